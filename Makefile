@@ -1,0 +1,35 @@
+# Every target sets up what it needs by itself: an environment in .venv with pinned versions.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUNS := data/runs
+
+.PHONY: demo test test-slow bench clean
+
+demo: $(VENV)/installed
+	$(BIN)/python validation/demo.py
+
+test: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2
+
+test-slow: $(VENV)/installed-test
+	$(BIN)/pytest -m slow
+
+bench: $(VENV)/installed-test
+	$(BIN)/python validation/benchmarks/density.py
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(RUNS) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,29 @@
+"""Training dynamics in the high-dimensional limit, proved against SGD.
+
+A problem goes into a method, which returns an xarray Dataset:
+
+>>> import meanfield
+>>> problem = meanfield.load_problem("data/problems/sparse_prior.toml")
+>>> density = meanfield.solve_density(problem)
+>>> sgd = meanfield.simulate_sgd(problem)
+>>> report = meanfield.compare(density, sgd)
+"""
+
+from meanfield.density import solve_density
+from meanfield.errors import InputError
+from meanfield.order_parameters import solve_order_parameters
+from meanfield.particles import simulate_sgd
+from meanfield.problem import Problem
+from meanfield.problem_file import load_problem
+from meanfield.storage import load, save
+
+__all__ = [
+    "InputError",
+    "Problem",
+    "load",
+    "load_problem",
+    "save",
+    "simulate_sgd",
+    "solve_density",
+    "solve_order_parameters",
+]

@@ -1,0 +1,30 @@
+"""The base of all parts of a problem: frozen, strict, and helpful about misspelt keys."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """A hint at the known word closest to `word`, or the list of all known words."""
+    close = get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(known))}"
+
+
+class Part(BaseModel):
+    """A frozen part of a problem that takes only the keys it knows, each of exactly its type."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reject_unknown_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            known = list(cls.model_fields)
+            for key in data:
+                if key not in known:
+                    raise ValueError(f"unknown key '{key}'; {nearest(key, known)}")
+        return data

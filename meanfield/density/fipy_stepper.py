@@ -1,0 +1,83 @@
+"""The same scheme in FiPy, as the reference that the kernel is tested against. Slow: small cases only."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+from meanfield.density.grid import Grid
+from meanfield.density.steppers import LEAST_DIFFUSION
+from meanfield.typing import FloatArray
+
+NO_DIFFUSION = 1e-30
+"""Between nodes. Not zero, of which FiPy would take a Peclet number 0/0."""
+
+
+def _import_fipy() -> Any:
+    """FiPy reads `sys.argv` when imported and takes seconds, so it is imported here and shown no arguments."""
+    os.environ.setdefault("FIPY_SOLVERS", "scipy")
+    arguments, sys.argv = sys.argv, sys.argv[:1]
+    try:
+        import fipy
+    finally:
+        sys.argv = arguments
+    return fipy
+
+
+class FiPyStepper:
+    """All nodes on one two-dimensional mesh, cells in w times nodes, with no flux between nodes.
+
+    FiPy has backward Euler only: half a step of it, then P <- 2 P_mid - P, is the midpoint rule.
+    """
+
+    def __init__(self, grid: Grid, initial: FloatArray) -> None:
+        fipy = self._fipy = _import_fipy()
+        nodes, cells = grid.shape
+        self.grid = grid
+        mesh = fipy.Grid2D(nx=cells, ny=nodes, dx=grid.h, dy=1.0)
+        self._P = fipy.CellVariable(mesh=mesh, value=initial.ravel(), hasOld=True)
+        self._trial = initial.copy()
+        self._velocity = fipy.FaceVariable(mesh=mesh, rank=1)
+        self._diffusion = fipy.FaceVariable(mesh=mesh)
+        # Between two cells of one node; everything else is a boundary or lies between nodes, where nothing flows.
+        inner = np.asarray(mesh.interiorFaces.value) & (np.abs(np.asarray(mesh.faceNormals[0])) > 0.5)
+        self._faces = np.flatnonzero(inner)
+        x, y = np.asarray(mesh.faceCenters)
+        self._face_index = np.rint(x[self._faces] / grid.h).astype(int) - 1
+        self._face_node = np.floor(y[self._faces]).astype(int)
+        # The default tolerance (1e-5) is tested before solving: small steps would silently change nothing.
+        self._solver = fipy.LinearLUSolver(tolerance=1e-13, criterion="initial")
+
+    def attempt(self, pull: FloatArray, tilt: FloatArray, diffusion: float, dt: float) -> None:
+        """See `Stepper.attempt`."""
+        D = max(diffusion, LEAST_DIFFUSION)
+        velocity = np.zeros(self._velocity.shape)
+        velocity[0, self._faces] = (pull[self._face_index] + tilt[self._face_node]) / self.grid.h
+        self._velocity.setValue(velocity)
+        diffusion_at_faces = np.full(self._diffusion.shape, NO_DIFFUSION)
+        diffusion_at_faces[self._faces] = D
+        self._diffusion.setValue(diffusion_at_faces)
+        # A convection term keeps the diffusion coefficient that it met first, so terms do not outlive a step.
+        equation = self._fipy.TransientTerm() == self._fipy.DiffusionTerm(
+            coeff=self._diffusion
+        ) - self._fipy.ExponentialConvectionTerm(coeff=self._velocity)
+        start = self._P.value.copy()
+        self._P.updateOld()
+        equation.solve(var=self._P, dt=0.5 * dt, solver=self._solver)
+        self._trial = (2.0 * self._P.value - start).reshape(self.grid.shape)
+        self._P.setValue(start)
+
+    def sums(self, rows: FloatArray) -> FloatArray:
+        """See `Stepper.sums`."""
+        return np.asarray(rows @ self._trial.T)
+
+    def accept(self) -> None:
+        """See `Stepper.accept`."""
+        self._P.setValue(self._trial.ravel())
+
+    def density(self) -> FloatArray:
+        """See `Stepper.density`."""
+        return np.asarray(self._P.value).reshape(self.grid.shape).copy()

@@ -1,0 +1,78 @@
+"""How one implicit step in w is computed: by our kernel, or by FiPy as the reference."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from meanfield.density.grid import Grid
+from meanfield.density.kernel import LANES, midpoint_step, pack, unpack
+from meanfield.typing import FloatArray
+
+LEAST_DIFFUSION = 1e-14
+"""Stands in for a diffusion coefficient of zero, where the flux is upwind transport."""
+
+
+class Stepper(Protocol):
+    """Holds a density at the start of a step and a trial density at its end."""
+
+    def attempt(self, pull: FloatArray, tilt: FloatArray, diffusion: float, dt: float) -> None:
+        """Compute the trial density by one midpoint step with frozen coefficients.
+
+        Parameters
+        ----------
+        pull : ndarray, shape (cells - 1,)
+            -(V_{i+1} - V_i) at each face, without the part that depends on u.
+        tilt : ndarray, shape (nodes,)
+            The part that depends on u, the same at every face.
+        diffusion : float
+            D = Lambda/2.
+        dt : float
+            Time step.
+        """
+
+    def sums(self, rows: FloatArray) -> FloatArray:
+        """`rows` @ trial density, per node: shape (len(rows), nodes)."""
+
+    def accept(self) -> None:
+        """Make the trial density the start of the next step."""
+
+    def density(self) -> FloatArray:
+        """The density at the start of the step, shape (nodes, cells)."""
+
+
+class NumbaStepper:
+    """The compiled kernel, all nodes of a block side by side."""
+
+    def __init__(self, grid: Grid, initial: FloatArray) -> None:
+        self.grid = grid
+        _, cells = grid.shape
+        self._current = pack(initial)
+        self._trial = self._current.copy()
+        self._blocks = len(self._current)
+        self._scratch = np.empty(4 * (cells + 1) * LANES)
+        self._tilt = np.zeros(self._blocks * LANES)
+
+    def attempt(self, pull: FloatArray, tilt: FloatArray, diffusion: float, dt: float) -> None:
+        """See `Stepper.attempt`."""
+        D = max(diffusion, LEAST_DIFFUSION)
+        nodes, cells = self.grid.shape
+        self._tilt[:nodes] = tilt / D
+        self._tilt[nodes:] = self._tilt[nodes - 1]
+        np.copyto(self._trial, self._current)
+        k = 0.5 * dt * D / self.grid.h**2
+        midpoint_step(self._trial.reshape(-1), self._scratch, pull / D, self._tilt, k, cells, self._blocks)
+
+    def sums(self, rows: FloatArray) -> FloatArray:
+        """See `Stepper.sums`."""
+        packed = rows @ self._trial
+        return packed.transpose(1, 0, 2).reshape(len(rows), -1)[:, : self.grid.shape[0]]
+
+    def accept(self) -> None:
+        """See `Stepper.accept`."""
+        self._current, self._trial = self._trial, self._current
+
+    def density(self) -> FloatArray:
+        """See `Stepper.density`."""
+        return unpack(self._current, self.grid.shape[0])

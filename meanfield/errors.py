@@ -1,0 +1,33 @@
+"""The two ways in which a run can go wrong: bad input, and a blow-up of the dynamics."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """The input is at fault: the message names the key, the value, what is allowed and the remedy."""
+
+
+class BlowUpError(ArithmeticError):
+    """The dynamics left the domain where its numbers mean anything.
+
+    Methods catch it, keep what was computed before it and write `status` into the attribute
+    of that name.
+
+    Parameters
+    ----------
+    time : float
+        Time t = k/N (dimensionless) at which it was noticed.
+    quantity : str
+        What went wrong, with its value.
+    remedy : str
+        What to change in the problem file.
+    """
+
+    def __init__(self, time: float, quantity: str, remedy: str) -> None:
+        super().__init__(f"at t = {time:.6g}: {quantity}; {remedy}")
+        self.time = time
+
+    @property
+    def status(self) -> str:
+        """The text for a Dataset's `status` attribute."""
+        return f"failed: {self}"

@@ -1,0 +1,117 @@
+"""Trajectories of the overlaps q_t."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import xarray as xr
+from scipy.integrate import solve_ivp
+
+from meanfield.closures import Closure
+from meanfield.errors import BlowUpError, InputError
+from meanfield.priors import PRIORS
+from meanfield.problem import Problem
+from meanfield.provenance import provenance
+from meanfield.schema import build_dataset
+from meanfield.typing import FloatArray
+
+RELATIVE_TOLERANCE = 1e-11
+ABSOLUTE_TOLERANCE = 1e-13
+
+
+def rate(closure: Closure, q: FloatArray) -> FloatArray:
+    """dq/dt = q (q.g - Lambda/2) - g, for linear phi.
+
+    Parameters
+    ----------
+    closure : Closure
+        g and Lambda of the problem.
+    q : ndarray, shape (d1,)
+        Overlaps.
+
+    Returns
+    -------
+    ndarray, shape (d1,)
+
+    Notes
+    -----
+    A linear phi acts on the norm alone, which the projection restores, so it drops out. Source: theory.md, section 2.
+    """
+    g, diffusion = closure(q)
+    return np.asarray(q * (q @ g - 0.5 * diffusion) - g)
+
+
+def solve_order_parameters(problem: Problem) -> xr.Dataset:
+    """Overlaps q_t from the reduced ODEs.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a prior that closes the ODEs (none or l2), any number of features, and a start that is not random.
+
+    Returns
+    -------
+    xarray.Dataset
+        `q`, `g`, `Lambda` as `meanfield.schema` describes them. The attribute `status` is `complete` or
+        `failed: ...`; output times after a failure are NaN.
+
+    Raises
+    ------
+    InputError
+        If the prior does not close the ODEs or the start is random.
+    """
+    _check(problem)
+    started = time.perf_counter()
+    closure = Closure(problem)
+    times = problem.time.outputs_at
+    q = np.full((len(times), len(problem.features)), np.nan)
+    status = "complete"
+    with np.errstate(all="ignore"):  # an overflow ends as a failed step, which is reported
+        solution = solve_ivp(
+            lambda _, q: rate(closure, q),
+            (0.0, problem.time.stop),
+            problem.initial_overlap,
+            method="LSODA",
+            t_eval=times,
+            rtol=RELATIVE_TOLERANCE,
+            atol=ABSOLUTE_TOLERANCE,
+        )
+    reached = solution.y.T
+    q[: len(reached)] = reached
+    inside = np.einsum("tf,tf->t", q, q) <= 1.0 + 1e-6
+    if not inside.all():
+        status = _blow_up(times, q, int(np.argmin(inside))).status
+        q[int(np.argmin(inside)) :] = np.nan
+    closed = [closure(row) if np.all(np.isfinite(row)) else (row, np.nan) for row in q]
+    arrays = {
+        "time": times,
+        "q": q,
+        "g": np.array([g for g, _ in closed]),
+        "Lambda": np.array([diffusion for _, diffusion in closed]),
+    }
+    return build_dataset("order_parameters", problem, arrays, status, provenance(time.perf_counter() - started))
+
+
+def _check(problem: Problem) -> None:
+    if not problem.prior.functions.linear:
+        closing = ", ".join(name for name, prior in PRIORS.items() if prior.linear)
+        raise InputError(
+            f"prior.name = '{problem.prior.name}': the order parameters close only under priors with linear phi "
+            f"({closing}); use the density or SGD, or change the prior"
+        )
+    if problem.random_start:
+        raise InputError(
+            "features.initial_overlap = 'random': the order parameters stay at q = 0 from a random start in the "
+            "limit; give a number, or use SGD"
+        )
+
+
+def _blow_up(times: FloatArray, q: FloatArray, index: int) -> BlowUpError:
+    last = q[index]
+    what = f"|q| = {np.linalg.norm(last):.4g}" if np.all(np.isfinite(last)) else "q is not finite"
+    return BlowUpError(
+        float(times[index]),
+        f"{what}, but overlaps lie in the unit ball",
+        "lower model.learning_rate or raise model.batch_size",
+    )

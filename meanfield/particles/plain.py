@@ -1,0 +1,137 @@
+"""Plain SGD, line by line as theory.md, section 1, has it: the reference for everything else.
+
+One call of the kernel takes one replica from one output time to the next. It draws whole samples, so a step
+costs m N normals (3 m N with augmentation noise); it releases the interpreter lock, so replicas run in parallel.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from meanfield.closures import mean_output
+from meanfield.scalar_functions import call_scalar
+
+POPULATION = 1
+BATCH = 2
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def sgd_steps(  # type: ignore[no-untyped-def]
+    w,
+    U,
+    hidden,
+    rng,
+    value,
+    derivative,
+    force,
+    strength,
+    learning_rate,
+    centering,
+    noise_factor,
+    noise_variance,
+    gaussian_variance,
+    atoms,
+    probability,
+    x,
+    weight,
+):
+    """Take len(hidden) steps of one-pass SGD, changing `w` in place.
+
+    Parameters
+    ----------
+    w : ndarray, shape (N,)
+        Weights with |w|^2 = N.
+    U : ndarray, shape (N, d1)
+        Features with U^T U = N I.
+    hidden : ndarray, shape (steps, m, d1)
+        Hidden variables c of all samples.
+    rng : numpy.random.Generator
+        Source of the background a and of the augmentation noise.
+    value, derivative, force : int
+        Addresses of sigma, sigma' and phi of unit strength.
+    strength, learning_rate : float
+    centering : int
+        0 none, 1 population, 2 batch.
+    noise_factor : ndarray, shape (2, 2)
+        Lower triangular, noise_factor @ noise_factor.T = V.
+    noise_variance : ndarray, shape (2,)
+        Diagonal of V; with the remaining arguments it gives the population mean of the outputs.
+
+    Returns
+    -------
+    int
+        Number of steps after which w was still finite: len(hidden) unless it blew up.
+    """
+    steps, m, d1 = hidden.shape
+    N = w.size
+    root = math.sqrt(N)
+    noisy = noise_variance[0] > 0.0 or noise_variance[1] > 0.0
+    x1 = np.empty((m, N))
+    x2 = np.empty((m, N)) if noisy else x1
+    z1 = np.empty(m)
+    z2 = np.empty(m)
+    y1 = np.empty(m)
+    y2 = np.empty(m)
+    shift = np.empty(d1)
+    q = np.empty(d1)
+    change = np.empty(N)
+    for step in range(steps):
+        for b in range(m):
+            # x = U c / sqrt(N) + a with a ~ N(0, 1 - U U^T / N), a projected Gaussian vector
+            shift[:] = 0.0
+            for i in range(N):
+                normal = rng.standard_normal()
+                x1[b, i] = normal
+                for k in range(d1):
+                    shift[k] += U[i, k] * normal
+            for k in range(d1):
+                shift[k] = hidden[step, b, k] / root - shift[k] / N
+            for i in range(N):
+                for k in range(d1):
+                    x1[b, i] += U[i, k] * shift[k]
+            # the two views and their pre-activations
+            if noisy:
+                for i in range(N):
+                    first = rng.standard_normal()
+                    second = rng.standard_normal()
+                    x2[b, i] = x1[b, i] + noise_factor[1, 0] * first + noise_factor[1, 1] * second
+                    x1[b, i] += noise_factor[0, 0] * first
+            z1[b] = np.dot(w, x1[b]) / root
+            z2[b] = np.dot(w, x2[b]) / root
+            y1[b] = call_scalar(value, z1[b])
+            y2[b] = call_scalar(value, z2[b])
+        mean1 = mean2 = 0.0
+        if centering == POPULATION:
+            variance = 1.0
+            for k in range(d1):
+                q[k] = 0.0
+                for i in range(N):
+                    q[k] += U[i, k] * w[i] / N
+                variance += (gaussian_variance[k] - 1.0) * q[k] * q[k]
+            mean1 = mean_output(value, q, variance + noise_variance[0], atoms, probability, x, weight)
+            mean2 = mean_output(value, q, variance + noise_variance[1], atoms, probability, x, weight)
+        elif centering == BATCH:
+            mean1 = y1.mean()
+            mean2 = y2.mean()
+        # w~ = w + tau/(m sqrt(N)) sum_b (alpha_b x1_b + beta_b x2_b) - (tau/N) phi(w)
+        change[:] = 0.0
+        for b in range(m):
+            alpha = (y2[b] - mean2) * call_scalar(derivative, z1[b])
+            beta = (y1[b] - mean1) * call_scalar(derivative, z2[b])
+            for i in range(N):
+                change[i] += alpha * x1[b, i] + beta * x2[b, i]
+        squared = 0.0
+        for i in range(N):
+            pull = strength * call_scalar(force, w[i])
+            w[i] += learning_rate / (m * root) * change[i] - learning_rate / N * pull
+            squared += w[i] * w[i]
+        # back to the sphere
+        scale = root / math.sqrt(squared)
+        if not (math.isfinite(squared) and scale > 0.0):
+            return step
+        for i in range(N):
+            w[i] *= scale
+    return steps

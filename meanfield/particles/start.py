@@ -1,0 +1,32 @@
+"""Features U and weights w at t = 0, with exactly the overlap that the problem asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+
+from meanfield.problem import Problem
+from meanfield.typing import FloatArray
+
+
+def draw_features(problem: Problem, rng: Generator) -> FloatArray:
+    """U with rows of independent coordinates, made orthogonal: U^T U = N I, shape (N, d1).
+
+    The symmetric orthogonalisation Z (Z^T Z / N)^(-1/2) moves coordinates by O(1/sqrt(N)) only.
+    """
+    N = problem.particles.dimension
+    Z = np.stack([feature.coordinate.sample(rng, (N,)) for feature in problem.features], axis=1)
+    values, vectors = np.linalg.eigh(Z.T @ Z / N)
+    return np.ascontiguousarray(Z @ (vectors / np.sqrt(values)) @ vectors.T)
+
+
+def draw_weights(problem: Problem, U: FloatArray, rng: Generator) -> FloatArray:
+    """W = U q(0) + sqrt(1 - |q(0)|^2) xi with xi orthogonal to U and |xi|^2 = N; uniform for a random start."""
+    N = len(U)
+    xi = rng.standard_normal(N)
+    if problem.random_start:
+        return np.asarray(xi * np.sqrt(N / (xi @ xi)))
+    xi -= U @ (U.T @ xi) / N
+    xi *= np.sqrt(N / (xi @ xi))
+    q = problem.initial_overlap
+    return np.asarray(U @ q + np.sqrt(1 - q @ q) * xi)

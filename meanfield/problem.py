@@ -1,0 +1,248 @@
+"""The problem: what is trained, on what data, how. Validated, frozen objects that know no method.
+
+All quantities are dimensionless; time is t = k/N for SGD step k.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field, model_validator
+
+from meanfield.activations import ACTIVATIONS, Activation
+from meanfield.base import Part, nearest
+from meanfield.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw, Numbers
+from meanfield.priors import PRIORS, Prior
+from meanfield.typing import FloatArray
+
+
+def _one_of(table: dict[str, Any]) -> AfterValidator:
+    """A check that a name is in `table`, with a hint at the nearest one."""
+
+    def check(name: str) -> str:
+        if name not in table:
+            raise ValueError(f"unknown name '{name}'; {nearest(name, list(table))}; known: {', '.join(table)}")
+        return name
+
+    return AfterValidator(check)
+
+
+class Model(Part):
+    """The network and its training."""
+
+    activation: Annotated[str, _one_of(ACTIVATIONS)] = Field(description=f"one of {', '.join(ACTIVATIONS)}")
+    centering: Literal["none", "population", "batch"] = Field(
+        default="none", description="what is subtracted from the outputs: nothing, their mean, or the mean of the batch"
+    )
+    learning_rate: float = Field(gt=0, description="tau, the step size of SGD, for instance 0.02")
+    batch_size: int = Field(ge=1, description="m, the number of samples per step, for instance 10")
+
+    @model_validator(mode="after")
+    def _batch_mean_needs_two(self) -> Model:
+        if self.centering == "batch" and self.batch_size < 2:
+            raise ValueError(
+                "batch_size = 1 with centering = 'batch': the centred output of a single sample is zero; "
+                "set batch_size to 2 or more, or centering to 'none' or 'population'"
+            )
+        return self
+
+    @property
+    def activation_functions(self) -> Activation:
+        """The activation that `activation` names."""
+        return ACTIVATIONS[self.activation]
+
+
+class Feature(Part):
+    """One feature: a column of U and its hidden variable."""
+
+    hidden: HiddenLaw
+    coordinate: CoordinateLaw = GaussianCoordinate()
+    initial_overlap: float | Literal["random"] = Field(
+        description="q_k(0), a number with the squares of all features adding up to less than 1, or 'random'"
+    )
+
+
+class Augmentation(Part):
+    """Covariance of the noise added to the two views, per coordinate."""
+
+    variance: Annotated[tuple[float, float], Field(strict=False)] = Field(
+        description="[v11, v22], the noise variances of the two views, each >= 0, for instance [0.3, 0.3]"
+    )
+    correlation: float = Field(
+        default=0.0, ge=-1, le=1, description="correlation of the two noises in [-1, 1]; -1 gives opposite views"
+    )
+
+    @model_validator(mode="after")
+    def _variances_are_not_negative(self) -> Augmentation:
+        for v in self.variance:
+            if v < 0:
+                raise ValueError(f"variance {v} is negative, and no noise has it; give two numbers >= 0")
+        return self
+
+    @property
+    def covariance(self) -> FloatArray:
+        """V, shape (2, 2)."""
+        v11, v22 = self.variance
+        v12 = self.correlation * np.sqrt(v11 * v22)
+        return np.array([[v11, v12], [v12, v22]])
+
+
+class PriorSettings(Part):
+    """The prior on the weights: SGD subtracts (tau/N) strength phi(w)."""
+
+    name: Annotated[str, _one_of(PRIORS)] = Field(default="none", description=f"one of {', '.join(PRIORS)}")
+    strength: float = Field(default=1.0, ge=0, description="factor of phi, a number >= 0")
+
+    @property
+    def functions(self) -> Prior:
+        """The prior of unit strength that `name` names."""
+        return PRIORS[self.name]
+
+    def force(self, w: FloatArray) -> FloatArray:
+        """phi(w) with its strength."""
+        return self.strength * np.asarray(self.functions.force(w), dtype=float)
+
+    def potential(self, w: FloatArray) -> FloatArray:
+        """Phi(w) with its strength."""
+        return self.strength * np.asarray(self.functions.potential(w), dtype=float)
+
+
+class Time(Part):
+    """When to stop and what to keep."""
+
+    stop: float = Field(gt=0, description="last time t = k/N, for instance 20.0")
+    outputs: int = Field(default=41, ge=2, description="number of evenly spaced output times, both ends included")
+
+    @property
+    def outputs_at(self) -> FloatArray:
+        """Output times, shape (outputs,)."""
+        return np.linspace(0.0, self.stop, self.outputs)
+
+
+class DensitySettings(Part):
+    """Discretisation of the density; what is left out is chosen from the problem."""
+
+    cells: int | None = Field(
+        default=None, ge=8, multiple_of=2, description="number of cells in w, even, so that w = 0 is an edge"
+    )
+    half_width: float | None = Field(default=None, gt=0, description="the cells cover [-half_width, half_width]")
+    feature_nodes: int | None = Field(
+        default=None, ge=2, description="quadrature nodes per Gaussian feature coordinate, for instance 31"
+    )
+    steps: int | None = Field(
+        default=None, ge=1, description="time steps up to time.stop, rounded up to a multiple of time.outputs - 1"
+    )
+    order: Literal[2, 4] = Field(
+        default=4,
+        description="order of accuracy: 2 is one solution, 4 extrapolates from a second one with half the cell "
+        "width and half the time step",
+    )
+
+
+class ParticleSettings(Part):
+    """SGD at finite N."""
+
+    method: Literal["auto", "plain"] = Field(default="auto", description="'plain' is SGD line by line; 'auto' chooses")
+    dimension: int = Field(default=1024, ge=3, description="N, at least the number of features plus 2")
+    replicas: int = Field(default=8, ge=1, description="number of independent runs")
+    seed: int = Field(default=0, ge=0, description="root of all random streams, a whole number >= 0")
+    snapshots: Annotated[Numbers, Field(description="output times at which weights are kept")] | None = None
+
+
+class Problem(Part):
+    """A contrastive-learning problem (theory.md, section 1) with the settings of the methods.
+
+    Examples
+    --------
+    >>> import meanfield
+    >>> problem = meanfield.load_problem("data/problems/sparse_prior.toml")
+    >>> problem.model.learning_rate
+    0.02
+    """
+
+    title: str = Field(default="", description="a line about the problem")
+    model: Model
+    features: Annotated[tuple[Feature, ...], Field(strict=False)]
+    augmentation: Augmentation | None = None
+    prior: PriorSettings = PriorSettings()
+    time: Time
+    density: DensitySettings = DensitySettings()
+    particles: ParticleSettings = ParticleSettings()
+
+    @model_validator(mode="after")
+    def _there_is_a_feature(self) -> Problem:
+        if not self.features:
+            raise ValueError("features is empty; add a [[features]] table with hidden and initial_overlap")
+        return self
+
+    @model_validator(mode="after")
+    def _start_lies_in_the_ball(self) -> Problem:
+        overlaps = [feature.initial_overlap for feature in self.features]
+        if any(isinstance(q, str) for q in overlaps):
+            if not all(isinstance(q, str) for q in overlaps):
+                raise ValueError(
+                    "features.initial_overlap is 'random' for some features and a number for others; "
+                    "make it 'random' for all or for none"
+                )
+            return self
+        squared = sum(float(q) ** 2 for q in overlaps)
+        if squared >= 1:
+            raise ValueError(
+                f"features.initial_overlap = {overlaps}: |q(0)|^2 = {squared:.6g}, but it must be below 1 because "
+                "weights and features lie on a sphere; lower initial_overlap"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _dimension_leaves_room(self) -> Problem:
+        least = len(self.features) + 2
+        if self.particles.dimension < least:
+            raise ValueError(
+                f"particles.dimension = {self.particles.dimension}: with {len(self.features)} feature(s) it must be at "
+                f"least {least}, so that noise orthogonal to features and weights exists; raise it"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _snapshots_are_outputs(self) -> Problem:
+        outputs = self.time.outputs_at
+        for t in self.particles.snapshots or ():
+            gaps = np.abs(outputs - t)
+            if gaps.min() > 1e-9 * self.time.stop:
+                raise ValueError(
+                    f"particles.snapshots: {t} is not an output time; the nearest one is {outputs[gaps.argmin()]:.6g} "
+                    "(outputs are evenly spaced from 0 to time.stop)"
+                )
+        return self
+
+    @property
+    def random_start(self) -> bool:
+        """Whether the weights start uniformly on the sphere."""
+        return isinstance(self.features[0].initial_overlap, str)
+
+    @cached_property
+    def initial_overlap(self) -> FloatArray:
+        """q(0), shape (d1,); zero for a random start."""
+        if self.random_start:
+            return np.zeros(len(self.features))
+        return np.array([feature.initial_overlap for feature in self.features], dtype=float)
+
+    @cached_property
+    def noise_covariance(self) -> FloatArray:
+        """V, shape (2, 2); zero without augmentation."""
+        return np.zeros((2, 2)) if self.augmentation is None else self.augmentation.covariance
+
+    @property
+    def snapshot_index(self) -> list[int]:
+        """Indices of the output times at which weights are kept: the chosen ones, or first, middle and last."""
+        if self.particles.snapshots is None:
+            last = self.time.outputs - 1
+            return sorted({0, last // 2, last})
+        spacing = self.time.stop / (self.time.outputs - 1)
+        return sorted({round(t / spacing) for t in self.particles.snapshots})
+
+    def limit(self) -> dict[str, Any]:
+        """What decides the limit N -> infinity, as plain data: everything but the title and the methods' settings."""
+        return self.model_dump(exclude={"title", "density", "particles"})

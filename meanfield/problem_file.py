@@ -1,0 +1,118 @@
+"""Problem files: TOML in and out, with messages that name the key, the value, what is allowed and the remedy."""
+
+from __future__ import annotations
+
+import tomllib
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import tomli_w
+from pydantic import BaseModel, ValidationError
+
+from meanfield.errors import InputError
+from meanfield.problem import Problem
+
+
+def load_problem(path: str | Path) -> Problem:
+    """Read and validate a problem file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    InputError
+        If the file is missing, is not TOML or does not describe a problem. The message names every
+        offending key with its value, what is allowed and what to change.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such problem file; check the path (examples are in data/problems/)") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error}); give a TOML problem file") from error
+    try:
+        return parse_problem(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def parse_problem(text: str) -> Problem:
+    """Validate the text of a problem file; see `load_problem`."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"not a TOML file: {error}; correct the line, strings go in double quotes") from error
+    try:
+        return Problem.model_validate(data)
+    except ValidationError as error:
+        raise InputError("\n".join(_messages(error))) from error
+
+
+def format_problem(problem: Problem) -> str:
+    """The TOML text of a problem, with all defaults written out; `parse_problem` returns an equal problem."""
+    return tomli_w.dumps(problem.model_dump(exclude_none=True, mode="json"))
+
+
+def _messages(error: ValidationError) -> Iterator[str]:
+    """One line per offending key."""
+    for item in error.errors():
+        path = _key(item["loc"])
+        reason = item["msg"].removeprefix("Value error, ").replace("Input should", "should")
+        if item["type"] == "value_error":
+            # Our own checks name value and remedy themselves.
+            yield f"{path}: {reason}" if path else reason
+            continue
+        if item["type"] == "missing":
+            reason = "is missing; add it"
+        given = item["input"]
+        shown = "" if isinstance(given, dict) else f" = {given!r}"
+        hint = _description(item["loc"])
+        yield f"{path}{shown}: {reason}" + (f" ({hint})" if hint else "")
+
+
+def _key(location: tuple[int | str, ...]) -> str:
+    """A path like `features[0].hidden.values`, without the tags of unions that pydantic puts in between."""
+    fields = _field_names(Problem)
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part in fields:
+            path += f".{part}" if path else part
+    return path
+
+
+def _description(location: tuple[int | str, ...]) -> str:
+    """The description of the innermost field on the way to `location`."""
+    fields = _field_names(Problem)
+    names = [part for part in location if isinstance(part, str) and part in fields]
+    return fields[names[-1]] if names else ""
+
+
+def _field_names(model: type[BaseModel]) -> dict[str, str]:
+    """Descriptions of all fields below `model`, by name."""
+    found: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        for part in _models_in(field.annotation):
+            found |= _field_names(part)
+        found[name] = field.description or found.get(name, "")
+    return found
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that an annotation mentions."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif get_origin(annotation) in (Annotated, Union, types.UnionType, tuple):
+        for inner in get_args(annotation):
+            yield from _models_in(inner)

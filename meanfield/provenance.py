@@ -1,0 +1,61 @@
+"""Where a result came from: versions, commit, command, machine, time."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("meanfield", "numpy", "scipy", "numba", "xarray", "netCDF4")
+
+
+def provenance(wall_time: float, **extra: Any) -> str:
+    """JSON text of where a run came from.
+
+    Parameters
+    ----------
+    wall_time : float
+        Seconds the run took.
+    **extra
+        What else decides its numbers, such as a seed or a backend.
+    """
+    record = {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": " ".join(sys.argv),
+        "versions": {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
+        "commit": _commit(),
+        "platform": platform.platform(),
+        "wall_time_seconds": round(wall_time, 3),
+    }
+    return json.dumps(record | extra)
+
+
+@cache
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+@cache
+def _commit() -> str:
+    """Commit of the checkout that the code runs from, or `unknown` outside of one."""
+    here = Path(__file__).parent
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return answer.stdout.strip()

@@ -1,0 +1,120 @@
+"""What a Dataset of ours holds: the one place that knows the names, dims and meanings of variables.
+
+A run is one flat Dataset. Names are the paper's symbols, spelled out in the attribute `long_name`.
+All quantities are dimensionless; `time` is t = k/N for SGD step k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import xarray as xr
+
+from meanfield.errors import InputError
+from meanfield.problem import Problem
+from meanfield.problem_file import format_problem, parse_problem
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Dims and meaning of a variable; a leading `replica` is optional where `per_replica` says so."""
+
+    dims: tuple[str, ...]
+    long_name: str
+    per_replica: bool = False
+
+
+VARIABLES: dict[str, Variable] = {
+    "time": Variable(("time",), "time t = k/N"),
+    "snapshot_time": Variable(("snapshot_time",), "time t = k/N at which weights were kept"),
+    "q": Variable(("time", "feature"), "overlap q = E[u w] of weights and features", per_replica=True),
+    "r": Variable(("time",), "prior work r = E[w phi(w)]", per_replica=True),
+    "P": Variable(("time", "node", "w"), "conditional density P_t(w|u) at a node, averaged over a cell"),
+    "u": Variable(("node", "feature"), "feature coordinate u at a quadrature node"),
+    "u_weight": Variable(("node",), "probability weight of a quadrature node"),
+    "w": Variable(("w",), "weight w, cell centre"),
+    "w_edge": Variable(("edge",), "weight w, cell edge"),
+    "mass": Variable(("time",), "total probability, conserved"),
+    "norm": Variable(("time",), "second moment E[w^2], conserved at 1"),
+    "g": Variable(("time", "feature"), "drift gain g"),
+    "Lambda": Variable(("time",), "diffusion coefficient Lambda"),
+    "weights": Variable(("replica", "snapshot_time", "coordinate"), "weights w of SGD"),
+    "U": Variable(("replica", "coordinate", "feature"), "feature matrix U with U^T U = N I"),
+}
+
+METHODS: dict[str, tuple[str, ...]] = {
+    "density": ("time", "q", "r", "P", "u", "u_weight", "w", "w_edge", "mass", "norm", "g", "Lambda"),
+    "order_parameters": ("time", "q", "g", "Lambda"),
+    "particles": ("time", "snapshot_time", "q", "r", "weights", "U"),
+}
+"""Variables that a result of each method must hold."""
+
+
+def build_dataset(method: str, problem: Problem, arrays: dict[str, Any], status: str, provenance: str) -> xr.Dataset:
+    """A Dataset of the schema from plain arrays.
+
+    Parameters
+    ----------
+    method : str
+        A key of `METHODS`.
+    problem : Problem
+        The problem that was solved; its TOML text is stored in the attribute `problem`.
+    arrays : dict
+        One array per variable of the method.
+    status : str
+        `complete`, `interrupted` or `failed: why`.
+    provenance : str
+        JSON text.
+    """
+    variables = {}
+    for name, array in arrays.items():
+        known = VARIABLES[name]
+        dims = ("replica", *known.dims) if known.per_replica and array.ndim > len(known.dims) else known.dims
+        variables[name] = xr.Variable(dims, array, {"long_name": known.long_name, "units": "1"})
+    attributes = {
+        "Conventions": "CF-1.11",
+        "title": problem.title,
+        "method": method,
+        "schema_version": SCHEMA_VERSION,
+        "problem": format_problem(problem),
+        "provenance": provenance,
+        "status": status,
+    }
+    dataset = xr.Dataset(variables, attrs=attributes)
+    validate(dataset)
+    return dataset
+
+
+def validate(dataset: xr.Dataset) -> None:
+    """Check a Dataset against the schema.
+
+    Raises
+    ------
+    InputError
+        If it is no result of ours, or a variable is missing or has other dims.
+    """
+    method = dataset.attrs.get("method")
+    if method not in METHODS or "schema_version" not in dataset.attrs:
+        raise InputError(
+            "not a result of meanfield: the attributes 'method' and 'schema_version' are missing or unknown; "
+            "give a file written by one of the solvers"
+        )
+    if dataset.attrs["schema_version"] > SCHEMA_VERSION:
+        raise InputError(
+            f"schema version {dataset.attrs['schema_version']} is newer than {SCHEMA_VERSION}, the newest that this "
+            "version of meanfield reads; update meanfield"
+        )
+    for name in METHODS[method]:
+        if name not in dataset.variables:
+            raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
+        known, dims = VARIABLES[name], dataset.variables[name].dims
+        if dims != known.dims and not (known.per_replica and dims == ("replica", *known.dims)):
+            raise InputError(f"variable '{name}' has dims {dims}, not {known.dims}; run the solver again")
+
+
+def problem_of(dataset: xr.Dataset) -> Problem:
+    """The problem that a Dataset solves."""
+    return parse_problem(dataset.attrs["problem"])

@@ -1,0 +1,96 @@
+"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or none."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import xarray as xr
+
+from meanfield import schema
+from meanfield.errors import InputError
+
+COMPRESSED_FROM = 10_000
+"""Variables with at least this many values are compressed."""
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse an output path before hours are spent on computing what cannot be saved.
+
+    Raises
+    ------
+    InputError
+        If the directory does not exist or is not writable, or the path is a directory.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; give the name of a file in it")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: the output directory {path.parent} does not exist; create it or choose another")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path}: the output directory {path.parent} is not writable; choose another")
+
+
+def save(dataset: xr.Dataset, path: str | Path) -> None:
+    """Write a Dataset to a netCDF file: to a temporary file beside it, flushed, then renamed.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        A result of any method, or a comparison.
+    path : str or Path
+        The file; an existing one is replaced.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written to.
+    """
+    path = Path(path)
+    check_writable(path)
+    encoding = {
+        str(name): {"zlib": True, "complevel": 1, "shuffle": True}
+        for name, variable in dataset.variables.items()
+        if variable.size >= COMPRESSED_FROM
+    }
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    try:
+        dataset.to_netcdf(temporary, engine="netcdf4", encoding=encoding)
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def load(path: str | Path) -> xr.Dataset:
+    """Read a result into memory, close the file, and check it against the schema.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, cannot be read as netCDF or is no result of ours.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; run a solver with -o {path} first")
+    try:
+        with xr.open_dataset(path, engine="netcdf4") as file:
+            dataset = file.load()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(f"{path}: cannot be read as netCDF ({error}); give a file written by a solver") from error
+    try:
+        schema.validate(dataset)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    return dataset
+
+
+def _umask() -> int:
+    """The process's umask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
