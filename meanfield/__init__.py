@@ -9,6 +9,7 @@ A problem goes into a method, which returns an xarray Dataset:
 >>> report = meanfield.compare(density, sgd)
 """
 
+from meanfield.analysis import compare
 from meanfield.density import solve_density
 from meanfield.errors import InputError
 from meanfield.order_parameters import solve_order_parameters
@@ -20,6 +21,7 @@ from meanfield.storage import load, save
 __all__ = [
     "InputError",
     "Problem",
+    "compare",
     "load",
     "load_problem",
     "save",

@@ -41,6 +41,21 @@ VARIABLES: dict[str, Variable] = {
     "norm": Variable(("time",), "second moment E[w^2], conserved at 1"),
     "g": Variable(("time", "feature"), "drift gain g"),
     "Lambda": Variable(("time",), "diffusion coefficient Lambda"),
+    "pair": Variable(("pair",), "the two results that are compared: first - second"),
+    "q_difference": Variable(("pair", "time", "feature"), "second minus first overlap q, means over replicas"),
+    "q_standard_error": Variable(("pair", "time", "feature"), "standard error of that difference"),
+    "r_difference": Variable(("pair", "time"), "second minus first r, means over replicas"),
+    "r_standard_error": Variable(("pair", "time"), "standard error of that difference"),
+    "P_l1": Variable(("pair", "time"), "L1 distance of two densities, averaged over u"),
+    "W1": Variable(("pair", "snapshot_time"), "Wasserstein-1 distance of pooled weights and density"),
+    "W1_expected": Variable(("pair", "snapshot_time"), "mean of W1 for independent samples of that size"),
+    "KS": Variable(("pair", "snapshot_time"), "Kolmogorov-Smirnov distance of pooled weights and density"),
+    "KS_expected": Variable(("pair", "snapshot_time"), "mean of KS for independent samples of that size"),
+    "group_u": Variable(("pair", "feature", "group"), "mean feature coordinate u of a group of weights"),
+    "W1_given_u": Variable(("pair", "snapshot_time", "feature", "group"), "W1 within a group"),
+    "W1_expected_given_u": Variable(("pair", "snapshot_time", "feature", "group"), "mean of W1 by sampling alone"),
+    "KS_given_u": Variable(("pair", "snapshot_time", "feature", "group"), "KS within a group"),
+    "KS_expected_given_u": Variable(("pair", "snapshot_time", "feature", "group"), "mean of KS by sampling alone"),
     "weights": Variable(("replica", "snapshot_time", "coordinate"), "weights w of SGD"),
     "U": Variable(("replica", "coordinate", "feature"), "feature matrix U with U^T U = N I"),
 }
@@ -48,6 +63,25 @@ VARIABLES: dict[str, Variable] = {
 METHODS: dict[str, tuple[str, ...]] = {
     "density": ("time", "q", "r", "P", "u", "u_weight", "w", "w_edge", "mass", "norm", "g", "Lambda"),
     "order_parameters": ("time", "q", "g", "Lambda"),
+    "comparison": (
+        "pair",
+        "time",
+        "snapshot_time",
+        "q_difference",
+        "q_standard_error",
+        "r_difference",
+        "r_standard_error",
+        "P_l1",
+        "W1",
+        "W1_expected",
+        "KS",
+        "KS_expected",
+        "group_u",
+        "W1_given_u",
+        "W1_expected_given_u",
+        "KS_given_u",
+        "KS_expected_given_u",
+    ),
     "particles": ("time", "snapshot_time", "q", "r", "weights", "U"),
 }
 """Variables that a result of each method must hold."""
@@ -73,7 +107,7 @@ def build_dataset(method: str, problem: Problem, arrays: dict[str, Any], status:
     for name, array in arrays.items():
         known = VARIABLES[name]
         dims = ("replica", *known.dims) if known.per_replica and array.ndim > len(known.dims) else known.dims
-        variables[name] = xr.Variable(dims, array, {"long_name": known.long_name, "units": "1"})
+        variables[name] = xr.Variable(dims, array, _attributes(name, known))
     attributes = {
         "Conventions": "CF-1.11",
         "title": problem.title,
@@ -86,6 +120,11 @@ def build_dataset(method: str, problem: Problem, arrays: dict[str, Any], status:
     dataset = xr.Dataset(variables, attrs=attributes)
     validate(dataset)
     return dataset
+
+
+def _attributes(name: str, known: Variable) -> dict[str, str]:
+    """CF attributes; a name is no quantity and has no units."""
+    return {"long_name": known.long_name} | ({} if name == "pair" else {"units": "1"})
 
 
 def validate(dataset: xr.Dataset) -> None:

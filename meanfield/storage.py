@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import xarray as xr
 
 from meanfield import schema
 from meanfield.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COMPRESSED_FROM = 10_000
 """Variables with at least this many values are compressed."""
@@ -54,16 +59,38 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
         for name, variable in dataset.variables.items()
         if variable.size >= COMPRESSED_FROM
     }
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    _write_atomically(path, lambda part: dataset.to_netcdf(part, engine="netcdf4", encoding=encoding))
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a figure in the format of the path's ending, as atomically as a Dataset.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written to, or its ending names no format.
+    """
+    path = Path(path)
+    check_writable(path)
+    known = sorted(figure.canvas.get_supported_filetypes())
+    kind = path.suffix.removeprefix(".")
+    if kind not in known:
+        raise InputError(f"{path}: '{kind}' is no figure format; use one of {', '.join(known)}")
+    _write_atomically(path, lambda part: figure.savefig(part, dpi=150, format=kind))
+
+
+def _write_atomically(path: Path, write: Callable[[str], object]) -> None:
+    """Write to a temporary file beside `path`, flush it to the disk, then rename."""
+    handle, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
     try:
-        dataset.to_netcdf(temporary, engine="netcdf4", encoding=encoding)
-        with open(temporary, "rb+") as file:
+        write(part)
+        with open(part, "rb+") as file:
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        os.chmod(part, 0o666 & ~_umask())
+        os.replace(part, path)
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        Path(part).unlink(missing_ok=True)
 
 
 def load(path: str | Path) -> xr.Dataset:

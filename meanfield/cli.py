@@ -1,0 +1,83 @@
+"""What all scripts share: arguments, messages and exit codes (0 done, 1 failed, 2 bad input)."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import xarray as xr
+
+from meanfield.errors import InputError
+from meanfield.problem import Problem
+from meanfield.problem_file import load_problem
+from meanfield.storage import check_writable, save
+
+DONE, FAILED, BAD_INPUT = 0, 1, 2
+
+
+def parser(description: str) -> ArgumentParser:
+    """An argument parser that shows a script's docstring as it is written."""
+    return ArgumentParser(
+        description=description,
+        formatter_class=RawDescriptionHelpFormatter,
+        epilog="exit codes: 0 done, 1 failed or interrupted, 2 bad input",
+    )
+
+
+def solver_parser(description: str) -> ArgumentParser:
+    """The arguments of every solver: a problem file and an output file."""
+    result = parser(description)
+    result.add_argument("problem", type=Path, metavar="PROBLEM.toml", help="problem file; data/problems has examples")
+    result.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nc", help="netCDF file to write")
+    return result
+
+
+def solve_and_save(arguments: Namespace, solve: Callable[[Problem], xr.Dataset]) -> int:
+    """Read the problem, solve it, save what there is, and say where it is.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        From `solver_parser`.
+    solve : callable
+        A method: problem to Dataset.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    check_writable(arguments.output)
+    problem = load_problem(arguments.problem)
+    dataset = solve(problem)
+    save(dataset, arguments.output)
+    status = dataset.attrs["status"]
+    if status == "complete":
+        print(f"wrote {arguments.output} ({dataset.attrs['method']}, {_final_overlap(dataset)})")
+        return DONE
+    print(f"{arguments.problem}: {status}", file=sys.stderr)
+    print(f"what was computed before that is in {arguments.output}", file=sys.stderr)
+    return FAILED
+
+
+def _final_overlap(dataset: xr.Dataset) -> str:
+    last = dataset["q"].isel(time=-1)
+    mean = last.mean("replica") if "replica" in last.dims else last
+    values = ", ".join(f"{value:.4f}" for value in mean.values)
+    return f"q({float(dataset['time'][-1]):g}) = {values}"
+
+
+def run(main: Callable[[], int]) -> NoReturn:
+    """Run a script: errors of the input become one message and exit code 2."""
+    try:
+        code = main()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        code = BAD_INPUT
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        code = FAILED
+    sys.exit(code)

@@ -1,0 +1,30 @@
+"""Simulate a problem by plain SGD at finite N, in replicas over all cores.
+
+N, the number of replicas, the seed and the times at which weights are kept come from the problem file's
+[particles] table. The numbers do not depend on the number of workers.
+"""
+
+import argparse
+
+from meanfield import simulate_sgd
+from meanfield.cli import run, solve_and_save, solver_parser
+
+
+def positive(text: str) -> int:
+    """A whole number of at least one."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is below 1; give the number of threads")
+    return value
+
+
+def main() -> int:
+    """Parse, simulate, save."""
+    parser = solver_parser(__doc__ or "")
+    parser.add_argument("--workers", type=positive, default=None, metavar="N", help="threads; by default one per core")
+    arguments = parser.parse_args()
+    return solve_and_save(arguments, lambda problem: simulate_sgd(problem, workers=arguments.workers))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import meanfield
+from meanfield import plotting
+from meanfield.problem_file import parse_problem
+
+TEXT = """
+title = "two features"
+[model]
+activation = "quadratic"
+learning_rate = 0.05
+batch_size = 4
+[[features]]
+hidden = { law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }
+initial_overlap = 0.5
+[[features]]
+hidden = { law = "gaussian", second_moment = 1.2 }
+coordinate = { law = "rademacher" }
+initial_overlap = 0.2
+[time]
+stop = 1.0
+outputs = 3
+[density]
+cells = 200
+feature_nodes = 15
+[particles]
+dimension = 100
+replicas = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def results():
+    problem = parse_problem(TEXT)
+    return {
+        "density": meanfield.solve_density(problem),
+        "ODE": meanfield.solve_order_parameters(problem),
+        "SGD": meanfield.simulate_sgd(problem),
+    }
+
+
+@pytest.fixture
+def axes():
+    return Figure().subplots()
+
+
+def test_overlap_draws_a_line_per_feature(results, axes):
+    assert plotting.plot_overlap(results["ODE"], axes, "ODE") is axes
+    assert len(axes.lines) == 2
+    assert np.array_equal(axes.lines[1].get_ydata(), results["ODE"]["q"].isel(feature=1))
+    assert axes.get_xlabel() == "time $t = k/N$"
+
+
+def test_replicas_are_drawn_with_error_bars(results, axes):
+    plotting.plot_overlap(results["SGD"], axes, "SGD")
+    assert len(axes.containers) == 2
+    mean = results["SGD"]["q"].isel(feature=0).mean("replica")
+    assert np.allclose(axes.containers[0].lines[0].get_ydata(), mean, rtol=1e-12)  # rounding
+
+
+def test_histogram_and_density_have_unit_area(results, axes):
+    plotting.plot_histogram(results["SGD"], axes, 1.0)
+    assert sum(p.get_height() * p.get_width() for p in axes.patches) == pytest.approx(1, abs=1e-12)  # rounding
+    plotting.plot_density(results["density"], axes, 1.0)
+    w, P = axes.lines[0].get_data()
+    assert np.sum(P) * (w[1] - w[0]) == pytest.approx(1, abs=1e-12)  # rounding
+
+
+def test_conditional_draws_a_curve_per_group(results, axes):
+    plotting.plot_conditional(results["density"], results["SGD"], axes, 1.0, feature=1)
+    assert len(axes.lines) == 2
+    assert len(axes.get_legend_handles_labels()[1]) == 2
+
+
+@pytest.mark.parametrize("chosen", [["ODE"], ["density", "ODE"], ["density", "ODE", "SGD"]])
+def test_comparison_has_weights_only_where_both_are_there(results, chosen):
+    figure = plotting.plot_comparison({label: results[label] for label in chosen})
+    assert len(figure.axes) == (4 if "SGD" in chosen else 2)
+    figure.canvas.draw()

@@ -1,0 +1,159 @@
+"""The scripts as a person runs them: in processes of their own, judged by exit code, messages and files."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+import meanfield
+
+ROOT = Path(__file__).parents[1]
+SOLVERS = ("solve_density", "solve_order_parameters", "simulate_sgd")
+TEXT = """
+title = "small"
+[model]
+activation = "quadratic"
+learning_rate = 0.05
+batch_size = 4
+[[features]]
+hidden = { law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }
+initial_overlap = 0.5
+[time]
+stop = 1.0
+outputs = 3
+[density]
+cells = 200
+feature_nodes = 15
+[particles]
+dimension = 64
+replicas = 3
+"""
+
+
+def script(name, *arguments, folder=ROOT):
+    command = [sys.executable, str(ROOT / "solvers" / f"{name}.py"), *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs")
+    (path / "small.toml").write_text(TEXT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(folder):
+    paths = []
+    for name in SOLVERS:
+        paths.append(folder / f"{name}.nc")
+        result = script(name, folder / "small.toml", "-o", paths[-1])
+        assert result.returncode == 0, result.stderr
+        assert f"wrote {paths[-1]}" in result.stdout
+        assert result.stderr == ""  # no progress bar outside of a terminal
+    return paths
+
+
+@pytest.mark.parametrize("name", [*SOLVERS, "compare"])
+def test_help(name):
+    result = script(name, "--help")
+    assert result.returncode == 0
+    assert "exit codes: 0 done, 1 failed or interrupted, 2 bad input" in result.stdout
+
+
+def test_results_are_those_of_the_library(runs, folder):
+    problem = meanfield.load_problem(folder / "small.toml")
+    for path, solve in zip(
+        runs, (meanfield.solve_density, meanfield.solve_order_parameters, meanfield.simulate_sgd), strict=True
+    ):
+        assert meanfield.load(path).drop_attrs().equals(solve(problem).drop_attrs())
+
+
+def test_workers_and_backend_options(folder, runs):
+    result = script("simulate_sgd", folder / "small.toml", "-o", folder / "one.nc", "--workers", 1)
+    assert result.returncode == 0
+    assert meanfield.load(folder / "one.nc")["q"].equals(meanfield.load(runs[2])["q"])
+    text = TEXT.replace("cells = 200", "cells = 40\nsteps = 4").replace("feature_nodes = 15", "feature_nodes = 5")
+    (folder / "tiny.toml").write_text(text)
+    result = script("solve_density", folder / "tiny.toml", "-o", folder / "fipy.nc", "--backend", "fipy")
+    assert result.returncode == 0, result.stderr
+    assert '"backend": "fipy"' in meanfield.load(folder / "fipy.nc").attrs["provenance"]
+
+
+def test_compare_prints_a_table_and_writes_report_and_figure(runs, folder):
+    result = script("compare", *runs, "-o", folder / "report.nc", "--figure", folder / "f.png")
+    assert result.returncode == 0, result.stderr
+    assert "solve_density - simulate_sgd" in result.stdout
+    assert "W1 distance of w" in result.stdout
+    assert meanfield.load(folder / "report.nc").attrs["method"] == "comparison"
+    assert (folder / "f.png").read_bytes().startswith(b"\x89PNG")
+
+
+BAD_PROBLEMS = [
+    ("learning_rate = 0.05", "learning_rate = -0.05", "model.learning_rate = -0.05: should be greater than 0"),
+    ("learning_rate", "learning_rte", "unknown key 'learning_rte'; did you mean 'learning_rate'?"),
+    ("batch_size = 4", 'batch_size = "4"', "model.batch_size = '4'"),
+    ("batch_size = 4", "batch_size = 0", "model.batch_size = 0: should be greater than or equal to 1"),
+    ("fourth_moment = 6.05", "fourth_moment = 1.0", "fourth_moment = 1.0 is below second_moment^2"),
+    ("initial_overlap = 0.5", "initial_overlap = 1.0", "must be below 1"),
+    ("[time]", "[augmentation]\nvariance = [0.3, 0.3]\ncorrelation = -1.5\n[time]", "augmentation.correlation = -1.5"),
+    ("dimension = 64", "dimension = 2", "particles.dimension"),
+    (
+        'law = "three_point", second_moment = 1.1, fourth_moment = 6.05',
+        'law = "discrete", values = [1.0, -1.0], probabilities = [0.5, 1.5]',
+        "probability 1.5 is outside [0, 1]",
+    ),
+    ("[model]", "[model", "not a TOML file"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD_PROBLEMS, ids=[m[:40] for _, _, m in BAD_PROBLEMS])
+def test_bad_problems_end_with_code_2_one_message_and_no_file(tmp_path, old, new, message):
+    assert old in TEXT
+    (tmp_path / "bad.toml").write_text(TEXT.replace(old, new, 1))
+    result = script("solve_order_parameters", tmp_path / "bad.toml", "-o", tmp_path / "out.nc")
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.toml"]
+
+
+def test_missing_problem_and_missing_output_directory(folder, tmp_path):
+    result = script("solve_density", tmp_path / "none.toml", "-o", tmp_path / "out.nc")
+    assert (result.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "no such problem file" in result.stderr
+    result = script("solve_density", folder / "small.toml", "-o", tmp_path / "none" / "out.nc")
+    assert (result.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "output directory" in result.stderr
+
+
+def test_prior_that_does_not_close_the_ode(folder, tmp_path):
+    (tmp_path / "l1.toml").write_text(TEXT + '[prior]\nname = "l1"\n')
+    result = script("solve_order_parameters", tmp_path / "l1.toml", "-o", tmp_path / "out.nc")
+    assert result.returncode == 2
+    assert "prior.name = 'l1': the order parameters close only under priors with linear phi" in result.stderr
+    assert not (tmp_path / "out.nc").exists()
+
+
+def test_compare_refuses_foreign_files_and_other_problems(runs, folder, tmp_path):
+    xr.Dataset({"q": ("x", [1.0])}).to_netcdf(tmp_path / "foreign.nc")
+    result = script("compare", runs[0], tmp_path / "foreign.nc", "-o", tmp_path / "report.nc")
+    assert result.returncode == 2
+    assert "not a result of meanfield" in result.stderr
+    (tmp_path / "other.toml").write_text(TEXT.replace("0.05", "0.06"))
+    assert script("solve_order_parameters", tmp_path / "other.toml", "-o", tmp_path / "other.nc").returncode == 0
+    result = script("compare", runs[0], tmp_path / "other.nc", "-o", tmp_path / "report.nc")
+    assert result.returncode == 2
+    assert "model.learning_rate = 0.05 against 0.06" in result.stderr
+    assert not (tmp_path / "report.nc").exists()
+
+
+def test_blow_up_ends_with_code_1_and_says_when_what_and_what_to_change(tmp_path):
+    (tmp_path / "fast.toml").write_text(TEXT.replace("learning_rate = 0.05", "learning_rate = 1e160"))
+    result = script("simulate_sgd", tmp_path / "fast.toml", "-o", tmp_path / "out.nc")
+    assert result.returncode == 1
+    assert "failed: at t = " in result.stderr
+    assert "no longer finite; lower model.learning_rate" in result.stderr
+    assert meanfield.load(tmp_path / "out.nc").attrs["status"].startswith("failed: at t = ")

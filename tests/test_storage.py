@@ -1,0 +1,136 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
+
+import meanfield
+from meanfield.errors import InputError
+from meanfield.problem_file import parse_problem
+from meanfield.storage import save_figure
+
+TEXT = """
+title = "small"
+[model]
+activation = "quadratic"
+learning_rate = 0.05
+batch_size = 4
+[[features]]
+hidden = { law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }
+initial_overlap = 0.5
+[time]
+stop = 1.0
+outputs = 3
+[particles]
+dimension = 50
+replicas = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return meanfield.simulate_sgd(parse_problem(TEXT))
+
+
+def test_round_trip_is_exact(dataset, tmp_path):
+    meanfield.save(dataset, tmp_path / "run.nc")
+    assert meanfield.load(tmp_path / "run.nc").identical(dataset)
+
+
+def test_plain_xarray_reads_it(dataset, tmp_path):
+    meanfield.save(dataset, tmp_path / "run.nc")
+    with xr.open_dataset(tmp_path / "run.nc") as plain:
+        assert plain["q"].dims == ("replica", "time", "feature")
+        assert plain["q"].attrs["long_name"].startswith("overlap")
+        assert "[model]" in plain.attrs["problem"]
+
+
+def test_saving_over_an_open_file_works_and_leaves_no_other_file(dataset, tmp_path):
+    path = tmp_path / "run.nc"
+    meanfield.save(dataset, path)
+    with xr.open_dataset(path) as still_open:
+        meanfield.save(dataset, path)
+        assert still_open["q"].shape == dataset["q"].shape
+    assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_failed_save_keeps_the_old_file(dataset, tmp_path):
+    path = tmp_path / "run.nc"
+    meanfield.save(dataset, path)
+    before = path.read_bytes()
+    broken = dataset.assign(bad=("x", np.array([object()], dtype=object)))
+    with pytest.raises((TypeError, ValueError)):
+        meanfield.save(broken, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_killed_writer_leaves_the_old_file(dataset, tmp_path):
+    path = tmp_path / "run.nc"
+    meanfield.save(dataset, path)
+    code = """
+        import sys, numpy as np, meanfield
+        run = meanfield.load(sys.argv[1])
+        print("ready", flush=True)
+        while True:
+            meanfield.save(run, sys.argv[1])
+    """
+    for wait in (0.01, 0.05, 0.13):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code), str(path)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout.readline() == "ready\n"
+        time.sleep(wait)
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+        assert meanfield.load(path).identical(dataset)
+
+
+def test_permissions_follow_the_umask(dataset, tmp_path):
+    before = os.umask(0o027)
+    try:
+        meanfield.save(dataset, tmp_path / "run.nc")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "run.nc").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [("missing/run.nc", "does not exist; create it"), (".", "is a directory; give the name of a file")],
+)
+def test_bad_output_paths(dataset, tmp_path, target, message):
+    with pytest.raises(InputError, match=message):
+        meanfield.save(dataset, tmp_path / target)
+
+
+def test_load_refuses_what_is_no_run(dataset, tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        meanfield.load(tmp_path / "none.nc")
+    (tmp_path / "text.nc").write_text("hello")
+    with pytest.raises(InputError, match="cannot be read as netCDF"):
+        meanfield.load(tmp_path / "text.nc")
+    xr.Dataset({"q": ("x", [1.0])}).to_netcdf(tmp_path / "foreign.nc")
+    with pytest.raises(InputError, match="not a result of meanfield"):
+        meanfield.load(tmp_path / "foreign.nc")
+    meanfield.save(dataset, tmp_path / "run.nc")
+    whole = (tmp_path / "run.nc").read_bytes()
+    (tmp_path / "cut.nc").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="cannot be read as netCDF"):
+        meanfield.load(tmp_path / "cut.nc")
+
+
+def test_figures_are_saved_by_their_ending(tmp_path):
+    for name, start in (("f.png", b"\x89PNG"), ("f.pdf", b"%PDF"), ("f.svg", b"<?xml")):
+        save_figure(Figure(), tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(start)
+    with pytest.raises(InputError, match="'docx' is no figure format; use one of"):
+        save_figure(Figure(), tmp_path / "f.docx")
+    assert not (tmp_path / "f.docx").exists()
