@@ -84,22 +84,22 @@ def bernoulli_pair(z):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(
-    "void(f8[::1], f8[::1], f8[::1], f8[::1], f8, u8, u8)",
+    "void(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, u8, u8)",
     cache=True,
     nogil=True,
     error_model="numpy",
     fastmath={"contract"},
 )
-def midpoint_step(P, scratch, a, b, k, cells, blocks):  # type: ignore[no-untyped-def]
-    """Advance P in place by one implicit midpoint step.
+def midpoint_step(P, result, scratch, a, b, k, cells, blocks):  # type: ignore[no-untyped-def]
+    """Take one implicit midpoint step from P to result.
 
-    Solves (1 - dt/2 A) P_mid = P by Gaussian elimination without pivoting (A is an M-matrix), then
-    P <- 2 P_mid - P. All arrays are flat and all indices unsigned: otherwise LLVM does not vectorise.
+    Solves (1 - dt/2 A) P_mid = P by Gaussian elimination, which needs no pivoting because 1 - dt/2 A is an M-matrix;
+    then result = 2 P_mid - P. All arrays are flat and all indices unsigned: otherwise LLVM does not vectorise.
 
     Parameters
     ----------
-    P : ndarray, shape (blocks * cells * LANES,)
-        Density in packed layout.
+    P, result : ndarray, shape (blocks * cells * LANES,)
+        Densities in packed layout.
     scratch : ndarray, shape ((cells + 1) * 4 * LANES,)
         Rows of elimination factor, right-hand side, k B(-z) and k B(z) of the face above each cell.
     a : ndarray, shape (cells - 1,)
@@ -158,7 +158,7 @@ def midpoint_step(P, scratch, a, b, k, cells, blocks):  # type: ignore[no-untype
             inverse = 1.0 / (1.0 + scratch[below + down + lane] - came * scratch[below + lane])
             middle = (P[row + lane] + came * scratch[below + rhs + lane]) * inverse
             scratch[lane] = middle
-            P[row + lane] = 2.0 * middle - P[row + lane]
+            result[row + lane] = 2.0 * middle - P[row + lane]
         for j in range(one, cells):
             i = cells - one - j
             here = (i + one) * width
@@ -166,7 +166,7 @@ def midpoint_step(P, scratch, a, b, k, cells, blocks):  # type: ignore[no-untype
             for lane in range(lanes):
                 middle = scratch[here + rhs + lane] + scratch[here + lane] * scratch[lane]
                 scratch[lane] = middle
-                P[row + lane] = 2.0 * middle - P[row + lane]
+                result[row + lane] = 2.0 * middle - P[row + lane]
 
 
 def pack(P: FloatArray) -> FloatArray:

@@ -50,13 +50,15 @@ class Plan:
         return Grid(edges, *feature_quadrature(problem, self.feature_nodes))
 
 
-def make_plan(problem: Problem, closure: Closure, widening: float = 1.0) -> Plan:
+def make_plan(problem: Problem, closure: Closure, widening: float = 1.0, refinement: float = 1.0) -> Plan:
     """The discretisation that the problem asks for, with defaults for what it leaves open.
 
     Parameters
     ----------
     widening : float
         Factor on the default half-width, for densities with wide tails.
+    refinement : float
+        Factor on the default number of steps, for stiff starts.
     """
     settings = problem.density
     nodes = settings.feature_nodes or FEATURE_NODES[len(problem.features)]
@@ -66,7 +68,8 @@ def make_plan(problem: Problem, closure: Closure, widening: float = 1.0) -> Plan
         # max over |q| <= 1 of |u| |q| + TAIL sqrt(1 - |q|^2), the reach of a Gaussian conditional density.
         half_width = widening * math.hypot(float(np.linalg.norm(u, axis=1).max()), TAIL)
     cells = settings.cells or 2 * math.ceil(half_width / CELL_WIDTH)
-    steps = settings.steps or min(MOST_STEPS, math.ceil(problem.time.stop * _fastest_rate(problem, closure) / STEP))
+    rate = refinement * _fastest_rate(problem, closure)
+    steps = settings.steps or min(MOST_STEPS, math.ceil(problem.time.stop * rate / STEP))
     intervals = problem.time.outputs - 1
     steps_per_output = math.ceil(steps / intervals)
     return Plan(half_width, cells, nodes, steps_per_output, problem.time.stop / (intervals * steps_per_output))

@@ -26,12 +26,19 @@ BACKENDS: dict[str, Callable[[Grid, FloatArray], Stepper]] = {"numba": NumbaStep
 EDGE_MASS = 1e-9
 """Largest conditional probability in an outermost cell; with more the cells do not reach far enough."""
 
-WIDENINGS = (1.0, 1.5, 2.25, 3.4, 5.0)
-"""Factors on the default half-width that are tried, one after the other, while mass reaches the edges."""
+NEGATIVE = 1e-12
+"""A density below minus this is no rounding: the midpoint rule rings when steps are too long."""
+
+ATTEMPTS = 6
+"""How often a default half-width or number of steps is raised before giving up."""
 
 
 class NarrowCellsError(BlowUpError):
     """Mass reached the outermost cells."""
+
+
+class LongStepsError(BlowUpError):
+    """The density rings, because steps are too long."""
 
 
 def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
@@ -66,13 +73,22 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     _check(problem, backend)
     started = time.perf_counter()
     closure = Closure(problem)
-    for widening in WIDENINGS if problem.density.half_width is None else (1.0,):
-        run = _Run(problem, closure, make_plan(problem, closure, widening), BACKENDS[backend])
+    widening = refinement = 1.0
+    for _ in range(ATTEMPTS):
+        run = _Run(problem, closure, make_plan(problem, closure, widening, refinement), BACKENDS[backend])
         try:
             status = run.solve()
             break
         except NarrowCellsError as error:
             status = error.status
+            widening *= 1.5
+            if problem.density.half_width is not None:
+                break
+        except LongStepsError as error:
+            status = error.status
+            refinement *= 4.0
+            if problem.density.steps is not None:
+                break
     record = provenance(time.perf_counter() - started, backend=backend)
     return build_dataset("density", problem, run.arrays(), status, record)
 
@@ -119,7 +135,7 @@ class _Run:
                         solution.advance(steps)
                     self._record(index)
                     bar.update()
-            except NarrowCellsError:
+            except (NarrowCellsError, LongStepsError):
                 raise
             except BlowUpError as error:
                 return error.status
@@ -130,19 +146,30 @@ class _Run:
     def _record(self, index: int) -> None:
         vectors = [solution.moments.vector for solution in self._solutions]
         densities = [solution.density for solution in self._solutions]
-        edge = self._grid.h * max(densities[0][:, 0].max(), densities[0][:, -1].max())
-        if edge > EDGE_MASS:
-            raise NarrowCellsError(
-                float(self._times[index]),
-                f"a conditional probability of {edge:.2g} reached the outermost cells at |w| = "
-                f"{self._grid.edges[-1]:.4g}",
-                "raise density.half_width and density.cells with it",
-            )
+        self._check(float(self._times[index]), densities)
         if len(vectors) == 1:
             self._vectors[index], self._density[index] = vectors[0], densities[0]
         else:
             self._vectors[index] = (4 * vectors[1] - vectors[0]) / 3
             self._density[index] = _extrapolate(densities[0], densities[1], self._grid.h)
+
+    def _check(self, time: float, densities: list[FloatArray]) -> None:
+        """Refuse densities that are negative or do not fit into the cells."""
+        lowest = min(float(P.min()) for P in densities)
+        if lowest < -NEGATIVE:
+            raise LongStepsError(
+                time,
+                f"the density fell to {lowest:.2g}, because time steps are too long for its dynamics",
+                "raise density.steps, or lower model.learning_rate",
+            )
+        edge = self._grid.h * float(max(densities[0][:, 0].max(), densities[0][:, -1].max()))
+        if edge > EDGE_MASS:
+            raise NarrowCellsError(
+                time,
+                f"a conditional probability of {edge:.2g} reached the outermost cells at |w| = "
+                f"{self._grid.edges[-1]:.4g}",
+                "raise density.half_width and density.cells with it",
+            )
 
     def arrays(self) -> dict[str, FloatArray]:
         """The variables of the Dataset."""

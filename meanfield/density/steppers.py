@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +15,9 @@ from meanfield.typing import FloatArray
 
 LEAST_DIFFUSION = 1e-14
 """Stands in for a diffusion coefficient of zero, where the flux is upwind transport."""
+
+VALUES_PER_THREAD = 100_000
+"""A second thread pays only if each has this many values of P, some 0.3 ms of work."""
 
 
 class Stepper(Protocol):
@@ -43,26 +49,40 @@ class Stepper(Protocol):
 
 
 class NumbaStepper:
-    """The compiled kernel, all nodes of a block side by side."""
+    """The compiled kernel: blocks of nodes side by side, shared out over threads where there is enough to do.
+
+    Blocks do not depend on each other, so the numbers do not depend on the number of threads.
+    """
 
     def __init__(self, grid: Grid, initial: FloatArray) -> None:
         self.grid = grid
-        _, cells = grid.shape
         self._current = pack(initial)
         self._trial = self._current.copy()
-        self._blocks = len(self._current)
-        self._scratch = np.empty(4 * (cells + 1) * LANES)
-        self._tilt = np.zeros(self._blocks * LANES)
+        blocks, cells, _ = self._current.shape
+        self._tilt = np.zeros(blocks * LANES)
+        workers = min(os.cpu_count() or 1, blocks, max(1, self._current.size // VALUES_PER_THREAD))
+        bounds = np.linspace(0, blocks, workers + 1).astype(int)
+        self._shares = [slice(low, high) for low, high in pairwise(bounds)]
+        self._scratch = np.empty((workers, 4 * (cells + 1) * LANES))
+        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
 
     def attempt(self, pull: FloatArray, tilt: FloatArray, diffusion: float, dt: float) -> None:
         """See `Stepper.attempt`."""
         D = max(diffusion, LEAST_DIFFUSION)
-        nodes, cells = self.grid.shape
+        nodes = self.grid.shape[0]
         self._tilt[:nodes] = tilt / D
         self._tilt[nodes:] = self._tilt[nodes - 1]
-        np.copyto(self._trial, self._current)
-        k = 0.5 * dt * D / self.grid.h**2
-        midpoint_step(self._trial.reshape(-1), self._scratch, pull / D, self._tilt, k, cells, self._blocks)
+        k, a = 0.5 * dt * D / self.grid.h**2, pull / D
+        map_blocks = self._pool.map if self._pool else map
+        for _ in map_blocks(lambda worker: self._attempt_share(worker, a, k), range(len(self._shares))):
+            pass
+
+    def _attempt_share(self, worker: int, a: FloatArray, k: float) -> None:
+        share = self._shares[worker]
+        start, trial = self._current[share], self._trial[share]
+        tilt = self._tilt.reshape(-1, LANES)[share]
+        scratch = self._scratch[worker]
+        midpoint_step(start.reshape(-1), trial.reshape(-1), scratch, a, tilt.reshape(-1), k, start.shape[1], len(start))
 
     def sums(self, rows: FloatArray) -> FloatArray:
         """See `Stepper.sums`."""
