@@ -18,7 +18,7 @@ from meanfield.problem import DensitySettings
 from meanfield.storage import save_figure
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-COARSE = DensitySettings(cells=160, feature_nodes=23, steps=80)
+COARSE = DensitySettings(cells=160, feature_nodes=31, steps=80)
 
 
 def solve_sparse() -> dict[str, xr.Dataset]:
