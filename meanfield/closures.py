@@ -217,8 +217,15 @@ class Closure:
             Drift gain.
         Lambda : float
             Diffusion coefficient.
+
+        Raises
+        ------
+        ValueError
+            If q does not have one entry per feature.
         """
         q = np.ascontiguousarray(q, dtype=float)
+        if q.shape != self.gaussian_variance.shape:
+            raise ValueError(f"q has shape {q.shape}, but the problem has {self.gaussian_variance.size} feature(s)")
         b = self._brackets(q, self.x, self.weight)
         return self.learning_rate * (q * b[0] - b[4:]), float(self._diffusion_factors @ b[1:4])
 

@@ -82,7 +82,7 @@ class ThreePoint(_Atomic):
 
     @model_validator(mode="after")
     def _moments_exist(self) -> ThreePoint:
-        least = self.second_moment**2
+        least = self.second_moment * self.second_moment  # inf where ** would raise OverflowError
         if self.fourth_moment < least * (1 - 1e-12):  # 1.1**2 is not 1.21 in floating point
             raise ValueError(
                 f"fourth_moment = {self.fourth_moment} is below second_moment^2 = {least:.6g}, and no law has such "
@@ -94,7 +94,7 @@ class ThreePoint(_Atomic):
     def atoms(self) -> tuple[FloatArray, FloatArray]:
         """Values and their probabilities."""
         value = np.sqrt(self.fourth_moment / self.second_moment)
-        outer = min(self.second_moment**2 / self.fourth_moment, 1.0)
+        outer = min(self.second_moment / self.fourth_moment * self.second_moment, 1.0)
         return np.array([-value, 0.0, value]), np.array([outer / 2, 1 - outer, outer / 2])
 
 

@@ -5,7 +5,6 @@ All quantities are dimensionless; time is t = k/N for SGD step k.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -23,7 +22,7 @@ def _one_of(table: dict[str, Any]) -> AfterValidator:
 
     def check(name: str) -> str:
         if name not in table:
-            raise ValueError(f"unknown name '{name}'; {nearest(name, list(table))}; known: {', '.join(table)}")
+            raise ValueError(f"unknown name '{name}'; {nearest(name, list(table))}")
         return name
 
     return AfterValidator(check)
@@ -37,7 +36,7 @@ class Model(Part):
         default="none", description="what is subtracted from the outputs: nothing, their mean, or the mean of the batch"
     )
     learning_rate: float = Field(gt=0, description="tau, the step size of SGD, for instance 0.02")
-    batch_size: int = Field(ge=1, description="m, the number of samples per step, for instance 10")
+    batch_size: int = Field(ge=1, le=10**9, description="m, the number of samples per step, for instance 10")
 
     @model_validator(mode="after")
     def _batch_mean_needs_two(self) -> Model:
@@ -57,8 +56,12 @@ class Model(Part):
 class Feature(Part):
     """One feature: a column of U and its hidden variable."""
 
-    hidden: HiddenLaw
-    coordinate: CoordinateLaw = GaussianCoordinate()
+    hidden: HiddenLaw = Field(
+        description="a table with law = 'gaussian', 'three_point' or 'discrete' and the numbers that it needs"
+    )
+    coordinate: CoordinateLaw = Field(
+        default=GaussianCoordinate(), description="a table with law = 'gaussian' or 'rademacher'"
+    )
     initial_overlap: float | Literal["random"] = Field(
         description="q_k(0), a number with the squares of all features adding up to less than 1, or 'random'"
     )
@@ -148,7 +151,9 @@ class ParticleSettings(Part):
     dimension: int = Field(default=1024, ge=3, description="N, at least the number of features plus 2")
     replicas: int = Field(default=8, ge=1, description="number of independent runs")
     seed: int = Field(default=0, ge=0, description="root of all random streams, a whole number >= 0")
-    snapshots: Annotated[Numbers, Field(description="output times at which weights are kept")] | None = None
+    snapshots: Numbers | None = Field(
+        default=None, description="output times at which weights are kept, for instance [0.0, 10.0, 20.0]"
+    )
 
 
 class Problem(Part):
@@ -164,7 +169,9 @@ class Problem(Part):
 
     title: str = Field(default="", description="a line about the problem")
     model: Model
-    features: Annotated[tuple[Feature, ...], Field(strict=False)]
+    features: Annotated[tuple[Feature, ...], Field(strict=False)] = Field(
+        description="one [[features]] table per feature, with double brackets"
+    )
     augmentation: Augmentation | None = None
     prior: PriorSettings = PriorSettings()
     time: Time
@@ -187,7 +194,7 @@ class Problem(Part):
                     "make it 'random' for all or for none"
                 )
             return self
-        squared = sum(float(q) ** 2 for q in overlaps)
+        squared = sum(float(q) * float(q) for q in overlaps)  # inf where ** would raise OverflowError
         if squared >= 1:
             raise ValueError(
                 f"features.initial_overlap = {overlaps}: |q(0)|^2 = {squared:.6g}, but it must be below 1 because "
@@ -222,14 +229,14 @@ class Problem(Part):
         """Whether the weights start uniformly on the sphere."""
         return isinstance(self.features[0].initial_overlap, str)
 
-    @cached_property
+    @property
     def initial_overlap(self) -> FloatArray:
         """q(0), shape (d1,); zero for a random start."""
         if self.random_start:
             return np.zeros(len(self.features))
         return np.array([feature.initial_overlap for feature in self.features], dtype=float)
 
-    @cached_property
+    @property
     def noise_covariance(self) -> FloatArray:
         """V, shape (2, 2); zero without augmentation."""
         return np.zeros((2, 2)) if self.augmentation is None else self.augmentation.covariance

@@ -35,7 +35,7 @@ def load_problem(path: str | Path) -> Problem:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such problem file; check the path (examples are in data/problems/)") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -63,21 +63,47 @@ def format_problem(problem: Problem) -> str:
     return tomli_w.dumps(problem.model_dump(exclude_none=True, mode="json"))
 
 
+_PLAIN_WORDS = {
+    "missing": "is missing; add it",
+    "model_type": "should be a table of keys",
+    "model_attributes_type": "should be a table of keys",
+    "tuple_type": "should be a list in square brackets",
+    "too_short": "should have at least {min_length} element(s)",
+    "too_long": "should have at most {max_length} elements",
+    "union_tag_not_found": "is missing; add it",
+    "union_tag_invalid": "should be one of {expected_tags}",
+}
+
+
 def _messages(error: ValidationError) -> Iterator[str]:
-    """One line per offending key."""
+    """One line per offending key, or per check of ours that failed."""
+    reasons: dict[tuple[str, str], list[str]] = {}
     for item in error.errors():
-        path = _key(item["loc"])
-        reason = item["msg"].removeprefix("Value error, ").replace("Input should", "should")
-        if item["type"] == "value_error":
+        location, given, kind = item["loc"], item["input"], item["type"]
+        if kind == "value_error":
             # Our own checks name value and remedy themselves.
+            path, reason = _key(location), item["msg"].removeprefix("Value error, ")
             yield f"{path}: {reason}" if path else reason
             continue
-        if item["type"] == "missing":
-            reason = "is missing; add it"
-        given = item["input"]
+        if kind == "too_short" and given:
+            continue  # its elements are at fault, and reported themselves
+        hint = _description(location)
+        reason = item["msg"].replace("Input should", "should")
+        if kind in _PLAIN_WORDS:
+            reason = _PLAIN_WORDS[kind].format(**item.get("ctx", {}))
+        if kind == "union_tag_invalid":
+            location, given = (*location, "law"), given["law"]
+        elif kind == "union_tag_not_found":
+            location = (*location, "law")
+        elif kind == "missing" and isinstance(location[-1], int):
+            location, reason = location[:-1], "has too few elements"
         shown = "" if isinstance(given, dict) else f" = {given!r}"
-        hint = _description(item["loc"])
-        yield f"{path}{shown}: {reason}" + (f" ({hint})" if hint else "")
+        # A key that takes several kinds of value has one reason for each.
+        reasons.setdefault((_key(location) + shown, hint), []).append(reason)
+    for (start, hint), alternatives in reasons.items():
+        first, *others = alternatives
+        reason = " or ".join([first, *(other.removeprefix("should be ") for other in others)])
+        yield f"{start}: {reason}" + (f" ({hint})" if hint else "")
 
 
 def _key(location: tuple[int | str, ...]) -> str:

@@ -21,7 +21,7 @@ ScalarFunction = Callable[[float], float]
 def compile_scalar(function: ScalarFunction) -> int:
     """Compile a function of one float, cached on disk, and return the address of its machine code.
 
-    The code lives as long as the process: numba keeps every compiled callback.
+    The address stays valid as long as the process lives.
     """
     compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=True)(function)
     _KEPT_ALIVE.append(compiled)
