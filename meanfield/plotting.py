@@ -86,7 +86,7 @@ def plot_conditional(
     chosen = np.unique(np.linspace(0, len(all_groups) - 1, groups).astype(int))
     for group, colour in zip([all_groups[i] for i in chosen], COLOURS, strict=False):
         w, _, membership = conditional.group_sample(particles, time, feature, group)
-        name = rf"$u \approx {group.centre:+.2g}$"
+        name = rf"$u \approx {group.centre:g}$"
         _histogram(w, axes, colour, weights=membership, alpha=0.35, label=name)
         F, _ = conditional.group_distribution(density, time, feature, group)
         axes.plot(density["w"], density_of(edges, F), color=colour)

@@ -2,17 +2,17 @@
 
 import mpmath as mp
 import numpy as np
-import oracles
 import pytest
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import HIDDEN, NOISES, Expectation, Reference, make_closure, make_problem, noise_covariance, symbolic
 
 from meanfield.activations import ACTIVATIONS
 from meanfield.closures import Closure
 from meanfield.errors import InputError
 from meanfield.quadrature import gaussian_trapezoid
+from tests import oracles
+from tests.oracles import HIDDEN, NOISES, Expectation, Reference, make_closure, make_problem, noise_covariance, symbolic
 
 CENTERINGS = ("none", "population", "batch")
 OVERLAPS = (0.0, 0.05, 0.5, 0.95, 0.9999, 1.0)

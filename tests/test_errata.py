@@ -6,7 +6,8 @@ follows from the SGD update through the closures of theory.md, section 2.
 
 import pytest
 import sympy as sp
-from oracles import (
+
+from tests.oracles import (
     C1,
     ETA,
     MOMENTS,

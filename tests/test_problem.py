@@ -7,11 +7,11 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from oracles import make_problem
 from pydantic import ValidationError
 
 from meanfield.activations import ACTIVATIONS
 from meanfield.problem import Augmentation, DensitySettings, Feature, Model, ParticleSettings, Problem, Time
+from tests.oracles import make_problem
 
 
 def test_defaults():

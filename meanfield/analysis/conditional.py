@@ -19,7 +19,10 @@ CENTRES = (-1.5, -0.75, 0.0, 0.75, 1.5)
 """Centres of the groups of a coordinate with many values."""
 
 WIDTH = 0.35
-"""Standard deviation of their Gaussian membership: aliasing on 31 nodes is below 1e-5, and neighbours overlap."""
+"""Least standard deviation of their Gaussian membership; neighbours overlap."""
+
+WIDTH_IN_NODES = 0.75
+"""Least standard deviation in units of the distance of nodes: averages over nodes then err by 2 exp(-2 pi^2 0.75^2)."""
 
 FEW_VALUES = 3
 """A coordinate law with at most this many values has one group per value."""
@@ -32,17 +35,20 @@ class Group:
     Parameters
     ----------
     centre : float
+    width : float
+        Standard deviation of the Gaussian membership.
     neighbours : ndarray or None
         All values of a law with few values: membership is then 1 where `centre` is the nearest, else 0.
     """
 
     centre: float
+    width: float = WIDTH
     neighbours: FloatArray | None = None
 
     def membership(self, u: FloatArray) -> FloatArray:
         """Degree in [0, 1] to which each of `u` belongs."""
         if self.neighbours is None:
-            return np.asarray(np.exp(-0.5 * ((u - self.centre) / WIDTH) ** 2))
+            return np.asarray(np.exp(-0.5 * ((u - self.centre) / self.width) ** 2))
         nearest = self.neighbours[np.argmin(np.abs(u[..., None] - self.neighbours), axis=-1)]
         return np.asarray(nearest == self.centre, dtype=float)
 
@@ -51,8 +57,9 @@ def groups_of(density: xr.Dataset, feature: int) -> list[Group]:
     """The groups of feature k, in increasing order."""
     values = np.unique(density["u"].values[:, feature])
     if len(values) <= FEW_VALUES:
-        return [Group(float(value), values) for value in values]
-    return [Group(centre) for centre in CENTRES]
+        return [Group(float(value), neighbours=values) for value in values]
+    width = max(WIDTH, WIDTH_IN_NODES * float(np.diff(values).max()))
+    return [Group(centre, width) for centre in CENTRES]
 
 
 def marginal_distribution(density: xr.Dataset, time: float) -> tuple[FloatArray, FloatArray]:

@@ -85,3 +85,14 @@ def test_own_sample_lies_within_sampling_distance(gaussian):
         distance = kolmogorov_smirnov(w, psi, gaussian["w_edge"].values, F)
         # P(sqrt(n) KS > 2) = 7e-4 by Kolmogorov's law; five groups, false alarm 0.3 %
         assert distance < 2 / np.sqrt(effective)
+
+
+def test_few_nodes_widen_the_groups_until_averages_over_nodes_are_right():
+    text = PROBLEM.replace("COORDINATE", "gaussian") + "[density]\nfeature_nodes = 13\n"
+    run = solve_density(parse_problem(text))
+    for group in conditional.groups_of(run, 0):
+        F, _ = conditional.group_distribution(run, 0.0, 0, group)
+        shrink = 1 / (1 + group.width**2)
+        mean, variance = group.centre * shrink, group.width**2 * shrink
+        exact = stats.norm.cdf(run["w_edge"].values, 0.6 * mean, np.sqrt(0.36 * variance + 0.64))
+        assert np.allclose(F, exact, atol=2e-3)  # aliasing of membership times density of u: 2 exp(-2 pi^2 0.61^2)

@@ -1,0 +1,105 @@
+"""Cells, nodes and the initial density on them."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from meanfield.closures import Closure
+from meanfield.density.grid import Grid, feature_quadrature, gaussian_cell_average, initial_density
+from meanfield.density.plan import CELL_WIDTH, FEATURE_NODES, make_plan
+from tests.problems import feature, features, make_problem
+
+TWO_FEATURES = features(feature(0.5), feature(0.3, coordinate="rademacher"))
+
+
+def plan_of(*lines):
+    problem = make_problem(*lines)
+    return make_plan(problem, Closure(problem))
+
+
+def test_cell_averages_of_a_gaussian():
+    edges, mean = np.linspace(-8, 8, 161), np.array([-1.0, 0.0, 2.5])
+    averages = gaussian_cell_average(edges, mean, 0.7)
+    centres = 0.5 * (edges[1:] + edges[:-1])
+    x, weight = np.polynomial.legendre.leggauss(12)
+    points = centres[:, None] + 0.05 * x
+    for row, m in zip(averages, mean, strict=True):
+        exact = norm.pdf(points, m, 0.7) @ weight / 2
+        assert row == pytest.approx(exact, rel=1e-11, abs=1e-300)  # exact quadrature; ndtr loses a digit in far tails
+
+
+def test_cell_averages_keep_their_accuracy_in_both_tails():
+    edges = np.linspace(-12, 12, 241)
+    row = gaussian_cell_average(edges, np.zeros(1), 1.0)[0]
+    assert row[0] == pytest.approx((norm.sf(11.9) - norm.sf(12.0)) / 0.1, rel=1e-10)  # rounding of ndtr and of edges
+    assert row == pytest.approx(row[::-1], rel=1e-12)  # symmetric up to rounding of the edges
+    assert row[0] > 0
+
+
+def test_cells_are_even_in_number_and_zero_is_an_edge():
+    edges = plan_of("density.cells = 10", "density.half_width = 7.3").grid(make_problem()).edges
+    assert len(edges) == 11
+    assert edges[5] == 0.0
+    assert np.diff(edges) == pytest.approx(1.46, rel=1e-14)  # rounding
+
+
+def test_refining_halves_cell_width_and_time_step():
+    plan, problem = plan_of(), make_problem()
+    coarse, fine = plan.grid(problem), plan.refined.grid(problem)
+    assert fine.edges[::2] == pytest.approx(coarse.edges, abs=1e-14)  # rounding
+    assert plan.refined.dt == plan.dt / 2
+    assert plan.refined.dt * plan.refined.steps_per_output == pytest.approx(0.5, rel=1e-14)  # rounding
+
+
+@pytest.mark.parametrize(("stop", "outputs", "steps"), [(1.0, 2, 7), (3.0, 8, 10), (0.1, 41, 1)])
+def test_every_output_time_is_a_whole_number_of_steps(stop, outputs, steps):
+    plan = plan_of(f"time.stop = {stop}", f"time.outputs = {outputs}", f"density.steps = {steps}")
+    total = plan.steps_per_output * (outputs - 1)
+    assert steps <= total < steps + outputs - 1
+    assert plan.dt * total == pytest.approx(stop, rel=1e-14)  # rounding
+
+
+def test_default_cells_reach_the_tails_with_the_default_width():
+    plan = plan_of()
+    grid = plan.grid(make_problem())
+    assert grid.h <= CELL_WIDTH
+    assert plan.feature_nodes == FEATURE_NODES[1]
+    for q in np.linspace(0, 0.9999, 50):
+        mean, deviation = grid.u[:, 0].max() * q, np.sqrt(1 - q**2)
+        assert norm.sf((plan.half_width - mean) / deviation) < 1e-10  # the plan promises 6.5 standard deviations
+
+
+def test_faster_dynamics_gets_more_steps():
+    slow, fast = plan_of(), plan_of("model.learning_rate = 0.2")
+    assert fast.dt < slow.dt / 5  # ten times the drift, a hundred times the diffusion
+
+
+def test_initial_density_has_unit_mass_and_the_overlap_asked_for():
+    problem = make_problem(TWO_FEATURES)
+    u, weight = feature_quadrature(problem, 15)
+    grid = Grid(np.linspace(-11, 11, 401), u, weight)
+    P = initial_density(problem, grid)
+    assert P.shape == grid.shape == (30, 400)
+    assert P.sum(axis=1) * grid.h == pytest.approx(1.0, abs=1e-13)  # normalised: rounding
+    mean = (P @ grid.centres) * grid.h
+    # cell centres instead of integrals leave an error far below h^2 for a Gaussian of width >> h
+    assert (weight * mean) @ u == pytest.approx([0.5, 0.3], abs=1e-10)
+    second = weight @ (P @ grid.centres**2) * grid.h
+    assert second == pytest.approx(1 + grid.h**2 / 12, abs=1e-10)  # the centre of a cell misses h^2/12 of its variance
+
+
+def test_nodes_are_the_product_of_the_rules_of_the_features():
+    u, weight = feature_quadrature(make_problem(TWO_FEATURES), 9)
+    assert u.shape == (18, 2)
+    assert set(u[:, 1]) == {-1.0, 1.0}
+    assert weight.sum() == pytest.approx(1, abs=1e-15)  # rounding
+    assert weight @ u == pytest.approx([0, 0], abs=1e-15)  # symmetric: rounding
+    assert (u.T * weight) @ u == pytest.approx(np.eye(2), abs=1e-14)  # unit variances by construction: rounding
+
+
+@pytest.mark.parametrize("nodes", range(2, 10))
+def test_few_nodes_still_have_the_moments_that_q_needs(nodes):
+    u, weight = feature_quadrature(make_problem(), nodes)
+    assert len(u) == nodes
+    assert weight @ u[:, 0] == pytest.approx(0, abs=1e-15)  # symmetric: rounding
+    assert weight @ u[:, 0] ** 2 == pytest.approx(1, abs=1e-14)  # scaled to be exact: rounding
