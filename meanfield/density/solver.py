@@ -29,8 +29,8 @@ EDGE_MASS = 1e-9
 NEGATIVE = 1e-12
 """A density below minus this is no rounding: the midpoint rule rings when steps are too long."""
 
-ATTEMPTS = 6
-"""How often a default half-width or number of steps is raised before giving up."""
+WIDEST = 10.0
+"""Largest factor on the default half-width before giving up."""
 
 
 class NarrowCellsError(BlowUpError):
@@ -74,21 +74,22 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     started = time.perf_counter()
     closure = Closure(problem)
     widening = refinement = 1.0
-    for _ in range(ATTEMPTS):
-        run = _Run(problem, closure, make_plan(problem, closure, widening, refinement), BACKENDS[backend])
+    plan, next_plan = None, make_plan(problem, closure)
+    # A plan that cannot change, because the problem file fixes it or it is at its limits, is not tried twice.
+    while next_plan != plan and widening <= WIDEST:
+        plan = next_plan
+        run = _Run(problem, closure, plan, BACKENDS[backend])
         try:
             status = run.solve()
-            break
         except NarrowCellsError as error:
             status = error.status
             widening *= 1.5
-            if problem.density.half_width is not None:
-                break
         except LongStepsError as error:
             status = error.status
             refinement *= 4.0
-            if problem.density.steps is not None:
-                break
+        else:
+            break
+        next_plan = make_plan(problem, closure, widening, refinement)
     record = provenance(time.perf_counter() - started, backend=backend)
     return build_dataset("density", problem, run.arrays(), status, record)
 
