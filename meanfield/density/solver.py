@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.closures import Closure
-from meanfield.density.evolution import Evolution
+from meanfield.density.evolution import Evolution, LongStepsError
 from meanfield.density.fipy_stepper import FiPyStepper
 from meanfield.density.grid import Grid
 from meanfield.density.plan import FEATURE_NODES, Plan, make_plan
@@ -35,10 +35,6 @@ WIDEST = 10.0
 
 class NarrowCellsError(BlowUpError):
     """Mass reached the outermost cells."""
-
-
-class LongStepsError(BlowUpError):
-    """The density rings, because steps are too long."""
 
 
 def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:

@@ -241,7 +241,6 @@ def test_learning_rates_too_large_for_the_time_step_fail(learning_rate, settings
     assert np.isnan(run.P.values[-1]).all()
 
 
-@pytest.mark.xfail(strict=True, reason="nothing compares the time step with the rates of the coefficients")
 def test_too_few_steps_are_noticed_even_if_the_density_swings_back():
     """Midpoint steps far too long mirror the density at its stationary state; after two of them it is back."""
     lines = ("model.learning_rate = 16.0", "time.outputs = 2", "density = { order = 2, steps = 2 }")
@@ -249,7 +248,6 @@ def test_too_few_steps_are_noticed_even_if_the_density_swings_back():
     assert run.status != "complete" or abs(run.q[-1, 0]) < 0.1  # the exact overlap is zero at once
 
 
-@pytest.mark.xfail(strict=True, reason="errors of E[w^2] grow like exp(2 G t) where G = q.g + tau r - Lambda/2 > 0")
 def test_strong_prior_does_not_blow_up_the_norm():
     settings = "density = { cells = 400, half_width = 9.6, steps = 1600 }"
     run = solve_density(
