@@ -35,7 +35,7 @@ class Model(Part):
     centering: Literal["none", "population", "batch"] = Field(
         default="none", description="what is subtracted from the outputs: nothing, their mean, or the mean of the batch"
     )
-    learning_rate: float = Field(gt=0, description="tau, the step size of SGD, for instance 0.02")
+    learning_rate: float = Field(gt=0, le=1e6, description="tau, the step size of SGD, for instance 0.02")
     batch_size: int = Field(ge=1, le=10**9, description="m, the number of samples per step, for instance 10")
 
     @model_validator(mode="after")

@@ -101,8 +101,10 @@ class _Simulation:
 
     def _run_replica(self, replica: int, tick) -> BlowUpError | None:  # type: ignore[no-untyped-def]
         problem = self._problem
-        start, hidden, noise = (
-            Generator(PCG64(SeedSequence(problem.particles.seed, spawn_key=(replica, stream)))) for stream in range(3)
+        # One stream for each kind of draw, so that none depends on how another is cut into calls.
+        start, noise, *hidden = (
+            Generator(PCG64(SeedSequence(problem.particles.seed, spawn_key=(replica, stream))))
+            for stream in range(2 + len(problem.features))
         )
         U = draw_features(problem, start)
         w = draw_weights(problem, U, start)
@@ -124,9 +126,10 @@ class _Simulation:
             tick()
         return None
 
-    def _draw_hidden(self, rng: Generator, steps: int) -> FloatArray:
+    def _draw_hidden(self, streams: list[Generator], steps: int) -> FloatArray:
         size = (steps, self._problem.model.batch_size)
-        return np.stack([feature.hidden.sample(rng, size) for feature in self._problem.features], axis=2)
+        laws = [feature.hidden for feature in self._problem.features]
+        return np.stack([law.sample(rng, size) for law, rng in zip(laws, streams, strict=True)], axis=2)
 
     def _advance(self, w: FloatArray, U: FloatArray, hidden: FloatArray, rng: Generator) -> int:
         closure, model, prior = self._closure, self._problem.model, self._problem.prior

@@ -8,6 +8,9 @@ from numpy.random import Generator
 from meanfield.problem import Problem
 from meanfield.typing import FloatArray
 
+DEPENDENT = 1e-8
+"""Columns with a smaller eigenvalue of Z^T Z / N are linearly dependent, and drawn again."""
+
 
 def draw_features(problem: Problem, rng: Generator) -> FloatArray:
     """U with rows of independent coordinates, made orthogonal: U^T U = N I, shape (N, d1).
@@ -15,8 +18,10 @@ def draw_features(problem: Problem, rng: Generator) -> FloatArray:
     The symmetric orthogonalisation Z (Z^T Z / N)^(-1/2) moves coordinates by O(1/sqrt(N)) only.
     """
     N = problem.particles.dimension
-    Z = np.stack([feature.coordinate.sample(rng, (N,)) for feature in problem.features], axis=1)
-    values, vectors = np.linalg.eigh(Z.T @ Z / N)
+    values = np.zeros(1)
+    while values.min() < DEPENDENT:  # two Rademacher columns of a small N may coincide
+        Z = np.stack([feature.coordinate.sample(rng, (N,)) for feature in problem.features], axis=1)
+        values, vectors = np.linalg.eigh(Z.T @ Z / N)
     return np.ascontiguousarray(Z @ (vectors / np.sqrt(values)) @ vectors.T)
 
 

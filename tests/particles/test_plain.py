@@ -37,14 +37,16 @@ class Samples:
 
     def __init__(self, problem, U, replica):
         self.problem, self.U = problem, U
-        self.hidden, self.noise = (
-            Generator(PCG64(SeedSequence(problem.particles.seed, spawn_key=(replica, stream)))) for stream in (1, 2)
+        _, self.noise, *self.hidden = (
+            Generator(PCG64(SeedSequence(problem.particles.seed, spawn_key=(replica, stream))))
+            for stream in range(2 + len(problem.features))
         )
 
     def draw(self):
         """Both views of the samples of one step, each of shape (m, N)."""
         m = self.problem.model.batch_size
-        c = np.stack([f.hidden.sample(self.hidden, (1, m))[0] for f in self.problem.features], axis=1)
+        laws = [feature.hidden for feature in self.problem.features]
+        c = np.stack([law.sample(rng, (1, m))[0] for law, rng in zip(laws, self.hidden, strict=True)], axis=1)
         views = [self._one_sample(row) for row in c]
         return np.array([x1 for x1, _ in views]), np.array([x2 for _, x2 in views])
 
@@ -179,7 +181,7 @@ def test_population_mean_is_not_zero_here():
 def test_steps_between_outputs_do_not_change_the_run():
     """More outputs: the same path, seen more often; also where t N is no whole number."""
     coarse, fine = (
-        simulate_sgd(make_problem(f"time = {{ stop = 0.6, outputs = {n} }}", "particles.dimension = 21"))
+        simulate_sgd(make_problem(TWO, f"time = {{ stop = 0.6, outputs = {n} }}", "particles.dimension = 21"))
         for n in (2, 7)
     )
     assert np.array_equal(coarse.weights[:, -1], fine.weights[:, -1])

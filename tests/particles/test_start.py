@@ -101,3 +101,11 @@ def test_seeds_give_different_runs_that_repeat():
     )
     assert np.array_equal(first.weights, again.weights)
     assert np.all(first.weights.values[:, -1] != other.weights.values[:, -1])
+
+
+def test_coinciding_columns_are_drawn_again():
+    """Of two Rademacher columns with N = 4 one in eight pairs is dependent."""
+    tables = features(feature(0.3, coordinate="rademacher"), feature(0.2, coordinate="rademacher"))
+    run = simulate_sgd(make_problem(tables, "particles = { dimension = 4, replicas = 40 }", "time.stop = 0.25"))
+    assert run.status == "complete"
+    assert np.isfinite(run.U.values).all()
