@@ -18,7 +18,7 @@ from meanfield.problem import DensitySettings
 from meanfield.storage import save_figure
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-COARSE = DensitySettings(cells=400, feature_nodes=31, steps=80, order=2)
+COARSE = DensitySettings(cells=320, feature_nodes=31, steps=80, order=2)
 
 
 def solve_sparse() -> dict[str, xr.Dataset]:
@@ -27,7 +27,7 @@ def solve_sparse() -> dict[str, xr.Dataset]:
     coarse = problem.model_copy(update={"density": COARSE})
     return {
         "density": meanfield.solve_density(problem),
-        "FiPy, 400 cells": meanfield.solve_density(coarse, backend="fipy"),
+        "FiPy, 320 cells": meanfield.solve_density(coarse, backend="fipy"),
         "SGD": meanfield.simulate_sgd(problem),
     }
 

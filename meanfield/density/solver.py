@@ -26,7 +26,7 @@ BACKENDS: dict[str, Callable[[Grid, FloatArray], Stepper]] = {"numba": NumbaStep
 EDGE_MASS = 1e-9
 """Largest conditional probability in an outermost cell; with more the cells do not reach far enough."""
 
-NEGATIVE = 1e-12
+NEGATIVE = 1e-14
 """A density below minus this is no rounding: the midpoint rule rings when steps are too long."""
 
 WIDEST = 10.0

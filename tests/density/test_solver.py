@@ -185,7 +185,7 @@ def test_long_run_reaches_the_explicit_stationary_state(strength, potential, for
             f'prior = {{ name = "{prior}", strength = {strength} }}',
             "model.learning_rate = 0.1",
             "time = { stop = 150.0, outputs = 4 }",
-            "density = { steps = 900, cells = 500, half_width = 12.0, feature_nodes = 61 }",
+            "density = { steps = 1800, cells = 500, half_width = 12.0, feature_nodes = 61 }",
         )
     )
     assert run.status == "complete"
