@@ -20,6 +20,28 @@ initial_overlap = 0.5
 """
 
 
+SMALL = """
+title = "small"
+[model]
+activation = "quadratic"
+learning_rate = 0.05
+batch_size = 4
+[[features]]
+hidden = { law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }
+initial_overlap = 0.5
+[time]
+stop = 1.0
+outputs = 3
+[density]
+cells = 200
+feature_nodes = 15
+[particles]
+dimension = 64
+replicas = 3
+"""
+"""A problem file that every method solves in well under a second."""
+
+
 def make_problem(*lines: str) -> Problem:
     """The base problem with lines such as `prior.name = "l1"` laid over it; arrays are replaced as a whole."""
     data = tomllib.loads(BASE)

@@ -7,29 +7,17 @@ from meanfield import schema
 from meanfield.errors import InputError
 from meanfield.problem_file import parse_problem
 from meanfield.provenance import provenance
-
-TEXT = """
-[model]
-activation = "quadratic"
-learning_rate = 0.05
-batch_size = 4
-[[features]]
-hidden = { law = "gaussian", second_moment = 1.2 }
-initial_overlap = 0.5
-[time]
-stop = 1.0
-outputs = 3
-"""
+from tests.problems import SMALL
 
 
 @pytest.fixture
 def dataset():
-    return meanfield.solve_order_parameters(parse_problem(TEXT))
+    return meanfield.solve_order_parameters(parse_problem(SMALL))
 
 
 def test_result_describes_itself(dataset):
     schema.validate(dataset)
-    assert schema.problem_of(dataset) == parse_problem(TEXT)
+    assert schema.problem_of(dataset) == parse_problem(SMALL)
     assert dataset.attrs["status"] == "complete"
     record = json.loads(dataset.attrs["provenance"])
     assert {"created", "command", "versions", "commit", "wall_time_seconds"} <= set(record)

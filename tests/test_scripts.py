@@ -8,28 +8,10 @@ import pytest
 import xarray as xr
 
 import meanfield
+from tests.problems import SMALL
 
 ROOT = Path(__file__).parents[1]
 SOLVERS = ("solve_density", "solve_order_parameters", "simulate_sgd")
-TEXT = """
-title = "small"
-[model]
-activation = "quadratic"
-learning_rate = 0.05
-batch_size = 4
-[[features]]
-hidden = { law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }
-initial_overlap = 0.5
-[time]
-stop = 1.0
-outputs = 3
-[density]
-cells = 200
-feature_nodes = 15
-[particles]
-dimension = 64
-replicas = 3
-"""
 
 
 def script(name, *arguments, folder=ROOT):
@@ -40,7 +22,7 @@ def script(name, *arguments, folder=ROOT):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs")
-    (path / "small.toml").write_text(TEXT)
+    (path / "small.toml").write_text(SMALL)
     return path
 
 
@@ -75,7 +57,7 @@ def test_workers_and_backend_options(folder, runs):
     result = script("simulate_sgd", folder / "small.toml", "-o", folder / "one.nc", "--workers", 1)
     assert result.returncode == 0
     assert meanfield.load(folder / "one.nc")["q"].equals(meanfield.load(runs[2])["q"])
-    text = TEXT.replace("cells = 200", "cells = 40\nsteps = 4").replace("feature_nodes = 15", "feature_nodes = 5")
+    text = SMALL.replace("cells = 200", "cells = 40\nsteps = 4").replace("feature_nodes = 15", "feature_nodes = 5")
     (folder / "tiny.toml").write_text(text)
     result = script("solve_density", folder / "tiny.toml", "-o", folder / "fipy.nc", "--backend", "fipy")
     assert result.returncode == 0, result.stderr
@@ -111,8 +93,8 @@ BAD_PROBLEMS = [
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD_PROBLEMS, ids=[m[:40] for _, _, m in BAD_PROBLEMS])
 def test_bad_problems_end_with_code_2_one_message_and_no_file(tmp_path, old, new, message):
-    assert old in TEXT
-    (tmp_path / "bad.toml").write_text(TEXT.replace(old, new, 1))
+    assert old in SMALL
+    (tmp_path / "bad.toml").write_text(SMALL.replace(old, new, 1))
     result = script("solve_order_parameters", tmp_path / "bad.toml", "-o", tmp_path / "out.nc")
     assert result.returncode == 2
     assert message in result.stderr
@@ -130,7 +112,7 @@ def test_missing_problem_and_missing_output_directory(folder, tmp_path):
 
 
 def test_prior_that_does_not_close_the_ode(folder, tmp_path):
-    (tmp_path / "l1.toml").write_text(TEXT + '[prior]\nname = "l1"\n')
+    (tmp_path / "l1.toml").write_text(SMALL + '[prior]\nname = "l1"\n')
     result = script("solve_order_parameters", tmp_path / "l1.toml", "-o", tmp_path / "out.nc")
     assert result.returncode == 2
     assert "prior.name = 'l1': the order parameters close only under priors with linear phi" in result.stderr
@@ -142,7 +124,7 @@ def test_compare_refuses_foreign_files_and_other_problems(runs, folder, tmp_path
     result = script("compare", runs[0], tmp_path / "foreign.nc", "-o", tmp_path / "report.nc")
     assert result.returncode == 2
     assert "not a result of meanfield" in result.stderr
-    (tmp_path / "other.toml").write_text(TEXT.replace("0.05", "0.06"))
+    (tmp_path / "other.toml").write_text(SMALL.replace("0.05", "0.06"))
     assert script("solve_order_parameters", tmp_path / "other.toml", "-o", tmp_path / "other.nc").returncode == 0
     result = script("compare", runs[0], tmp_path / "other.nc", "-o", tmp_path / "report.nc")
     assert result.returncode == 2
@@ -151,7 +133,7 @@ def test_compare_refuses_foreign_files_and_other_problems(runs, folder, tmp_path
 
 
 def test_blow_up_ends_with_code_1_and_says_when_what_and_what_to_change(tmp_path):
-    (tmp_path / "fast.toml").write_text(TEXT.replace("learning_rate = 0.05", "learning_rate = 1e5"))
+    (tmp_path / "fast.toml").write_text(SMALL.replace("learning_rate = 0.05", "learning_rate = 1e5"))
     result = script("solve_density", tmp_path / "fast.toml", "-o", tmp_path / "out.nc")
     assert result.returncode == 1
     assert "failed: at t = " in result.stderr

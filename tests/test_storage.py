@@ -14,28 +14,12 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.problem_file import parse_problem
 from meanfield.storage import save_figure
-
-TEXT = """
-title = "small"
-[model]
-activation = "quadratic"
-learning_rate = 0.05
-batch_size = 4
-[[features]]
-hidden = { law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }
-initial_overlap = 0.5
-[time]
-stop = 1.0
-outputs = 3
-[particles]
-dimension = 50
-replicas = 2
-"""
+from tests.problems import SMALL
 
 
 @pytest.fixture(scope="module")
 def dataset():
-    return meanfield.simulate_sgd(parse_problem(TEXT))
+    return meanfield.simulate_sgd(parse_problem(SMALL))
 
 
 def test_round_trip_is_exact(dataset, tmp_path):

@@ -6,26 +6,13 @@ from meanfield.analysis import format_comparison
 from meanfield.errors import InputError
 from meanfield.problem import DensitySettings
 from meanfield.problem_file import parse_problem
+from tests.problems import SMALL
 
-TEXT = """
-title = "small"
-[model]
-activation = "quadratic"
-learning_rate = 0.05
-batch_size = 4
-[[features]]
-hidden = { law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }
-initial_overlap = 0.5
-[time]
-stop = 2.0
-outputs = 5
-[density]
-cells = 400
-feature_nodes = 31
-[particles]
-dimension = 200
-replicas = 4
-"""
+TEXT = (
+    SMALL.replace("stop = 1.0\noutputs = 3", "stop = 2.0\noutputs = 5")
+    .replace("cells = 200\nfeature_nodes = 15", "cells = 400\nfeature_nodes = 31")
+    .replace("dimension = 64\nreplicas = 3", "dimension = 200\nreplicas = 4")
+)
 
 
 @pytest.fixture(scope="module")

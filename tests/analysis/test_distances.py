@@ -20,10 +20,10 @@ def test_wasserstein_against_quantile_sample(seed):
     levels = (np.arange(200_000) + 0.5) / 200_000
     quantiles = np.interp(levels, NORMAL, EDGES)
     expected = stats.wasserstein_distance(sample, quantiles, u_weights=weights)
-    # the quantile sample represents the law to W1 = O(tail / 200000)
-    assert distances.wasserstein(sample, weights, EDGES, NORMAL) == pytest.approx(expected, rel=1e-4)
+    value = distances.wasserstein(sample, weights, EDGES, NORMAL)
+    assert value == pytest.approx(expected, rel=1e-4)  # the quantile sample is W1 = O(tail / 200000) from the law
     other = ot.wasserstein_1d(sample, quantiles, weights / weights.sum(), np.full(len(levels), 1 / len(levels)))
-    assert distances.wasserstein(sample, weights, EDGES, NORMAL) == pytest.approx(float(other), rel=1e-4)  # the same
+    assert value == pytest.approx(float(other), rel=1e-4)  # the same
 
 
 def test_wasserstein_of_a_point_mass_is_exact():
@@ -63,11 +63,11 @@ def test_expected_distances_are_the_means_over_samples():
     w1 = [distances.wasserstein(s, ones, EDGES, NORMAL) for s in samples]
     ks = [distances.kolmogorov_smirnov(s, ones, EDGES, NORMAL) for s in samples]
     expected = distances.expected_wasserstein(n, EDGES, NORMAL * (1 - NORMAL))
-    # four standard errors of the mean over runs, false alarm 6e-5, and the O(1/sqrt(n)) correction of each
-    assert np.mean(w1) == pytest.approx(expected, abs=4 * np.std(w1) / np.sqrt(runs) + 0.02 * expected)
+    error = np.std(w1) / np.sqrt(runs)
+    assert np.mean(w1) == pytest.approx(expected, abs=4 * error + 0.02 * expected)  # chance 6e-5; O(1/sqrt(n))
     expected = distances.expected_kolmogorov_smirnov(ones)
-    # four standard errors; at finite n the mean is lower by about 1/(6 n) + ..., below 3 % here
-    assert np.mean(ks) == pytest.approx(expected, abs=4 * np.std(ks) / np.sqrt(runs) + 0.03 * expected)
+    error = np.std(ks) / np.sqrt(runs)
+    assert np.mean(ks) == pytest.approx(expected, abs=4 * error + 0.03 * expected)  # the same
 
 
 def test_distribution_function_and_density_are_inverse():

@@ -36,7 +36,7 @@ def check_backends(problem):
     assert np.abs(ours.q[-1] - ours.q[0]).max() > 0.01  # there is something to agree on
     for name in ("q", "r", "norm", "P"):
         # FiPy takes the drift's weight as 1/2 where |z| < 1e-3 and is off by z/12 there; a face or two in each node
-        assert fipys[name].values == pytest.approx(ours[name].values, abs=1e-9)
+        assert fipys[name].values == pytest.approx(ours[name].values, abs=1e-9)  # z/12, z < 1e-3
 
 
 def test_many_tiny_steps_move_as_far_as_the_kernel_does():

@@ -83,7 +83,7 @@ def test_initial_density_has_unit_mass_and_the_overlap_asked_for():
     assert P.sum(axis=1) * grid.h == pytest.approx(1.0, abs=1e-13)  # normalised: rounding
     mean = (P @ grid.centres) * grid.h
     # cell centres instead of integrals leave an error far below h^2 for a Gaussian of width >> h
-    assert (weight * mean) @ u == pytest.approx([0.5, 0.3], abs=1e-10)
+    assert (weight * mean) @ u == pytest.approx([0.5, 0.3], abs=1e-10)  # midpoint rule for a Gaussian
     second = weight @ (P @ grid.centres**2) * grid.h
     assert second == pytest.approx(1 + grid.h**2 / 12, abs=1e-10)  # the centre of a cell misses h^2/12 of its variance
 

@@ -7,7 +7,6 @@ from scipy.optimize import root
 from scipy.stats import norm
 
 from meanfield.density import solve_density
-from meanfield.density.evolution import Evolution
 from meanfield.density.grid import gaussian_cell_average
 from meanfield.errors import InputError
 from meanfield.order_parameters import solve_order_parameters
@@ -256,21 +255,6 @@ def test_strong_prior_does_not_blow_up_the_norm():
     assert run.status == "complete"
     assert np.abs(run.norm - 1).max() < 2e-3  # order 4 in cells twice as wide as the default, at a steep start
     assert float(run.r[-1]) == pytest.approx(11.4196, abs=1e-3)  # 800 and 1600 cells; SGD at N = 1500 has 11.411(17)
-
-
-def test_interrupted_run_keeps_what_was_reached(monkeypatch):
-    advance = Evolution.advance
-
-    def interrupted(evolution, steps):
-        if evolution.dt * evolution._steps > 1.5:
-            raise KeyboardInterrupt
-        advance(evolution, steps)
-
-    monkeypatch.setattr(Evolution, "advance", interrupted)
-    run = solve_density(make_problem(*SMALL))
-    assert run.status == "interrupted"
-    assert np.isfinite(run.q.values[:3]).all()
-    assert np.isnan(run.q.values[3:]).all()
 
 
 @pytest.mark.parametrize(
