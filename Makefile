@@ -20,6 +20,7 @@ test-slow: $(VENV)/installed-test
 
 bench: $(VENV)/installed-test
 	$(BIN)/python validation/benchmarks/density.py
+	$(BIN)/python validation/benchmarks/closures.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'

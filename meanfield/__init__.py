@@ -9,17 +9,21 @@ A problem goes into a method, which returns an xarray Dataset:
 >>> report = meanfield.compare(density, sgd)
 """
 
+from meanfield.activations import Activation
 from meanfield.analysis import compare
 from meanfield.density import solve_density
 from meanfield.errors import InputError
 from meanfield.order_parameters import solve_order_parameters
 from meanfield.particles import simulate_sgd
+from meanfield.priors import Prior
 from meanfield.problem import Problem
 from meanfield.problem_file import load_problem
 from meanfield.storage import load, save
 
 __all__ = [
+    "Activation",
     "InputError",
+    "Prior",
     "Problem",
     "compare",
     "load",

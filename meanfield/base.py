@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 
 def nearest(word: str, known: list[str]) -> str:
     """A hint at the known word closest to `word`, or the list of all known words."""
     close = get_close_matches(word, known, n=1, cutoff=0.5)
     return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(known))}"
+
+
+class FieldError(ValueError):
+    """A check of several keys that lays the fault on one of them."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
+        self.key = key
+
+
+class NamedNumbers(dict[str, float]):
+    """Named numbers that can be part of something hashable; nobody changes them."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(sorted(self.items())))
+
+
+Parameters = Annotated[dict[str, float], AfterValidator(NamedNumbers)]
 
 
 class Part(BaseModel):

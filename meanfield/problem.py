@@ -8,30 +8,25 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
-from meanfield.activations import ACTIVATIONS, Activation
-from meanfield.base import Part, nearest
-from meanfield.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw, Numbers
-from meanfield.priors import PRIORS, Prior
+from meanfield.activations import ACTIVATIONS, Activation, make_activation
+from meanfield.base import NamedNumbers, Parameters, Part
+from meanfield.laws import CoordinateLaw, GaussianCoordinate, GaussianResidual, HiddenLaw, JointLaw, ResidualLaw
+from meanfield.laws.base import HiddenPart, Numbers
+from meanfield.named_functions import NamesFunctions
+from meanfield.priors import PRIORS, Prior, make_prior
 from meanfield.typing import FloatArray
 
 
-def _one_of(table: dict[str, Any]) -> AfterValidator:
-    """A check that a name is in `table`, with a hint at the nearest one."""
-
-    def check(name: str) -> str:
-        if name not in table:
-            raise ValueError(f"unknown name '{name}'; {nearest(name, list(table))}")
-        return name
-
-    return AfterValidator(check)
-
-
-class Model(Part):
+class Model(NamesFunctions):
     """The network and its training."""
 
-    activation: Annotated[str, _one_of(ACTIVATIONS)] = Field(description=f"one of {', '.join(ACTIVATIONS)}")
+    activation: str = Field(description=f"one of {', '.join(ACTIVATIONS)}, or your own as 'package.module:name'")
+    activation_parameters: Parameters = Field(
+        default=NamedNumbers(),
+        description="numbers that the activation takes, for instance { slope = 0.1 } for leaky_relu",
+    )
     centering: Literal["none", "population", "batch"] = Field(
         default="none", description="what is subtracted from the outputs: nothing, their mean, or the mean of the batch"
     )
@@ -47,20 +42,37 @@ class Model(Part):
             )
         return self
 
+    @model_validator(mode="after")
+    def _activation_exists(self, info: ValidationInfo) -> Model:
+        self.look_up("activation", make_activation, info)
+        return self
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """See `NamesFunctions.named`."""
+        return self.activation, tuple(sorted(self.activation_parameters.items()))
+
     @property
     def activation_functions(self) -> Activation:
-        """The activation that `activation` names."""
-        return ACTIVATIONS[self.activation]
+        """The activation that `activation` names.
+
+        Raises
+        ------
+        InputError
+            If it is a user's own and cannot be imported.
+        """
+        found: Activation = self.found("model.activation", make_activation)
+        return found
 
 
 class Feature(Part):
     """One feature: a column of U and its hidden variable."""
 
-    hidden: HiddenLaw = Field(
-        description="a table with law = 'gaussian', 'three_point' or 'discrete' and the numbers that it needs"
+    hidden: HiddenLaw | None = Field(
+        default=None, description="a table with law = 'gaussian', 'three_point', ... and the numbers that it needs"
     )
     coordinate: CoordinateLaw = Field(
-        default=GaussianCoordinate(), description="a table with law = 'gaussian' or 'rademacher'"
+        default=GaussianCoordinate(), description="a table with law = 'gaussian', 'rademacher', ..."
     )
     initial_overlap: float | Literal["random"] = Field(
         description="q_k(0), a number with the squares of all features adding up to less than 1, or 'random'"
@@ -92,24 +104,44 @@ class Augmentation(Part):
         return np.array([[v11, v12], [v12, v22]])
 
 
-class PriorSettings(Part):
+class PriorSettings(NamesFunctions):
     """The prior on the weights: SGD subtracts (tau/N) strength phi(w)."""
 
-    name: Annotated[str, _one_of(PRIORS)] = Field(default="none", description=f"one of {', '.join(PRIORS)}")
+    name: str = Field(default="none", description=f"one of {', '.join(PRIORS)}, or your own as 'package.module:name'")
     strength: float = Field(default=1.0, ge=0, description="factor of phi, a number >= 0")
+    parameters: Parameters = Field(
+        default=NamedNumbers(), description="numbers that the prior takes, for instance { width = 0.5 } for smooth_l1"
+    )
+
+    @model_validator(mode="after")
+    def _prior_exists(self, info: ValidationInfo) -> PriorSettings:
+        self.look_up("name", make_prior, info)
+        return self
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """See `NamesFunctions.named`."""
+        return self.name, tuple(sorted(self.parameters.items()))
 
     @property
     def functions(self) -> Prior:
-        """The prior of unit strength that `name` names."""
-        return PRIORS[self.name]
+        """The prior of unit strength that `name` names.
+
+        Raises
+        ------
+        InputError
+            If it is a user's own and cannot be imported.
+        """
+        found: Prior = self.found("prior.name", make_prior)
+        return found
 
     def force(self, w: FloatArray) -> FloatArray:
         """phi(w) with its strength."""
-        return self.strength * np.asarray(self.functions.force(w), dtype=float)
+        return self.strength * self.functions.forces(w)
 
-    def potential(self, w: FloatArray) -> FloatArray:
-        """Phi(w) with its strength."""
-        return self.strength * np.asarray(self.functions.potential(w), dtype=float)
+    def potential_steps(self, w: FloatArray) -> FloatArray:
+        """Differences of Phi with its strength between neighbours of increasing w, shape (len(w) - 1,)."""
+        return self.strength * self.functions.potential_steps(w)
 
 
 class Time(Part):
@@ -132,7 +164,9 @@ class DensitySettings(Part):
     )
     half_width: float | None = Field(default=None, gt=0, description="the cells cover [-half_width, half_width]")
     feature_nodes: int | None = Field(
-        default=None, ge=2, description="quadrature nodes per Gaussian feature coordinate, for instance 31"
+        default=None,
+        ge=2,
+        description="quadrature nodes per feature coordinate, for instance 31; discrete laws need none",
     )
     steps: int | None = Field(
         default=None, ge=1, description="time steps up to time.stop, rounded up to a multiple of time.outputs - 1"
@@ -172,6 +206,12 @@ class Problem(Part):
     features: Annotated[tuple[Feature, ...], Field(strict=False)] = Field(
         description="one [[features]] table per feature, with double brackets"
     )
+    hidden: JointLaw | None = Field(
+        default=None, description="the joint law of the hidden variables of all features, where they are dependent"
+    )
+    initial_residual: ResidualLaw = Field(
+        default=GaussianResidual(), description="the law of what is not along the features in the initial weights"
+    )
     augmentation: Augmentation | None = None
     prior: PriorSettings = PriorSettings()
     time: Time
@@ -182,6 +222,36 @@ class Problem(Part):
     def _there_is_a_feature(self) -> Problem:
         if not self.features:
             raise ValueError("features is empty; add a [[features]] table with hidden and initial_overlap")
+        return self
+
+    @model_validator(mode="after")
+    def _hidden_variables_have_one_law(self) -> Problem:
+        own = [k for k, feature in enumerate(self.features) if feature.hidden is not None]
+        if self.hidden is None:
+            lacking = [k for k in range(len(self.features)) if k not in own]
+            if lacking:
+                raise ValueError(
+                    f"features[{lacking[0]}].hidden: is missing; add it, or a [hidden] table with the joint law of all"
+                )
+        elif own:
+            raise ValueError(
+                f"features[{own[0]}].hidden: the [hidden] table is the joint law of all hidden variables already; "
+                "remove one of the two"
+            )
+        elif self.hidden.dimension != len(self.features):
+            raise ValueError(
+                f"hidden: a law of {self.hidden.dimension} variable(s) for {len(self.features)} feature(s); "
+                "give one variable for each feature"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _random_start_has_no_residual(self) -> Problem:
+        if self.random_start and self.initial_residual != GaussianResidual():
+            raise ValueError(
+                f"initial_residual.law = '{self.initial_residual.law}' with features.initial_overlap = 'random', which "
+                "is uniform on the sphere; remove initial_residual, or give numbers for initial_overlap"
+            )
         return self
 
     @model_validator(mode="after")
@@ -235,6 +305,11 @@ class Problem(Part):
         if self.random_start:
             return np.zeros(len(self.features))
         return np.array([feature.initial_overlap for feature in self.features], dtype=float)
+
+    @property
+    def hidden_laws(self) -> tuple[HiddenPart, ...]:
+        """The laws of independent groups of hidden variables: one per feature, or one for all."""
+        return (self.hidden,) if self.hidden is not None else tuple(f.hidden for f in self.features if f.hidden)
 
     @property
     def noise_covariance(self) -> FloatArray:

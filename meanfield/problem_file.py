@@ -11,6 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import tomli_w
 from pydantic import BaseModel, ValidationError
 
+from meanfield.base import FieldError
 from meanfield.errors import InputError
 from meanfield.problem import Problem
 
@@ -41,19 +42,28 @@ def load_problem(path: str | Path) -> Problem:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}); give a TOML problem file") from error
     try:
-        return parse_problem(text)
+        return parse_problem(text, path.parent)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
 
-def parse_problem(text: str) -> Problem:
-    """Validate the text of a problem file; see `load_problem`."""
+def parse_problem(text: str, folder: Path | None = None) -> Problem:
+    """Validate the text of a problem file; see `load_problem`.
+
+    Parameters
+    ----------
+    text : str
+        TOML.
+    folder : Path, optional
+        Where files and modules that the text names are looked for. Without it, as for the text in a result, none is
+        opened or imported.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"not a TOML file: {error}; correct the line, strings go in double quotes") from error
     try:
-        return Problem.model_validate(data)
+        return Problem.model_validate(data, context={} if folder is None else {"folder": folder})
     except ValidationError as error:
         raise InputError("\n".join(_messages(error))) from error
 
@@ -70,6 +80,8 @@ _PLAIN_WORDS = {
     "tuple_type": "should be a list in square brackets",
     "too_short": "should have at least {min_length} element(s)",
     "too_long": "should have at most {max_length} elements",
+    "dict_type": "should be a table of keys",
+    "string_too_short": "should have at least {min_length} character(s)",
     "union_tag_not_found": "is missing; add it",
     "union_tag_invalid": "should be one of {expected_tags}",
 }
@@ -82,6 +94,8 @@ def _messages(error: ValidationError) -> Iterator[str]:
         location, given, kind = item["loc"], item["input"], item["type"]
         if kind == "value_error":
             # Our own checks name value and remedy themselves.
+            fault = item["ctx"]["error"]
+            location = (*location, fault.key) if isinstance(fault, FieldError) else location
             path, reason = _key(location), item["msg"].removeprefix("Value error, ")
             yield f"{path}: {reason}" if path else reason
             continue
@@ -113,16 +127,29 @@ def _key(location: tuple[int | str, ...]) -> str:
     for part in location:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part in fields:
+        elif part in fields or (path.endswith("parameters") and part != "[key]"):
             path += f".{part}" if path else part
     return path
 
 
 def _description(location: tuple[int | str, ...]) -> str:
     """The description of the innermost field on the way to `location`."""
-    fields = _field_names(Problem)
-    names = [part for part in location if isinstance(part, str) and part in fields]
-    return fields[names[-1]] if names else ""
+    models: list[type[BaseModel]] = [Problem]
+    description = ""
+    for part in location:
+        if isinstance(part, int):
+            continue
+        field = next((model.model_fields[part] for model in models if part in model.model_fields), None)
+        if field is not None:
+            description, models = field.description or description, list(_models_in(field.annotation))
+        else:  # the tag of a union
+            models = [model for model in models if _law_of(model) == part] or models
+    return description
+
+
+def _law_of(model: type[BaseModel]) -> Any:
+    """The name of a law in problem files."""
+    return model.model_fields["law"].default if "law" in model.model_fields else None
 
 
 def _field_names(model: type[BaseModel]) -> dict[str, str]:

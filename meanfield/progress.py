@@ -5,6 +5,6 @@ from __future__ import annotations
 from tqdm import tqdm
 
 
-def progress_bar(total: int, label: str, unit: str = "output") -> tqdm[None]:
+def progress_bar(total: float, label: str, unit: str = "output") -> tqdm[None]:
     """A bar on standard error that appears after a second, and only on a terminal."""
     return tqdm(total=total, desc=label, unit=unit, delay=1.0, disable=None, leave=False)

@@ -8,27 +8,61 @@ user's own included. numba's first-class function objects would do the same, but
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from meanfield.typing import FloatArray
+
 ScalarFunction = Callable[[float], float]
 
+COMPLEX_STEP = 1e-30
+"""Im f(x + i h)/h differs from f'(x) by h^2 f'''/6: nothing, and without cancellation."""
 
+
+@lru_cache(maxsize=256)
 def compile_scalar(function: ScalarFunction) -> int:
-    """Compile a function of one float, cached on disk, and return the address of its machine code.
+    """Compile a function of one float, and return the address of its machine code.
 
     The address stays valid as long as the process lives.
     """
-    compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=True)(function)
+    # Only functions of ours are cached on disk: others may come from anywhere, or close over parameters.
+    ours = function.__module__.startswith("meanfield.") and function.__closure__ is None
+    compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=ours)(function)
     _KEPT_ALIVE.append(compiled)
     return int(compiled.address)
 
 
 _KEPT_ALIVE: list[Any] = []
+
+
+def complex_step(function: ScalarFunction) -> ScalarFunction:
+    """The derivative of an analytic function that numba can compile for complex arguments."""
+    compiled: Any = numba.njit(function)
+
+    def derivative(x: float) -> float:
+        return compiled(complex(x, COMPLEX_STEP)).imag / COMPLEX_STEP  # type: ignore[no-any-return]
+
+    return derivative
+
+
+def evaluate(function: ScalarFunction, x: FloatArray) -> FloatArray:
+    """Values of a scalar function at all elements of an array, by its compiled code."""
+    x = np.asarray(x, dtype=float)
+    return np.asarray(_evaluate(compile_scalar(function), x.ravel())).reshape(x.shape)
+
+
+@numba.njit(cache=True, nogil=True)
+def _evaluate(address, x):  # type: ignore[no-untyped-def]
+    result = np.empty_like(x)
+    for i in range(x.size):
+        result[i] = call_scalar(address, x[i])
+    return result
 
 
 @intrinsic

@@ -1,31 +1,20 @@
 """Independent evaluations of the closures, written from their definition in theory.md, section 2.
 
-Nothing here uses the package's quadrature, its activations or its identities: e, c and both noises are
-integrated one by one, a Gaussian c included, and the brackets are those of h12 and h21.
+Nothing here uses the package's quadrature, activations, laws or coordinates: see `oracle_quadrature`, `oracle_laws` and
+`oracle_activations`. The brackets are those of h12 and h21, from their values on a grid.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import sympy as sp
-from scipy.special import erf, roots_hermitenorm, roots_legendre
 
 from meanfield.closures import Closure
 from meanfield.problem import Problem
-
-ACTIVATIONS = {
-    "linear": (lambda x: x, np.ones_like, np.zeros_like),
-    "quadratic": (lambda x: x**2, lambda x: 2 * x, lambda x: 2 + 0 * x),
-    "erf": (
-        erf,
-        lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)),
-        lambda x: -4 / np.sqrt(np.pi) * x * np.exp(-(x**2)),
-    ),
-    "tanh": (np.tanh, lambda x: np.cosh(x) ** -2, lambda x: -2 * np.tanh(x) * np.cosh(x) ** -2),
-}
-POLYNOMIALS = ("linear", "quadratic")
+from tests.oracle_activations import sigma
+from tests.oracle_quadrature import grid
 
 NOISES = {
     "none": None,
@@ -41,20 +30,34 @@ HIDDEN = {
     "gaussian": {"law": "gaussian", "second_moment": 1.2},
     "asymmetric": {"law": "discrete", "values": [-1.0, 0.0, 2.0], "probabilities": [0.5, 0.25, 0.25]},
     "shifted": {"law": "discrete", "values": [-0.5, 1.5], "probabilities": [0.25, 0.75]},
-}
+    "uniform": {"law": "uniform", "second_moment": 1.1},
+    "laplace": {"law": "laplace", "second_moment": 1.2},
+    "student_t": {"law": "student_t", "degrees_of_freedom": 12.0, "second_moment": 1.2},
+    "mixture": {
+        "law": "gaussian_mixture", "means": [-0.7, 1.3], "variances": [0.5, 0.04], "probabilities": [0.6, 0.4]
+    },
+}  # fmt: skip
 
 
 def make_problem(
     activation="quadratic", hidden=("three_point",), noise="none", centering="none", tau=0.3, m=4, overlaps=None, **rest
 ):
-    """A problem from names in the tables above, or from tables written out."""
-    laws = [HIDDEN[h] if isinstance(h, str) else h for h in hidden]
+    """A problem from names in the tables above, or from tables written out; one table of vectors is a joint law."""
+    joint = isinstance(hidden, dict)
+    laws = [None] * len(hidden["values"][0]) if joint else [HIDDEN[h] if isinstance(h, str) else h for h in hidden]
     overlaps = overlaps or [0.1] * len(laws)
+    name, parameters = (activation, None) if isinstance(activation, str) else activation
     data = {
-        "model": {"activation": activation, "centering": centering, "learning_rate": tau, "batch_size": m},
-        "features": [{"hidden": h, "initial_overlap": q} for h, q in zip(laws, overlaps, strict=True)],
+        "model": {"activation": name, "centering": centering, "learning_rate": tau, "batch_size": m},
+        "features": [
+            {"initial_overlap": q} | ({} if joint else {"hidden": h}) for h, q in zip(laws, overlaps, strict=True)
+        ],
         "time": {"stop": 1.0},
     }
+    if parameters:
+        data["model"]["activation_parameters"] = parameters
+    if joint:
+        data["hidden"] = hidden
     noise = NOISES[noise] if isinstance(noise, str) else noise
     if noise is not None:
         data["augmentation"] = noise
@@ -63,25 +66,6 @@ def make_problem(
 
 def make_closure(*args, **kwargs):
     return Closure(make_problem(*args, **kwargs))
-
-
-@cache
-def _normal_rule(rule, size):
-    """A rule for N(0, 1): "exact" for polynomials of degree 15, or the density on a grid in [-7.2, 7.2].
-
-    The "dense" grid is Gauss-Legendre with `size` nodes, the "even" one has the spacing `size`.
-    """
-    cutoff = 7.2  # drops 6e-13 of the probability
-    if rule == "exact":
-        x, w = roots_hermitenorm(8)
-        return x, w / np.sqrt(2 * np.pi)
-    if rule == "dense":
-        x, w = roots_legendre(size)
-        x, w = cutoff * x, cutoff * w
-    else:
-        x = size * np.arange(-(cutoff // size), cutoff // size + 1)
-        w = np.full(x.size, size)
-    return x, w * np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
 
 
 def noise_covariance(problem):
@@ -93,94 +77,63 @@ def noise_covariance(problem):
     return np.array([[v11, v12], [v12, v22]])
 
 
-class Expectation:
-    """The joint law of (c, e, zeta1, zeta2) on a product grid, for one problem and one q.
+def hidden_tables(problem):
+    """The hidden laws as they were written: a list with one table per feature, or the table of a joint law."""
+    if problem.hidden is not None:
+        return problem.hidden.model_dump()
+    return [feature.hidden.model_dump() for feature in problem.features]
 
-    Each variable is resolved by its share in Theta, the `scale`: what matters is the distance of the poles
-    of tanh, at +-i pi/2 in Theta, in units of that variable. With three variables or more the grid is even
-    (spacing h: error about exp(-2 pi distance / h)) to keep it small, else it is dense Gauss-Legendre.
-    """
+
+class Expectation:
+    """The activation on the grid of (Theta1, Theta2), for one problem and one q; centring does not matter."""
 
     def __init__(self, problem, q):
-        self.q = q = np.asarray(q, dtype=float)
-        self.s = np.sqrt(max(1 - q @ q, 0.0))
-        laws = [feature.hidden for feature in problem.features]
-
-        # zeta1 = a n1 and zeta2 = b n1 + d n2 with independent n1, n2 ~ N(0, 1).
-        v = noise_covariance(problem)
-        a = np.sqrt(v[0, 0])
-        b = v[0, 1] / a if a else 0.0
-        d = np.sqrt(v[1, 1] - b * b) if v[1, 1] - b * b > 1e-14 else 0.0
-
-        polynomial = problem.model.activation in POLYNOMIALS
-        variables = 1 + sum(law.law == "gaussian" for law in laws) + (a > 0) + (d > 0)
-
-        def normal(scale):
-            if scale < 1e-14:  # the variable drops out
-                return np.zeros(1), np.ones(1)
-            if polynomial:
-                return _normal_rule("exact", 0)
-            if variables <= 2:
-                return _normal_rule("dense", round(64 + 300 * scale))
-            return _normal_rule("even", min(0.7, 0.25 / scale))
-
-        def hidden(law, overlap):
-            if law.law == "gaussian":
-                deviation = np.sqrt(law.second_moment)
-                # c multiplies the brackets as well, so it keeps its nodes at q = 0.
-                x, w = normal(max(abs(overlap) * deviation, 0.01))
-                return deviation * x, w
-            if law.law == "three_point":
-                outer = law.second_moment**2 / law.fourth_moment
-                value = np.sqrt(law.fourth_moment / law.second_moment)
-                return np.array([value, 0, -value]), np.array([outer / 2, 1 - outer, outer / 2])
-            return np.array(law.values), np.array(law.probabilities)
-
-        rules = [hidden(law, overlap) for law, overlap in zip(laws, q, strict=True)] + [normal(self.s)]
-        nodes = [x.ravel() for x in np.meshgrid(*(x for x, _ in rules), indexing="ij")]
-        weights = [w.ravel() for w in np.meshgrid(*(w for _, w in rules), indexing="ij")]
-        self.c, self.e = np.array(nodes[:-1]), nodes[-1]
-        self.weight = np.prod(weights, axis=0)
-        n1, self.weight1 = normal(max(a, abs(b)))
-        n2, self.weight2 = normal(d)
-
-        theta = (q @ self.c + self.s * self.e)[:, None, None]
-        theta1 = theta + a * n1[:, None]
-        theta2 = theta + b * n1[:, None] + d * n2
-        value, slope, curvature = ACTIVATIONS[problem.model.activation]
-        self.sigma = value(theta1), value(theta2)
-        self.slope = slope(theta1), slope(theta2)
-        self.curvature = curvature(theta1), curvature(theta2)
+        self.q = np.asarray(q, dtype=float)
+        self.activation = sigma(problem.model.activation, problem.model.activation_parameters)
+        self.grid = grid(hidden_tables(problem), self.q, noise_covariance(problem), self.activation)
+        views = self.grid.theta1, self.grid.theta2
+        self.sigma = [self.activation.value(theta) for theta in views]
+        self.slope = [self.activation.slope(theta) for theta in views]
         self._brackets = {}
-
-    def given_c_and_e(self, f):
-        """The expectation over the noise, one number per node of (c, e)."""
-        shape = (self.e.size, self.weight1.size, self.weight2.size)
-        return np.broadcast_to(f, shape) @ self.weight2 @ self.weight1
-
-    def __call__(self, f):
-        return self.weight @ self.given_c_and_e(f)
 
     def brackets(self, centred):
         """All brackets of theory.md, section 2, with or without the mean outputs subtracted."""
         if centred not in self._brackets:
-            y1, y2 = (self(self.sigma[0]), self(self.sigma[1])) if centred else (0.0, 0.0)
+            grid, (slope1, slope2) = self.grid, self.slope
+            y1, y2 = self.outputs(centred)
             s1, s2 = self.sigma[0] - y1, self.sigma[1] - y2
-            slope1, slope2 = self.slope
             h12, h21 = 2 * s1 * slope2, 2 * s2 * slope1
-            h = self.given_c_and_e(h12 + h21)
-            along_w = self.q @ self.c + self.s * self.e
-            self._brackets[centred] = {
-                "h'": self(2 * (slope1 * slope2 + s1 * self.curvature[1]))
-                + self(2 * (slope1 * slope2 + s2 * self.curvature[0])),
-                "e h": (self.e * self.weight) @ h,
-                "c h": (self.c * self.weight) @ h,
-                "(c - q w.x) h": ((self.c - np.outer(self.q, along_w)) * self.weight) @ h,
-                "h h": np.array([self(h12**2), self(h21**2), self(h12 * h21)]),
-                "variances": np.array([self(s1**2), self(s2**2), self(s1 * s2)]),
-                "slopes": np.array([self(slope2**2), self(slope1**2), self(slope1 * slope2)]),
-            }
+            h = grid.over_d(h12 + h21)
+            c_h = grid.f_c @ h
+            b = {"h'": grid.score @ h if grid.by_stein else self.by_curvature(centred), "c h": c_h}
+            b["h h"] = np.array([grid(h12**2), grid(h21**2), grid(h12 * h21)])
+            b["variances"] = np.array([grid(s1**2), grid(s2**2), grid(s1 * s2)])
+            b["slopes"] = self.slopes
+            if not grid.on_the_sphere:
+                b["(c - q w.x) h"] = c_h - self.q * (self.q @ c_h + np.sqrt(max(1 - self.q @ self.q, 0)) * grid.f_e @ h)
+            self._brackets[centred] = b
         return self._brackets[centred]
+
+    def outputs(self, centred):
+        """What is subtracted from both views."""
+        return [self.grid(value) for value in self.sigma] if centred else (0.0, 0.0)
+
+    @cached_property
+    def slopes(self):
+        slope1, slope2 = self.slope
+        return np.array([self.grid(slope2**2), self.grid(slope1**2), self.grid(slope1 * slope2)])
+
+    def by_curvature(self, centred):
+        """<h12' + h21'> with sigma'' spelt out: smooth parts and point masses at the kinks."""
+        grid, activation = self.grid, self.activation
+        y1, y2 = self.outputs(centred)
+        curvature1, curvature2 = (activation.curvature(theta) for theta in (grid.theta1, grid.theta2))
+        total = grid(2 * self.slope[0] * self.slope[1])
+        total += grid((self.sigma[0] - y1) * curvature2 + (self.sigma[1] - y2) * curvature1)
+        for kink, jump in activation.kinks.items():
+            total += jump * grid.at_kink(kink, 1, lambda x: activation.value(x) - y2)
+            total += jump * grid.at_kink(kink, 2, lambda x: activation.value(x) - y1)
+        return 2 * total
 
 
 class Reference:
@@ -205,10 +158,9 @@ class Reference:
         self.Lambda = terms.sum()
         self.g_scale = tau / 2 * keep * max(abs(b["h'"]), np.abs(b["c h"]).max())
         self.Lambda_scale = np.abs(terms).max()
-        self.pull = tau / 2 * keep * b["(c - q w.x) h"]
         self.covariance = keep * b["variances"][2]
-        if mean.s > 0:
-            self.g_by_stein = tau / 2 * keep * (mean.q * b["e h"] / mean.s - b["c h"])
+        if not mean.grid.on_the_sphere:
+            self.pull = tau / 2 * keep * b["(c - q w.x) h"]
 
 
 # The same closures for sigma = x^2 by computer algebra.

@@ -191,7 +191,7 @@ def test_the_good_problem_is_good():
         ("features[0].hidden.law", "gauss", "'gaussian'"),
         ("features[0].hidden.law", 3, "'gaussian'"),
         ("features[0].coordinate", "gaussian", "table"),
-        ("features[0].coordinate.law", "laplace", "'rademacher'"),
+        ("features[0].coordinate.law", "cauchy", "'rademacher'"),
         ("augmentation", 0.3, "table"),
         ("prior", "l1", "table"),
         ("time", 20.0, "table"),
@@ -469,7 +469,7 @@ def test_all_defaults_are_written_out():
     written = tomllib.loads(format_problem(parse_problem(tomli_w.dumps(bare))))
     assert written["density"] == {"order": 4}
     assert written["particles"] == {"method": "auto", "dimension": 1024, "replicas": 8, "seed": 0}
-    assert written["prior"] == {"name": "none", "strength": 1.0}
+    assert written["prior"] == {"name": "none", "strength": 1.0, "parameters": {}}
     assert written["title"] == ""
     assert "augmentation" not in written
 

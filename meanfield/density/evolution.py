@@ -91,7 +91,7 @@ class Evolution:
         phi = problem.prior.force(w)
         self._rows = grid.h * np.array([w, w * phi, w * w, np.ones_like(w)])
         self._square_steps = 0.5 * np.diff(w * w)
-        self._potential_steps = np.diff(problem.prior.potential(w))
+        self._potential_steps = problem.prior.potential_steps(w)
         self._steps = 0
         self._history = [self._moments().vector]
 

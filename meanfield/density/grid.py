@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
+from functools import cached_property, reduce
 
 import numpy as np
-from scipy.special import ndtr
 
 from meanfield.problem import Problem
 from meanfield.typing import FloatArray
@@ -47,30 +45,34 @@ class Grid:
         return len(self.u_weight), len(self.centres)
 
 
-def gaussian_cell_average(edges: FloatArray, mean: FloatArray, deviation: float) -> FloatArray:
-    """Averages over cells of the densities N(mean_j, deviation^2).
-
-    Returns
-    -------
-    ndarray, shape (len(mean), len(edges) - 1)
-    """
-    z = (edges[None, :] - mean[:, None]) / deviation
-    # Differences of the smaller tail keep relative accuracy far from the mean.
-    upper = z[:, :-1] > 0
-    mass = np.where(upper, ndtr(-z[:, :-1]) - ndtr(-z[:, 1:]), ndtr(z[:, 1:]) - ndtr(z[:, :-1]))
-    return np.asarray(mass / np.diff(edges))
-
-
 def initial_density(problem: Problem, grid: Grid) -> FloatArray:
-    """W = u.q(0) + sqrt(1 - |q(0)|^2) xi with Gaussian xi, as cell averages of unit mass, shape (nodes, cells)."""
+    """W = u.q(0) + sqrt(1 - |q(0)|^2) xi, as cell averages of unit mass, shape (nodes, cells)."""
     q = problem.initial_overlap
-    P = gaussian_cell_average(grid.edges, grid.u @ q, float(np.sqrt(1 - q @ q)))
+    P = problem.initial_residual.cell_average(grid.edges, grid.u @ q, float(np.sqrt(1 - q @ q)))
     return np.asarray(P / (P.sum(axis=1, keepdims=True) * grid.h))
 
 
-def feature_quadrature(problem: Problem, nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Tensor-product quadrature over the feature coordinates."""
-    rules = [feature.coordinate.quadrature(nodes) for feature in problem.features]
-    u = np.array(list(product(*(x for x, _ in rules))))
-    weight = np.array([np.prod(w) for w in product(*(w for _, w in rules))])
-    return u, weight
+NEGLIGIBLE_NODE = 1e-13
+"""Corners of a tensor product that weigh less are left out: they only widen the range of w."""
+
+
+def feature_quadrature(problem: Problem, nodes: int | None) -> tuple[FloatArray, FloatArray]:
+    """Tensor-product quadrature over the feature coordinates.
+
+    Parameters
+    ----------
+    problem : Problem
+    nodes : int or None
+        Nodes for each coordinate whose law is continuous; None for the law's own default.
+
+    Returns
+    -------
+    u : ndarray, shape (nodes, d1)
+    weight : ndarray, shape (nodes,)
+    """
+    laws = [feature.coordinate for feature in problem.features]
+    rules = [law.quadrature(nodes or law.default_nodes[len(laws) - 1]) for law in laws]
+    u = np.stack(np.meshgrid(*(x for x, _ in rules), indexing="ij"), axis=-1).reshape(-1, len(laws))
+    weight = reduce(np.multiply.outer, (w for _, w in rules)).ravel()
+    kept = weight > NEGLIGIBLE_NODE
+    return u[kept], weight[kept] / weight[kept].sum()

@@ -15,11 +15,10 @@ vectorises; arrays are laid out as [block of nodes][cell][node in block].
 
 from __future__ import annotations
 
-import math
-
 import numba
 import numpy as np
 
+from meanfield.elementary import exp_minus
 from meanfield.typing import FloatArray
 
 LANES = 16
@@ -41,10 +40,6 @@ C8 = -3.350338287376218e-13
 C9 = 7.813567911741728e-15
 C10 = -1.270941380639994e-16
 
-# Taylor coefficients of exp; of degree 15 they are exact to rounding on the reduced argument |y| <= 0.7.
-E2, E3, E4, E5, E6, E7, E8 = (1.0 / math.factorial(k) for k in range(2, 9))
-E9, E10, E11, E12, E13, E14, E15 = (1.0 / math.factorial(k) for k in range(9, 16))
-
 
 @numba.njit(inline="always")
 def _coth_polynomial(y):  # type: ignore[no-untyped-def]
@@ -54,26 +49,10 @@ def _coth_polynomial(y):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(inline="always")
-def _exp_minus(s):  # type: ignore[no-untyped-def]
-    """exp(-s) for s >= 0, in arithmetic that vectorises; what lies below exp(-44) = 8e-20 is cut there."""
-    y = min(s, 44.0) * (-1.0 / 64.0)
-    x = (((E15 * y + E14) * y + E13) * y + E12) * y + E11
-    x = ((((x * y + E10) * y + E9) * y + E8) * y + E7) * y + E6
-    x = (((((x * y + E5) * y + E4) * y + E3) * y + E2) * y + 1.0) * y + 1.0
-    x *= x
-    x *= x
-    x *= x
-    x *= x
-    x *= x
-    x *= x
-    return x
-
-
-@numba.njit(inline="always")
 def bernoulli_pair(z):  # type: ignore[no-untyped-def]
     """B(-z) and B(z) for any z, to a relative accuracy of 1e-13 (8e-20 |z| absolute for B(|z|) beyond |z| = 44)."""
     s = abs(z)
-    x = _exp_minus(s)
+    x = exp_minus(s)
     larger = s / max(1.0 - x, 1e-300)
     smaller = larger * x
     c = _coth_polynomial(min(z * z, SMALL * SMALL))

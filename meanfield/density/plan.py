@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
+import psutil
 
 from meanfield.closures import Closure
 from meanfield.density.grid import Grid, feature_quadrature
+from meanfield.errors import InputError
 from meanfield.problem import Problem
 
-FEATURE_NODES = {1: 47, 2: 25}
-"""Default quadrature nodes per Gaussian coordinate, by number of features."""
+MOST_FEATURES = 3
+"""Nodes grow like a power of the number of features."""
 
 CELL_WIDTH = 0.024
 """Default cell width; order 4 then leaves an error of q below 1e-6 in the linear problem."""
@@ -27,6 +29,12 @@ MOST_STEPS = 50_000
 TAIL = 6.5
 """Standard deviations of a conditional density that the cells hold by default."""
 
+MEMORY_SHARE = 0.7
+"""Part of the free memory that a solution may take; saving it and other programs need some, too."""
+
+WORKING_COPIES = {2: 6, 4: 18}
+"""Densities on the coarser grid that a solution of this order holds besides its outputs, copies in passing included."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -34,7 +42,7 @@ class Plan:
 
     half_width: float
     cells: int
-    feature_nodes: int
+    feature_nodes: int | None
     steps_per_output: int
     dt: float
 
@@ -61,18 +69,52 @@ def make_plan(problem: Problem, closure: Closure, widening: float = 1.0, refinem
         Factor on the default number of steps, for stiff starts.
     """
     settings = problem.density
-    nodes = settings.feature_nodes or FEATURE_NODES[len(problem.features)]
-    half_width = settings.half_width
-    if half_width is None:
-        u, _ = feature_quadrature(problem, nodes)
-        # max over |q| <= 1 of |u| |q| + TAIL sqrt(1 - |q|^2), the reach of a Gaussian conditional density.
-        half_width = widening * math.hypot(float(np.linalg.norm(u, axis=1).max()), TAIL)
-    cells = settings.cells or 2 * math.ceil(half_width / CELL_WIDTH)
+    half_width, cells = _cells(problem, widening)
     rate = refinement * _fastest_rate(problem, closure)
     steps = settings.steps or min(MOST_STEPS, math.ceil(problem.time.stop * rate / STEP))
     intervals = problem.time.outputs - 1
     steps_per_output = math.ceil(steps / intervals)
-    return Plan(half_width, cells, nodes, steps_per_output, problem.time.stop / (intervals * steps_per_output))
+    return Plan(
+        half_width, cells, settings.feature_nodes, steps_per_output, problem.time.stop / (intervals * steps_per_output)
+    )
+
+
+def _cells(problem: Problem, widening: float) -> tuple[float, int]:
+    """Half-width and number of cells, with the prior's kinks on cell edges where there is a choice."""
+    settings = problem.density
+    half_width = settings.half_width
+    if half_width is None:
+        u, _ = feature_quadrature(problem, settings.feature_nodes)
+        # max over |q| <= 1 of |u| |q| + TAIL sqrt(1 - |q|^2), the reach of a Gaussian conditional density.
+        half_width = widening * math.hypot(float(np.linalg.norm(u, axis=1).max()), TAIL)
+    h = CELL_WIDTH if settings.cells is None else 2 * half_width / settings.cells
+    kink = min((abs(kink) for kink in problem.prior.functions.kinks if abs(kink) > 0.5 * h), default=None)
+    if kink is not None and settings.cells is None:
+        h = kink / math.ceil(kink / h)
+    elif kink is not None and settings.half_width is None:
+        h = kink / max(1, math.floor(kink / h))
+    cells = settings.cells or 2 * math.ceil(half_width / h)
+    return (0.5 * cells * h if settings.half_width is None else half_width), cells
+
+
+def check_memory(problem: Problem, plan: Plan) -> None:
+    """Refuse a plan that does not fit into the memory that is free.
+
+    Raises
+    ------
+    InputError
+        Naming the keys to change.
+    """
+    nodes = len(feature_quadrature(problem, plan.feature_nodes)[1])
+    copies = problem.time.outputs + WORKING_COPIES[problem.density.order]
+    needed = 8 * nodes * plan.cells * copies
+    free = psutil.virtual_memory().available
+    if needed > MEMORY_SHARE * free:
+        raise InputError(
+            f"density: {problem.time.outputs} outputs of {nodes} nodes x {plan.cells} cells take "
+            f"{needed / 2**30:.3g} GiB with working space, but {free / 2**30:.3g} GiB are free; lower time.outputs, "
+            "density.feature_nodes or density.cells"
+        )
 
 
 def _fastest_rate(problem: Problem, closure: Closure) -> float:

@@ -12,7 +12,7 @@ from meanfield.closures import Closure
 from meanfield.density.evolution import Evolution, LongStepsError
 from meanfield.density.fipy_stepper import FiPyStepper
 from meanfield.density.grid import Grid
-from meanfield.density.plan import FEATURE_NODES, Plan, make_plan
+from meanfield.density.plan import MOST_FEATURES, Plan, check_memory, make_plan
 from meanfield.density.steppers import NumbaStepper, Stepper
 from meanfield.errors import BlowUpError, InputError
 from meanfield.problem import Problem
@@ -43,7 +43,7 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     Parameters
     ----------
     problem : Problem
-        With one or two features and a start that is not random.
+        With one to three features and a start that is not random.
     backend : {"numba", "fipy"}
         Our kernel, or the same scheme in FiPy as a reference (slow).
 
@@ -57,7 +57,8 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     Raises
     ------
     InputError
-        If the problem has more than two features, a random start, or an unknown backend is asked for.
+        If the problem has more than three features or a random start, needs more memory than is free, or an unknown
+        backend is asked for.
 
     Notes
     -----
@@ -74,6 +75,7 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     # A plan that cannot change, because the problem file fixes it or it is at its limits, is not tried twice.
     while next_plan != plan and widening <= WIDEST:
         plan = next_plan
+        check_memory(problem, plan)
         run = _Run(problem, closure, plan, BACKENDS[backend])
         try:
             status = run.solve()
@@ -93,9 +95,9 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
 def _check(problem: Problem, backend: str) -> None:
     if backend not in BACKENDS:
         raise InputError(f"backend = '{backend}': known backends are {', '.join(BACKENDS)}")
-    if len(problem.features) not in FEATURE_NODES:
+    if len(problem.features) > MOST_FEATURES:
         raise InputError(
-            f"features: {len(problem.features)} of them, but the density is solved for one or two; "
+            f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "
             "remove features, or use the order parameters or SGD"
         )
     if problem.random_start:

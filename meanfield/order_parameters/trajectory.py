@@ -10,8 +10,9 @@ from scipy.integrate import solve_ivp
 
 from meanfield.closures import Closure
 from meanfield.errors import BlowUpError, InputError
-from meanfield.priors import PRIORS
+from meanfield.priors import PRIORS, make_prior
 from meanfield.problem import Problem
+from meanfield.progress import progress_bar
 from meanfield.provenance import provenance
 from meanfield.schema import build_dataset
 from meanfield.typing import FloatArray
@@ -67,9 +68,15 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     times = problem.time.outputs_at
     q = np.full((len(times), len(problem.features)), np.nan)
     status = "complete"
-    with np.errstate(all="ignore"):  # an overflow ends as a failed step, which is reported
+    # An overflow ends as a failed step, which is reported.
+    with np.errstate(all="ignore"), progress_bar(problem.time.stop, "order parameters", unit="t") as bar:
+
+        def derivative(t: float, q: FloatArray) -> FloatArray:
+            bar.update(max(t - bar.n, 0.0))
+            return rate(closure, q)
+
         solution = solve_ivp(
-            lambda _, q: rate(closure, q),
+            derivative,
             (0.0, problem.time.stop),
             problem.initial_overlap,
             method="LSODA",
@@ -95,7 +102,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
 
 def _check(problem: Problem) -> None:
     if not problem.prior.functions.linear:
-        closing = ", ".join(name for name, prior in PRIORS.items() if prior.linear)
+        closing = ", ".join(name for name in PRIORS if make_prior(name).linear)
         raise InputError(
             f"prior.name = '{problem.prior.name}': the order parameters close only under priors with linear phi "
             f"({closing}); use the density or SGD, or change the prior"

@@ -11,7 +11,7 @@ import math
 import numba
 import numpy as np
 
-from meanfield.closures import mean_output
+from meanfield.closures.closure import mean_outputs
 from meanfield.scalar_functions import call_scalar
 
 POPULATION = 1
@@ -31,12 +31,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     learning_rate,
     centering,
     noise_factor,
-    noise_variance,
-    gaussian_variance,
-    atoms,
-    probability,
-    x,
-    weight,
+    expectation,
 ):
     """Take len(hidden) steps of one-pass SGD, changing `w` in place.
 
@@ -57,8 +52,8 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         0 none, 1 population, 2 batch.
     noise_factor : ndarray, shape (2, 2)
         Lower triangular, noise_factor @ noise_factor.T = V.
-    noise_variance : ndarray, shape (2,)
-        Diagonal of V; with the remaining arguments it gives the population mean of the outputs.
+    expectation : Expectation
+        Gives the population mean of the outputs.
 
     Returns
     -------
@@ -68,7 +63,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     steps, m, d1 = hidden.shape
     N = w.size
     root = math.sqrt(N)
-    noisy = noise_variance[0] > 0.0 or noise_variance[1] > 0.0
+    noisy = np.any(noise_factor != 0.0)
     x1 = np.empty((m, N))
     x2 = np.empty((m, N)) if noisy else x1
     z1 = np.empty(m)
@@ -105,14 +100,11 @@ def sgd_steps(  # type: ignore[no-untyped-def]
             y2[b] = call_scalar(value, z2[b])
         mean1 = mean2 = 0.0
         if centering == POPULATION:
-            variance = 1.0
             for k in range(d1):
                 q[k] = 0.0
                 for i in range(N):
                     q[k] += U[i, k] * w[i] / N
-                variance += (gaussian_variance[k] - 1.0) * q[k] * q[k]
-            mean1 = mean_output(value, q, variance + noise_variance[0], atoms, probability, x, weight)
-            mean2 = mean_output(value, q, variance + noise_variance[1], atoms, probability, x, weight)
+            mean1, mean2 = mean_outputs(expectation, q)
         elif centering == BATCH:
             mean1 = y1.mean()
             mean2 = y2.mean()

@@ -104,7 +104,7 @@ class _Simulation:
         # One stream for each kind of draw, so that none depends on how another is cut into calls.
         start, noise, *hidden = (
             Generator(PCG64(SeedSequence(problem.particles.seed, spawn_key=(replica, stream))))
-            for stream in range(2 + len(problem.features))
+            for stream in range(2 + len(problem.hidden_laws))
         )
         U = draw_features(problem, start)
         w = draw_weights(problem, U, start)
@@ -128,12 +128,12 @@ class _Simulation:
 
     def _draw_hidden(self, streams: list[Generator], steps: int) -> FloatArray:
         size = (steps, self._problem.model.batch_size)
-        laws = [feature.hidden for feature in self._problem.features]
-        return np.stack([law.sample(rng, size) for law, rng in zip(laws, streams, strict=True)], axis=2)
+        laws = self._problem.hidden_laws
+        return np.concatenate([law.sample(rng, size) for law, rng in zip(laws, streams, strict=True)], axis=2)
 
     def _advance(self, w: FloatArray, U: FloatArray, hidden: FloatArray, rng: Generator) -> int:
         closure, model, prior = self._closure, self._problem.model, self._problem.prior
-        value, derivative, _ = model.activation_functions.addresses
+        value, derivative = model.activation_functions.addresses
         return int(
             sgd_steps(
                 w,
@@ -147,12 +147,7 @@ class _Simulation:
                 model.learning_rate,
                 closure.centering,
                 self._noise_factor,
-                np.diag(closure.noise).copy(),
-                closure.gaussian_variance,
-                closure.atoms,
-                closure.probability,
-                closure.x,
-                closure.weight,
+                closure.expectation,
             )
         )
 

@@ -28,8 +28,8 @@ def draw_features(problem: Problem, rng: Generator) -> FloatArray:
 def draw_weights(problem: Problem, U: FloatArray, rng: Generator) -> FloatArray:
     """W = U q(0) + sqrt(1 - |q(0)|^2) xi with xi orthogonal to U and |xi|^2 = N; uniform for a random start."""
     N = len(U)
-    xi = rng.standard_normal(N)
-    if problem.random_start:
+    xi = problem.initial_residual.sample(rng, N)
+    if problem.random_start:  # then the residual is Gaussian
         return np.asarray(xi * np.sqrt(N / (xi @ xi)))
     xi -= U @ (U.T @ xi) / N
     xi *= np.sqrt(N / (xi @ xi))

@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import norm
 
 from meanfield.closures import Closure
-from meanfield.density.grid import Grid, feature_quadrature, gaussian_cell_average, initial_density
-from meanfield.density.plan import CELL_WIDTH, FEATURE_NODES, make_plan
+from meanfield.density.grid import Grid, feature_quadrature, initial_density
+from meanfield.density.plan import CELL_WIDTH, make_plan
+from meanfield.laws import GaussianCoordinate, GaussianResidual
 from tests.problems import feature, features, make_problem
 
 TWO_FEATURES = features(feature(0.5), feature(0.3, coordinate="rademacher"))
@@ -19,7 +20,7 @@ def plan_of(*lines):
 
 def test_cell_averages_of_a_gaussian():
     edges, mean = np.linspace(-8, 8, 161), np.array([-1.0, 0.0, 2.5])
-    averages = gaussian_cell_average(edges, mean, 0.7)
+    averages = GaussianResidual().cell_average(edges, mean, 0.7)
     centres = 0.5 * (edges[1:] + edges[:-1])
     x, weight = np.polynomial.legendre.leggauss(12)
     points = centres[:, None] + 0.05 * x
@@ -30,7 +31,7 @@ def test_cell_averages_of_a_gaussian():
 
 def test_cell_averages_keep_their_accuracy_in_both_tails():
     edges = np.linspace(-12, 12, 241)
-    row = gaussian_cell_average(edges, np.zeros(1), 1.0)[0]
+    row = GaussianResidual().cell_average(edges, np.zeros(1), 1.0)[0]
     assert row[0] == pytest.approx((norm.sf(11.9) - norm.sf(12.0)) / 0.1, rel=1e-10)  # rounding of ndtr and of edges
     assert row == pytest.approx(row[::-1], rel=1e-12)  # symmetric up to rounding of the edges
     assert row[0] > 0
@@ -63,7 +64,7 @@ def test_default_cells_reach_the_tails_with_the_default_width():
     plan = plan_of()
     grid = plan.grid(make_problem())
     assert grid.h <= CELL_WIDTH
-    assert plan.feature_nodes == FEATURE_NODES[1]
+    assert len(grid.u) == GaussianCoordinate.default_nodes[0]
     for q in np.linspace(0, 0.9999, 50):
         mean, deviation = grid.u[:, 0].max() * q, np.sqrt(1 - q**2)
         assert norm.sf((plan.half_width - mean) / deviation) < 1e-10  # the plan promises 6.5 standard deviations

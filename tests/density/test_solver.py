@@ -7,8 +7,8 @@ from scipy.optimize import root
 from scipy.stats import norm
 
 from meanfield.density import solve_density
-from meanfield.density.grid import gaussian_cell_average
 from meanfield.errors import InputError
+from meanfield.laws import GaussianResidual
 from meanfield.order_parameters import solve_order_parameters
 from tests.problems import feature, features, gaussian, make_problem
 
@@ -25,7 +25,8 @@ def cell_width(run):
 
 def exact_density(run, q):
     """Cell averages of w|u ~ N(u.q, 1 - |q|^2) (theory.md, section 2), shape (time, node, w)."""
-    return np.array([gaussian_cell_average(run.w_edge.values, run.u.values @ p, np.sqrt(1 - p @ p)) for p in q])
+    edges, u, gaussian = run.w_edge.values, run.u.values, GaussianResidual()
+    return np.array([gaussian.cell_average(edges, u @ p, np.sqrt(1 - p @ p)) for p in q])
 
 
 def largest_l1_error(run, exact):
@@ -261,7 +262,7 @@ def test_strong_prior_does_not_blow_up_the_norm():
     ("lines", "message"),
     [
         (features(feature("random")), "random"),
-        (features(feature(0.3), feature(0.3), feature(0.3)), "3 of them"),
+        (features(*[feature(0.3)] * 4), "4 of them"),
     ],
 )
 def test_what_the_density_cannot_do_is_refused(lines, message):

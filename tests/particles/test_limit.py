@@ -1,11 +1,14 @@
 """SGD at N = 4096 against the limit N -> infinity: SGD is the judge of the ODEs and of the density.
 
-At every output time the mean of 8 replicas must lie within 3.5 standard errors (of that mean, ddof = 1) of the limit.
+At every output time the mean of 8 replicas (24 in one case) must lie within 3.5 standard errors (of that mean,
+ddof = 1) of the limit.
 With 7 degrees of freedom Student's t exceeds 3.5 in absolute value with probability 0.01. A case looks at 4 correlated
-times, worth about two independent ones, of one or two overlaps and of r: some 20 independent looks in all, hence a
-false alarm in about 2 of 10 runs with fresh seeds. The seeds are fixed. Corrections of order 1/N are a fraction of
+times, worth about two independent ones, of one to three overlaps and of r: some 50 independent looks in all, hence a
+false alarm in about 4 of 10 runs with fresh seeds. The seeds are fixed. Corrections of order 1/N are a fraction of
 a standard error at the small learning rates used here (they grow like tau^4/m^3).
 """
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from meanfield.particles import simulate_sgd
 from tests.problems import THREE_POINT, feature, features, gaussian, make_problem
 
 STANDARD_ERRORS = 3.5
+DIGITS = Path(__file__).parents[2] / "data/reference/digits_components.csv"
 SKEWED = '{ law = "discrete", values = [-1.0, 2.5], probabilities = [0.7142857142857143, 0.2857142857142857] }'
 CASES = {
     "no prior": ("model.learning_rate = 0.02",),
@@ -47,6 +51,46 @@ CASES = {
         'model = { centering = "batch", learning_rate = 0.05, batch_size = 2 }',
         features(feature(0.85)),
         "time.stop = 1.0",
+    ),
+    "relu": (
+        'model = { activation = "relu", centering = "population", learning_rate = 0.3 }',
+        features(feature(0.5, SKEWED)),
+    ),
+    "gelu, correlated noise": (
+        'model = { activation = "gelu", centering = "batch", learning_rate = 0.5, batch_size = 3 }',
+        "augmentation = { variance = [0.3, 0.5], correlation = 0.5 }",
+        features(feature(0.5, '{ law = "laplace", second_moment = 2.0 }')),
+        "time.stop = 1.0",
+    ),
+    "a user's own activation": (
+        'model = { activation = "tests.user_functions:bent", learning_rate = 0.2 }',
+        features(feature(0.5, '{ law = "uniform", second_moment = 2.5 }')),
+    ),
+    "elastic_net": (
+        "model.learning_rate = 0.02",
+        'prior = { name = "elastic_net", strength = 8.0, parameters = { ratio = 0.7 } }',
+        'initial_residual = { law = "rademacher" }',
+        features(feature(0.5, coordinate="uniform")),
+    ),
+    "cauchy": ("model.learning_rate = 0.02", 'prior = { name = "cauchy", strength = 12.0 }'),
+    "empirical": (
+        "model.learning_rate = 0.05",
+        features(feature(0.6, f'{{ law = "empirical", file = "{DIGITS}", column = 1 }}')),
+    ),
+    "two dependent features": (
+        "model.learning_rate = 0.02",
+        "features = [{ initial_overlap = 0.5 }, { initial_overlap = 0.3 }]",
+        'hidden = { law = "discrete", probabilities = [0.4, 0.2, 0.4] }',
+        "hidden.values = [[2.0, 1.5], [-1.0, 1.0], [-1.0, -2.0]]",
+        "particles.replicas = 24",
+    ),
+    "three features": (
+        'model = { activation = "relu", learning_rate = 0.3 }',
+        features(
+            feature(0.4, coordinate="rademacher"),
+            feature(-0.4, '{ law = "student_t", degrees_of_freedom = 6.0, second_moment = 2.0 }', "rademacher"),
+            feature(0.5, SKEWED, "rademacher"),
+        ),
     ),
 }
 

@@ -46,7 +46,7 @@ class Samples:
         """Both views of the samples of one step, each of shape (m, N)."""
         m = self.problem.model.batch_size
         laws = [feature.hidden for feature in self.problem.features]
-        c = np.stack([law.sample(rng, (1, m))[0] for law, rng in zip(laws, self.hidden, strict=True)], axis=1)
+        c = np.concatenate([law.sample(rng, (1, m))[0] for law, rng in zip(laws, self.hidden, strict=True)], axis=1)
         views = [self._one_sample(row) for row in c]
         return np.array([x1 for x1, _ in views]), np.array([x2 for _, x2 in views])
 
@@ -70,7 +70,7 @@ def population_means(problem, U, w):
     atoms = [f.hidden.atoms for f in problem.features]
     centres, probability = np.zeros(1), np.ones(1)
     for (values, p), overlap in zip(atoms, q, strict=True):
-        centres = np.add.outer(centres, overlap * values).ravel()
+        centres = np.add.outer(centres, overlap * values[:, 0]).ravel()
         probability = np.multiply.outer(probability, p).ravel()
     variances = problem.augmentation.variance if problem.augmentation else (0.0, 0.0)
     scales = [np.sqrt(1 - q @ q + v) for v in variances]

@@ -18,8 +18,7 @@ from timeit import repeat
 import numba
 import numpy as np
 
-from meanfield import Problem, load_problem, solve_density
-from meanfield.activations import ACTIVATIONS
+from meanfield import load_problem, solve_density
 from meanfield.closures import Closure
 from meanfield.density.evolution import Evolution
 from meanfield.density.fipy_stepper import FiPyStepper
@@ -106,14 +105,6 @@ def fipy_table(full: bool) -> None:
     line("FiPy / ours", fipys / ours, "times", remark)
 
 
-def closure_time(activation: str, augmentation: dict[str, object] | None) -> None:
-    model = PROBLEM.model.model_dump() | {"activation": activation}
-    closure = Closure(Problem.model_validate(PROBLEM.model_dump() | {"model": model, "augmentation": augmentation}))
-    took = seconds(lambda: [closure(PROBLEM.initial_overlap) for _ in range(100)]) / 100
-    noise = "with noise" if augmentation else "without noise"
-    line(f"closure, {activation}, {noise}", 1e6 * took, "us", f"{len(closure.x)} nodes per Gaussian variable")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="run FiPy to the end instead of extrapolating (minutes)")
@@ -121,9 +112,6 @@ def main() -> None:
     kernel_table()
     solver_table()
     fipy_table(full)
-    for activation in ACTIVATIONS:
-        closure_time(activation, None)
-        closure_time(activation, {"variance": (0.3, 0.2), "correlation": 0.5})
 
 
 if __name__ == "__main__":

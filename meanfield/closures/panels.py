@@ -1,0 +1,272 @@
+"""Functions of one real variable as Legendre series on panels, as fine as each function needs.
+
+A table holds several functions ("rows") at once. Panels end at breaks, where a function may jump, and are halved until
+every row is resolved; a panel that never is betrays a kink that nobody declared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.typing import FloatArray
+
+ORDER = 16
+"""Gauss-Legendre nodes per panel: polynomials of degree 15 are exact."""
+
+WIDTH = 1.5
+"""Widest panel near the origin, narrow enough for most Gaussian weights to use its nodes as they are."""
+
+CORE = 12.0
+"""Panels within this distance of the origin obey WIDTH; further out they may grow by a quarter of the distance."""
+
+RESOLVED = 1e-12
+"""Last Legendre coefficients of a resolved row, relative to the row's largest value on the panel."""
+
+NEGLIGIBLE = 1e-14
+"""The same relative to the row's largest value within one unit of the origin: exponential tails need no digits."""
+
+THIN = 1e-2
+MOST_SLACK = 30.0
+"""Panels of half-width THIN / slack may miss RESOLVED by a factor `slack` up to MOST_SLACK: they weigh little, and lie
+where functions are made of others that have been resolved no better."""
+
+NARROWEST = 1e-8
+"""A panel that is still not resolved at this width hides a kink."""
+
+CONTINUOUS = 1e-8
+"""Largest jump between neighbouring panels, relative to the values there, that resolution explains."""
+
+MOST_PANELS = 6000
+"""With more panels a closure takes milliseconds: an oscillating activation under a law with heavy tails."""
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
+_VANDERMONDE = np.polynomial.legendre.legvander(NODES, ORDER - 1)
+TO_COEFFICIENTS = (_VANDERMONDE * WEIGHTS[:, None]).T * (np.arange(ORDER)[:, None] + 0.5)
+"""Values at the nodes -> Legendre coefficients."""
+_SLOPES = np.array(
+    [np.polynomial.legendre.legval(NODES, np.polynomial.legendre.legder(np.eye(ORDER)[j])) for j in range(ORDER)]
+).T
+DIFFERENTIATE = _SLOPES @ TO_COEFFICIENTS
+"""Values at the nodes -> derivative at the nodes, on a panel of half-width 1."""
+
+
+class Table(NamedTuple):
+    """Rows on panels, as plain arrays that compiled code takes.
+
+    Parameters
+    ----------
+    edges : ndarray, shape (panels + 1,)
+    nodes, weights : ndarray, shape (panels * ORDER,)
+        Gauss-Legendre nodes and weights of all panels.
+    values : ndarray, shape (rows, panels * ORDER)
+    coefficients : ndarray, shape (panels, ORDER, rows)
+        Legendre coefficients.
+    breaks : ndarray, shape (breaks,)
+        Where rows may jump; edges are among them.
+    jumps : ndarray, shape (breaks, rows)
+        Right minus left limit of each row.
+    """
+
+    edges: FloatArray
+    nodes: FloatArray
+    weights: FloatArray
+    values: FloatArray
+    coefficients: FloatArray
+    breaks: FloatArray
+    jumps: FloatArray
+
+
+NAME_THE_KINK = "name the point among the kinks of the activation, or use a smooth one"
+
+Rows = Callable[[FloatArray], FloatArray]
+"""Points, shape (n,) -> values, shape (rows, n)."""
+
+
+def tabulate(
+    rows: Rows,
+    breaks: Iterable[float],
+    reach: float,
+    what: str,
+    remedy: str = NAME_THE_KINK,
+    layers: Iterable[float] = (),
+) -> Table:
+    """Resolve `rows` on [-reach, reach].
+
+    Parameters
+    ----------
+    rows : callable
+        The functions.
+    breaks : iterable of float
+        Points where they, or their derivatives, may jump.
+    reach : float
+        Half-width of the range.
+    what : str
+        Name for messages.
+    remedy : str
+        What to do about a function that is not smooth.
+    layers : iterable of float
+        Edges of narrow ranges in which the functions change, and which the nodes of wide panels would miss.
+
+    Raises
+    ------
+    InputError
+        If a row is not finite, or not resolved by the narrowest panels.
+    """
+    breaks = np.array(sorted(b for b in set(breaks) if abs(b) < reach))
+    edges = np.unique([*_first_edges(breaks, reach), *(x for x in layers if abs(x) < reach)])
+    left, right = edges[:-1], edges[1:]
+    core: FloatArray | None = None
+    done: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+    kept = 0
+    while left.size:
+        centre, half = 0.5 * (left + right), 0.5 * (right - left)
+        points = centre[:, None] + half[:, None] * NODES
+        values = rows(points.ravel()).reshape(-1, left.size, ORDER)
+        _check_finite(values, points, what)
+        if core is None:
+            core = np.abs(values[:, np.abs(centre) <= 1 + half]).max(axis=(1, 2))
+        coefficients = values @ TO_COEFFICIENTS.T
+        tail = np.abs(coefficients[:, :, -3:]).max(axis=2)
+        local = np.abs(values).max(axis=2)
+        slack = np.clip(THIN / half, 1.0, MOST_SLACK)
+        fine = np.all(tail <= slack * np.maximum(RESOLVED * local, NEGLIGIBLE * core[:, None]), axis=0)
+        done.append((left[fine], right[fine], values[:, fine]))
+        kept += int(fine.sum())
+        coarse = ~fine
+        _check_effort(centre[coarse], half[coarse], kept + 2 * int(coarse.sum()), what, remedy)
+        left, right = (
+            np.concatenate([left[coarse], centre[coarse]]),
+            np.concatenate([centre[coarse], right[coarse]]),
+        )
+    return _assemble(done, breaks, what, remedy)
+
+
+def with_derivatives(table: Table, count: int) -> Table:
+    """The table with the derivatives of its first `count` rows inserted behind them.
+
+    Jumps of the first `count` rows become jumps (point masses) of the derivative rows, and only those are kept.
+    """
+    half = 0.5 * np.diff(table.edges)
+    first = table.values[:count].reshape(count, half.size, ORDER)
+    slopes = (first @ DIFFERENTIATE.T / half[:, None]).reshape(count, -1)
+    values = np.concatenate([table.values[:count], slopes, table.values[count:]])
+    size = np.abs(table.values[:count]).reshape(count, -1).max(axis=1)
+    jumps = np.zeros((table.breaks.size, len(values)))
+    first_jumps = table.jumps[:, :count]
+    jumps[:, count : 2 * count] = np.where(np.abs(first_jumps) > 1e-11 * size, first_jumps, 0.0)
+    return table._replace(values=values, coefficients=_coefficients(values), jumps=jumps)
+
+
+def _first_edges(breaks: FloatArray, reach: float) -> FloatArray:
+    """Edges of panels that are as wide as we want them, before any function is looked at."""
+    core = min(reach, CORE)
+    positive = list(np.linspace(0.0, core, math.ceil(core / WIDTH) + 1))
+    while positive[-1] < reach:
+        positive.append(min(1.25 * positive[-1], reach))
+    grid = np.array([*(-x for x in reversed(positive[1:])), *positive])
+    # An edge next to a break would make a needlessly narrow panel.
+    for b in breaks:
+        near = np.abs(grid - b) < 0.2 * WIDTH
+        near[[0, -1]] = False
+        grid = grid[~near]
+    return np.unique(np.concatenate([grid, breaks]))
+
+
+def _check_finite(values: FloatArray, points: FloatArray, what: str) -> None:
+    wrong = ~np.all(np.isfinite(values), axis=0)
+    if wrong.any():
+        where = points[wrong]
+        raise InputError(
+            f"{what} is not finite at {where[np.abs(where).argmin()]:.6g}, a value that the pre-activations reach; "
+            "use an activation that is finite there, or a hidden law with lighter tails"
+        )
+
+
+def _check_effort(centre: FloatArray, half: FloatArray, panels: int, what: str, remedy: str) -> None:
+    if half.size and half.min() < NARROWEST:
+        raise InputError(f"{what} is not smooth near {centre[half.argmin()]:.6g}: {remedy}")
+    if panels > MOST_PANELS:
+        raise InputError(
+            f"{what} needs more than {MOST_PANELS} panels; use an activation that oscillates less, "
+            "or a hidden law with lighter tails"
+        )
+
+
+def _assemble(
+    done: list[tuple[FloatArray, FloatArray, FloatArray]], breaks: FloatArray, what: str, remedy: str
+) -> Table:
+    left = np.concatenate([piece[0] for piece in done])
+    order = np.argsort(left)
+    left = left[order]
+    right = np.concatenate([piece[1] for piece in done])[order]
+    values = np.concatenate([piece[2] for piece in done], axis=1)[:, order]
+    edges = np.append(left, right[-1])
+    centre, half = 0.5 * (left + right), 0.5 * (right - left)
+    values = np.ascontiguousarray(values.reshape(len(values), -1))
+    coefficients = _coefficients(values)
+    # Limits at the inner edges, from both sides.
+    from_right = np.einsum("j,ejr->er", (-1.0) ** np.arange(ORDER), coefficients[1:])
+    jumps = from_right - coefficients[:-1].sum(axis=1)
+    inner = edges[1:-1]
+    _check_continuous(inner, np.abs(jumps), np.abs(values), np.isin(inner, breaks), what, remedy)
+    return Table(
+        edges,
+        (centre[:, None] + half[:, None] * NODES).ravel(),
+        (half[:, None] * WEIGHTS).ravel(),
+        values,
+        coefficients,
+        breaks,
+        jumps[np.searchsorted(inner, breaks)],
+    )
+
+
+def _check_continuous(
+    inner: FloatArray,
+    jumps: FloatArray,
+    sizes: FloatArray,
+    declared: np.ndarray[Any, np.dtype[np.bool_]],
+    what: str,
+    remedy: str,
+) -> None:
+    """Refuse a jump at an edge that is no break: the panels on both sides are resolved, and would hide it."""
+    local = sizes.reshape(len(sizes), -1, ORDER).max(axis=2).T
+    core = local[np.abs(np.append(inner, np.inf)).argmin()]
+    hidden = np.any(jumps > CONTINUOUS * (np.maximum(local[1:], local[:-1]) + 1e-4 * core), axis=1) & ~declared
+    if hidden.any():
+        where = inner[np.flatnonzero(hidden)[0]]
+        raise InputError(f"{what} is not smooth near {where:.6g}: {remedy}")
+
+
+def _coefficients(values: FloatArray) -> FloatArray:
+    """Legendre coefficients, shape (panels, ORDER, rows)."""
+    blocks = values.reshape(len(values), -1, ORDER)
+    return np.ascontiguousarray(np.einsum("jn,rpn->pjr", TO_COEFFICIENTS, blocks))
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def interpolate(table, panel, x, out):  # type: ignore[no-untyped-def]
+    """Write the rows at x, which lies in `panel`, to `out`."""
+    low, high = table.edges[panel], table.edges[panel + 1]
+    t = (2.0 * x - low - high) / (high - low)
+    coefficients = table.coefficients[panel]
+    rows = out.size
+    for r in range(rows):
+        out[r] = coefficients[0, r] + t * coefficients[1, r]
+    before, now = 1.0, t
+    for j in range(2, ORDER):
+        before, now = now, ((2 * j - 1) * t * now - (j - 1) * before) / j
+        for r in range(rows):
+            out[r] += now * coefficients[j, r]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def panel_of(table, x):  # type: ignore[no-untyped-def]
+    """Index of the panel that holds x; the outermost ones stand for what lies beyond."""
+    index = np.searchsorted(table.edges, x, side="right") - 1
+    return min(max(index, 0), table.edges.size - 2)
