@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from meanfield.registry import build, call_with, check_compiles, check_slope, is_address, load_object
+from meanfield.registry import build, check_compiles, check_slope, is_address, load_own
 from meanfield.scalar_functions import ScalarFunction, compile_scalar, complex_step, evaluate
 
 
@@ -227,9 +227,7 @@ def make_activation(
     """
     if not is_address(name):
         return build(ACTIVATIONS, name, dict(parameters))
-    found = load_object(name, folder)
-    if parameters:
-        found = call_with(name, found, dict(parameters))
+    found = load_own(name, dict(parameters), folder)
     activation = found if isinstance(found, Activation) else Activation(found)
     check_compiles(activation.value, f"'{name}'")
     remedy = "correct the derivative, or name the point among the kinks"

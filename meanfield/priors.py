@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from meanfield.registry import build, call_with, check_compiles, check_slope, is_address, load_object
+from meanfield.registry import build, check_compiles, check_slope, is_address, load_own
 from meanfield.scalar_functions import ScalarFunction, evaluate
 from meanfield.typing import FloatArray
 
@@ -184,9 +184,7 @@ def make_prior(name: str, parameters: tuple[tuple[str, float], ...] = (), folder
     """
     if not is_address(name):
         return build(PRIORS, name, dict(parameters))
-    found = load_object(name, folder)
-    if parameters:
-        found = call_with(name, found, dict(parameters))
+    found = load_own(name, dict(parameters), folder)
     prior = found if isinstance(found, Prior) else Prior(found)
     check_compiles(prior.force, f"'{name}'")
     if prior.potential is not None:

@@ -93,14 +93,17 @@ def _forget_other(module: str, folder: Path) -> None:
         importlib.invalidate_caches()
 
 
-def call_with(address: str, found: Any, parameters: Mapping[str, float]) -> Any:
-    """What a user's function of parameters returns.
+def load_own(address: str, parameters: Mapping[str, float], folder: Path | None) -> Any:
+    """A user's object, or with parameters what the user's function of them returns.
 
     Raises
     ------
     ValueError
-        If it is none, takes other parameters, or raises an exception.
+        If there is none, it takes other parameters, or raises an exception.
     """
+    found = load_object(address, folder)
+    if not parameters:
+        return found
     if not inspect.isfunction(found):
         raise ValueError(f"'{address}' is {type(found).__name__} and takes no parameters; remove them")
     known = list(inspect.signature(found).parameters)

@@ -289,6 +289,6 @@ def test_a_feature_that_can_be_learnt_grows():
         sixth = beta * Q**3 + 15 * kappa * Q**2 * (1 - Q) + 45 * nu * Q * (1 - Q) ** 2 + 15
         return 0.08 * (1 - Q) * (kappa * Q**2 + 3 * nu * Q * (1 - 2 * Q)) - 16e-6 * Q * sixth
 
-    Q = solve_ivp(rate, (0, 20), [0.01], method="DOP853", rtol=1e-12, atol=1e-14).y[0, -1]
+    Q = solve_ivp(rate, (0, 20), [0.01], method="DOP853", rtol=1e-12, atol=1e-14).y[0, -1]  # a reference: rounding
     assert q[-1] > 0.15
     assert q[-1] == pytest.approx(np.sqrt(Q), abs=1e-6)  # default accuracy

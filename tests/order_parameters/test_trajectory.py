@@ -66,8 +66,8 @@ def test_trajectory_agrees_with_the_closed_form(law, lines, noise):
         [0.25],
         method="DOP853",
         t_eval=run.time.values,
-        rtol=1e-12,
-        atol=1e-14,
+        rtol=1e-12,  # a reference: rounding
+        atol=1e-14,  # the same
     )
     assert run.status == "complete"
     assert abs(run.q[-1, 0] + 0.5) > 0.01
@@ -101,7 +101,8 @@ def test_two_features_agree_with_the_closed_form():
     hidden = [three_point(1.1, 6.05)[0], gaussian(1.4)]
     problem = make_problem(features(feature(0.4, hidden[0]), feature(0.3, hidden[1])), "model.learning_rate = 0.05")
     run = solve_order_parameters(problem)
-    exact = solve_ivp(rate, (0, 20), [0.4, 0.3], method="DOP853", t_eval=run.time.values, rtol=1e-12, atol=1e-14)
+    tight = {"rtol": 1e-12, "atol": 1e-14}  # a reference: rounding
+    exact = solve_ivp(rate, (0, 20), [0.4, 0.3], method="DOP853", t_eval=run.time.values, **tight)
     assert run.q.values == pytest.approx(exact.y.T, abs=2e-9)  # LSODA at rtol 1e-11 over some hundred steps
 
 
