@@ -202,7 +202,7 @@ def test_the_same_law_written_in_two_ways(name, activation, noise):
 # Properties.
 
 few_examples = settings(
-    max_examples=20,
+    max_examples=12,
     deadline=None,
     derandomize=True,
     database=None,
@@ -284,7 +284,7 @@ def test_learning_rate_and_batch_size_scale_together(hidden, q, factor, activati
     assert Lambda_scaled == pytest.approx(factor * Lambda, rel=1e-14)  # rounding of products
 
 
-@settings(few_examples, max_examples=12)
+@settings(few_examples, max_examples=8)
 @given(hidden=PAIRS | JOINT, q=points(0.8), **COMMON)
 def test_drift_is_a_gradient(hidden, q, activation, noise, centering):
     """g = -tau grad <s1 s2>, by central differences of the oracle's covariance.
@@ -306,7 +306,7 @@ def test_drift_is_a_gradient(hidden, q, activation, noise, centering):
     np.testing.assert_allclose(g, -0.3 * np.array([slope(0), slope(1)]), rtol=0, atol=atol)  # see two lines above
 
 
-@settings(few_examples, max_examples=15)
+@settings(few_examples, max_examples=8)
 @given(hidden=PAIRS | JOINT, q=points(0.98), tau=st.floats(0.01, 1.0), **COMMON)
 def test_overlaps_stay_in_the_unit_ball(hidden, q, tau, activation, noise, centering):
     problem = make_problem(
