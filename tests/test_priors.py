@@ -41,7 +41,8 @@ def machine_code(function):
 def integral(phi, low, high, kinks=()):
     """Difference of the potential, by quadrature between the kinks."""
     cuts = [low, *(kink for kink in sorted(kinks) if low < kink < high), high]
-    return sum(quad(phi, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in pairwise(cuts))
+    exact = {"epsabs": 1e-14, "epsrel": 1e-13}  # a reference: rounding
+    return sum(quad(phi, a, b, **exact)[0] for a, b in pairwise(cuts))
 
 
 def assert_steps(prior, phi, kinks):
