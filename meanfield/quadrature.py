@@ -9,18 +9,6 @@ import numpy as np
 from meanfield.typing import FloatArray
 
 
-def gauss_hermite(nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Gauss rule for N(0, 1): exact for polynomials of degree 2 `nodes` - 1.
-
-    Returns
-    -------
-    x, weight : ndarray, shape (nodes,)
-        Nodes in increasing order and weights that add up to one.
-    """
-    x, weight = np.polynomial.hermite_e.hermegauss(nodes)
-    return x, weight / weight.sum()
-
-
 def gaussian_trapezoid(nodes: int, cutoff: float = 8.5) -> tuple[FloatArray, FloatArray]:
     """Trapezoidal rule for N(0, 1) on [-cutoff, cutoff], scaled so that mean and variance are exact.
 

@@ -1,36 +1,25 @@
-"""Quadrature rules for N(0, 1): exactness and measured rates of convergence."""
+"""The quadrature rule for N(0, 1): exactness and measured rates of convergence."""
 
 import numpy as np
 import pytest
 from scipy.special import erfcx, factorial2
 
-from meanfield.quadrature import gauss_hermite, gaussian_trapezoid
+from meanfield.quadrature import gaussian_trapezoid
 
 
 def normal_moment(order):
     return 0.0 if order % 2 else float(factorial2(order - 1)) if order else 1.0
 
 
-@pytest.mark.parametrize("nodes", [1, 2, 3, 4, 8, 12])
-def test_gauss_rule_is_exact_to_its_degree(nodes):
-    x, weight = gauss_hermite(nodes)
-    for order in range(2 * nodes):
-        size = weight @ np.abs(x) ** order
-        assert weight @ x**order == pytest.approx(normal_moment(order), abs=1e-13 * max(size, 1))  # rounding
+def gauss_rule(nodes):
+    """The Gauss rule for N(0, 1), to compare with."""
+    x, weight = np.polynomial.hermite_e.hermegauss(nodes)
+    return x, weight / weight.sum()
 
 
-@pytest.mark.parametrize("nodes", [1, 2, 3, 4, 8])
-def test_gauss_rule_is_not_exact_beyond(nodes):
-    """The error for x^(2n) is n!, that of the monic orthogonal polynomial squared."""
-    x, weight = gauss_hermite(nodes)
-    error = normal_moment(2 * nodes) - weight @ x ** (2 * nodes)
-    assert error == pytest.approx(np.prod(np.arange(1.0, nodes + 1)), rel=1e-9)  # rounding in moments up to 2e6
-
-
-@pytest.mark.parametrize("rule", [gauss_hermite, gaussian_trapezoid])
 @pytest.mark.parametrize("nodes", [2, 3, 4, 9, 33, 64])
-def test_rules_are_symmetric_laws_of_mean_0_and_variance_1(rule, nodes):
-    x, weight = rule(nodes)
+def test_the_rule_is_a_symmetric_law_of_mean_0_and_variance_1(nodes):
+    x, weight = gaussian_trapezoid(nodes)
     assert x.shape == weight.shape == (nodes,)
     assert np.all(np.diff(x) > 0)
     assert np.all(weight > 0)
@@ -92,7 +81,7 @@ def test_trapezoid_beats_the_gauss_rule_near_a_pole():
         x, weight = rule(nodes)
         return abs(weight @ (1 / (d**2 + x**2)) - pole_integral(d))
 
-    assert error(gaussian_trapezoid) < error(gauss_hermite) / 100
+    assert error(gaussian_trapezoid) < error(gauss_rule) / 100
 
 
 def test_few_nodes_lower_the_cutoff():

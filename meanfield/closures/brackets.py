@@ -2,7 +2,7 @@
 
 Theta_l = B + zeta_l, and the average over (zeta1, zeta2) at given B is a function of one variable that does not depend
 on the overlaps. It is tabulated once. With s_l = sigma(Theta_l), p_l = sigma'(Theta_l) the rows are those of `ROWS`;
-without centring the first four suffice. The second view is averaged first, at given Theta1, then the first.
+without centring those of `UNCENTRED` suffice. The second view is averaged first, at given Theta1, then the first.
 """
 
 from __future__ import annotations

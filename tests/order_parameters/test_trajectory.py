@@ -72,7 +72,7 @@ def test_trajectory_agrees_with_the_closed_form(law, lines, noise):
     assert run.status == "complete"
     assert abs(run.q[-1, 0] + 0.5) > 0.01
     # LSODA works at rtol 1e-11 per step; some hundred steps later, amplified by unstable growth
-    assert run.q.values[:, 0] == pytest.approx(-np.sqrt(exact.y[0]), abs=2e-9)
+    assert run.q.values[:, 0] == pytest.approx(-np.sqrt(exact.y[0]), abs=2e-9)  # see the line above
 
 
 def test_two_features_agree_with_the_closed_form():

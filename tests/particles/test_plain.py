@@ -132,7 +132,8 @@ def check(problem, take_step):
             assert np.abs(moved - w).max() > 1e-3
             assert after == pytest.approx(moved, abs=1e-10)  # rounding, amplified by a few steps of order one
             w = after
-    assert run.q.values[:, -1] == pytest.approx(np.einsum("rni,rn->ri", run.U, run.weights[:, -1]) / N, abs=1e-12)
+    overlap = np.einsum("rni,rn->ri", run.U, run.weights[:, -1]) / N
+    assert run.q.values[:, -1] == pytest.approx(overlap, abs=1e-12)  # q = U^T w/N: rounding
     work = problem.prior.strength * (run.weights * PHI[problem.prior.name](run.weights.values)).mean("coordinate")
     assert run.r.values == pytest.approx(work.values, abs=1e-12)  # r = w.phi(w)/N: rounding
 

@@ -38,7 +38,7 @@ def test_coordinates_keep_their_law():
     U = draw_features(problem, np.random.default_rng(6))
     assert kstest(U[:, 0], "norm").pvalue > 1e-3  # false-alarm rate of the docstring
     # orthogonalising moves coordinates by O(1/sqrt(N)) = 0.007 times a few standard deviations
-    assert np.abs(U[:, 1]) == pytest.approx(1, abs=0.05)
+    assert np.abs(U[:, 1]) == pytest.approx(1, abs=0.05)  # see the line above
     plus = (U[:, 1] > 0).mean()
     assert abs(plus - 0.5) < 3.3 * 0.5 / np.sqrt(20000)  # standard error of a binomial; false-alarm rate 0.001
 
