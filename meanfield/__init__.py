@@ -11,6 +11,7 @@ A problem goes into a method, which returns an xarray Dataset:
 
 from meanfield.activations import Activation
 from meanfield.analysis import compare
+from meanfield.checkpoint import Checkpoint
 from meanfield.density import solve_density
 from meanfield.errors import InputError
 from meanfield.order_parameters import solve_order_parameters
@@ -22,6 +23,7 @@ from meanfield.storage import load, save
 
 __all__ = [
     "Activation",
+    "Checkpoint",
     "InputError",
     "Prior",
     "Problem",

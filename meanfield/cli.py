@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import xarray as xr
 
+from meanfield.checkpoint import Checkpoint
 from meanfield.errors import InputError
 from meanfield.problem import Problem
 from meanfield.problem_file import load_problem
@@ -35,7 +36,9 @@ def solver_parser(description: str) -> ArgumentParser:
     return result
 
 
-def solve_and_save(arguments: Namespace, solve: Callable[[Problem], xr.Dataset]) -> int:
+def solve_and_save(
+    arguments: Namespace, solve: Callable[[Problem], xr.Dataset], checkpoint: Checkpoint | None = None
+) -> int:
     """Read the problem, solve it, save what there is, and say where it is.
 
     Parameters
@@ -44,6 +47,8 @@ def solve_and_save(arguments: Namespace, solve: Callable[[Problem], xr.Dataset])
         From `solver_parser`.
     solve : callable
         A method: problem to Dataset.
+    checkpoint : Checkpoint, optional
+        Where the method keeps its states; it stays for an interrupted run to go on with.
 
     Returns
     -------
@@ -52,19 +57,25 @@ def solve_and_save(arguments: Namespace, solve: Callable[[Problem], xr.Dataset])
     """
     check_writable(arguments.output)
     problem = load_problem(arguments.problem)
+    if checkpoint is not None and checkpoint.begun:
+        print(f"going on with the unfinished run in {checkpoint.folder}", file=sys.stderr)
     dataset = solve(problem)
     save(dataset, arguments.output)
     status = dataset.attrs["status"]
+    if checkpoint is not None and status != "interrupted":
+        checkpoint.remove()
     if status == "complete":
         print(f"wrote {arguments.output} ({dataset.attrs['method']}, {_final_overlap(dataset)})")
         return DONE
     print(f"{arguments.problem}: {status}", file=sys.stderr)
     print(f"what was computed before that is in {arguments.output}", file=sys.stderr)
+    if checkpoint is not None and status == "interrupted":
+        print("to go on, give the same command again", file=sys.stderr)
     return FAILED
 
 
 def _final_overlap(dataset: xr.Dataset) -> str:
-    last = dataset["q"].isel(time=-1)
+    last = dataset["q_mean" if "q_mean" in dataset else "q"].isel(time=-1)
     mean = last.mean("replica") if "replica" in last.dims else last
     values = ", ".join(f"{value:.4f}" for value in mean.values)
     return f"q({float(dataset['time'][-1]):g}) = {values}"

@@ -27,10 +27,14 @@ VISIBLE = 3e-4
 
 
 def plot_overlap(dataset: xr.Dataset, axes: Axes, label: str = "", colour: str = COLOURS[0], line: str = "-") -> Axes:
-    """Q against time: a line, or for replicas their mean with bars of two standard errors."""
+    """Q against time: a line; for replicas their mean with bars of two standard errors; for statistics quantiles."""
     for k in range(dataset.sizes["feature"]):
         name = label if dataset.sizes["feature"] == 1 else f"{label}, feature {k + 1}"
-        _plot_in_time(dataset["q"].isel(feature=k), axes, name, colour if k == 0 else COLOURS[-1 - k], line)
+        colour = colour if k == 0 else COLOURS[-1 - k]
+        if "q_mean" in dataset:
+            _plot_band(dataset.isel(feature=k), axes, name, colour)
+        else:
+            _plot_in_time(dataset["q"].isel(feature=k), axes, name, colour, line)
     axes.set(xlabel="time $t = k/N$", ylabel="overlap $q_t$")
     return axes
 
@@ -42,6 +46,13 @@ def plot_prior_work(
     _plot_in_time(dataset["r"], axes, label, colour, line)
     axes.set(xlabel="time $t = k/N$", ylabel=r"prior work $r_t = E[w\,\phi(w)]$")
     return axes
+
+
+def _plot_band(ensemble: xr.Dataset, axes: Axes, label: str, colour: str) -> None:
+    """Mean and outermost quantiles of one overlap over an ensemble."""
+    axes.plot(ensemble["time"], ensemble["q_mean"], ":", color=colour, label=label)
+    low, high = ensemble["q_quantile"].isel(quantile=0), ensemble["q_quantile"].isel(quantile=-1)
+    axes.fill_between(ensemble["time"], low, high, color=colour, alpha=0.2, lw=0)
 
 
 def _plot_in_time(values: xr.DataArray, axes: Axes, label: str, colour: str, line: str) -> None:
@@ -119,7 +130,7 @@ def plot_comparison(results: Mapping[str, xr.Dataset]) -> Figure:
         Labels and results of the methods.
     """
     densities = [d for d in results.values() if d.attrs["method"] == "density"]
-    particles = [d for d in results.values() if d.attrs["method"] == "particles"]
+    particles = [d for d in results.values() if "weights" in d]
     both = bool(densities and particles)
     figure = Figure(figsize=(10, 7.5 if both else 4), layout="constrained")
     panels = np.atleast_2d(figure.subplots(2 if both else 1, 2))

@@ -14,6 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
+from numba import carray  # type: ignore[attr-defined]
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -34,6 +35,25 @@ def compile_scalar(function: ScalarFunction) -> int:
     # Only functions of ours are cached on disk: others may come from anywhere, or close over parameters.
     ours = function.__module__.startswith("meanfield.") and function.__closure__ is None
     compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=ours)(function)
+    _KEPT_ALIVE.append(compiled)
+    return int(compiled.address)
+
+
+@lru_cache(maxsize=64)
+def compile_loop(function: ScalarFunction) -> int:
+    """Compile a function of one float into a loop over arrays, and return the address of its machine code.
+
+    Unlike calls by address the loop knows its function, so that simple ones vectorise. It is not cached on disk.
+    """
+    scalar: Any = numba.njit(function)
+
+    def loop(x, out, size):  # type: ignore[no-untyped-def]
+        points, values = carray(x, size), carray(out, size)
+        for i in range(size):
+            values[i] = scalar(points[i])
+
+    pointer = types.CPointer(types.float64)
+    compiled: Any = numba.cfunc(types.void(pointer, pointer, types.intp))(loop)
     _KEPT_ALIVE.append(compiled)
     return int(compiled.address)
 
@@ -75,3 +95,20 @@ def call_scalar(typing_context, address, x):  # type: ignore[no-untyped-def]
         return builder.call(pointer, [arguments[1]])
 
     return types.float64(types.intp, types.float64), generate
+
+
+@intrinsic
+def call_loop(typing_context, address, x, out):  # type: ignore[no-untyped-def]
+    """`call_loop(address, x, out)` inside compiled code: the function of `compile_loop` at all points of x."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        double, size = ir.DoubleType().as_pointer(), ir.IntType(64)
+        pointer = builder.inttoptr(arguments[0], ir.FunctionType(ir.VoidType(), [double, double, size]).as_pointer())
+        points, values = (
+            context.make_array(kind)(context, builder, value)
+            for kind, value in zip(signature.args[1:], arguments[1:], strict=True)
+        )
+        builder.call(pointer, [points.data, values.data, points.nitems])
+        return context.get_dummy_value()
+
+    return types.void(types.intp, x, out), generate

@@ -15,7 +15,8 @@ from meanfield.errors import InputError
 from meanfield.problem import Problem
 from meanfield.problem_file import format_problem, parse_problem
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: results of SGD may lack weights, and may be statistics of an ensemble."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,14 @@ VARIABLES: dict[str, Variable] = {
     "KS_expected_given_u": Variable(("pair", "snapshot_time", "feature", "group"), "mean of KS by sampling alone"),
     "weights": Variable(("replica", "snapshot_time", "coordinate"), "weights w of SGD"),
     "U": Variable(("replica", "coordinate", "feature"), "feature matrix U with U^T U = N I"),
+    "escape_time": Variable(("replica",), "time t = k/N at which |q| first reached particles.escape_overlap"),
+    "count": Variable((), "number of replicas in the statistics"),
+    "q_mean": Variable(("time", "feature"), "mean of the overlap q over replicas"),
+    "q_covariance": Variable(("time", "feature", "feature_"), "N times the covariance of q over replicas"),
+    "quantile": Variable(("quantile",), "probability of a quantile"),
+    "q_quantile": Variable(("quantile", "time", "feature"), "quantile of the overlap q over replicas"),
+    "r_mean": Variable(("time",), "mean of the prior work r over replicas"),
+    "r_variance": Variable(("time",), "N times the variance of r over replicas"),
 }
 
 METHODS: dict[str, tuple[str, ...]] = {
@@ -82,9 +91,16 @@ METHODS: dict[str, tuple[str, ...]] = {
         "KS_given_u",
         "KS_expected_given_u",
     ),
-    "particles": ("time", "snapshot_time", "q", "r", "weights", "U"),
+    "particles": ("time", "q", "r"),
+    "ensemble": ("time", "count", "q_mean", "q_covariance", "quantile", "q_quantile", "r_mean", "r_variance"),
 }
 """Variables that a result of each method must hold."""
+
+OPTIONAL: dict[str, tuple[str, ...]] = {
+    "particles": ("snapshot_time", "weights", "U", "escape_time"),
+    "ensemble": ("escape_time",),
+}
+"""Variables that it may hold besides."""
 
 
 def build_dataset(method: str, problem: Problem, arrays: dict[str, Any], status: str, provenance: str) -> xr.Dataset:
@@ -149,6 +165,9 @@ def validate(dataset: xr.Dataset) -> None:
     for name in METHODS[method]:
         if name not in dataset.variables:
             raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
+    for name in (*METHODS[method], *OPTIONAL.get(method, ())):
+        if name not in dataset.variables:
+            continue
         known, dims = VARIABLES[name], dataset.variables[name].dims
         if dims != known.dims and not (known.per_replica and dims == ("replica", *known.dims)):
             raise InputError(f"variable '{name}' has dims {dims}, not {known.dims}; run the solver again")

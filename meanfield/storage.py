@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 COMPRESSED_FROM = 10_000
 """Variables with at least this many values are compressed."""
 
+CHUNK = 1 << 18
+"""Values of a chunk at most: what is compressed, and read again, at once."""
+
 
 def check_writable(path: str | Path) -> None:
     """Refuse an output path before hours are spent on computing what cannot be saved.
@@ -55,11 +58,20 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     path = Path(path)
     check_writable(path)
     encoding = {
-        str(name): {"zlib": True, "complevel": 1, "shuffle": True}
+        str(name): {"zlib": True, "complevel": 1, "shuffle": True, "chunksizes": _chunks(variable.shape)}
         for name, variable in dataset.variables.items()
         if variable.size >= COMPRESSED_FROM
     }
-    _write_atomically(path, lambda part: dataset.to_netcdf(part, engine="netcdf4", encoding=encoding))
+    write_atomically(path, lambda part: dataset.to_netcdf(part, engine="netcdf4", encoding=encoding))
+
+
+def _chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The trailing dims that fit into a chunk whole, a part of the next one, and single entries of those before."""
+    chunks, left = [], CHUNK
+    for size in reversed(shape):
+        chunks.append(max(1, min(size, left)))
+        left //= chunks[-1]
+    return tuple(reversed(chunks))
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
@@ -76,10 +88,10 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     kind = path.suffix.removeprefix(".")
     if kind not in known:
         raise InputError(f"{path}: '{kind}' is no figure format; use one of {', '.join(known)}")
-    _write_atomically(path, lambda part: figure.savefig(part, dpi=150, format=kind))
+    write_atomically(path, lambda part: figure.savefig(part, dpi=150, format=kind))
 
 
-def _write_atomically(path: Path, write: Callable[[str], object]) -> None:
+def write_atomically(path: Path, write: Callable[[str], object]) -> None:
     """Write to a temporary file beside `path`, flush it to the disk, then rename."""
     handle, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)

@@ -1,12 +1,14 @@
-"""Simulate a problem by plain SGD at finite N, in replicas over all cores.
+"""Simulate a problem by SGD at finite N, in replicas over all cores.
 
-N, the number of replicas, the seed and the times at which weights are kept come from the problem file's
-[particles] table. The numbers do not depend on the number of workers.
+How steps are taken, N, the number of replicas, the seed, and what is kept come from the problem file's [particles]
+table. The numbers do not depend on the number of workers. While it runs, results and states are kept in the folder
+OUT.nc.checkpoint: a run that was interrupted or killed goes on when the same command is given again.
 """
 
 import argparse
+from pathlib import Path
 
-from meanfield import simulate_sgd
+from meanfield import Checkpoint, simulate_sgd
 from meanfield.cli import run, solve_and_save, solver_parser
 
 
@@ -23,7 +25,8 @@ def main() -> int:
     parser = solver_parser(__doc__ or "")
     parser.add_argument("--workers", type=positive, default=None, metavar="N", help="threads; by default one per core")
     arguments = parser.parse_args()
-    return solve_and_save(arguments, lambda problem: simulate_sgd(problem, workers=arguments.workers))
+    checkpoint = Checkpoint(Path(f"{arguments.output}.checkpoint"))
+    return solve_and_save(arguments, lambda problem: simulate_sgd(problem, arguments.workers, checkpoint), checkpoint)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ BASE = """
 title = "test"
 model = { activation = "quadratic", centering = "none", learning_rate = 0.02, batch_size = 10 }
 time = { stop = 20.0, outputs = 41 }
-particles = { dimension = 64, replicas = 2, seed = 0 }
+particles = { method = "plain", dimension = 64, replicas = 2, seed = 0 }
 
 [[features]]
 hidden = { law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }
@@ -36,6 +36,7 @@ outputs = 3
 cells = 200
 feature_nodes = 15
 [particles]
+method = "plain"
 dimension = 64
 replicas = 3
 """

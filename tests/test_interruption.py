@@ -24,6 +24,7 @@ cells = 100
 feature_nodes = 15
 order = 2
 [particles]
+method = "plain"
 dimension = 100
 replicas = 2
 """

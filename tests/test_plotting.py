@@ -26,6 +26,7 @@ outputs = 3
 cells = 200
 feature_nodes = 15
 [particles]
+method = "projected"
 dimension = 100
 replicas = 3
 """

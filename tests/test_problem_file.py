@@ -141,7 +141,7 @@ def test_the_good_problem_is_good():
         ("density.steps", 400.0, "valid integer"),
         ("density.order", "4", "2 or 4"),
         ("density.order", True, "2 or 4"),
-        ("particles.method", 1, "'auto' or 'plain'"),
+        ("particles.method", 1, "'auto', 'plain', 'projected' or 'chain'"),
         ("particles.dimension", 256.0, "valid integer"),
         ("particles.replicas", True, "valid integer"),
         ("particles.seed", 1.5, "valid integer"),
@@ -170,7 +170,11 @@ def test_the_good_problem_is_good():
         ("density.feature_nodes", 1, "greater than or equal to 2"),
         ("density.steps", 0, "greater than or equal to 1"),
         ("density.order", 3, "2 or 4"),
-        ("particles.method", "fast", "'auto' or 'plain'"),
+        ("particles.method", "fast", "'auto', 'plain', 'projected' or 'chain'"),
+        ("particles.record", "all", "'replicas' or 'statistics'"),
+        ("particles.snapshot_precision", "half", "'double' or 'single'"),
+        ("particles.escape_overlap", 0.0, "greater than 0"),
+        ("particles.escape_overlap", 1.5, "less than or equal to 1"),
         ("particles.dimension", 2, "greater than or equal to 3"),
         ("particles.replicas", 0, "greater than or equal to 1"),
         ("particles.seed", -1, "greater than or equal to 0"),
@@ -180,7 +184,6 @@ def test_the_good_problem_is_good():
         ("augmentation.variance", 0.3, "list"),
         ("features[1].hidden.values", [], "1 element"),
         ("features[1].hidden.values", 1.0, "list"),
-        ("particles.snapshots", [], "1 element"),
         ("particles.snapshots", 5.0, "list"),
         # tables
         ("model", 3, "table"),
@@ -468,7 +471,14 @@ def test_all_defaults_are_written_out():
     bare = {key: GOOD[key] for key in ("model", "features", "time")}
     written = tomllib.loads(format_problem(parse_problem(tomli_w.dumps(bare))))
     assert written["density"] == {"order": 4}
-    assert written["particles"] == {"method": "auto", "dimension": 1024, "replicas": 8, "seed": 0}
+    assert written["particles"] == {
+        "method": "auto",
+        "dimension": 1024,
+        "replicas": 8,
+        "seed": 0,
+        "snapshot_precision": "double",
+        "record": "replicas",
+    }
     assert written["prior"] == {"name": "none", "strength": 1.0, "parameters": {}}
     assert written["title"] == ""
     assert "augmentation" not in written

@@ -108,7 +108,7 @@ class _Shape:
         self.times = datasets[0]["time"].values
         self.features = datasets[0].sizes["feature"]
         particles = [d for d in datasets if d.attrs["method"] == "particles"]
-        every = [d["snapshot_time"].values for d in particles]
+        every = [d["snapshot_time"].values for d in particles if "weights" in d]
         self.snapshots = np.unique(np.concatenate(every)) if every else np.empty(0)
 
     def empty(self, name: str) -> FloatArray:
@@ -126,30 +126,46 @@ def _compare_pair(first: xr.Dataset, second: xr.Dataset, shape: _Shape) -> dict[
     result = {name: shape.empty(name) for name in METHODS["comparison"] if VARIABLES[name].dims[0] == "pair"}
     del result["pair"]
     for name in ("q", "r"):
-        if name in first and name in second:
-            difference, error = _difference(first[name], second[name])
+        moments = [_moments(dataset, name) for dataset in (first, second)]
+        if moments[0] is not None and moments[1] is not None:
+            difference, error = _difference(moments[0], moments[1])
             result[f"{name}_difference"], result[f"{name}_standard_error"] = difference, error
     methods = first.attrs["method"], second.attrs["method"]
     if methods == ("density", "density"):
         result["P_l1"] = _l1(first, second)
     elif sorted(methods) == ["density", "particles"]:
         density, particles = (first, second) if methods[0] == "density" else (second, first)
+        if "weights" not in particles:
+            return result
         for index, snapshot in enumerate(shape.snapshots):
             if np.any(np.isclose(particles["snapshot_time"].values, snapshot)):
                 _compare_snapshot(density, particles, float(snapshot), index, result)
     return result
 
 
-def _difference(first: xr.DataArray, second: xr.DataArray) -> tuple[FloatArray, FloatArray]:
-    """Difference of means over replicas, and its standard error (NaN without replicas)."""
-    means = [np.asarray(a.mean("replica") if "replica" in a.dims else a) for a in (first, second)]
-    variances = [
-        np.asarray(a.var("replica", ddof=1)) / a.sizes["replica"]
-        for a in (first, second)
-        if a.sizes.get("replica", 1) > 1
-    ]
-    error = np.sqrt(sum(variances)) if variances else np.full_like(means[0], np.nan)
-    return means[1] - means[0], np.where(error > NO_SPREAD, error, np.nan)
+def _moments(dataset: xr.Dataset, name: str) -> tuple[FloatArray, FloatArray] | None:
+    """Mean of q or r over replicas and the variance of that mean, NaN where unknown; None of what is not there."""
+    if f"{name}_mean" in dataset:
+        spread = dataset["r_variance"].values if name == "r" else np.einsum("tkk->tk", dataset["q_covariance"].values)
+        count = int(dataset["count"]) * problem_of(dataset).particles.dimension
+        return dataset[f"{name}_mean"].values, spread / max(count, 1)
+    if name not in dataset:
+        return None
+    values = dataset[name]
+    if "replica" not in values.dims:
+        return values.values, np.zeros(values.shape)
+    mean, replicas = values.mean("replica").values, values.sizes["replica"]
+    if replicas == 1:
+        return mean, np.full(mean.shape, np.nan)
+    return mean, values.var("replica", ddof=1).values / replicas
+
+
+def _difference(
+    first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Difference of means, and its standard error, NaN without replicas."""
+    error = np.sqrt(first[1] + second[1])
+    return second[0] - first[0], np.where(error > NO_SPREAD, error, np.nan)
 
 
 def _l1(first: xr.Dataset, second: xr.Dataset) -> FloatArray:

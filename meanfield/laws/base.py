@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -17,6 +17,28 @@ Numbers = Annotated[tuple[float, ...], Field(strict=False, min_length=1)]
 Probabilities = Annotated[Numbers, Field(description="their probabilities in [0, 1], adding up to 1")]
 Components = tuple[FloatArray, FloatArray, FloatArray]
 """Probabilities (A,), means (A, d) and variances (A, d) of a mixture of Gaussians."""
+
+
+class Recipe(NamedTuple):
+    """How to make c from uniform, normal and gamma variables: mean_a + box (2 u - 1) + deviation_a G^power n.
+
+    Parameters
+    ----------
+    probability : ndarray, shape (components,)
+        Of component a.
+    mean, deviation : ndarray, shape (components, dimension)
+    box : float
+        Half-width of what the uniform variable u adds to a law of one component.
+    gamma_shape, gamma_power : float
+        G ~ Gamma(gamma_shape), of a shape that is at least 1; a power of 0 leaves it out.
+    """
+
+    probability: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    box: float = 0.0
+    gamma_shape: float = 1.0
+    gamma_power: float = 0.0
 
 
 class HiddenPart(Part):
@@ -52,8 +74,16 @@ class HiddenPart(Part):
         """
         raise NotImplementedError
 
+    def recipe(self) -> Recipe:
+        """How compiled code draws c; a law that is no finite mixture of Gaussians says how itself."""
+        probability, mean, variance = self.components(None, 0.0)
+        return Recipe(probability, mean, np.sqrt(variance))
+
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
-        """Independent draws of c, shape (*size, dimension)."""
+        """Independent draws of c, shape (*size, dimension); the reference for what is made by the recipe.
+
+        Draws of n and then of m more are those of n + m at once.
+        """
         raise NotImplementedError
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field, model_validator
+from scipy.special import ndtri
 
 from meanfield.errors import InputError
 from meanfield.laws.base import (
@@ -19,11 +20,11 @@ from meanfield.laws.base import (
     HiddenPart,
     Numbers,
     Probabilities,
+    Recipe,
     SecondMoment,
     check_not_zero,
     check_probabilities,
     column,
-    draw_index,
 )
 from meanfield.laws.empirical import Empirical
 from meanfield.laws.scale_mixture import gamma_trapezoid, gauss_rule
@@ -72,8 +73,9 @@ class GaussianMixture(HiddenPart):
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
         """See `HiddenPart.sample`."""
         probability, mean, variance = self.components(None, 0)
-        index = draw_index(probability, rng, size)
-        return np.asarray(mean[index] + np.sqrt(variance[index]) * rng.standard_normal((*size, 1)))
+        u = rng.random((*size, 2))
+        index = np.searchsorted(np.cumsum(probability)[:-1], u[..., 0], side="right")
+        return np.asarray(mean[index] + np.sqrt(variance[index]) * ndtri(u[..., 1:]))
 
 
 class Discrete(AtomicPart):
@@ -175,6 +177,10 @@ class Uniform(HiddenPart):
         x, weight = np.polynomial.legendre.leggauss(nodes or 64)
         return weight / weight.sum(), self.box * x[:, None], np.zeros((len(x), 1))
 
+    def recipe(self) -> Recipe:
+        """See `HiddenPart.recipe`."""
+        return Recipe(np.ones(1), np.zeros((1, 1)), np.zeros((1, 1)), box=self.box)
+
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
         """See `HiddenPart.sample`."""
         return rng.uniform(-self.box, self.box, (*size, 1))
@@ -221,6 +227,10 @@ class Laplace(_ScaleMixture):
         x, probability = gamma_trapezoid(1.0, 0.0, power / 2)
         return self.second_moment * x, probability
 
+    def recipe(self) -> Recipe:
+        """See `HiddenPart.recipe`: the variance is exponential."""
+        return Recipe(np.ones(1), np.zeros((1, 1)), np.full((1, 1), math.sqrt(self.second_moment)), gamma_power=0.5)
+
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
         """See `HiddenPart.sample`."""
         return rng.laplace(0.0, math.sqrt(self.second_moment / 2), (*size, 1))
@@ -245,6 +255,12 @@ class StudentT(_ScaleMixture):
             )
         x, probability = gamma_trapezoid(nu / 2, power / 2, 0.0)
         return self.second_moment * (nu - 2) / (2 * x), probability
+
+    def recipe(self) -> Recipe:
+        """See `HiddenPart.recipe`: the inverse of the variance is a gamma variable."""
+        nu = self.degrees_of_freedom
+        deviation = np.full((1, 1), math.sqrt(self.second_moment * (nu - 2) / 2))
+        return Recipe(np.ones(1), np.zeros((1, 1)), deviation, gamma_shape=nu / 2, gamma_power=-0.5)
 
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
         """See `HiddenPart.sample`."""

@@ -12,10 +12,8 @@ import numba
 import numpy as np
 
 from meanfield.closures.closure import mean_outputs
+from meanfield.particles.batch import BATCH, POPULATION, squared
 from meanfield.scalar_functions import call_scalar
-
-POPULATION = 1
-BATCH = 2
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -32,6 +30,9 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     centering,
     noise_factor,
     expectation,
+    first_step,
+    level,
+    escape,
 ):
     """Take len(hidden) steps of one-pass SGD, changing `w` in place.
 
@@ -54,11 +55,17 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         Lower triangular, noise_factor @ noise_factor.T = V.
     expectation : Expectation
         Gives the population mean of the outputs.
+    first_step : int
+        Its number.
+    level : float
+        Square of the overlap |q| that counts as escape.
+    escape : ndarray of int, shape (1,)
+        Receives the step after which |q|^2 first reached `level`, where it is still negative.
 
     Returns
     -------
     int
-        Number of steps after which w was still finite: len(hidden) unless it blew up.
+        The step after which w was still finite: first_step + len(hidden) unless it blew up.
     """
     steps, m, d1 = hidden.shape
     N = w.size
@@ -100,10 +107,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
             y2[b] = call_scalar(value, z2[b])
         mean1 = mean2 = 0.0
         if centering == POPULATION:
-            for k in range(d1):
-                q[k] = 0.0
-                for i in range(N):
-                    q[k] += U[i, k] * w[i] / N
+            _overlap(U, w, q)
             mean1, mean2 = mean_outputs(expectation, q)
         elif centering == BATCH:
             mean1 = y1.mean()
@@ -115,15 +119,28 @@ def sgd_steps(  # type: ignore[no-untyped-def]
             beta = (y1[b] - mean1) * call_scalar(derivative, z2[b])
             for i in range(N):
                 change[i] += alpha * x1[b, i] + beta * x2[b, i]
-        squared = 0.0
+        length = 0.0
         for i in range(N):
             pull = strength * call_scalar(force, w[i])
             w[i] += learning_rate / (m * root) * change[i] - learning_rate / N * pull
-            squared += w[i] * w[i]
+            length += w[i] * w[i]
         # back to the sphere
-        scale = root / math.sqrt(squared)
-        if not (math.isfinite(squared) and scale > 0.0):
-            return step
+        scale = root / math.sqrt(length)
+        if not (math.isfinite(length) and scale > 0.0):
+            return first_step + step
         for i in range(N):
             w[i] *= scale
-    return steps
+        if escape[0] < 0 and level < math.inf:
+            _overlap(U, w, q)
+            if squared(q) >= level:
+                escape[0] = first_step + step + 1
+    return first_step + steps
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _overlap(U, w, q):  # type: ignore[no-untyped-def]
+    """Write U^T w / N to q."""
+    for k in range(q.size):
+        q[k] = 0.0
+        for i in range(w.size):
+            q[k] += U[i, k] * w[i] / w.size

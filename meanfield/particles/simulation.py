@@ -1,158 +1,115 @@
-"""Run replicas of SGD over all cores and collect what the schema asks for."""
+"""Simulate an ensemble of SGD runs: which method, does it fit, and what the schema asks for."""
 
 from __future__ import annotations
 
 import os
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import xarray as xr
-from numpy.random import PCG64, Generator, SeedSequence
 
-from meanfield.closures import Closure
-from meanfield.errors import BlowUpError
-from meanfield.particles.plain import sgd_steps
-from meanfield.particles.start import draw_features, draw_weights
+from meanfield.errors import InputError
+from meanfield.particles.batch import training_of
+from meanfield.particles.collectors import Replicas, Statistics
+from meanfield.particles.ensemble import Ensemble
+from meanfield.particles.memory import check_memory
+from meanfield.priors import PRIORS, make_prior
 from meanfield.problem import Problem
-from meanfield.progress import progress_bar
+from meanfield.problem_file import format_problem
 from meanfield.provenance import provenance
-from meanfield.scalar_functions import compile_scalar
+from meanfield.record import Record
 from meanfield.schema import build_dataset
-from meanfield.typing import FloatArray
+
+STREAMS = "Philox4x32-10, layout 1"
+"""Names what turns a seed into numbers; another one could not go on with a run that this one began."""
 
 
-def simulate_sgd(problem: Problem, workers: int | None = None) -> xr.Dataset:
+def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
     """Replicas of one-pass SGD at finite N.
 
     Parameters
     ----------
     problem : Problem
-        Any number of features, any prior, any start.
+        Any number of features, any prior, any start. `particles.method` chooses how steps are taken; the law of the
+        results is that of plain SGD in any case.
     workers : int, optional
-        Threads; by default one per core. The numbers do not depend on it: replica i draws from streams spawned
-        from (seed, i).
+        Threads; by default one per core. The numbers do not depend on it: replica i draws from streams of its own.
+    record : Record, optional
+        Where results and states go meanwhile: a `Checkpoint` for runs that shall survive a kill, or whose weights do
+        not fit into memory. By default memory.
 
     Returns
     -------
     xarray.Dataset
-        `q`, `r` at every output time, `weights` at the snapshots, `U`, as `meanfield.schema` describes them. Output
-        time t is step round(t N). The attribute `status` is `complete`, `interrupted` or `failed: ...`; what was not
-        reached is NaN.
+        `q`, `r` at every output time, and `weights`, `U` at the snapshots if there are any; with
+        `particles.record = 'statistics'` their statistics instead; `escape_time` if an overlap was named. See
+        `meanfield.schema`. Output time t is step round(t N). The attribute `status` is `complete`, `interrupted` or
+        `failed: ...`; what was not reached is NaN.
+
+    Raises
+    ------
+    InputError
+        If the method cannot give what is asked for, or the run does not fit into the free memory.
 
     Notes
     -----
-    All quantities are dimensionless. Source: theory.md, section 1.
+    All quantities are dimensionless. Source: theory.md, sections 1 and 3.
     """
     started = time.perf_counter()
-    simulation = _Simulation(problem)
-    status = simulation.run(workers or os.cpu_count() or 1)
-    record = provenance(time.perf_counter() - started, seed=problem.particles.seed)
-    return build_dataset("particles", problem, simulation.arrays, status, record)
+    method = chosen_method(problem)
+    snapshots = chosen_snapshots(problem, method)
+    workers = workers or os.cpu_count() or 1
+    record = record or Record()
+    check_memory(problem, method, snapshots, workers, record.in_memory)
+    record.open(f"{STREAMS}\n{method}\n{format_problem(problem)}")
+    statistics = problem.particles.record == "statistics"
+    collector = Statistics(problem) if statistics else Replicas(problem, snapshots, record)
+    ensemble = Ensemble(problem, training_of(problem), method, collector, record)
+    status = ensemble.run(workers)
+    arrays = {"time": problem.time.outputs_at} | collector.arrays()
+    if problem.particles.escape_overlap is not None:
+        steps = ensemble.escape
+        arrays["escape_time"] = np.where(steps < 0, np.nan, steps / problem.particles.dimension)
+    origin = provenance(time.perf_counter() - started, seed=problem.particles.seed, steps=method)
+    return build_dataset("ensemble" if statistics else "particles", problem, arrays, status, origin)
 
 
-class _Simulation:
-    """The arrays of all replicas and the code that fills them."""
+def chosen_method(problem: Problem) -> str:
+    """How steps are taken: what the problem says, or the cheapest way to give what is asked for.
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._closure = Closure(problem)
-        self._force = compile_scalar(problem.prior.functions.force)
-        v = problem.noise_covariance
-        l11 = np.sqrt(v[0, 0])
-        l21 = v[0, 1] / l11 if l11 > 0 else 0.0
-        self._noise_factor = np.array([[l11, 0.0], [l21, np.sqrt(max(v[1, 1] - l21**2, 0.0))]])
-        self._stop = threading.Event()
-        times = problem.time.outputs_at
-        N, replicas, d1 = problem.particles.dimension, problem.particles.replicas, len(problem.features)
-        self._step_at = np.rint(times * N).astype(int)
-        snapshots = problem.snapshot_index
-        self._snapshot_of = {output: position for position, output in enumerate(snapshots)}
-        self.arrays = {
-            "time": times,
-            "snapshot_time": times[snapshots],
-            "q": np.full((replicas, len(times), d1), np.nan),
-            "r": np.full((replicas, len(times)), np.nan),
-            "weights": np.full((replicas, len(snapshots), N), np.nan),
-            "U": np.full((replicas, N, d1), np.nan),
-        }
-
-    def run(self, workers: int) -> str:
-        """Run all replicas and return the status."""
-        replicas = self._problem.particles.replicas
-        with (
-            progress_bar(replicas * (len(self._step_at) - 1), "SGD") as bar,
-            ThreadPoolExecutor(min(workers, replicas)) as pool,
-        ):
-            lock = threading.Lock()
-
-            def tick() -> None:
-                with lock:
-                    bar.update()
-
-            futures = [pool.submit(self._run_replica, replica, tick) for replica in range(replicas)]
-            try:
-                failures = [error for future in futures if (error := future.result()) is not None]
-            except KeyboardInterrupt:
-                self._stop.set()
-                return "interrupted"
-        return min(failures, key=lambda error: error.time).status if failures else "complete"
-
-    def _run_replica(self, replica: int, tick) -> BlowUpError | None:  # type: ignore[no-untyped-def]
-        problem = self._problem
-        # One stream for each kind of draw, so that none depends on how another is cut into calls.
-        start, noise, *hidden = (
-            Generator(PCG64(SeedSequence(problem.particles.seed, spawn_key=(replica, stream))))
-            for stream in range(2 + len(problem.hidden_laws))
+    Raises
+    ------
+    InputError
+        If the chain is asked for under a prior that does not close it, or for weights.
+    """
+    settings, linear = problem.particles, problem.prior.functions.linear
+    if settings.method == "auto":
+        return "chain" if linear and not settings.snapshots else "projected"
+    if settings.method == "chain" and not linear:
+        closing = ", ".join(name for name in PRIORS if make_prior(name).linear)
+        raise InputError(
+            f"particles.method = 'chain' with prior.name = '{problem.prior.name}': q is a Markov chain only under "
+            f"priors with linear phi ({closing}); set particles.method to 'projected', or change the prior"
         )
-        U = draw_features(problem, start)
-        w = draw_weights(problem, U, start)
-        self.arrays["U"][replica] = U
-        self._record(replica, 0, U, w)
-        for output in range(1, len(self._step_at)):
-            if self._stop.is_set():
-                return None
-            steps = int(self._step_at[output] - self._step_at[output - 1])
-            done = self._advance(w, U, self._draw_hidden(hidden, steps), noise)
-            if done < steps:
-                time = (self._step_at[output - 1] + done) / len(w)
-                return BlowUpError(
-                    float(time),
-                    f"the weights of replica {replica} are no longer finite",
-                    "lower model.learning_rate, or prior.strength if it is large",
-                )
-            self._record(replica, output, U, w)
-            tick()
-        return None
+    return settings.method
 
-    def _draw_hidden(self, streams: list[Generator], steps: int) -> FloatArray:
-        size = (steps, self._problem.model.batch_size)
-        laws = self._problem.hidden_laws
-        return np.concatenate([law.sample(rng, size) for law, rng in zip(laws, streams, strict=True)], axis=2)
 
-    def _advance(self, w: FloatArray, U: FloatArray, hidden: FloatArray, rng: Generator) -> int:
-        closure, model, prior = self._closure, self._problem.model, self._problem.prior
-        value, derivative = model.activation_functions.addresses
-        return int(
-            sgd_steps(
-                w,
-                U,
-                hidden,
-                rng,
-                value,
-                derivative,
-                self._force,
-                prior.strength,
-                model.learning_rate,
-                closure.centering,
-                self._noise_factor,
-                closure.expectation,
-            )
-        )
+def chosen_snapshots(problem: Problem, method: str) -> list[int]:
+    """Indices of the output times at which weights are kept: none where nobody can or wants to.
 
-    def _record(self, replica: int, output: int, U: FloatArray, w: FloatArray) -> None:
-        self.arrays["q"][replica, output] = U.T @ w / len(w)
-        self.arrays["r"][replica, output] = w @ self._problem.prior.force(w) / len(w)
-        if output in self._snapshot_of:
-            self.arrays["weights"][replica, self._snapshot_of[output]] = w
+    Raises
+    ------
+    InputError
+        If weights are asked for that the method does not have, or statistics do not keep.
+    """
+    settings = problem.particles
+    reason = None
+    if method == "chain":
+        reason = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
+    elif settings.record == "statistics":
+        reason = "particles.record = 'statistics' keeps no weights; set it to 'replicas'"
+    if reason is None:
+        return problem.snapshot_index
+    if settings.snapshots:
+        raise InputError(f"particles.snapshots = {list(settings.snapshots)}: {reason}, or remove particles.snapshots")
+    return []

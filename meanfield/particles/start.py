@@ -1,10 +1,15 @@
-"""Features U and weights w at t = 0, with exactly the overlap that the problem asks for."""
+"""Features U and weights w at t = 0, or their overlaps alone, with exactly the overlap that the problem asks for."""
 
 from __future__ import annotations
 
+import math
+
+import numba
 import numpy as np
 from numpy.random import Generator
 
+from meanfield.particles.draws import chi_squared
+from meanfield.particles.streams import START, fill_normals, fill_uniforms
 from meanfield.problem import Problem
 from meanfield.typing import FloatArray
 
@@ -35,3 +40,34 @@ def draw_weights(problem: Problem, U: FloatArray, rng: Generator) -> FloatArray:
     xi *= np.sqrt(N / (xi @ xi))
     q = problem.initial_overlap
     return np.asarray(U @ q + np.sqrt(1 - q @ q) * xi)
+
+
+def draw_overlap(problem: Problem, key: FloatArray, replicas: range) -> tuple[FloatArray, FloatArray]:
+    """q(0), shape (replicas, d1), and s = sqrt(1 - |q|^2), shape (replicas,), without any vector of N numbers.
+
+    From a random start sqrt(N) (q, s) is a Gaussian vector on the sphere, whose part beyond the features enters by
+    its length alone.
+    """
+    q = np.tile(problem.initial_overlap, (len(replicas), 1))
+    if not problem.random_start:
+        return q, np.sqrt(1 - np.einsum("rk,rk->r", q, q))
+    s: FloatArray = _random_overlap(key, replicas.start, problem.particles.dimension, q)
+    return q, s
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _random_overlap(key, first_replica, N, q):  # type: ignore[no-untyped-def]
+    replicas, d1 = q.shape
+    s = np.empty(replicas)
+    normals, uniforms = np.empty(d1 + 1 + (d1 + 1) % 2), np.empty(2)
+    for i in range(replicas):
+        fill_normals(key, first_replica + i, START, 0, normals)
+        fill_uniforms(key, first_replica + i, START, normals.size, uniforms)
+        rest = chi_squared(N - d1, normals[d1], uniforms[0], key, first_replica + i, -1)
+        length = rest
+        for k in range(d1):
+            length += normals[k] * normals[k]
+        for k in range(d1):
+            q[i, k] = normals[k] / math.sqrt(length)
+        s[i] = math.sqrt(rest / length)
+    return s

@@ -101,7 +101,7 @@ def test_sgd_agrees_with_the_limit(case):
         "model.batch_size = 1",
         "time = { stop = 2.0, outputs = 5 }",
         features(feature(0.5)),
-        "particles = { dimension = 4096, replicas = 8, seed = 1 }",
+        "particles = { method = 'projected', dimension = 4096, replicas = 8, seed = 1 }",
         *CASES[case],
     )
     sgd, density = simulate_sgd(problem), solve_density(problem)

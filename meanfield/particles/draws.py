@@ -1,0 +1,147 @@
+"""Hidden variables and gamma variables inside compiled code, from the numbers of random-access streams.
+
+A sample of all hidden variables takes the same number of uniforms and normals every time, so that each step knows where
+in the streams its numbers are. Rejections, which are rare, take theirs from a stream of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from meanfield.laws.base import HiddenPart
+from meanfield.particles.streams import retry
+from meanfield.typing import FloatArray
+
+IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+ATTEMPTS = 256
+"""Numbers that a rejection may take; each attempt fails with probability below 0.05."""
+
+
+class HiddenDraws(NamedTuple):
+    """The recipes of all groups of hidden variables that are drawn together, as plain arrays.
+
+    Parameters
+    ----------
+    cumulative : ndarray, shape (components,)
+        Cumulative probabilities within each group.
+    mean, deviation : ndarray, shape (components, d1)
+        Zero in the columns of other groups.
+    box, gamma_shape, gamma_power : ndarray, shape (groups,)
+    components, features, uniforms, normals : ndarray, shape (groups + 1,)
+        Where each group begins among the components, the features, and the numbers of one sample.
+    """
+
+    cumulative: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    box: FloatArray
+    gamma_shape: FloatArray
+    gamma_power: FloatArray
+    components: IntArray
+    features: IntArray
+    uniforms: IntArray
+    normals: IntArray
+
+
+def hidden_draws(laws: Sequence[HiddenPart]) -> HiddenDraws:
+    """Put the recipes of independent groups side by side."""
+    recipes = [law.recipe() for law in laws]
+    features = _starts(recipe.mean.shape[1] for recipe in recipes)
+    components = _starts(len(recipe.probability) for recipe in recipes)
+    mean, deviation = (np.zeros((components[-1], features[-1])) for _ in range(2))
+    for g, recipe in enumerate(recipes):
+        place = slice(components[g], components[g + 1]), slice(features[g], features[g + 1])
+        mean[place], deviation[place] = recipe.mean, recipe.deviation
+    gamma = [recipe.gamma_power != 0 for recipe in recipes]
+    choice = [len(recipe.probability) > 1 or recipe.box > 0 for recipe in recipes]
+    spread = [recipe.mean.shape[1] if recipe.deviation.any() else 0 for recipe in recipes]
+    return HiddenDraws(
+        np.concatenate([np.cumsum(recipe.probability) for recipe in recipes]),
+        mean,
+        deviation,
+        np.array([recipe.box for recipe in recipes]),
+        np.array([recipe.gamma_shape for recipe in recipes]),
+        np.array([recipe.gamma_power for recipe in recipes]),
+        components,
+        features,
+        _starts(a + b for a, b in zip(choice, gamma, strict=True)),
+        _starts(a + b for a, b in zip(spread, gamma, strict=True)),
+    )
+
+
+def _starts(sizes: Any) -> IntArray:
+    """0 and the cumulative sums."""
+    return np.concatenate([[0], np.cumsum(list(sizes))]).astype(np.int64)
+
+
+@numba.njit(inline="always", error_model="numpy")
+def draw_hidden(draws, key, replica, slot, uniforms, normals, c):  # type: ignore[no-untyped-def]
+    """Write one sample of the hidden variables to `c`.
+
+    Parameters
+    ----------
+    draws : HiddenDraws
+    key, replica, slot
+        Address of the rejections: `slot` + g belongs to group g of this sample.
+    uniforms, normals : ndarray
+        The numbers of this sample, draws.uniforms[-1] and draws.normals[-1] of them, and perhaps others behind.
+    c : ndarray, shape (d1,)
+    """
+    for g in range(draws.box.size):
+        u, n = draws.uniforms[g], draws.normals[g]
+        low, high = draws.components[g], draws.components[g + 1]
+        a = low
+        if high - low > 1:
+            a = low + np.searchsorted(draws.cumulative[low : high - 1], uniforms[u], side="left")
+        factor = 1.0
+        if draws.gamma_power[g] != 0.0:
+            last_u, last_n = uniforms[draws.uniforms[g + 1] - 1], normals[draws.normals[g + 1] - 1]
+            factor = gamma(draws.gamma_shape[g], last_n, last_u, key, replica, slot + g) ** draws.gamma_power[g]
+        shift = draws.box[g] * (2.0 * uniforms[u] - 1.0) if draws.box[g] > 0.0 else 0.0
+        spread = draws.normals[g + 1] > n
+        for k in range(draws.features[g], draws.features[g + 1]):
+            c[k] = draws.mean[a, k] + shift
+            if spread:
+                c[k] += draws.deviation[a, k] * factor * normals[n + k - draws.features[g]]
+
+
+@numba.njit(inline="always", error_model="numpy")
+def gamma(shape, normal, uniform, key, replica, slot):  # type: ignore[no-untyped-def]
+    """A variable of law Gamma(shape), shape >= 1, by the method of Marsaglia and Tsang (2000).
+
+    Parameters
+    ----------
+    shape : float
+    normal, uniform : float
+        For the first attempt; others take theirs from the stream of rejections.
+    key, replica, slot
+        Which part of that stream is ours alone.
+    """
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    x, u = normal, uniform
+    for attempt in range(ATTEMPTS):
+        root = 1.0 + c * x
+        if root > 0.0:
+            v = root * root * root
+            square = x * x
+            if u < 1.0 - 0.0331 * square * square:
+                return d * v
+            if math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
+                return d * v
+        x, u = retry(key, replica, slot * ATTEMPTS + attempt)
+    return math.nan
+
+
+@numba.njit(inline="always", error_model="numpy")
+def chi_squared(degrees, normal, uniform, key, replica, slot):  # type: ignore[no-untyped-def]
+    """A chi-squared variable with `degrees` >= 1 degrees of freedom; arguments as those of `gamma`."""
+    if degrees == 1:
+        return normal * normal
+    return 2.0 * gamma(0.5 * degrees, normal, uniform, key, replica, slot)
