@@ -19,7 +19,7 @@ from meanfield.errors import InputError
 from meanfield.record import Record, State, blank
 from meanfield.storage import write_atomically
 
-BLOCK = 1 << 20
+BLOCK = 1 << 15
 """Values that are written at once when a file is created."""
 
 

@@ -57,9 +57,15 @@ def solve_and_save(
     """
     check_writable(arguments.output)
     problem = load_problem(arguments.problem)
-    if checkpoint is not None and checkpoint.begun:
+    begun = checkpoint is not None and checkpoint.begun
+    if checkpoint is not None and begun:
         print(f"going on with the unfinished run in {checkpoint.folder}", file=sys.stderr)
-    dataset = solve(problem)
+    try:
+        dataset = solve(problem)
+    except InputError:
+        if checkpoint is not None and not begun:
+            checkpoint.remove()
+        raise
     save(dataset, arguments.output)
     status = dataset.attrs["status"]
     if checkpoint is not None and status != "interrupted":

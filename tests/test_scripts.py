@@ -1,9 +1,12 @@
 """The scripts as a person runs them: in processes of their own, judged by exit code, messages and files."""
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -62,6 +65,45 @@ def test_workers_and_backend_options(folder, runs):
     result = script("solve_density", folder / "tiny.toml", "-o", folder / "fipy.nc", "--backend", "fipy")
     assert result.returncode == 0, result.stderr
     assert '"backend": "fipy"' in meanfield.load(folder / "fipy.nc").attrs["provenance"]
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(folder, tmp_path):
+    text = SMALL.replace('method = "plain"', 'method = "projected"').replace("dimension = 64", "dimension = 20000")
+    (tmp_path / "long.toml").write_text(text)
+    out = tmp_path / "out.nc"
+    command = [sys.executable, str(ROOT / "solvers/simulate_sgd.py"), str(tmp_path / "long.toml"), "-o", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (out.with_name("out.nc.checkpoint") / "weights.npy").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.3)  # it takes two seconds
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert message.splitlines() == [
+        f"{tmp_path / 'long.toml'}: interrupted",
+        f"what was computed before that is in {out}",
+        "to go on, give the same command again",
+    ]
+    part = meanfield.load(out)
+    assert part.attrs["status"] == "interrupted"
+    result = script("simulate_sgd", tmp_path / "long.toml", "-o", out)
+    assert result.returncode == 0
+    assert result.stderr == f"going on with the unfinished run in {out}.checkpoint\n"
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["long.toml", "out.nc"]
+    whole = meanfield.load(out)
+    reached = np.isfinite(part["q"].values)
+    assert not reached.all()
+    assert np.array_equal(part["q"].values[reached], whole["q"].values[reached])
+    assert np.isfinite(whole["weights"]).all()
+
+
+def test_refused_runs_leave_nothing_behind(folder, tmp_path):
+    (tmp_path / "large.toml").write_text(SMALL.replace("dimension = 64", "dimension = 1000000000000"))
+    result = script("simulate_sgd", tmp_path / "large.toml", "-o", tmp_path / "out.nc")
+    assert result.returncode == 2
+    assert "particles: 3 replicas with N = 1000000000000 ('plain') take" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["large.toml"]
 
 
 def test_compare_prints_a_table_and_writes_report_and_figure(runs, folder):

@@ -23,6 +23,9 @@ MOST_TOGETHER = 256
 LEAST_BLOCKS = 16
 """Blocks are smaller if there would be fewer, so that every worker has something to do."""
 
+FIRST_CALL = 64
+"""Steps of the first call."""
+
 CALL_SECONDS = 0.2
 """About how long compiled code runs between two looks at the clock and at the keyboard."""
 
@@ -180,7 +183,7 @@ class _Pace:
     """How many steps to take in one call of compiled code."""
 
     def __init__(self) -> None:
-        self.steps = 64
+        self.steps = FIRST_CALL
         self._since = time.monotonic()
 
     def look(self, steps: int) -> None:

@@ -40,7 +40,7 @@ def predicted_memory(problem: Problem, method: str, snapshots: list[int], worker
     rows = outputs * (d1 + 1) * NUMBER
     kept = replicas * NUMBER
     if settings.record == "statistics":
-        kept += min(replicas, EXACT) * rows + 3 * BINS * rows
+        kept += (3 * min(replicas, EXACT) + 4 * BINS) * rows  # quantiles take copies
     else:
         weights = len(snapshots) and (len(snapshots) + d1) * N * np.dtype(DTYPES[settings.snapshot_precision]).itemsize
         kept += replicas * (rows + weights) if in_memory else 0
@@ -55,9 +55,9 @@ def _working_set(problem: Problem, method: str) -> int:
     samples = m * (d1 + 7) * NUMBER
     if method == "chain":
         return samples
-    start = (3 * d1 + 2) * N * NUMBER  # features before, while and after they are made orthogonal
+    start = (3 * d1 + 3) * N * NUMBER  # features before, while and after they are made orthogonal
     if method == "projected":
-        return samples + max(start, (d1 + 4) * N * NUMBER)
+        return samples + max(start, (d1 + 5) * N * NUMBER)
     views = (2 if problem.noise_covariance.any() else 1) * m
     hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * NUMBER
     return samples + hidden + max(start, (d1 + 3 + views) * N * NUMBER)
