@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import netCDF4
+import numpy as np
 import xarray as xr
 
 from meanfield import schema
 from meanfield.errors import InputError
+from meanfield.progress import progress_bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COMPRESSED_FROM = 10_000
 """Variables with at least this many values are compressed."""
+
+LARGE = 1 << 22
+"""Variables with at least this many values are written piece by piece."""
 
 CHUNK = 1 << 18
 """Values of a chunk at most: what is compressed, and read again, at once."""
@@ -57,12 +64,49 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     """
     path = Path(path)
     check_writable(path)
+    large = [str(name) for name, variable in dataset.variables.items() if variable.size >= LARGE]
     encoding = {
-        str(name): {"zlib": True, "complevel": 1, "shuffle": True, "chunksizes": _chunks(variable.shape)}
+        str(name): _compression(variable.shape)
         for name, variable in dataset.variables.items()
-        if variable.size >= COMPRESSED_FROM
+        if COMPRESSED_FROM <= variable.size < LARGE
     }
-    write_atomically(path, lambda part: dataset.to_netcdf(part, engine="netcdf4", encoding=encoding))
+
+    def write(part: str) -> None:
+        dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
+        if large:
+            _append({name: dataset.variables[name] for name in large}, part)
+
+    write_atomically(path, write)
+
+
+def _append(variables: Mapping[str, xr.Variable], part: str) -> None:
+    """Write large variables piece by piece, with a bar, because compressing them takes long."""
+    pieces = {name: _pieces(variable.shape) for name, variable in variables.items()}
+    with (
+        netCDF4.Dataset(part, "a") as file,
+        progress_bar(sum(map(len, pieces.values())), "saving", "piece") as bar,
+    ):
+        for name, variable in variables.items():
+            for dim, size in variable.sizes.items():
+                if dim not in file.dimensions:
+                    file.createDimension(str(dim), size)
+            options = _compression(variable.shape) | ({"fill_value": math.nan} if variable.dtype.kind == "f" else {})
+            target = file.createVariable(name, variable.dtype, tuple(map(str, variable.dims)), **options)
+            target.setncatts(variable.attrs)
+            for piece in pieces[name]:
+                target[piece] = variable.values[piece]
+                bar.update()
+
+
+def _pieces(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Indices of the leading dims, as many as have single entries in a chunk."""
+    chunks = _chunks(shape)
+    leading = next((axis for axis, size in enumerate(chunks) if size > 1), len(chunks))
+    return list(np.ndindex(*shape[: max(1, leading)]))
+
+
+def _compression(shape: tuple[int, ...]) -> dict[str, Any]:
+    return {"zlib": True, "complevel": 1, "shuffle": True, "chunksizes": _chunks(shape)}
 
 
 def _chunks(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import meanfield
+from meanfield import storage
 from meanfield.errors import InputError
 from meanfield.problem_file import parse_problem
 from meanfield.storage import save_figure
@@ -118,3 +119,21 @@ def test_figures_are_saved_by_their_ending(tmp_path):
     with pytest.raises(InputError, match="'docx' is no figure format; use one of"):
         save_figure(Figure(), tmp_path / "f.docx")
     assert not (tmp_path / "f.docx").exists()
+
+
+def test_large_variables_are_written_in_pieces_and_are_the_same(dataset, tmp_path, monkeypatch):
+    meanfield.save(dataset, tmp_path / "whole.nc")
+    monkeypatch.setattr(storage, "LARGE", 100)
+    monkeypatch.setattr(storage, "COMPRESSED_FROM", 10)
+    meanfield.save(dataset, tmp_path / "pieces.nc")
+    assert meanfield.load(tmp_path / "pieces.nc").identical(meanfield.load(tmp_path / "whole.nc"))
+    with xr.open_dataset(tmp_path / "pieces.nc") as plain:
+        assert plain["weights"].encoding["zlib"]
+        assert plain["weights"].attrs == dataset["weights"].attrs
+
+
+def test_a_chunk_holds_whole_trailing_dims():
+    assert storage._chunks((8, 3, 1000)) == (8, 3, 1000)
+    assert storage._chunks((8, 41, 10**6)) == (1, 1, 2**18)
+    assert storage._chunks((1000, 41, 2)) == (1000, 41, 2)
+    assert storage._chunks((10**5, 41, 2)) == (2**18 // 82, 41, 2)

@@ -135,11 +135,13 @@ class Ensemble:
     def _keep(self, replicas: range, output: int, stepper: Stepper, rows: Rows) -> bool:
         """Keep the results of replicas that are finite at an output time; false if there are none."""
         finite = stepper.reached >= self._step_at[output]
+        if not finite.any():
+            return False
         rows.q[finite, output] = stepper.overlap[finite]
         rows.r[finite, output] = stepper.prior_work[finite]
-        if isinstance(stepper, WithWeights) and finite[0]:
+        if isinstance(stepper, WithWeights):
             self._collector.keep_weights(replicas[0], output, stepper)
-        return bool(finite.any())
+        return True
 
     def _resume_block(self, b: int, stepper: Stepper, rows: Rows) -> tuple[int, int]:
         """The last output time that is kept, and the step to take next."""
