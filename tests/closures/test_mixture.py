@@ -7,7 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from meanfield.closures.mixture import Mixture, averages
+from meanfield.closures.averages import averages
+from meanfield.closures.mixture import Mixture
 from meanfield.closures.panels import tabulate, with_derivatives
 
 
@@ -24,6 +25,15 @@ EXACT = {"epsabs": 1e-15, "epsrel": 1e-13}  # a reference: rounding
 FUNCTIONS = {0: kinked, 2: np.tanh, 3: lambda x: np.where(x > 0.2, 1.0, 0.0)}  # row 1 is the derivative of row 0
 
 
+def gaussians(probability, mean, variance):
+    nothing = np.zeros((mean.shape[1], 0))
+    return Mixture(probability, mean, variance, np.zeros(mean.shape[1]), nothing, nothing, 1.0)
+
+
+def uniform(half_width):
+    return gaussians(np.ones(1), np.zeros((1, 1)), np.zeros((1, 1)))._replace(half_width=np.array([half_width]))
+
+
 def integral(f, density, centre, width):
     cuts = sorted({0.2, *(centre + width * np.linspace(-12, 12, 13))})
     return sum(quad(lambda x: f(x) * density(x), a, b, **EXACT)[0] for a, b in pairwise(cuts))
@@ -37,7 +47,7 @@ def test_gaussian_components(q, count):
     probability = rng.dirichlet(np.ones(count))
     mean = rng.normal(0, 1.5, (count, 1))
     variance = np.where(rng.random((count, 1)) < 0.5, 0.0, rng.exponential(0.5, (count, 1)))
-    found = averages(TABLE, Mixture(probability, mean, variance, -1, 0.0), np.array([q]))
+    found = averages(TABLE, gaussians(probability, mean, variance), np.array([q]), True)
     if count == 1:
         deviation = np.sqrt(1 - q * q + variance[0, 0] * q * q)
         law = norm(mean[0, 0] * q, deviation)
@@ -48,7 +58,7 @@ def test_gaussian_components(q, count):
             assert found[row, 2] == pytest.approx(variance[0, 0] * right, abs=1e-11)  # the same
     else:
         alone = sum(
-            averages(TABLE, Mixture(probability[[a]], mean[[a]], variance[[a]], -1, 0.0), np.array([q]))
+            averages(TABLE, gaussians(probability[[a]], mean[[a]], variance[[a]]), np.array([q]), True)
             for a in range(count)
         )
         np.testing.assert_allclose(found, alone, rtol=0, atol=1e-11)  # other cuts of the same series: RESOLVED
@@ -58,7 +68,7 @@ def test_gaussian_components(q, count):
 def test_a_uniform_variable(q):
     """c uniform on [-L, L]: against the integral over c of Gaussian averages, kink and narrow Gaussians included."""
     L, deviation = np.sqrt(3.0), np.sqrt(1 - q * q)
-    found = averages(TABLE, Mixture(np.ones(1), np.zeros((1, 1)), np.zeros((1, 1)), 0, L), np.array([q]))
+    found = averages(TABLE, uniform(L), np.array([q]), True)
     reach = L * abs(q)
 
     def density(x):
@@ -73,7 +83,7 @@ def test_a_uniform_variable(q):
     x, weight = np.polynomial.legendre.leggauss(200)
     if deviation > 0.1:  # the Gauss rule over c resolves that
         shifted = [
-            averages(TABLE, Mixture(np.ones(1), np.array([[L * c]]), np.zeros((1, 1)), -1, 0.0), np.array([q]))
+            averages(TABLE, gaussians(np.ones(1), np.array([[L * c]]), np.zeros((1, 1))), np.array([q]), True)
             for c in x
         ]
         right = np.tensordot(weight / 2, shifted, axes=1)
@@ -83,10 +93,8 @@ def test_a_uniform_variable(q):
 
 def test_two_features_enter_by_their_own_moments():
     q = np.array([0.6, -0.5])
-    mixture = Mixture(
-        np.array([0.3, 0.7]), np.array([[1.0, 0.0], [-0.4, 2.0]]), np.array([[0.2, 0.0], [0.0, 1.5]]), -1, 0
-    )
-    found = averages(TABLE, mixture, q)
+    mixture = gaussians(np.array([0.3, 0.7]), np.array([[1.0, 0.0], [-0.4, 2.0]]), np.array([[0.2, 0.0], [0.0, 1.5]]))
+    found = averages(TABLE, mixture, q, True)
     rest = 1 - q @ q
     for row, f in FUNCTIONS.items():
         parts = []
@@ -98,7 +106,7 @@ def test_two_features_enter_by_their_own_moments():
 
 
 def test_at_full_overlap_everything_is_finite():
-    found = averages(TABLE, Mixture(np.ones(1), np.array([[0.2]]), np.zeros((1, 1)), -1, 0.0), np.array([1.0]))
+    found = averages(TABLE, gaussians(np.ones(1), np.array([[0.2]]), np.zeros((1, 1))), np.array([1.0]), True)
     assert np.all(np.isfinite(found))
     assert found[2, 0] == pytest.approx(np.tanh(0.2), abs=1e-12)  # the variance is 1e-14 instead of 0
     assert found[3, 0] == pytest.approx(0.5, abs=1e-6)  # an atom on the jump: half of it
