@@ -19,7 +19,7 @@ from meanfield.closures.panels import NODES, ORDER, WEIGHTS, Table, interpolate,
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def averages(table, mixture, q, moments):  # type: ignore[no-untyped-def]
+def averages(table, mixture, q, result):  # type: ignore[no-untyped-def]
     """Averages of all rows f of the table over the mixture at overlaps q.
 
     Parameters
@@ -28,19 +28,20 @@ def averages(table, mixture, q, moments):  # type: ignore[no-untyped-def]
     mixture : Mixture
     q : ndarray, shape (d1,)
         Overlaps.
-    moments : bool
-        Whether more than <f> is needed.
+    result : ndarray, shape (rows, 1 + 2 d1) or (rows, 1)
+        Is filled: columns are <f>, then, if asked for, <m_k f> with m_k the mean of c_k in its component (the uniform
+        variables included) and <v_k f>. With the derivative f', Stein's lemma makes <c_k f> = <m_k f> + q_k <v_k f'> of
+        them. NaN where an overlap is not finite.
 
     Returns
     -------
-    ndarray, shape (rows, 1 + 2 d1) or (rows, 1)
-        Columns are <f>, then <m_k f> with m_k the mean of c_k in its component (the uniform variables included), then
-        <v_k f>. With the derivative f', Stein's lemma makes <c_k f> = <m_k f> + q_k <v_k f'> of them. NaN where an
-        overlap is not finite.
+    ndarray
+        The result.
     """
-    columns = 1 + 2 * q.size if moments else 1
-    if not np.all(np.isfinite(q)):  # a run that blows up: there are no nodes
-        return np.full((table.values.shape[0], columns), math.nan)
+    if not math.isfinite(q.sum()):  # a run that blows up: there are no nodes
+        result[:] = math.nan
+        return result
+    columns = result.shape[1]
     components = components_of_b(mixture, q)
     # What the mean of u_k contributes to that of c_k
     gains = np.empty(components.boxes.size)
@@ -57,15 +58,17 @@ def averages(table, mixture, q, moments):  # type: ignore[no-untyped-def]
         _add_component(table, components, a, gains, edges, at_nodes, direct)
         if table.breaks.size:
             _add_weights(table.breaks, ones, components, a, gains, at_break, 0)
-    return direct + table.values @ at_nodes.T + table.jumps.T @ at_break.T
+    result[:] = direct + table.values @ at_nodes.T + table.jumps.T @ at_break.T
+    return result
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _box_edges(half_widths):  # type: ignore[no-untyped-def]
     """Where the density of a sum of boxes is not smooth, in order: all sums of +-half_widths."""
-    edges = np.zeros(1)
-    for h in half_widths:
-        edges = np.concatenate((edges - h, edges + h))
+    edges = np.zeros(1 << half_widths.size)
+    for signs in range(edges.size):
+        for k in range(half_widths.size):
+            edges[signs] += half_widths[k] if signs >> k & 1 else -half_widths[k]
     return np.sort(edges)
 
 

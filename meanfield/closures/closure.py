@@ -26,7 +26,9 @@ from meanfield.closures.expectation import (
     DRIFT_AND_DIFFUSION,
     OUTPUTS,
     Expectation,
-    all_averages,
+    averages_at,
+    interpolated,
+    is_tabulated,
     mean_outputs,
 )
 from meanfield.closures.mixture import Mixture, reach_of
@@ -66,7 +68,10 @@ def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-
         <D^2(s1 s2)>, <s1^2 p2^2>, <s2^2 p1^2>, <s1 s2 p1 p2>, then <c_k D(s1 s2)>; for batch centring with the
         corrections in 1/m of theory.md, section 2.
     """
-    averages = all_averages(expectation, q)
+    if is_tabulated(expectation, q):
+        averages = interpolated(expectation, q)
+    else:
+        averages = averages_at(expectation.table, expectation.mixture, q)
     last = DRIFT_AND_DIFFUSION + q.size
     result = averages[:last]
     if centering == 2:

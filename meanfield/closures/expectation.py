@@ -59,31 +59,25 @@ class Expectation(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def all_averages(expectation, q):  # type: ignore[no-untyped-def]
-    """All averages named on top, in that order."""
-    if _is_tabulated(expectation, q):
-        return _interpolated(expectation, q)
-    return averages_at(expectation.table, expectation.mixture, q)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def mean_outputs(expectation, q):  # type: ignore[no-untyped-def]
     """<sigma(Theta1)> and <sigma(Theta2)>; the expectation must be that of a centred problem."""
-    if _is_tabulated(expectation, q):
-        result = _interpolated(expectation, q)
+    if is_tabulated(expectation, q):
+        result = interpolated(expectation, q)
         first = DRIFT_AND_DIFFUSION + 1 + BATCH
         return result[first], result[first + 1]
-    rows = averages(expectation.outputs, expectation.mixture, q, False)
+    rows = averages(expectation.outputs, expectation.mixture, q, np.empty((2, 1)))
     return rows[0, 0], rows[1, 0]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _is_tabulated(expectation, q):  # type: ignore[no-untyped-def]
+def is_tabulated(expectation, q):  # type: ignore[no-untyped-def]
+    """Whether the averages come from the table of one feature."""
     return q.size == 1 and abs(q[0]) < expectation.reach
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _interpolated(expectation, q):  # type: ignore[no-untyped-def]
+def interpolated(expectation, q):  # type: ignore[no-untyped-def]
+    """All averages named on top, in that order, from that table."""
     table = expectation.overlap
     angle = math.asin(q[0])
     result = np.empty(table.values.shape[0])
@@ -93,9 +87,9 @@ def _interpolated(expectation, q):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def averages_at(table, mixture, q):  # type: ignore[no-untyped-def]
-    """The same averages from their definition."""
+    """The same averages whatever the number of features."""
     d1 = q.size
-    rows = averages(table, mixture, q, True)
+    rows = averages(table, mixture, q, np.empty((table.values.shape[0], 1 + 2 * d1)))
     centred = rows.shape[0] > UNCENTRED_ROWS
     last = DRIFT_AND_DIFFUSION + d1
     result = np.empty(last + BATCH + 3 if centred else last)

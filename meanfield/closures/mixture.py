@@ -28,7 +28,7 @@ MEAN_WIDTH = 1.5
 """Width of panels for means, in standard deviations: interpolation between 16 nodes is off by 1e-13."""
 
 LOG_WIDTH = 0.7
-"""Width of panels for the logarithm of variances: interpolation between 16 nodes is off by 1e-13, also of fifth powers."""
+"""Width of panels for the logarithm of variances: interpolating even fifth powers is off by 1e-13."""
 
 MOST_PIECES = 32
 """A box that is very wide for the Gaussian, and very narrow beside other boxes that smooth the rest, has few nodes."""
@@ -44,7 +44,7 @@ class Mixture(NamedTuple):
     half_width : ndarray, shape (d1,)
         Where positive, c_k is uniform on [-half_width, half_width] besides.
     scale_probability, scale_variance : ndarray, shape (d1, values)
-        Where the probabilities do not vanish, c_k has a Gaussian part of random variance besides.
+        Where there are any, c_k has a Gaussian part of random variance besides; probabilities 0 fill up the rows.
     fineness : float
         Divides the width of all panels; 1 but for estimates of the error.
     """
@@ -98,7 +98,7 @@ def components_of_b(mixture, q):  # type: ignore[no-untyped-def]
     least = max(rest + own.min(), LEAST_VARIANCE)
     deviation = math.sqrt(least)
     centre, weight = mixture.mean @ q, _weights(mixture)
-    if np.ptp(own) <= 1e-15 * least:
+    if own.max() - own.min() <= 1e-15 * least:
         centre, weight = _fewer_means(centre, weight, deviation / mixture.fineness)
         own = own[: centre.size]  # all the same
     boxes, half_width, shift, shift_weight = _sum_of_boxes(mixture, q, deviation)
@@ -140,8 +140,7 @@ def _sum_of_boxes(mixture, q, deviation):  # type: ignore[no-untyped-def]
     """Boxes that stay boxes, and the nodes of the sum of the others with weights p, p c_k."""
     d1 = q.size
     reach = np.abs(q) * mixture.half_width
-    order = np.argsort(-reach)
-    order = order[: np.count_nonzero(reach)]
+    order = _widest_first(reach)
     exact = exact_boxes(reach[order], deviation)
     shift, weight = np.zeros(1), np.zeros((1, 1 + d1))
     weight[0, 0] = 1.0
@@ -152,10 +151,26 @@ def _sum_of_boxes(mixture, q, deviation):  # type: ignore[no-untyped-def]
             pieces = int(min(math.ceil(2.0 * reach[k] / (PIECE * deviation)), MOST_PIECES * mixture.fineness))
             nodes, probability = _composite(pieces)
         values = mixture.half_width[k] * nodes
-        own_weight = np.stack((probability, probability * values), axis=1)
-        shift, weight = _sum(shift, weight, q[k] * values, own_weight, 1 + k)
+        shift, weight = _sum(shift, weight, q[k] * values, _with_values(probability, values), 1 + k)
         shift, weight = _fewer_means(shift, weight, deviation / mixture.fineness)
     return order[:exact], reach[order[:exact]], shift, weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _widest_first(reach):  # type: ignore[no-untyped-def]
+    """Indices of what is not 0, in descending order."""
+    order = np.empty(reach.size, dtype=np.int64)
+    count = 0
+    for k in range(reach.size):
+        if reach[k] == 0.0:
+            continue
+        place = count
+        while place > 0 and reach[order[place - 1]] < reach[k]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = k
+        count += 1
+    return order[:count]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -176,15 +191,27 @@ def _sum_of_variances(mixture, squared, least):  # type: ignore[no-untyped-def]
     total, weight = np.zeros(1), np.zeros((1, 1 + d1))
     weight[0, 0] = 1.0
     for k in range(d1):
-        likely = mixture.scale_probability[k] > 0.0
-        if not likely.any():
+        count = 0
+        for probability in mixture.scale_probability[k]:
+            count += probability > 0.0
+        if count == 0:
             continue
-        values, probability = mixture.scale_variance[k][likely], mixture.scale_probability[k][likely]
-        own_weight = np.stack((probability, probability * values), axis=1)
-        own, own_weight = _fewer_variances(squared[k] * values, own_weight, least, mixture.fineness)
+        values, probability = mixture.scale_variance[k, :count], mixture.scale_probability[k, :count]
+        own, own_weight = _fewer_variances(
+            squared[k] * values, _with_values(probability, values), least, mixture.fineness
+        )
         total, weight = _sum(total, weight, own, own_weight, 1 + k)
         total, weight = _fewer_variances(total, weight, least, mixture.fineness)
     return total, weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _with_values(probability, values):  # type: ignore[no-untyped-def]
+    """Probabilities p of values v, and p v, as two columns."""
+    weight = np.empty((values.size, 2))
+    for i in range(values.size):
+        weight[i, 0], weight[i, 1] = probability[i], probability[i] * values[i]
+    return weight
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -241,11 +268,11 @@ def _fewer(x, weight, low, width, widest):  # type: ignore[no-untyped-def]
     for i in range(x.size):
         panel_of[i] = min(int((x[i] - low) * scale), panels - 1)
         count[panel_of[i]] += 1
-    if count.max() <= ORDER:
-        return x, weight
     columns = weight.shape[1]
     moments = np.zeros((panels, ORDER, columns))
-    size = np.minimum(count, ORDER).sum()
+    size = 0
+    for panel in range(panels):
+        size += min(count[panel], ORDER)
     nodes, node_weight = np.empty(size), np.empty((size, columns))
     new = 0
     for i in range(x.size):
@@ -253,13 +280,20 @@ def _fewer(x, weight, low, width, widest):  # type: ignore[no-untyped-def]
         if count[panel] > ORDER:
             _add_moments(moments[panel], 2.0 * ((x[i] - low) * scale - panel) - 1.0, weight[i])
         else:
-            nodes[new], node_weight[new] = x[i], weight[i]
+            nodes[new] = x[i]
+            for k in range(columns):
+                node_weight[new, k] = weight[i, k]
             new += 1
     for panel in range(panels):
-        if count[panel] > ORDER:
-            nodes[new : new + ORDER] = low + (panel + 0.5 * (1.0 + NODES)) * (width / panels)
-            node_weight[new : new + ORDER] = TO_COEFFICIENTS.T @ moments[panel]
-            new += ORDER
+        if count[panel] <= ORDER:
+            continue
+        for i in range(ORDER):
+            nodes[new] = low + (panel + 0.5 * (1.0 + NODES[i])) * (width / panels)
+            for k in range(columns):
+                node_weight[new, k] = 0.0
+                for j in range(ORDER):
+                    node_weight[new, k] += TO_COEFFICIENTS[j, i] * moments[panel, j, k]
+            new += 1
     return nodes, node_weight
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-import numba
 import numpy as np
 
 from meanfield.activations import Activation
@@ -73,8 +72,7 @@ def overlap_table(
     table = bracket_table(activation, noise, centred, reach_of(mixture))
 
     def rows(angles: FloatArray) -> FloatArray:
-        values: FloatArray = _averages_at_many(table, mixture, np.sin(angles))
-        return values
+        return np.array([averages_at(table, mixture, q) for q in np.sin(angles)[:, None]]).T
 
     groups = CENTRED_GROUPS if centred else GROUPS
     for end in ENDS:
@@ -85,14 +83,3 @@ def overlap_table(
             continue
         return overlap, math.sin(reach)
     return some_rows(table, ()), 0.0
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _averages_at_many(table, mixture, q):  # type: ignore[no-untyped-def]
-    """Averages at the values of q, shape (averages, values)."""
-    first = averages_at(table, mixture, q[:1])
-    out = np.empty((first.size, q.size))
-    out[:, 0] = first
-    for i in range(1, q.size):
-        out[:, i] = averages_at(table, mixture, q[i : i + 1])
-    return out
