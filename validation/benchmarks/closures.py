@@ -79,12 +79,11 @@ def row(label: str, problem: Problem) -> None:
     half, edge = 0.5 * direction, 0.9999 * direction
     settings = closure.centering, closure.batch_size, closure.learning_rate, closure._diffusion_factors
     times = [microseconds(lambda calls, q=q: evaluate(closure.expectation, q, *settings, calls)) for q in (half, edge)]
-    outputs = (
-        microseconds(lambda calls: average_outputs(closure.expectation, half, calls)) if closure.centering else None
-    )
+    outputs = f"{'-':>12}"
+    if closure.centering:
+        outputs = f"{microseconds(lambda calls: average_outputs(closure.expectation, half, calls)):>12.2f}"
     called = microseconds(lambda calls: [closure(half) for _ in range(calls)])
-    shown = f"{outputs:>12.2f}" if outputs else f"{'-':>12}"
-    print(f"{label:<46}{built:>9.1f} ms {times[0]:>10.2f} {times[1]:>12.2f} {shown} {called:>12.1f}")
+    print(f"{label:<46}{built:>9.1f} ms {times[0]:>10.2f} {times[1]:>12.2f} {outputs} {called:>12.1f}")
 
 
 def main() -> None:
