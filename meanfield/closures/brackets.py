@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from meanfield.activations import Activation
-from meanfield.closures.mixture import PIECE, TAIL
+from meanfield.closures.densities import PIECE, TAIL
 from meanfield.closures.panels import (
     NAME_THE_KINK,
     NODES,

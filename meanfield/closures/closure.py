@@ -15,53 +15,47 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
 
-from meanfield.closures.brackets import DIFFUSION_ROWS, bracket_table
-from meanfield.closures.mixture import TAIL, Mixture, averages
-from meanfield.closures.panels import Table
+from meanfield.closures.brackets import bracket_table
+from meanfield.closures.expectation import (
+    BATCH,
+    DRIFT_AND_DIFFUSION,
+    OUTPUTS,
+    Expectation,
+    averages_at,
+    interpolated,
+    is_tabulated,
+    mean_outputs,
+)
+from meanfield.closures.mixture import Mixture, reach_of
+from meanfield.closures.overlap_table import as_key, overlap_table
+from meanfield.closures.panels import some_rows
 from meanfield.errors import InputError
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
     from meanfield.problem import Problem
 
+__all__ = ["CENTERINGS", "Closure", "Expectation", "brackets", "drift_and_diffusion", "hidden_mixture", "mean_outputs"]
+
 CENTERINGS = {"none": 0, "population": 1, "batch": 2}
 """Codes of the centrings in compiled code."""
 
-LEVELS = (6, 8, 11, 15, 20, 28, 40, 56)
-"""Nodes per hidden variable that are tried where several variables are neither discrete nor Gaussian."""
+FINER = 2.0
+"""Panels are that much narrower in the evaluation that checks the error."""
 
-CONVERGED = 1e-10
-"""Change of g and Lambda from one level to the next at which we stop, relative to their largest terms."""
+PROBES = (0.5, 0.9, 0.9999)
+"""Values of |q| where it is checked."""
 
-MOST_COMPONENTS = 40_000
-"""Levels with more components are not tried; a closure would take tens of milliseconds."""
+WORST = 1e-6
+"""A larger change there is an error."""
 
 NO_NOISE = 1e-20
 """Noise of a smaller variance is left out: its covariance with noise of unit strength is below 1e-10."""
-
-WORST = 1e-6
-"""A larger change at the last level is an error."""
-
-_OUTPUT1, _OUTPUT2 = (6 + DIFFUSION_ROWS.index(name) for name in ("s1", "s2"))
-
-
-class Expectation(NamedTuple):
-    """Everything that compiled code needs for averages at any q."""
-
-    table: Table
-    mixture: Mixture
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def mean_outputs(expectation, q):  # type: ignore[no-untyped-def]
-    """<sigma(Theta1)> and <sigma(Theta2)>; the expectation must be that of a centred problem."""
-    rows = averages(expectation.table, expectation.mixture, q)
-    return rows[_OUTPUT1, 0], rows[_OUTPUT2, 0]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -74,35 +68,18 @@ def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-
         <D^2(s1 s2)>, <s1^2 p2^2>, <s2^2 p1^2>, <s1 s2 p1 p2>, then <c_k D(s1 s2)>; for batch centring with the
         corrections in 1/m of theory.md, section 2.
     """
-    d1 = q.size
-    rows = averages(expectation.table, expectation.mixture, q)
-    result = np.empty(4 + d1)
-    if centering == 0:
-        result[0] = rows[1, 0]
-        result[1:4] = rows[2:5, 0]
-        for k in range(d1):
-            result[4 + k] = rows[0, 1 + k] + q[k] * rows[1, 1 + d1 + k]
-        return result
-    (
-        s1s1p2p2, s2s2p1p1, s1s2p1p2, s1p2p2, s2p1p1, s1p1p2, s2p1p2, p2p2, p1p1, p1p2, s1, s2, s1s1, s2s2, s1s2
-    ) = rows[6:, 0]  # fmt: skip
-    result[0] = rows[3, 0] - s2 * rows[4, 0] - s1 * rows[5, 0]
-    for k in range(d1):
-        m, v = 1 + k, 1 + d1 + k
-        direct = rows[0, m] - s2 * rows[1, m] - s1 * rows[2, m]
-        by_stein = rows[3, v] - s2 * rows[4, v] - s1 * rows[5, v]
-        result[4 + k] = direct + q[k] * by_stein
-    result[1] = s1s1p2p2 - 2.0 * s1 * s1p2p2 + s1 * s1 * p2p2
-    result[2] = s2s2p1p1 - 2.0 * s2 * s2p1p1 + s2 * s2 * p1p1
-    result[3] = s1s2p1p2 - s2 * s1p1p2 - s1 * s2p1p2 + s1 * s2 * p1p2
+    if is_tabulated(expectation, q):
+        averages = interpolated(expectation, q)
+    else:
+        averages = averages_at(expectation.table, expectation.mixture, q)
+    last = DRIFT_AND_DIFFUSION + q.size
+    result = averages[:last]
     if centering == 2:
         keep = 1.0 - 1.0 / batch_size
         spread = keep / batch_size
-        result[0] *= keep
-        result[4:] *= keep
-        result[1] = keep * keep * result[1] + spread * (s1s1 - s1 * s1) * p2p2
-        result[2] = keep * keep * result[2] + spread * (s2s2 - s2 * s2) * p1p1
-        result[3] = keep * keep * result[3] + spread * (s1s2 - s1 * s2) * p1p2
+        result *= keep
+        for i in range(BATCH):
+            result[1 + i] = keep * result[1 + i] + spread * averages[last + i]
     return result
 
 
@@ -180,66 +157,49 @@ class Closure:
         return values[:-1], float(values[-1])
 
     def _choose_expectation(self) -> Expectation:
-        """Components of the hidden law, as many as it takes to leave g and Lambda unchanged."""
-        laws = self._problem.hidden_laws
-        inexact = sum(not law.exact for law in laws)
-        if inexact - any(law.box > 0 for law in laws) <= 1:
-            return self._expectation(None)
-        self.expectation, change = self._expectation(LEVELS[0]), math.inf
-        before = self._at_probes()
-        for nodes in LEVELS[1:]:
-            finer = self._expectation(nodes)
-            if finer.mixture.probability.size > MOST_COMPONENTS:
-                break
-            self.expectation = finer
-            after = self._at_probes()
-            change = float((np.abs(after - before) / self._scales(after)).max())
-            if change <= CONVERGED:
-                break
-            before = after
-        if change > WORST:
-            raise InputError(
-                f"features.hidden: with {self.expectation.mixture.probability.size} components of the joint law the "
-                f"closures still change by {change:.2g}; use fewer features whose law is neither discrete nor Gaussian"
-            )
-        return self.expectation
-
-    def _expectation(self, nodes: int | None) -> Expectation:
         problem = self._problem
-        mixture = hidden_mixture(problem, nodes)
-        spread = np.sqrt(np.maximum(1.0, mixture.variance.max(axis=1)))
-        reach = float((np.linalg.norm(mixture.mean, axis=1) + TAIL * spread).max()) + mixture.half_width
+        law = hidden_mixture(problem)
         v = problem.noise_covariance
         v = np.where(np.minimum.outer(np.diag(v), np.diag(v)) < NO_NOISE, 0.0, v)
         noise = (float(v[0, 0]), float(v[0, 1]), float(v[1, 1]))
-        table = bracket_table(problem.model.activation_functions, noise, self.centering > 0, reach)
-        return Expectation(table, mixture)
+        activation, centred = problem.model.activation_functions, self.centering > 0
+        table = bracket_table(activation, noise, centred, reach_of(law))
+        outputs = some_rows(table, OUTPUTS if centred else ())
+        if self._shape == (1,):
+            overlap, reach = overlap_table(activation, noise, centred, as_key(law))
+            return Expectation(table, outputs, law, overlap, reach)
+        expectation = Expectation(table, outputs, law, some_rows(table, ()), 0.0)
+        if sum(not part.exact for part in problem.hidden_laws) > 1:
+            self._check(expectation)
+        return expectation
 
-    def _at_probes(self) -> FloatArray:
-        """Brackets at points of the unit ball, shape (points, 4 + d1)."""
-        axes = np.eye(len(self._problem.features))
-        points = [np.full(len(axes), radius / math.sqrt(len(axes))) for radius in (0.0, 0.5, 0.9)]
-        points += [0.7 * axis for axis in axes]
-        return np.array([brackets(self.expectation, q, self.centering, self.batch_size) for q in points])
+    def _check(self, expectation: Expectation) -> None:
+        """Refuse a law whose sums of hidden variables are not resolved."""
+        change = 0.0
+        finer = expectation._replace(mixture=expectation.mixture._replace(fineness=FINER))
+        size = len(expectation.mixture.half_width)
+        for radius in PROBES:
+            q = np.full(size, radius / math.sqrt(size))
+            before, after = (brackets(x, q, self.centering, self.batch_size) for x in (expectation, finer))
+            change = max(change, float((np.abs(after - before) / self._scales(after)).max()))
+        if not change <= WORST:
+            raise InputError(
+                f"features.hidden: with finer quadrature of the joint law the closures change by {change:.2g}; use "
+                "fewer features whose law is neither discrete nor Gaussian"
+            )
 
     @staticmethod
     def _scales(values: FloatArray) -> FloatArray:
         """For each bracket the largest of those that it is added to."""
         scales = np.empty_like(values)
-        drift = np.array([0, *range(4, values.shape[1])])
-        scales[:, drift] = np.abs(values[:, drift]).max(axis=1, keepdims=True)
-        scales[:, 1:4] = np.abs(values[:, 1:4]).max(axis=1, keepdims=True)
+        drift = np.array([0, *range(DRIFT_AND_DIFFUSION, values.size)])
+        scales[drift] = np.abs(values[drift]).max()
+        scales[1:DRIFT_AND_DIFFUSION] = np.abs(values[1:DRIFT_AND_DIFFUSION]).max()
         return scales
 
 
-def hidden_mixture(problem: Problem, nodes: int | None) -> Mixture:
-    """The joint law of the hidden variables as a mixture of Gaussians, and of one box for a uniform variable.
-
-    Parameters
-    ----------
-    problem : Problem
-    nodes : int or None
-        Nodes for each variable whose law is neither discrete nor Gaussian; None for as many as it takes.
+def hidden_mixture(problem: Problem) -> Mixture:
+    """The joint law of the hidden variables: a mixture of Gaussians, uniform variables and random variances.
 
     Raises
     ------
@@ -248,13 +208,18 @@ def hidden_mixture(problem: Problem, nodes: int | None) -> Mixture:
     """
     power = problem.model.activation_functions.highest_power
     laws = problem.hidden_laws
-    boxes = [law.box if law.dimension == 1 else 0.0 for law in laws]
-    box = next((k for k, half_width in enumerate(boxes) if half_width > 0), -1)
-    parts = [law.components(nodes, power) for law in laws]
-    if box >= 0:
-        parts[box] = (np.ones(1), np.zeros((1, 1)), np.zeros((1, 1)))
+    none = np.ones(1), np.zeros((1, 1)), np.zeros((1, 1))
+    parts = [law.components(power) if law.exact else none for law in laws]
     probability = np.array([math.prod(p) for p in product(*(part[0] for part in parts))])
     mean = np.array([np.concatenate(m) for m in product(*(part[1] for part in parts))])
     variance = np.array([np.concatenate(v) for v in product(*(part[2] for part in parts))])
     likely = probability > 0
-    return Mixture(probability[likely], mean[likely], variance[likely], box, boxes[box] if box >= 0 else 0.0)
+    half_width = np.concatenate([np.full(law.dimension, law.box) for law in laws])
+    random = {k: law.components(power) for k, law in enumerate(laws) if not law.exact and law.box == 0}
+    values = max((len(part[0]) for part in random.values()), default=0)
+    scale_probability, scale_variance = np.zeros((2, half_width.size, values))
+    for k, (chance, _, widths) in random.items():
+        scale_probability[k, : chance.size], scale_variance[k, : chance.size] = chance, widths[:, 0]
+    return Mixture(
+        probability[likely], mean[likely], variance[likely], half_width, scale_probability, scale_variance, 1.0
+    )

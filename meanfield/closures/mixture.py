@@ -1,12 +1,12 @@
-"""Averages over the law of B = c.q + sqrt(1 - q.q) e, the part of the pre-activation that both views share.
+"""The law of B = c.q + sqrt(1 - q.q) e, the part of the pre-activation that both views share, at given overlaps q.
 
 The hidden variables are a mixture: in component a, c_k has mean m_ak and an independent Gaussian part of variance v_ak.
-Given the component B is Gaussian, with mean m_a.q and variance 1 - q.q + sum_k v_ak q_k^2. One feature may be uniform
-besides ("box"): then B is the Gaussian convolved with a box, whose density is a difference of two error functions.
+Besides, some features may be uniform ("boxes"), and some have a random variance v_k. Given all of these B is Gaussian.
 
-Rows of a `Table` are averaged panel by panel. Where the panel is narrow compared with the Gaussian its nodes serve as
-they are; where it is wide, the series is evaluated on narrower pieces. Both are Gauss-Legendre rules of the product
-of a smooth density with a polynomial, so kinks and |q| -> 1 cost no accuracy.
+Sums of independent variables have as many components as there are combinations, of which averages at given q need few.
+The average over a Gaussian of variance s^2 or more is a smooth function of its mean on the scale s, and of its variance
+on a logarithmic scale, analytic for |Im log| < pi/2. Where fewer Gauss-Legendre nodes on panels of such a width resolve
+it they replace the components, with weights that average interpolating polynomials as the components do.
 """
 
 from __future__ import annotations
@@ -17,26 +17,21 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from meanfield.closures.panels import NODES, ORDER, WEIGHTS, Table, interpolate, panel_of
-from meanfield.elementary import LAST_EXPONENT, exp_minus
+from meanfield.closures.densities import BOX_NODES, BOX_WEIGHTS, NARROW_BOX, PIECE, TAIL, exact_boxes
+from meanfield.closures.panels import ASCENT, DESCENT, NODES, ORDER, TO_COEFFICIENTS, WEIGHTS
 from meanfield.typing import FloatArray
-
-TAIL = 9.3
-"""Standard deviations to which a Gaussian is followed. E[x^10] of what lies beyond is 2e-13 of the whole."""
-
-PIECE = 3.5
-"""Widest piece of a Gauss-Legendre rule in standard deviations: the error is below 1e-16."""
-
-NARROW_BOX = 0.3
-"""Up to this half-width in standard deviations a box is a handful of nodes; beyond it error functions do not cancel."""
 
 LEAST_VARIANCE = 1e-14
 """Stands in for the variance of B at |q| = 1; where B has an atom on a kink, <sigma''> grows like its inverse root."""
 
-BOX_NODES, _box_weights = np.polynomial.legendre.leggauss(8)
-BOX_WEIGHTS = 0.5 * _box_weights
+MEAN_WIDTH = 1.5
+"""Width of panels for means, in standard deviations: interpolation between 16 nodes is off by 1e-13."""
 
-_ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
+LOG_WIDTH = 0.7
+"""Width of panels for the logarithm of variances: interpolating even fifth powers is off by 1e-13."""
+
+MOST_PIECES = 32
+"""A box that is very wide for the Gaussian, and very narrow beside other boxes that smooth the rest, has few nodes."""
 
 
 class Mixture(NamedTuple):
@@ -46,224 +41,270 @@ class Mixture(NamedTuple):
     ----------
     probability : ndarray, shape (components,)
     mean, variance : ndarray, shape (components, d1)
-    box : int
-        The feature with a uniform part, or -1.
-    half_width : float
-        That part is uniform on [-half_width, half_width].
+    half_width : ndarray, shape (d1,)
+        Where positive, c_k is uniform on [-half_width, half_width] besides.
+    scale_probability, scale_variance : ndarray, shape (d1, values)
+        Where there are any, c_k has a Gaussian part of random variance besides; probabilities 0 fill up the rows.
+    fineness : float
+        Divides the width of all panels; 1 but for estimates of the error.
     """
 
     probability: FloatArray
     mean: FloatArray
     variance: FloatArray
-    box: int
-    half_width: float
+    half_width: FloatArray
+    scale_probability: FloatArray
+    scale_variance: FloatArray
+    fineness: float
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nnan"})
-def _add_gaussian(x, weight, centre, deviation, density):  # type: ignore[no-untyped-def]
-    """Add the weighted density of N(centre, deviation^2) at the points x; without NaN this vectorises."""
-    scale = 1.0 / deviation
-    factor = scale / _ROOT_TWO_PI
-    for i in range(x.size):
-        y = (x[i] - centre) * scale
-        s = 0.5 * y * y
-        density[i] += weight[i] * factor * exp_minus(s) if s < LAST_EXPONENT else 0.0
+def reach_of(law: Mixture) -> float:
+    """Largest |B| at any overlaps, but for Gaussian tails."""
+    widest = max(1.0, law.scale_variance.max(initial=0.0)) + law.variance.max(axis=1)
+    bounded = np.linalg.norm(np.abs(law.mean) + law.half_width, axis=1)
+    return float((bounded + TAIL * np.sqrt(widest)).max())
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_boxed(x, weight, centre, deviation, box, overlap, density, first):  # type: ignore[no-untyped-def]
-    """Add the weighted density of N(centre + overlap c, deviation^2), c uniform on [-box, box], and c times it."""
-    reach = abs(overlap) * box
-    if reach <= NARROW_BOX * deviation:
-        part = np.empty(x.size)
-        for j in range(BOX_NODES.size):
-            c = box * BOX_NODES[j]
-            part[:] = 0.0
-            _add_gaussian(x, weight, centre + overlap * c, deviation, part)
-            for i in range(x.size):
-                density[i] += BOX_WEIGHTS[j] * part[i]
-                first[i] += c * BOX_WEIGHTS[j] * part[i]
-        return
-    scale = 1.0 / deviation
-    root_half = math.sqrt(0.5) * scale
-    for i in range(x.size):
-        d = x[i] - centre
-        # from the side of the nearer tail, where the difference does not cancel
-        y = abs(d)
-        inside = 0.25 * (math.erfc((y - reach) * root_half) - math.erfc((y + reach) * root_half)) / reach
-        low, high = (d + reach) * scale, (d - reach) * scale
-        slope = 0.5 * (math.exp(-0.5 * low * low) - math.exp(-0.5 * high * high)) * scale / (_ROOT_TWO_PI * reach)
-        density[i] += weight[i] * inside
-        first[i] += weight[i] * (d * inside + deviation * deviation * slope) / overlap
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_weights(x, weight, a, mixture, centre, deviation, overlap, columns):  # type: ignore[no-untyped-def]
-    """Add to `columns`, shape (1 + 2 d1, points), what component a gives the points: density, means, variances."""
-    d1 = mixture.mean.shape[1]
-    p = mixture.probability[a]
-    density = np.zeros(x.size)
-    if mixture.box < 0:
-        _add_gaussian(x, weight, centre, deviation, density)
-    else:
-        first = np.zeros(x.size)
-        _add_boxed(x, weight, centre, deviation, mixture.half_width, overlap, density, first)
-        _add_multiple(columns[1 + mixture.box], p, first)
-    _add_multiple(columns[0], p, density)
-    for k in range(d1):
-        if mixture.mean[a, k] != 0.0:
-            _add_multiple(columns[1 + k], p * mixture.mean[a, k], density)
-        if mixture.variance[a, k] != 0.0:
-            _add_multiple(columns[1 + d1 + k], p * mixture.variance[a, k], density)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_multiple(out, factor, values):  # type: ignore[no-untyped-def]
-    for i in range(out.size):
-        out[i] += factor * values[i]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_pieces(table, panel, left, right, widest, a, mixture, centre, deviation, overlap, direct):  # type: ignore[no-untyped-def]
-    """Add to `direct` the averages over [left, right], part of a panel that is wide for the density."""
-    rows, columns = direct.shape
-    row = np.empty(rows)
-    pieces = max(1, math.ceil((right - left) / widest))
-    half = 0.5 * (right - left) / pieces
-    for piece in range(pieces):
-        x = left + (2 * piece + 1) * half + half * NODES
-        share = np.zeros((columns, ORDER))
-        _add_weights(x, half * WEIGHTS, a, mixture, centre, deviation, overlap, share)
-        for i in range(ORDER):
-            interpolate(table, panel, x[i], row)
-            for r in range(rows):
-                for column in range(columns):
-                    direct[r, column] += row[r] * share[column, i]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_zone(table, low, high, soft_low, soft_high, widest, a, mixture, centre, deviation, overlap, at_nodes, direct):  # type: ignore[no-untyped-def]
-    """Add component a between low and high. Whole panels may overshoot a soft end, beyond which there is nothing."""
-    panel = start = panel_of(table, low)
-    last = panel_of(table, high)
-    while panel <= last:
-        left, right = table.edges[panel], table.edges[panel + 1]
-        whole = (soft_low or left >= low) and (soft_high or right <= high)
-        if not (whole and right - left <= widest):
-            _add_whole_panels(table, start, panel, a, mixture, centre, deviation, overlap, at_nodes)
-            start = panel + 1
-            left, right = max(left, low), min(right, high)
-            _add_pieces(table, panel, left, right, widest, a, mixture, centre, deviation, overlap, direct)
-        panel += 1
-    _add_whole_panels(table, start, panel, a, mixture, centre, deviation, overlap, at_nodes)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_whole_panels(table, start, stop, a, mixture, centre, deviation, overlap, at_nodes):  # type: ignore[no-untyped-def]
-    if start < stop:
-        i, j = start * ORDER, stop * ORDER
-        columns = at_nodes[:, i:j]
-        _add_weights(table.nodes[i:j], table.weights[i:j], a, mixture, centre, deviation, overlap, columns)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def averages(table, mixture, q):  # type: ignore[no-untyped-def]
-    """Averages of all rows f of the table over the mixture at overlaps q.
+class Components(NamedTuple):
+    """The law of B at one q: Gaussians, all of them plus the same boxes.
 
     Parameters
     ----------
-    table : Table
-    mixture : Mixture
-    q : ndarray, shape (d1,)
-        Overlaps.
-
-    Returns
-    -------
-    ndarray, shape (rows, 1 + 2 d1)
-        Columns are <f>, then <m_k f> with m_k the mean of c_k in its component (the uniform variable included), then
-        <v_k f>. With the derivative f', Stein's lemma makes <c_k f> = <m_k f> + q_k <v_k f'> of them.
+    centre, deviation : ndarray, shape (components,)
+    weight : ndarray, shape (components, 1 + 2 d1)
+        Probability p, then p m_k, then p v_k.
+    boxes : ndarray of int, shape (boxes,)
+        Features with a box, the widest box first.
+    half_width : ndarray, shape (boxes,)
+        Of q_k c_k.
     """
-    d1 = q.size
-    centres, deviations = _components_of_b(mixture, q)
-    overlap = q[mixture.box] if mixture.box >= 0 else 0.0
-    reach = abs(overlap) * mixture.half_width
-    table = _refined(table, centres, deviations, reach)
-    at_nodes = np.zeros((1 + 2 * d1, table.nodes.size))
-    direct = np.zeros((table.values.shape[0], 1 + 2 * d1))
-    at_break = np.zeros((1 + 2 * d1, table.breaks.size))
-    ones = np.ones(table.breaks.size)
-    for a in range(centres.size):
-        centre, deviation = centres[a], deviations[a]
-        tail, widest = TAIL * deviation, PIECE * deviation
-        low, high = centre - reach, centre + reach
-        common = a, mixture, centre, deviation, overlap, at_nodes, direct
-        if reach <= tail:
-            _add_zone(table, low - tail, high + tail, True, True, widest, *common)
-        else:  # both edges of a wide box, and the flat part between them
-            _add_zone(table, low - tail, low + tail, True, False, widest, *common)
-            _add_zone(table, low + tail, high - tail, False, False, math.inf, *common)
-            _add_zone(table, high - tail, high + tail, False, True, widest, *common)
-        if table.breaks.size:
-            _add_weights(table.breaks, ones, a, mixture, centre, deviation, overlap, at_break)
-    return direct + table.values @ at_nodes.T + table.jumps.T @ at_break.T
+
+    centre: FloatArray
+    deviation: FloatArray
+    weight: FloatArray
+    boxes: FloatArray
+    half_width: FloatArray
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _components_of_b(mixture, q):  # type: ignore[no-untyped-def]
-    """Mean and standard deviation of B in each component, the uniform variable apart."""
+def components_of_b(mixture, q):  # type: ignore[no-untyped-def]
+    """The components of B at overlaps q, no more than averages at this q need."""
     d1 = q.size
-    centres = mixture.mean @ q
-    deviations = np.empty(centres.size)
     rest = 1.0
     for k in range(d1):
         rest -= q[k] * q[k]
-    for a in range(centres.size):
-        variance = rest
-        for k in range(d1):
-            variance += mixture.variance[a, k] * q[k] * q[k]
-        deviations[a] = math.sqrt(max(variance, LEAST_VARIANCE))
-    return centres, deviations
+    squared = q * q
+    own = mixture.variance @ squared
+    least = max(rest + own.min(), LEAST_VARIANCE)
+    deviation = math.sqrt(least)
+    centre, weight = mixture.mean @ q, _weights(mixture)
+    if own.max() - own.min() <= 1e-15 * least:
+        centre, weight = _fewer_means(centre, weight, deviation / mixture.fineness)
+        own = own[: centre.size]  # all the same
+    boxes, half_width, shift, shift_weight = _sum_of_boxes(mixture, q, deviation)
+    random, random_weight = _sum_of_variances(mixture, squared, least)
+    count = centre.size * shift.size * random.size
+    total = Components(np.empty(count), np.empty(count), np.zeros((count, 1 + 2 * d1)), boxes, half_width)
+    new = 0
+    for a in range(centre.size):
+        for b in range(shift.size):
+            for v in range(random.size):
+                total.centre[new] = centre[a] + shift[b]
+                total.deviation[new] = math.sqrt(max(rest + own[a] + random[v], LEAST_VARIANCE))
+                probability = shift_weight[b, 0] * random_weight[v, 0]
+                for k in range(1 + 2 * d1):
+                    total.weight[new, k] = weight[a, k] * probability
+                for k in range(d1):
+                    total.weight[new, 1 + k] += weight[a, 0] * shift_weight[b, 1 + k] * random_weight[v, 0]
+                    total.weight[new, 1 + d1 + k] += weight[a, 0] * shift_weight[b, 0] * random_weight[v, 1 + k]
+                new += 1
+    return total
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _refined(table, centres, deviations, reach):  # type: ignore[no-untyped-def]
-    """The table with panels cut as narrow as the components that lie there need, if sharing the cuts pays."""
-    panels = table.edges.size - 1
-    least = np.full(panels, math.inf)
-    for a in range(centres.size):
-        tail = TAIL * deviations[a]
-        for side in range(1 if reach <= tail else 2):
-            low = centres[a] - reach - tail if side == 0 else centres[a] + reach - tail
-            high = centres[a] + reach + tail if side == 1 or reach <= tail else centres[a] - reach + tail
-            for panel in range(panel_of(table, low), panel_of(table, high) + 1):
-                least[panel] = min(least[panel], deviations[a])
-    pieces = np.ones(panels, dtype=np.int64)
-    for panel in range(panels):
-        width = table.edges[panel + 1] - table.edges[panel]
-        pieces[panel] = max(1, math.ceil(width / (PIECE * least[panel])))
-    total = pieces.sum()
-    if total == panels or total > 2.0 * TAIL / PIECE * centres.size:
-        return table
-    rows = table.values.shape[0]
-    edges = np.empty(total + 1)
-    nodes, weights = np.empty(total * ORDER), np.empty(total * ORDER)
-    values = np.empty((total * ORDER, rows))
+def _weights(mixture):  # type: ignore[no-untyped-def]
+    """Probability p, p m_k and p v_k of the components that are listed."""
+    count, d1 = mixture.mean.shape
+    weight = np.empty((count, 1 + 2 * d1))
+    for a in range(count):
+        p = mixture.probability[a]
+        weight[a, 0] = p
+        for k in range(d1):
+            weight[a, 1 + k] = p * mixture.mean[a, k]
+            weight[a, 1 + d1 + k] = p * mixture.variance[a, k]
+    return weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _sum_of_boxes(mixture, q, deviation):  # type: ignore[no-untyped-def]
+    """Boxes that stay boxes, and the nodes of the sum of the others with weights p, p c_k."""
+    d1 = q.size
+    reach = np.abs(q) * mixture.half_width
+    order = _widest_first(reach)
+    exact = exact_boxes(reach[order], deviation)
+    shift, weight = np.zeros(1), np.zeros((1, 1 + d1))
+    weight[0, 0] = 1.0
+    for k in order[exact:]:
+        pieces = 1
+        nodes, probability = BOX_NODES, BOX_WEIGHTS
+        if reach[k] > NARROW_BOX * deviation:
+            pieces = int(min(math.ceil(2.0 * reach[k] / (PIECE * deviation)), MOST_PIECES * mixture.fineness))
+            nodes, probability = _composite(pieces)
+        values = mixture.half_width[k] * nodes
+        shift, weight = _sum(shift, weight, q[k] * values, _with_values(probability, values), 1 + k)
+        shift, weight = _fewer_means(shift, weight, deviation / mixture.fineness)
+    return order[:exact], reach[order[:exact]], shift, weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _widest_first(reach):  # type: ignore[no-untyped-def]
+    """Indices of what is not 0, in descending order."""
+    order = np.empty(reach.size, dtype=np.int64)
+    count = 0
+    for k in range(reach.size):
+        if reach[k] == 0.0:
+            continue
+        place = count
+        while place > 0 and reach[order[place - 1]] < reach[k]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = k
+        count += 1
+    return order[:count]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _composite(pieces):  # type: ignore[no-untyped-def]
+    """Gauss-Legendre nodes and probabilities of a variable that is uniform on [-1, 1]."""
+    nodes, probability = np.empty(pieces * ORDER), np.empty(pieces * ORDER)
+    for piece in range(pieces):
+        for i in range(ORDER):
+            nodes[piece * ORDER + i] = (2 * piece + 1 + NODES[i]) / pieces - 1.0
+            probability[piece * ORDER + i] = 0.5 * WEIGHTS[i] / pieces
+    return nodes, probability
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _sum_of_variances(mixture, squared, least):  # type: ignore[no-untyped-def]
+    """Values of sum_k q_k^2 v_k with weights p, p v_k, for averages over Gaussians of variance `least` more."""
+    d1 = squared.size
+    total, weight = np.zeros(1), np.zeros((1, 1 + d1))
+    weight[0, 0] = 1.0
+    for k in range(d1):
+        count = 0
+        for probability in mixture.scale_probability[k]:
+            count += probability > 0.0
+        if count == 0:
+            continue
+        values, probability = mixture.scale_variance[k, :count], mixture.scale_probability[k, :count]
+        own, own_weight = _fewer_variances(
+            squared[k] * values, _with_values(probability, values), least, mixture.fineness
+        )
+        total, weight = _sum(total, weight, own, own_weight, 1 + k)
+        total, weight = _fewer_variances(total, weight, least, mixture.fineness)
+    return total, weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _with_values(probability, values):  # type: ignore[no-untyped-def]
+    """Probabilities p of values v, and p v, as two columns."""
+    weight = np.empty((values.size, 2))
+    for i in range(values.size):
+        weight[i, 0], weight[i, 1] = probability[i], probability[i] * values[i]
+    return weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _sum(left, left_weight, right, right_weight, column):  # type: ignore[no-untyped-def]
+    """All sums of the two, with their weights; the second weight of the right one belongs to a column."""
+    count, columns = left_weight.shape
+    total = np.empty(count * right.size)
+    weight = np.empty((count * right.size, columns))
     new = 0
-    for panel in range(panels):
-        left = table.edges[panel]
-        half = 0.5 * (table.edges[panel + 1] - left) / pieces[panel]
-        for piece in range(pieces[panel]):
-            edges[new] = left + 2 * piece * half
-            for i in range(ORDER):
-                node = new * ORDER + i
-                nodes[node] = left + (2 * piece + 1 + NODES[i]) * half
-                weights[node] = half * WEIGHTS[i]
-                if pieces[panel] > 1:
-                    interpolate(table, panel, nodes[node], values[node])
-                else:
-                    values[node] = table.values[:, panel * ORDER + i]
+    for a in range(count):
+        for b in range(right.size):
+            total[new] = left[a] + right[b]
+            for k in range(columns):
+                weight[new, k] = left_weight[a, k] * right_weight[b, 0]
+            weight[new, column] = left_weight[a, 0] * right_weight[b, 1]
             new += 1
-    edges[total] = table.edges[panels]
-    # Every panel is now narrow enough for its nodes, so that nothing will ask for the coefficients.
-    values = np.ascontiguousarray(values.T)
-    return Table(edges, nodes, weights, values, table.coefficients, table.breaks, table.jumps)
+    return total, weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _fewer_means(mean, weight, deviation):  # type: ignore[no-untyped-def]
+    """Nodes instead of means of Gaussians of the same variance where they lie so close that nodes are fewer."""
+    low = mean.min()
+    return _fewer(mean, weight, low, mean.max() - low, MEAN_WIDTH * deviation)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _fewer_variances(variance, weight, least, fineness):  # type: ignore[no-untyped-def]
+    """Nodes instead of variances that come on top of a `least` one where they lie so close that nodes are fewer."""
+    logarithm = np.log1p(variance / least)
+    logarithm, weight = _fewer(logarithm, weight, 0.0, logarithm.max(), LOG_WIDTH / fineness)
+    return least * np.expm1(logarithm), weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _fewer(x, weight, low, width, widest):  # type: ignore[no-untyped-def]
+    """On panels that hold many of the points, nodes with weights under which polynomials have the same averages.
+
+    Parameters
+    ----------
+    x : ndarray, shape (points,)
+        Between low and low + width.
+    weight : ndarray, shape (points, columns)
+    low, width : float
+    widest : float
+        Width of panels.
+    """
+    panels = max(1, math.ceil(width / widest))
+    if x.size <= ORDER or panels > x.size:
+        return x, weight
+    scale = panels / width if width > 0.0 else 0.0
+    panel_of = np.empty(x.size, dtype=np.int64)
+    count = np.zeros(panels, dtype=np.int64)
+    for i in range(x.size):
+        panel_of[i] = min(int((x[i] - low) * scale), panels - 1)
+        count[panel_of[i]] += 1
+    columns = weight.shape[1]
+    moments = np.zeros((panels, ORDER, columns))
+    size = 0
+    for panel in range(panels):
+        size += min(count[panel], ORDER)
+    nodes, node_weight = np.empty(size), np.empty((size, columns))
+    new = 0
+    for i in range(x.size):
+        panel = panel_of[i]
+        if count[panel] > ORDER:
+            _add_moments(moments[panel], 2.0 * ((x[i] - low) * scale - panel) - 1.0, weight[i])
+        else:
+            nodes[new] = x[i]
+            for k in range(columns):
+                node_weight[new, k] = weight[i, k]
+            new += 1
+    for panel in range(panels):
+        if count[panel] <= ORDER:
+            continue
+        for i in range(ORDER):
+            nodes[new] = low + (panel + 0.5 * (1.0 + NODES[i])) * (width / panels)
+            for k in range(columns):
+                node_weight[new, k] = 0.0
+                for j in range(ORDER):
+                    node_weight[new, k] += TO_COEFFICIENTS[j, i] * moments[panel, j, k]
+            new += 1
+    return nodes, node_weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _add_moments(moments, t, weight):  # type: ignore[no-untyped-def]
+    """Add the weights times the Legendre polynomials at t to `moments`, shape (ORDER, columns)."""
+    before, now = 1.0, t
+    for k in range(weight.size):
+        moments[0, k] += weight[k]
+        moments[1, k] += t * weight[k]
+    for j in range(2, ORDER):
+        before, now = now, ASCENT[j] * t * now - DESCENT[j] * before
+        for k in range(weight.size):
+            moments[j, k] += now * weight[k]

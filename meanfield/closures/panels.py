@@ -7,7 +7,7 @@ every row is resolved; a panel that never is betrays a kink that nobody declared
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numba
@@ -49,6 +49,9 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
 _VANDERMONDE = np.polynomial.legendre.legvander(NODES, ORDER - 1)
 TO_COEFFICIENTS = (_VANDERMONDE * WEIGHTS[:, None]).T * (np.arange(ORDER)[:, None] + 0.5)
 """Values at the nodes -> Legendre coefficients."""
+_DEGREES = np.maximum(np.arange(ORDER), 1)
+ASCENT, DESCENT = (2 * _DEGREES - 1) / _DEGREES, (_DEGREES - 1) / _DEGREES
+"""Legendre polynomials: P_j(t) = ASCENT[j] t P_(j-1)(t) - DESCENT[j] P_(j-2)(t)."""
 _SLOPES = np.array(
     [np.polynomial.legendre.legval(NODES, np.polynomial.legendre.legder(np.eye(ORDER)[j])) for j in range(ORDER)]
 ).T
@@ -95,6 +98,8 @@ def tabulate(
     what: str,
     remedy: str = NAME_THE_KINK,
     layers: Iterable[float] = (),
+    groups: Sequence[int] | None = None,
+    most_panels: int = MOST_PANELS,
 ) -> Table:
     """Resolve `rows` on [-reach, reach].
 
@@ -112,11 +117,16 @@ def tabulate(
         What to do about a function that is not smooth.
     layers : iterable of float
         Edges of narrow ranges in which the functions change, and which the nodes of wide panels would miss.
+    groups : sequence of int, optional
+        One number per row: rows with the same number are resolved relative to the largest of them. Each has its own
+        by default.
+    most_panels : int
+        Replaces MOST_PANELS.
 
     Raises
     ------
     InputError
-        If a row is not finite, or not resolved by the narrowest panels.
+        If a row is not finite, or not resolved by the narrowest panels or by `most_panels` of them.
     """
     breaks = np.array(sorted(b for b in set(breaks) if abs(b) < reach))
     edges = np.unique([*_first_edges(breaks, reach), *(x for x in layers if abs(x) < reach)])
@@ -130,21 +140,40 @@ def tabulate(
         values = rows(points.ravel()).reshape(-1, left.size, ORDER)
         _check_finite(values, points, what)
         if core is None:
-            core = np.abs(values[:, np.abs(centre) <= 1 + half]).max(axis=(1, 2))
+            core = _by_group(np.abs(values[:, np.abs(centre) <= 1 + half]).max(axis=(1, 2)), groups)
         coefficients = values @ TO_COEFFICIENTS.T
         tail = np.abs(coefficients[:, :, -3:]).max(axis=2)
-        local = np.abs(values).max(axis=2)
+        local = _by_group(np.abs(values).max(axis=2), groups)
         slack = np.clip(THIN / half, 1.0, MOST_SLACK)
         fine = np.all(tail <= slack * np.maximum(RESOLVED * local, NEGLIGIBLE * core[:, None]), axis=0)
         done.append((left[fine], right[fine], values[:, fine]))
         kept += int(fine.sum())
         coarse = ~fine
-        _check_effort(centre[coarse], half[coarse], kept + 2 * int(coarse.sum()), what, remedy)
+        panels = kept + 2 * int(coarse.sum())
+        _check_effort(centre[coarse], half[coarse], panels, most_panels, what, remedy)
         left, right = (
             np.concatenate([left[coarse], centre[coarse]]),
             np.concatenate([centre[coarse], right[coarse]]),
         )
-    return _assemble(done, breaks, what, remedy)
+    return _assemble(done, breaks, groups, what, remedy)
+
+
+def _by_group(sizes: FloatArray, groups: Sequence[int] | None) -> FloatArray:
+    """For each row, first axis, the largest size in its group."""
+    if groups is None:
+        return sizes
+    of = np.array(groups)
+    return np.array([sizes[of == group].max(axis=0) for group in groups])
+
+
+def some_rows(table: Table, rows: Sequence[int]) -> Table:
+    """The table with these rows only."""
+    rows = list(rows)
+    return table._replace(
+        values=np.ascontiguousarray(table.values[rows]),
+        coefficients=np.ascontiguousarray(table.coefficients[:, :, rows]),
+        jumps=np.ascontiguousarray(table.jumps[:, rows]),
+    )
 
 
 def with_derivatives(table: Table, count: int) -> Table:
@@ -188,18 +217,22 @@ def _check_finite(values: FloatArray, points: FloatArray, what: str) -> None:
         )
 
 
-def _check_effort(centre: FloatArray, half: FloatArray, panels: int, what: str, remedy: str) -> None:
+def _check_effort(centre: FloatArray, half: FloatArray, panels: int, most: int, what: str, remedy: str) -> None:
     if half.size and half.min() < NARROWEST:
         raise InputError(f"{what} is not smooth near {centre[half.argmin()]:.6g}: {remedy}")
-    if panels > MOST_PANELS:
+    if panels > most:
         raise InputError(
-            f"{what} needs more than {MOST_PANELS} panels; use an activation that oscillates less, "
+            f"{what} needs more than {most} panels; use an activation that oscillates less, "
             "or a hidden law with lighter tails"
         )
 
 
 def _assemble(
-    done: list[tuple[FloatArray, FloatArray, FloatArray]], breaks: FloatArray, what: str, remedy: str
+    done: list[tuple[FloatArray, FloatArray, FloatArray]],
+    breaks: FloatArray,
+    groups: Sequence[int] | None,
+    what: str,
+    remedy: str,
 ) -> Table:
     left = np.concatenate([piece[0] for piece in done])
     order = np.argsort(left)
@@ -214,7 +247,8 @@ def _assemble(
     from_right = np.einsum("j,ejr->er", (-1.0) ** np.arange(ORDER), coefficients[1:])
     jumps = from_right - coefficients[:-1].sum(axis=1)
     inner = edges[1:-1]
-    _check_continuous(inner, np.abs(jumps), np.abs(values), np.isin(inner, breaks), what, remedy)
+    local = _by_group(np.abs(values).reshape(len(values), -1, ORDER).max(axis=2), groups)
+    _check_continuous(inner, np.abs(jumps), local.T, np.isin(inner, breaks), what, remedy)
     return Table(
         edges,
         (centre[:, None] + half[:, None] * NODES).ravel(),
@@ -229,13 +263,12 @@ def _assemble(
 def _check_continuous(
     inner: FloatArray,
     jumps: FloatArray,
-    sizes: FloatArray,
+    local: FloatArray,
     declared: np.ndarray[Any, np.dtype[np.bool_]],
     what: str,
     remedy: str,
 ) -> None:
     """Refuse a jump at an edge that is no break: the panels on both sides are resolved, and would hide it."""
-    local = sizes.reshape(len(sizes), -1, ORDER).max(axis=2).T
     core = local[np.abs(np.append(inner, np.inf)).argmin()]
     hidden = np.any(jumps > CONTINUOUS * (np.maximum(local[1:], local[:-1]) + 1e-4 * core), axis=1) & ~declared
     if hidden.any():
@@ -260,7 +293,7 @@ def interpolate(table, panel, x, out):  # type: ignore[no-untyped-def]
         out[r] = coefficients[0, r] + t * coefficients[1, r]
     before, now = 1.0, t
     for j in range(2, ORDER):
-        before, now = now, ((2 * j - 1) * t * now - (j - 1) * before) / j
+        before, now = now, ASCENT[j] * t * now - DESCENT[j] * before
         for r in range(rows):
             out[r] += now * coefficients[j, r]
 

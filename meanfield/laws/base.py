@@ -62,13 +62,11 @@ class HiddenPart(Part):
         """For a uniform law its half-width, else 0."""
         return 0.0
 
-    def components(self, nodes: int | None, power: float) -> Components:
+    def components(self, power: float) -> Components:
         """Components of the law, or of one that stands for it in averages of smooth functions.
 
         Parameters
         ----------
-        nodes : int or None
-            How many, for a law that is not exact; None for as many as double precision needs.
         power : float
             Highest power of c that is averaged.
         """
@@ -76,7 +74,7 @@ class HiddenPart(Part):
 
     def recipe(self) -> Recipe:
         """How compiled code draws c; a law that is no finite mixture of Gaussians says how itself."""
-        probability, mean, variance = self.components(None, 0.0)
+        probability, mean, variance = self.components(0.0)
         return Recipe(probability, mean, np.sqrt(variance))
 
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
@@ -95,7 +93,7 @@ class AtomicPart(HiddenPart):
         """Values, shape (A, dimension), and their probabilities, shape (A,)."""
         raise NotImplementedError
 
-    def components(self, nodes: int | None, power: float) -> Components:
+    def components(self, power: float) -> Components:
         """See `HiddenPart.components`."""
         values, probability = self.atoms
         return probability, values, np.zeros_like(values)

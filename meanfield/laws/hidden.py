@@ -27,7 +27,7 @@ from meanfield.laws.base import (
     column,
 )
 from meanfield.laws.empirical import Empirical
-from meanfield.laws.scale_mixture import gamma_trapezoid, gauss_rule
+from meanfield.laws.scale_mixture import gamma_trapezoid
 from meanfield.typing import FloatArray
 
 
@@ -37,7 +37,7 @@ class Gaussian(HiddenPart):
     law: Literal["gaussian"] = "gaussian"
     second_moment: SecondMoment = 1.0
 
-    def components(self, nodes: int | None, power: float) -> Components:
+    def components(self, power: float) -> Components:
         """See `HiddenPart.components`: a single one."""
         return np.ones(1), np.zeros((1, 1)), np.full((1, 1), self.second_moment)
 
@@ -65,14 +65,14 @@ class GaussianMixture(HiddenPart):
         check_not_zero(column(self.means) ** 2 + column(self.variances), self.probabilities)
         return self
 
-    def components(self, nodes: int | None, power: float) -> Components:
+    def components(self, power: float) -> Components:
         """See `HiddenPart.components`."""
         probability = np.array(self.probabilities)
         return probability / probability.sum(), column(self.means), column(self.variances)
 
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
         """See `HiddenPart.sample`."""
-        probability, mean, variance = self.components(None, 0)
+        probability, mean, variance = self.components(0.0)
         u = rng.random((*size, 2))
         index = np.searchsorted(np.cumsum(probability)[:-1], u[..., 0], side="right")
         return np.asarray(mean[index] + np.sqrt(variance[index]) * ndtri(u[..., 1:]))
@@ -172,9 +172,9 @@ class Uniform(HiddenPart):
         """See `HiddenPart.box`."""
         return math.sqrt(3 * self.second_moment)
 
-    def components(self, nodes: int | None, power: float) -> Components:
-        """See `HiddenPart.components`: a Gauss-Legendre rule, for all uniform variables but one."""
-        x, weight = np.polynomial.legendre.leggauss(nodes or 64)
+    def components(self, power: float) -> Components:
+        """See `HiddenPart.components`: a Gauss-Legendre rule."""
+        x, weight = np.polynomial.legendre.leggauss(64)
         return weight / weight.sum(), self.box * x[:, None], np.zeros((len(x), 1))
 
     def recipe(self) -> Recipe:
@@ -198,12 +198,9 @@ class _ScaleMixture(HiddenPart):
         """Values of v and their probabilities, to double precision for averages of |c|^power."""
         raise NotImplementedError
 
-    def components(self, nodes: int | None, power: float) -> Components:
+    def components(self, power: float) -> Components:
         """See `HiddenPart.components`."""
         variance, probability = self.variances(power)
-        if nodes is not None and nodes < len(variance):
-            deviation, probability = gauss_rule(np.sqrt(variance), probability, nodes)
-            variance = deviation**2
         return probability, np.zeros((len(variance), 1)), variance[:, None]
 
 

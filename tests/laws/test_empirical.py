@@ -98,7 +98,7 @@ def test_kinds_of_files(folder, keys):
     assert frequencies(*found.atoms) == pytest.approx(FIRST, rel=1e-15)  # rounding
     assert found.dimension == 1
     assert found.exact
-    probability, mean, variance = found.components(None, 2.0)
+    probability, mean, variance = found.components(2.0)
     assert frequencies(mean, probability) == pytest.approx(FIRST, rel=1e-15)  # rounding
     assert not variance.any()
 

@@ -51,8 +51,8 @@ def test_atoms():
     assert LAW.dimension == 2
     assert LAW.exact
     assert LAW.box == 0
-    for nodes, power in ((None, 2.0), (3, 6.0)):
-        probability, mean, variance = LAW.components(nodes, power)
+    for power in (2.0, 6.0):
+        probability, mean, variance = LAW.components(power)
         np.testing.assert_allclose(probability, PROBABILITIES, rtol=1e-15)  # rounding
         np.testing.assert_array_equal(mean, VALUES)
         np.testing.assert_array_equal(variance, np.zeros((4, 2)))
@@ -60,7 +60,7 @@ def test_atoms():
 
 def test_probabilities_are_normalised_exactly():
     law = JointDiscrete(values=VALUES[:3], probabilities=(0.3333333333,) * 3)
-    np.testing.assert_allclose(law.components(None, 2.0)[0], [1 / 3] * 3, rtol=1e-15)  # rounding
+    np.testing.assert_allclose(law.components(2.0)[0], [1 / 3] * 3, rtol=1e-15)  # rounding
 
 
 def test_sampler_draws_vectors():

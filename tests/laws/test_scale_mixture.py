@@ -108,7 +108,7 @@ MIXTURES = [
 @pytest.mark.parametrize(("law", "right"), MIXTURES)
 def test_a_mixture_has_the_density_of_its_law(law, right):
     """From where the narrow components do not matter; those with 1e-14 of the mass are cut."""
-    probability, mean, variance = law.components(None, 2.0)
+    probability, mean, variance = law.components(2.0)
     assert not mean.any()
     c = np.concatenate([-np.geomspace(0.2, 6, 20), np.geomspace(0.2, 6, 20)])
     density = np.exp(-0.5 * c * c / variance) / np.sqrt(2 * np.pi * variance)
@@ -117,10 +117,7 @@ def test_a_mixture_has_the_density_of_its_law(law, right):
 
 @pytest.mark.parametrize("law", [law for law, _ in MIXTURES])
 def test_no_more_components_than_double_precision_needs(law):
-    most = law.components(None, 2.0)
-    for part, other in zip(most, law.components(10_000, 2.0), strict=True):
-        np.testing.assert_array_equal(part, other)
-    assert 20 < len(most[0]) < 200
+    assert 20 < len(law.components(2.0)[0]) < 200
 
 
 @pytest.mark.parametrize(
@@ -133,5 +130,5 @@ def test_no_more_components_than_double_precision_needs(law):
 def test_with_heavy_tails_the_activation_grows_like_a_power(law, words):
     """More degrees of freedom would be no remedy."""
     with pytest.raises(InputError) as error:
-        law.components(None, math.inf)
+        law.components(math.inf)
     assert all(word in str(error.value) for word in words), error.value

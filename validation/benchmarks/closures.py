@@ -1,8 +1,8 @@
 """How long one evaluation of the closures takes, (q) -> (g, Lambda), on one core.
 
-Columns: what it takes to tabulate the activation once per problem, then the median time of one call at |q| = 0.5, the
-call itself included, and of one at |q| = 0.9999, where the pre-activations nearly lose their Gaussian part. The last
-column is the share of the first call that is spent outside the compiled code.
+Columns: what it takes to tabulate everything once per problem; the median time of one evaluation inside compiled code
+at |q| = 0.5, and at |q| = 0.9999, where the pre-activations nearly lose their Gaussian part; of the two mean outputs,
+which SGD with population centring asks for at every step, at |q| = 0.5; and of one call from Python at |q| = 0.5.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from meanfield import Problem
 from meanfield.activations import ACTIVATIONS
 from meanfield.closures import Closure
 from meanfield.closures.brackets import bracket_table
-from meanfield.closures.closure import drift_and_diffusion
+from meanfield.closures.closure import drift_and_diffusion, mean_outputs
+from meanfield.closures.overlap_table import overlap_table
 
 THREE_POINT = {"law": "three_point", "second_moment": 1.1, "fourth_moment": 6.05}
 LAWS: dict[str, list[dict[str, Any]]] = {
@@ -34,7 +35,8 @@ LAWS: dict[str, list[dict[str, Any]]] = {
 }
 CORRELATED = {"variance": [0.3, 0.3], "correlation": 0.5}
 OPPOSITE = {"variance": [0.3, 0.3], "correlation": -1.0}
-CALLS = 200
+SHARE = 2e4
+"""Microseconds that the calls of one measurement take together."""
 
 
 def make_problem(activation: str, laws: list[dict[str, Any]], noise: dict[str, Any] | None, centering: str) -> Problem:
@@ -43,42 +45,55 @@ def make_problem(activation: str, laws: list[dict[str, Any]], noise: dict[str, A
     return Problem.model_validate({"model": model, "features": features, "augmentation": noise, "time": {"stop": 1.0}})
 
 
-def microseconds(work: Any, calls: int) -> float:
-    """Median time of one call of `work`."""
-    work()
-    return 1e6 * median(repeat(work, number=calls, repeat=7)) / calls
+def microseconds(work: Any) -> float:
+    """Median time of one of the calls that `work` is told to make."""
+    work(1)
+    calls = max(1, int(SHARE / (1 + 1e6 * min(repeat(lambda: work(1), number=1, repeat=3)))))
+    return 1e6 * median(repeat(lambda: work(calls), number=1, repeat=7)) / calls
 
 
 @numba.njit
-def many(expectation, q, centering, batch_size, learning_rate, factors, calls):  # type: ignore[no-untyped-def]
-    """The same calls from compiled code."""
+def evaluate(expectation, q, centering, batch_size, learning_rate, factors, calls):  # type: ignore[no-untyped-def]
+    """Evaluations from compiled code."""
     total = 0.0
     for _ in range(calls):
         total += drift_and_diffusion(expectation, q, centering, batch_size, learning_rate, factors)[0]
     return total
 
 
+@numba.njit
+def average_outputs(expectation, q, calls):  # type: ignore[no-untyped-def]
+    """Mean outputs from compiled code."""
+    total = 0.0
+    for _ in range(calls):
+        total += mean_outputs(expectation, q)[0]
+    return total
+
+
 def row(label: str, problem: Problem) -> None:
     bracket_table.cache_clear()
+    overlap_table.cache_clear()
     built = 1e3 * repeat(lambda: Closure(problem), number=1, repeat=1)[0]
     closure = Closure(problem)
     direction = np.ones(len(problem.features)) / np.sqrt(len(problem.features))
-    inside, edge = 0.5 * direction, 0.9999 * direction
-    calls = max(1, int(CALLS / (1 + microseconds(lambda: closure(edge), 1) / 200)))
-    at_half, at_edge = (microseconds(lambda q=q: closure(q), calls) for q in (inside, edge))  # type: ignore[misc]
+    half, edge = 0.5 * direction, 0.9999 * direction
     settings = closure.centering, closure.batch_size, closure.learning_rate, closure._diffusion_factors
-    compiled = microseconds(lambda: many(closure.expectation, inside, *settings, calls), 1) / calls
-    outside = max(0.0, 1 - compiled / at_half)
-    print(f"{label:<46}{built:>9.1f} ms {at_half:>10.1f} us {at_edge:>10.1f} us {outside:>8.0%}")
+    times = [microseconds(lambda calls, q=q: evaluate(closure.expectation, q, *settings, calls)) for q in (half, edge)]
+    outputs = f"{'-':>12}"
+    if closure.centering:
+        outputs = f"{microseconds(lambda calls: average_outputs(closure.expectation, half, calls)):>12.2f}"
+    called = microseconds(lambda calls: [closure(half) for _ in range(calls)])
+    print(f"{label:<46}{built:>9.1f} ms {times[0]:>10.2f} {times[1]:>12.2f} {outputs} {called:>12.1f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args()
     row("", make_problem("quadratic", LAWS["uniform"], CORRELATED, "batch"))  # compiles
+    print(f"\n{'':<58}{'compiled, microseconds':^38}{'Python':>11}")
     print(
-        f"\n{'activation, law, noise, centering':<46}{'tabulate':>12} {'|q| = 0.5':>13} {'|q| = 0.9999':>13}"
-        f" {'outside':>8}"
+        f"{'activation, law, noise, centering':<46}{'tabulate':>12} {'|q| = 0.5':>10} {'|q| = 0.9999':>12}"
+        f" {'mean outputs':>12} {'|q| = 0.5':>12}"
     )
     for activation in ACTIVATIONS:
         row(f"{activation}, three_point, none, none", make_problem(activation, [THREE_POINT], None, "none"))
