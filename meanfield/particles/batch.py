@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from meanfield.closures import Closure
-from meanfield.closures.closure import CENTERINGS, Expectation, mean_outputs
+from meanfield.closures.closure import CENTERINGS, mean_outputs
 from meanfield.particles.draws import HiddenDraws, draw_hidden, hidden_draws
 from meanfield.particles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
 from meanfield.problem import Problem
@@ -41,8 +40,6 @@ class Training(NamedTuple):
         Addresses of sigma and sigma'.
     centering : int
         A value of `CENTERINGS`.
-    expectation : Expectation
-        Gives the population mean of the outputs.
     hidden : HiddenDraws
     noisy : bool
         Whether the views differ from the sample.
@@ -60,7 +57,6 @@ class Training(NamedTuple):
     value: int
     derivative: int
     centering: int
-    expectation: Expectation
     hidden: HiddenDraws
     noisy: bool
     noise_factor: FloatArray
@@ -73,7 +69,7 @@ class Training(NamedTuple):
 
 def training_of(problem: Problem) -> Training:
     """The training that a problem describes."""
-    closure, model = Closure(problem), problem.model
+    model = problem.model
     draws, noise = hidden_draws(problem.hidden_laws), problem.noise_covariance
     noisy = bool(np.any(noise != 0))
     # for each sample its hidden variables, e, zeta1 and zeta2; then the noise orthogonal to w
@@ -84,8 +80,7 @@ def training_of(problem: Problem) -> Training:
         model.batch_size,
         model.learning_rate,
         *model.activation_functions.addresses,
-        closure.centering,
-        closure.expectation,
+        CENTERINGS[model.centering],
         draws,
         noisy,
         _noise_factor(problem),
@@ -137,6 +132,14 @@ def room_for(training):  # type: ignore[no-untyped-def]
     return np.empty((m, training.hidden.mean.shape[1])), of_samples
 
 
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def population_means(centering, expectation, q):  # type: ignore[no-untyped-def]
+    """What population centring takes off the two outputs; nothing for other centrings."""
+    if centering == POPULATION:
+        return mean_outputs(expectation, q)
+    return 0.0, 0.0
+
+
 @numba.njit(inline="always", error_model="numpy")
 def squared(q):  # type: ignore[no-untyped-def]
     """|q|^2."""
@@ -153,7 +156,7 @@ def first_slot(training, step):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(inline="always", error_model="numpy")
-def add_batch(training, key, replica, step, place, q, s, numbers, room, inside):  # type: ignore[no-untyped-def]
+def add_batch(training, key, replica, step, place, q, s, means, numbers, room, inside):  # type: ignore[no-untyped-def]
     """Draw a batch and sum up what it adds to the weights.
 
     Parameters
@@ -166,6 +169,8 @@ def add_batch(training, key, replica, step, place, q, s, numbers, room, inside):
     q : ndarray, shape (d1,)
     s : float
         sqrt(1 - |q|^2).
+    means : tuple of float
+        From `population_means`.
     numbers, room
         From `draw_numbers` and `room_for`.
     inside : ndarray, shape (d1 + 1,)
@@ -179,10 +184,8 @@ def add_batch(training, key, replica, step, place, q, s, numbers, room, inside):
     m, d1 = training.batch_size, q.size
     c, (e, zeta1, zeta2, z1, z2, y1, y2) = room
     _draw_samples(training, key, replica, step, place, q, s, numbers, room)
-    mean1 = mean2 = 0.0
-    if training.centering == POPULATION:
-        mean1, mean2 = mean_outputs(training.expectation, q)
-    elif training.centering == BATCH:
+    mean1, mean2 = means
+    if training.centering == BATCH:
         mean1, mean2 = y1.mean(), y2.mean()
     inside[:] = 0.0
     along = clean = own = 0.0

@@ -12,18 +12,32 @@ import math
 import numba
 import numpy as np
 
-from meanfield.particles.batch import add_batch, draw_numbers, first_slot, numbers_for, room_for, squared, steps_at_once
+from meanfield.particles.batch import (
+    POPULATION,
+    add_batch,
+    draw_numbers,
+    first_slot,
+    numbers_for,
+    population_means,
+    room_for,
+    squared,
+    steps_at_once,
+)
 from meanfield.particles.borrowing import borrowing
 from meanfield.particles.draws import chi_squared
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def chain_steps(training, pull, key, first_replica, first, steps, level, q, s, escape, reached):  # type: ignore[no-untyped-def]
+def chain_steps(  # type: ignore[no-untyped-def]
+    training, expectation, pull, key, first_replica, first, steps, level, q, s, escape, reached
+):
     """Take steps `first`, `first` + 1, ... of several replicas, changing their states in place.
 
     Parameters
     ----------
     training : Training
+    expectation : Expectation
+        Gives the population mean of the outputs.
     pull : float
         phi(w)/w, strength included.
     key : ndarray, shape (2,)
@@ -42,39 +56,47 @@ def chain_steps(training, pull, key, first_replica, first, steps, level, q, s, e
     some = steps_at_once(training)
     numbers, room, inside = numbers_for(training, some), room_for(training), np.empty(q.shape[1] + 1)
     for i in range(s.size):
-        if not math.isfinite(s[i]):
-            continue
-        reached[i] = _replica_steps(
-            training, pull, key, first_replica, first, steps, level, q, s, escape, i, some, numbers, room, inside
-        )
+        for chunk in range(first, first + steps, some):
+            if not math.isfinite(s[i]):
+                break
+            last = min(chunk + some, first + steps)
+            draw_numbers(training, key, first_replica + i, chunk, last - chunk, numbers)
+            # Population means change with every step, and cannot be taken where arrays are borrowed.
+            together = 1 if training.centering == POPULATION else last - chunk
+            for step in range(chunk, last, together):
+                means = population_means(training.centering, expectation, q[i])
+                reached[i] = _steps(
+                    training, pull, key, first_replica, chunk, step, step + together, level, q, s, means, escape, i,
+                    numbers, room, inside,
+                )  # fmt: skip
+                if reached[i] < step + together:
+                    break
 
 
 @borrowing()
-def _replica_steps(  # type: ignore[no-untyped-def]
-    training, pull, key, first_replica, first, steps, level, q, s, escape, i, some, numbers, room, inside
+def _steps(  # type: ignore[no-untyped-def]
+    training, pull, key, first_replica, chunk, first, end, level, q, s, means, escape, i, numbers, room, inside
 ):
-    """The steps of replica i."""
-    replica = first_replica + i
-    for chunk in range(first, first + steps, some):
-        count = min(some, first + steps - chunk)
-        draw_numbers(training, key, replica, chunk, count, numbers)
-        for step in range(chunk, chunk + count):
-            s[i] = chain_step(training, pull, key, replica, step, step - chunk, q[i], s[i], numbers, room, inside)
-            if not math.isfinite(s[i]):
-                return step
-            if escape[i] < 0 and squared(q[i]) >= level:
-                escape[i] = step + 1
-    return first + steps
+    """Steps `first` to `end` - 1 of replica i; their numbers are among those that begin with step `chunk`."""
+    for step in range(first, end):
+        s[i] = chain_step(
+            training, pull, key, first_replica + i, step, step - chunk, q[i], s[i], means, numbers, room, inside
+        )
+        if not math.isfinite(s[i]):
+            return step
+        if escape[i] < 0 and squared(q[i]) >= level:
+            escape[i] = step + 1
+    return end
 
 
 @numba.njit(inline="always", error_model="numpy")
-def chain_step(training, pull, key, replica, step, place, q, s, numbers, room, inside):  # type: ignore[no-untyped-def]
+def chain_step(training, pull, key, replica, step, place, q, s, means, numbers, room, inside):  # type: ignore[no-untyped-def]
     """Take one step of one replica, changing `q` in place, and return the new s; NaN if it is not finite.
 
     The numbers of the step are those at `place`; other parameters are those of `chain_steps` and `add_batch`.
     """
     d1, N = q.size, training.dimension
-    S = add_batch(training, key, replica, step, place, q, s, numbers, room, inside)
+    S = add_batch(training, key, replica, step, place, q, s, means, numbers, room, inside)
     outside = chi_squared(
         N - d1 - 1,
         numbers[0][place * training.normals + training.spare_normal],

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from meanfield.closures import Closure
 from meanfield.errors import BlowUpError
-from meanfield.particles.batch import Training
+from meanfield.particles.batch import training_of
 from meanfield.particles.collectors import Collector, Rows
 from meanfield.particles.steppers import STEPPERS, Stepper, WithWeights
 from meanfield.problem import Problem
@@ -42,7 +43,6 @@ class Ensemble:
     Parameters
     ----------
     problem : Problem
-    training : Training
     method : str
         A key of `STEPPERS`.
     collector : Collector
@@ -51,8 +51,9 @@ class Ensemble:
         Keeps states.
     """
 
-    def __init__(self, problem: Problem, training: Training, method: str, collector: Collector, record: Record) -> None:
-        self._problem, self._training, self._method = problem, training, method
+    def __init__(self, problem: Problem, method: str, collector: Collector, record: Record) -> None:
+        self._problem, self._method = problem, method
+        self._training, self._expectation = training_of(problem), Closure(problem).expectation
         self._collector, self._record = collector, record
         N, self._replicas = problem.particles.dimension, problem.particles.replicas
         self._step_at = np.rint(problem.time.outputs_at * N).astype(np.int64)
@@ -108,7 +109,7 @@ class Ensemble:
         replicas, last = self._blocks[b], len(self._step_at) - 1
         if self._stop.is_set():
             return
-        stepper: Stepper = STEPPERS[self._method](self._problem, self._training, replicas)
+        stepper: Stepper = STEPPERS[self._method](self._problem, self._training, self._expectation, replicas)
         rows = self._collector.rows(replicas)
         output, step = self._resume_block(b, stepper, rows)
         tick(step * len(replicas))

@@ -12,7 +12,15 @@ import math
 import numba
 import numpy as np
 
-from meanfield.particles.batch import add_batch, draw_numbers, numbers_for, room_for, squared, steps_at_once
+from meanfield.particles.batch import (
+    add_batch,
+    draw_numbers,
+    numbers_for,
+    population_means,
+    room_for,
+    squared,
+    steps_at_once,
+)
 from meanfield.particles.borrowing import borrowing
 from meanfield.particles.streams import VECTOR, fill_normals
 from meanfield.scalar_functions import call_loop
@@ -25,12 +33,16 @@ LEAST_REST = 1e-30
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def projected_steps(training, pull, force, strength, key, replica, first, steps, level, w, U, g, state, escape):  # type: ignore[no-untyped-def]
+def projected_steps(  # type: ignore[no-untyped-def]
+    training, expectation, pull, force, strength, key, replica, first, steps, level, w, U, g, state, escape
+):
     """Take steps `first`, `first` + 1, ... of one replica, changing its state in place.
 
     Parameters
     ----------
     training : Training
+    expectation : Expectation
+        Gives the population mean of the outputs.
     pull : float
         phi(w)/w with its strength if phi is linear; then `force` is not called.
     force : int
@@ -65,9 +77,10 @@ def projected_steps(training, pull, force, strength, key, replica, first, steps,
         count = min(some, first + steps - chunk)
         draw_numbers(training, key, replica, chunk, count, numbers)
         for step in range(chunk, chunk + count):
+            means = population_means(training.centering, expectation, state[:d1])
             if not _step(
-                training, pull, force, strength, key, replica, step, step - chunk, w, U, g, state, numbers, room,
-                inside, work,
+                training, pull, force, strength, key, replica, step, step - chunk, w, U, g, state, means, numbers,
+                room, inside, work,
             ):  # fmt: skip
                 return step
             if escape[0] < 0 and squared(state[:d1]) >= level:
@@ -77,14 +90,14 @@ def projected_steps(training, pull, force, strength, key, replica, first, steps,
 
 @borrowing()
 def _step(  # type: ignore[no-untyped-def]
-    training, pull, force, strength, key, replica, step, place, w, U, g, state, numbers, room, inside, work
+    training, pull, force, strength, key, replica, step, place, w, U, g, state, means, numbers, room, inside, work
 ):
     """One step; false if the weights are no longer finite."""
     (d1, N), root = U.shape, math.sqrt(training.dimension)
     q, factor = state[:d1], state[d1]
     of_g, of_U, products = work[0], work[1], work[2]
     s = math.sqrt(max(1.0 - squared(q), LEAST_REST))
-    S = add_batch(training, key, replica, step, place, q, s, numbers, room, inside)
+    S = add_batch(training, key, replica, step, place, q, s, means, numbers, room, inside)
     _draw_vector(key, replica, step, w, U, g, of_g)
     # The vector's component along p = (w - U q)/(s sqrt(N)), and what p then gives to the weights and the features.
     along = factor * of_g[d1]

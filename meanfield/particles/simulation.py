@@ -9,7 +9,6 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.particles.batch import training_of
 from meanfield.particles.collectors import Replicas, Statistics
 from meanfield.particles.ensemble import Ensemble
 from meanfield.particles.memory import check_memory
@@ -64,7 +63,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     record.open(f"{STREAMS}\n{method}\n{format_problem(problem)}")
     statistics = problem.particles.record == "statistics"
     collector = Statistics(problem) if statistics else Replicas(problem, snapshots, record)
-    ensemble = Ensemble(problem, training_of(problem), method, collector, record)
+    ensemble = Ensemble(problem, method, collector, record)
     status = ensemble.run(workers)
     arrays = {"time": problem.time.outputs_at} | collector.arrays()
     if problem.particles.escape_overlap is not None:

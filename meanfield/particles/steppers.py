@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 
+from meanfield.closures.expectation import Expectation
 from meanfield.particles.batch import Training
 from meanfield.particles.chain import chain_steps
 from meanfield.particles.plain import sgd_steps
@@ -74,8 +75,8 @@ def escape_level(problem: Problem) -> float:
 class Chain:
     """The order parameters of many replicas (see `meanfield.particles.chain`)."""
 
-    def __init__(self, problem: Problem, training: Training, replicas: range) -> None:
-        self._training = training
+    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
+        self._training, self._expectation = training, expectation
         self._pull = linear_pull(problem)
         self._key, self._level = stream_key(problem.particles.seed), escape_level(problem)
         self._first_replica = replicas.start
@@ -86,7 +87,7 @@ class Chain:
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         chain_steps(
-            self._training, self._pull, self._key, self._first_replica, first, steps, self._level,
+            self._training, self._expectation, self._pull, self._key, self._first_replica, first, steps, self._level,
             self._q, self._s, self.escape, self.reached,
         )  # fmt: skip
 
@@ -113,9 +114,9 @@ class Chain:
 class WithWeights:
     """One replica with its weights."""
 
-    def __init__(self, problem: Problem, training: Training, replicas: range) -> None:
+    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
         (self._replica,) = replicas
-        self._problem, self._training = problem, training
+        self._problem, self._training, self._expectation = problem, training, expectation
         self._level = escape_level(problem)
         start = generator(problem, self._replica, START)
         self._U = draw_features(problem, start)
@@ -148,8 +149,8 @@ class WithWeights:
 class Projected(WithWeights):
     """See `meanfield.particles.projected`."""
 
-    def __init__(self, problem: Problem, training: Training, replicas: range) -> None:
-        super().__init__(problem, training, replicas)
+    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
+        super().__init__(problem, training, expectation, replicas)
         self._key = stream_key(problem.particles.seed)
         linear = problem.prior.functions.linear
         self._pull = linear_pull(problem) if linear else 0.0
@@ -162,8 +163,8 @@ class Projected(WithWeights):
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         self.reached[0] = projected_steps(
-            self._training, self._pull, self._force, self._problem.prior.strength, self._key, self._replica,
-            first, steps, self._level, self._w, self._rows, self._vector, self._state, self.escape,
+            self._training, self._expectation, self._pull, self._force, self._problem.prior.strength, self._key,
+            self._replica, first, steps, self._level, self._w, self._rows, self._vector, self._state, self.escape,
         )  # fmt: skip
 
     @property
@@ -189,8 +190,8 @@ class Projected(WithWeights):
 class Plain(WithWeights):
     """See `meanfield.particles.plain`. Its generators are numpy's: nothing random is shared with the other two."""
 
-    def __init__(self, problem: Problem, training: Training, replicas: range) -> None:
-        super().__init__(problem, training, replicas)
+    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
+        super().__init__(problem, training, expectation, replicas)
         self._force = compile_scalar(problem.prior.functions.force)
         streams = range(NOISE, HIDDEN + len(problem.hidden_laws))
         # One stream for each kind of draw, so that none depends on how another is cut into calls.
@@ -204,7 +205,7 @@ class Plain(WithWeights):
             hidden = self._draw_hidden(min(piece, first + steps - start))
             self.reached[0] = sgd_steps(
                 self._w, self._U, hidden, self._generators[0], training.value, training.derivative, self._force,
-                prior.strength, training.learning_rate, training.centering, training.noise_factor, training.expectation,
+                prior.strength, training.learning_rate, training.centering, training.noise_factor, self._expectation,
                 start, self._level, self.escape,
             )  # fmt: skip
             if self.reached[0] < start + len(hidden):
