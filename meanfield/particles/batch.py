@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from meanfield.closures.closure import CENTERINGS, mean_outputs
+from meanfield.closures.closure import CENTERINGS
+from meanfield.closures.expectation import mean_outputs
 from meanfield.particles.draws import HiddenDraws, draw_hidden, hidden_draws
 from meanfield.particles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
 from meanfield.problem import Problem

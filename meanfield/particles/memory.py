@@ -52,7 +52,7 @@ def predicted_memory(problem: Problem, method: str, snapshots: list[int], worker
 def _working_set(problem: Problem, method: str) -> int:
     """Bytes that one worker needs to advance one block."""
     N, d1, m = problem.particles.dimension, len(problem.features), problem.model.batch_size
-    samples = m * (d1 + 7) * NUMBER
+    samples = m * (5 * d1 + 10) * NUMBER  # what is drawn, and what is made of it
     if method == "chain":
         return samples
     start = (3 * d1 + 3) * N * NUMBER  # features before, while and after they are made orthogonal

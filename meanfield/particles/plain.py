@@ -11,7 +11,8 @@ import math
 import numba
 import numpy as np
 
-from meanfield.particles.batch import BATCH, population_means, squared
+from meanfield.closures.expectation import mean_outputs
+from meanfield.particles.batch import BATCH, POPULATION, squared
 from meanfield.scalar_functions import call_scalar
 
 
@@ -104,9 +105,11 @@ def sgd_steps(  # type: ignore[no-untyped-def]
             z2[b] = np.dot(w, x2[b]) / root
             y1[b] = call_scalar(value, z1[b])
             y2[b] = call_scalar(value, z2[b])
-        _overlap(U, w, q)
-        mean1, mean2 = population_means(centering, expectation, q)
-        if centering == BATCH:
+        mean1 = mean2 = 0.0
+        if centering == POPULATION:
+            _overlap(U, w, q)
+            mean1, mean2 = mean_outputs(expectation, q)
+        elif centering == BATCH:
             mean1 = y1.mean()
             mean2 = y2.mean()
         # w~ = w + tau/(m sqrt(N)) sum_b (alpha_b x1_b + beta_b x2_b) - (tau/N) phi(w)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
@@ -12,6 +12,7 @@ from numpy.random import PCG64, Generator, SeedSequence
 from meanfield.closures.expectation import Expectation
 from meanfield.particles.batch import Training
 from meanfield.particles.chain import chain_steps
+from meanfield.particles.draws import IntArray
 from meanfield.particles.plain import sgd_steps
 from meanfield.particles.projected import projected_steps
 from meanfield.particles.start import draw_features, draw_overlap, draw_weights
@@ -39,8 +40,8 @@ class Stepper(Protocol):
         The step after which |q| first reached the overlap that counts as escape; -1 before.
     """
 
-    reached: Any
-    escape: Any
+    reached: IntArray
+    escape: IntArray
 
     def advance(self, first: int, steps: int) -> None:
         """Take steps `first`, `first` + 1, ..."""
@@ -72,6 +73,11 @@ def escape_level(problem: Problem) -> float:
     return math.inf if overlap is None else overlap * overlap
 
 
+def initial_escape(q: FloatArray, level: float) -> IntArray:
+    """0 for the replicas whose overlap begins at the level or above, else -1."""
+    return np.where(np.einsum("rk,rk->r", q, q) >= level, 0, -1)
+
+
 class Chain:
     """The order parameters of many replicas (see `meanfield.particles.chain`)."""
 
@@ -82,7 +88,7 @@ class Chain:
         self._first_replica = replicas.start
         self._q, self._s = draw_overlap(problem, self._key, replicas)
         self.reached = np.zeros(len(replicas), dtype=np.int64)
-        self.escape = np.full(len(replicas), -1)
+        self.escape = initial_escape(self._q, self._level)
 
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
@@ -122,7 +128,7 @@ class WithWeights:
         self._U = draw_features(problem, start)
         self._w = draw_weights(problem, self._U, start)
         self.reached = np.zeros(1, dtype=np.int64)
-        self.escape = np.full(1, -1)
+        self.escape = initial_escape((self._U.T @ self._w / len(self._w))[None], self._level)
 
     @property
     def overlap(self) -> FloatArray:
