@@ -75,7 +75,7 @@ def escape_level(problem: Problem) -> float:
 
 def initial_escape(q: FloatArray, level: float) -> IntArray:
     """0 for the replicas whose overlap begins at the level or above, else -1."""
-    return np.where(np.einsum("rk,rk->r", q, q) >= level, 0, -1)
+    return np.asarray(np.where(np.einsum("rk,rk->r", q, q) >= level, 0, -1))
 
 
 class Chain:
@@ -87,8 +87,8 @@ class Chain:
         self._key, self._level = stream_key(problem.particles.seed), escape_level(problem)
         self._first_replica = replicas.start
         self._q, self._s = draw_overlap(problem, self._key, replicas)
-        self.reached = np.zeros(len(replicas), dtype=np.int64)
-        self.escape = initial_escape(self._q, self._level)
+        self.reached: IntArray = np.zeros(len(replicas), dtype=np.int64)
+        self.escape: IntArray = initial_escape(self._q, self._level)
 
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
@@ -127,8 +127,8 @@ class WithWeights:
         start = generator(problem, self._replica, START)
         self._U = draw_features(problem, start)
         self._w = draw_weights(problem, self._U, start)
-        self.reached = np.zeros(1, dtype=np.int64)
-        self.escape = initial_escape((self._U.T @ self._w / len(self._w))[None], self._level)
+        self.reached: IntArray = np.zeros(1, dtype=np.int64)
+        self.escape: IntArray = initial_escape((self._U.T @ self._w / len(self._w))[None], self._level)
 
     @property
     def overlap(self) -> FloatArray:
