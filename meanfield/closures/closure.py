@@ -57,9 +57,13 @@ class Expectation(NamedTuple):
     mixture: Mixture
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=True)  # type: ignore[call-overload]
 def mean_outputs(expectation, q):  # type: ignore[no-untyped-def]
-    """<sigma(Theta1)> and <sigma(Theta2)>; the expectation must be that of a centred problem."""
+    """<sigma(Theta1)> and <sigma(Theta2)>; the expectation must be that of a centred problem.
+
+    It makes arrays, and callers that borrow all of theirs (`meanfield.particles.borrowing`) would pass on to it, where
+    it is not compiled yet, that it must not: hence `_nrt=True`.
+    """
     rows = averages(expectation.table, expectation.mixture, q)
     return rows[_OUTPUT1, 0], rows[_OUTPUT2, 0]
 
