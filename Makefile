@@ -18,9 +18,10 @@ test: $(VENV)/installed-test
 test-slow: $(VENV)/installed-test
 	$(BIN)/pytest -m slow
 
-bench: $(VENV)/installed-test
+bench: $(VENV)/installed-bench
 	$(BIN)/python validation/benchmarks/density.py
 	$(BIN)/python validation/benchmarks/closures.py
+	$(BIN)/python validation/benchmarks/particles.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'
@@ -30,6 +31,10 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 $(VENV)/installed-test: $(VENV)/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+$(VENV)/installed-bench: $(VENV)/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@
 
 clean:
