@@ -20,7 +20,7 @@ from meanfield.closures.expectation import mean_outputs
 from meanfield.particles.draws import HiddenDraws, draw_hidden, hidden_draws
 from meanfield.particles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
 from meanfield.problem import Problem
-from meanfield.scalar_functions import call_scalar
+from meanfield.scalar_functions import call_loop, compile_loop
 from meanfield.typing import FloatArray
 
 POPULATION, BATCH = CENTERINGS["population"], CENTERINGS["batch"]
@@ -38,7 +38,7 @@ class Training(NamedTuple):
         N and m.
     learning_rate : float
     value, derivative : int
-        Addresses of sigma and sigma'.
+        Addresses of the loops of sigma and sigma'.
     centering : int
         A value of `CENTERINGS`.
     hidden : HiddenDraws
@@ -70,7 +70,7 @@ class Training(NamedTuple):
 
 def training_of(problem: Problem) -> Training:
     """The training that a problem describes."""
-    model = problem.model
+    model, activation = problem.model, problem.model.activation_functions
     draws, noise = hidden_draws(problem.hidden_laws), problem.noise_covariance
     noisy = bool(np.any(noise != 0))
     # for each sample its hidden variables, e, zeta1 and zeta2; then the noise orthogonal to w
@@ -80,7 +80,7 @@ def training_of(problem: Problem) -> Training:
         problem.particles.dimension,
         model.batch_size,
         model.learning_rate,
-        *model.activation_functions.addresses,
+        *(compile_loop(f) for f in (activation.value, activation.slope)),
         CENTERINGS[model.centering],
         draws,
         noisy,
@@ -127,13 +127,14 @@ def draw_numbers(training, key, replica, first, steps, numbers):  # type: ignore
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def room_for(training):  # type: ignore[no-untyped-def]
-    """Working space for `add_batch`: c, and e, zeta1, zeta2, z1, z2, y1, y2 of all samples."""
+    """Working space for `add_batch`: c, and e, zeta_l, z_l, y_l = sigma(z_l) and sigma'(z_l) of all samples."""
     m = training.batch_size
-    of_samples = (np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m))
-    return np.empty((m, training.hidden.mean.shape[1])), of_samples
+    e, zeta1, zeta2 = np.empty(m), np.empty(m), np.empty(m)
+    z1, z2, y1, y2, slope1, slope2 = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    return np.empty((m, training.hidden.mean.shape[1])), (e, zeta1, zeta2, z1, z2, y1, y2, slope1, slope2)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(inline="always", error_model="numpy")
 def population_means(centering, expectation, q):  # type: ignore[no-untyped-def]
     """What population centring takes off the two outputs; nothing for other centrings."""
     if centering == POPULATION:
@@ -183,22 +184,27 @@ def add_batch(training, key, replica, step, place, q, s, means, numbers, room, i
         S, the variance of its other components.
     """
     m, d1 = training.batch_size, q.size
-    c, (e, zeta1, zeta2, z1, z2, y1, y2) = room
+    c, (e, zeta1, zeta2, z1, z2, y1, y2, slope1, slope2) = room
     _draw_samples(training, key, replica, step, place, q, s, numbers, room)
+    call_loop(training.value, z1, y1)
+    call_loop(training.derivative, z1, slope1)
+    if training.noisy:
+        call_loop(training.value, z2, y2)
+        call_loop(training.derivative, z2, slope2)
     mean1, mean2 = means
     if training.centering == BATCH:
-        mean1, mean2 = y1.mean(), y2.mean()
+        mean1 = y1.mean()
+        mean2 = y2.mean() if training.noisy else mean1
     inside[:] = 0.0
     along = clean = own = 0.0
     for b in range(m):
         if training.noisy:
-            alpha = (y2[b] - mean2) * call_scalar(training.derivative, z1[b])
-            beta = (y1[b] - mean1) * call_scalar(training.derivative, z2[b])
+            alpha, beta = (y2[b] - mean2) * slope1[b], (y1[b] - mean1) * slope2[b]
             along += alpha * zeta1[b] + beta * zeta2[b]
             v = training.noise
             own += alpha * alpha * v[0, 0] + 2.0 * alpha * beta * v[0, 1] + beta * beta * v[1, 1]
         else:
-            alpha = beta = (y1[b] - mean1) * call_scalar(training.derivative, z1[b])
+            alpha = beta = (y1[b] - mean1) * slope1[b]
         both = alpha + beta
         for k in range(d1):
             inside[k] += both * c[b, k]
@@ -213,7 +219,7 @@ def add_batch(training, key, replica, step, place, q, s, means, numbers, room, i
 
 @numba.njit(inline="always", error_model="numpy")
 def _draw_samples(training, key, replica, step, place, q, s, numbers, room):  # type: ignore[no-untyped-def]
-    """Fill in c, e, zeta_l, z_l and y_l of all samples."""
+    """Fill in c, e, zeta_l and z_l of all samples."""
     m, d1 = training.batch_size, q.size
     hidden = training.hidden
     groups, width, wide = hidden.box.size, hidden.uniforms[-1], hidden.normals[-1]
@@ -221,7 +227,7 @@ def _draw_samples(training, key, replica, step, place, q, s, numbers, room):  # 
     normals, uniforms = numbers[0][place * training.normals :], numbers[1][place * training.uniforms :]
     slot = first_slot(training, step)
     l11, l21, l22 = training.noise_factor[0, 0], training.noise_factor[1, 0], training.noise_factor[1, 1]
-    c, (e, zeta1, zeta2, z1, z2, y1, y2) = room
+    c, (e, zeta1, zeta2, z1, z2, _, _, _, _) = room
     for b in range(m):
         n = b * each
         draw_hidden(hidden, key, replica, slot + b * groups, uniforms[b * width :], normals[n:], c[b])
@@ -230,16 +236,11 @@ def _draw_samples(training, key, replica, step, place, q, s, numbers, room):  # 
         z = s * e[b]
         for k in range(d1):
             z += c[b, k] * q[k]
-        z1[b] = z2[b] = z
+        z1[b] = z
         if training.noisy:
             zeta1[b] = l11 * normals[n + 1]
             zeta2[b] = l21 * normals[n + 1] + l22 * normals[n + 2]
-            z1[b] += zeta1[b]
-            z2[b] += zeta2[b]
-            y2[b] = call_scalar(training.value, z2[b])
-        y1[b] = call_scalar(training.value, z1[b])
-        if not training.noisy:
-            y2[b] = y1[b]
+            z1[b], z2[b] = z + zeta1[b], z + zeta2[b]
 
 
 @numba.njit(inline="always", error_model="numpy")

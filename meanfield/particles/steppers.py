@@ -206,11 +206,12 @@ class Plain(WithWeights):
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         training, prior = self._training, self._problem.prior
+        value, derivative = self._problem.model.activation_functions.addresses
         piece = max(1, DRAWN_AT_ONCE // (training.batch_size * len(self._problem.features)))
         for start in range(first, first + steps, piece):
             hidden = self._draw_hidden(min(piece, first + steps - start))
             self.reached[0] = sgd_steps(
-                self._w, self._U, hidden, self._generators[0], training.value, training.derivative, self._force,
+                self._w, self._U, hidden, self._generators[0], value, derivative, self._force,
                 prior.strength, training.learning_rate, training.centering, training.noise_factor, self._expectation,
                 start, self._level, self.escape,
             )  # fmt: skip

@@ -24,6 +24,7 @@ from sgd_elsewhere import INSTALLED, LIBRARIES, Elsewhere
 from threadpoolctl import threadpool_limits
 
 from meanfield import Problem, simulate_sgd
+from meanfield.closures import Closure
 from meanfield.particles.batch import training_of
 from meanfield.particles.steppers import STEPPERS
 from meanfield.particles.streams import VECTOR, fill_normals, stream_key
@@ -96,7 +97,7 @@ def seconds(*works: Callable[[], object], about: float = 0.02) -> list[float]:
 
 def stepping(problem: Problem, steps: int) -> Callable[[], None]:
     """Takes the next steps of one replica by the method of the problem."""
-    stepper = STEPPERS[problem.particles.method](problem, training_of(problem), range(1))
+    stepper = STEPPERS[problem.particles.method](problem, training_of(problem), Closure(problem).expectation, range(1))
     taken = 0
 
     def advance() -> None:
