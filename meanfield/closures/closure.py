@@ -57,7 +57,8 @@ class Expectation(NamedTuple):
     mixture: Mixture
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+# It creates arrays: said here, or the compiler takes over from a caller that borrows all of its own that it does not.
+@numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=True)
 def mean_outputs(expectation, q):  # type: ignore[no-untyped-def]
     """<sigma(Theta1)> and <sigma(Theta2)>; the expectation must be that of a centred problem."""
     rows = averages(expectation.table, expectation.mixture, q)
