@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 import numpy as np
@@ -47,6 +47,9 @@ NO_NOISE = 1e-20
 WORST = 1e-6
 """A larger change at the last level is an error."""
 
+creates_arrays: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": True}
+"""Options of a compiled function that creates arrays: unsaid, a caller that borrows all of its own decides that."""
+
 _OUTPUT1, _OUTPUT2 = (6 + DIFFUSION_ROWS.index(name) for name in ("s1", "s2"))
 
 
@@ -57,8 +60,7 @@ class Expectation(NamedTuple):
     mixture: Mixture
 
 
-# It creates arrays: said here, or the compiler takes over from a caller that borrows all of its own that it does not.
-@numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=True)
+@numba.njit(**creates_arrays)
 def mean_outputs(expectation, q):  # type: ignore[no-untyped-def]
     """<sigma(Theta1)> and <sigma(Theta2)>; the expectation must be that of a centred problem."""
     rows = averages(expectation.table, expectation.mixture, q)
