@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNS := data/runs
 
-.PHONY: demo test test-slow bench clean
+.PHONY: demo test test-slow bench finite-size clean
 
 demo: $(VENV)/installed
 	$(BIN)/python validation/demo.py
@@ -21,6 +21,9 @@ test-slow: $(VENV)/installed-test
 bench: $(VENV)/installed-test
 	$(BIN)/python validation/benchmarks/density.py
 	$(BIN)/python validation/benchmarks/closures.py
+
+finite-size: $(VENV)/installed
+	$(BIN)/python validation/finite_size.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'
