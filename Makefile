@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNS := data/runs
 
-.PHONY: demo test test-slow bench clean
+.PHONY: demo test test-slow bench finite-size clean
 
 demo: $(VENV)/installed
 	$(BIN)/python validation/demo.py
@@ -22,6 +22,9 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python validation/benchmarks/density.py
 	$(BIN)/python validation/benchmarks/closures.py
 	$(BIN)/python validation/benchmarks/particles.py
+
+finite-size: $(VENV)/installed
+	$(BIN)/python validation/finite_size.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'
