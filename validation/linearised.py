@@ -39,7 +39,7 @@ STEPS_AT_ONCE = 10**6
 def growth_rate(problem: Problem) -> Polynomial:
     """B with b(q) = q B(q^2), for sigma(x) = x^2 and no noise (theory.md, section 8)."""
     tau, m = problem.model.learning_rate, problem.model.batch_size
-    probability, values, _ = problem.hidden_laws[0].components(None, 6)
+    probability, values, _ = problem.hidden_laws[0].components(6)
     kappa, nu, beta = probability @ np.hstack([values**4, values**2, values**6]) - [3, 1, 15]
     Q = Polynomial([0, 1])
     sixth = 15 + 45 * nu * Q * (1 - Q) ** 2 + 15 * kappa * Q**2 * (1 - Q) + beta * Q**3
@@ -55,7 +55,7 @@ def step_expansion(problem: Problem, q: float) -> tuple[float, float, float]:
     """
     m, s = problem.model.batch_size, math.sqrt(1 - q * q)
     rho = problem.model.learning_rate / m
-    probability, values, _ = problem.hidden_laws[0].components(None, 6)
+    probability, values, _ = problem.hidden_laws[0].components(6)
     e, weight = hermegauss(10)  # exact up to e^19; S^2 has e^12
     c, e = values, e[None]
     of_sample = 4 * (q * c + s * e) ** 3
@@ -105,7 +105,7 @@ def coupled_steps(training, B, J, key, replica, steps, state, numbers, room, ins
         draw_numbers(training, key, replica, chunk, min(some, steps - chunk), numbers)
         for step in range(chunk, min(chunk + some, steps)):
             place, x = step - chunk, q[0]
-            S = add_batch(training, key, replica, step, place, q, s, numbers, room, inside)
+            S = add_batch(training, key, replica, step, place, q, s, (0.0, 0.0), numbers, room, inside)
             normal = numbers[0][place * training.normals + training.spare_normal]
             uniform = numbers[1][place * training.uniforms + training.spare_uniform]
             outside = chi_squared(N - 2, normal, uniform, key, replica, first_slot(training, step + 1) - 1)
