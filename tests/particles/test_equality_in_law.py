@@ -335,11 +335,6 @@ def level(cases):
     return FALSE_ALARM / sum(len(methods_of(case)) for case in cases)
 
 
-@cache
-def plain_run(case, dimension):
-    return simulate(problem_of(case, dimension, "plain"))
-
-
 def check(run, plain, problem, cases):
     p = p_values(statistics(run, plain, problem))
     name = min(p, key=p.get)
