@@ -75,20 +75,20 @@ def draw(*laws, **more):
     return Numbers(laws, **more).c
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(error_model="numpy")
 def draw_all(draws, key, replica, first, uniforms, normals, c):
     width, wide, groups = draws.uniforms[-1], draws.normals[-1], draws.box.size
     for i in range(len(c)):
         draw_hidden(draws, key, replica, (first + i) * groups, uniforms[i * width :], normals[i * wide :], c[i])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(error_model="numpy")
 def gammas(shape, key, normals, uniforms, out):
     for i in range(out.size):
         out[i] = gamma(shape, normals[i], uniforms[i], key, 0, i)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(error_model="numpy")
 def chi_squares(degrees, key, normals, uniforms, out):
     for i in range(out.size):
         out[i] = chi_squared(degrees, normals[i], uniforms[i], key, 0, i)

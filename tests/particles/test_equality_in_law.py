@@ -33,10 +33,10 @@ from meanfield.scalar_functions import compile_loop, compile_scalar
 from tests.problems import feature, features, gaussian, make_problem
 
 FALSE_ALARM = 1e-2  # of all ordinary tests of this file together, and of all slow ones
-REPLICAS = {"plain": 2000, "projected": 2000, "chain": 5000}
+REPLICAS = {"plain": 2000, "projected": 2000, "chain": 4000}
 SEEDS = {"plain": 11, "projected": 12, "chain": 13}
 """Features and weights at t = 0 come from the same streams of a seed, hence the different ones."""
-CROWD = 40_000
+CROWD = 25_000
 """Replicas where there are few coordinates."""
 
 SKEWED = '{ law = "discrete", values = [-1.0, 2.5], probabilities = [0.7142857142857143, 0.2857142857142857] }'
@@ -97,7 +97,7 @@ CASES = {
 
 WITH_PRIORS = {
     "l1": (
-        *model("tanh", "population", 6.0, 2),
+        *model("tanh", "none", 6.0, 2),
         CORRELATED,
         'prior = { name = "l1", strength = 0.3 }',
         features(feature(0.7, SKEWED), feature(-0.3, gaussian(2.0), "rademacher")),
@@ -130,7 +130,7 @@ FEW_COORDINATES = {
     ),
     "N = 5": (*model("relu", "none", 2.0, 1), features(feature(0.4, STUDENT)), "particles.escape_overlap = 0.8"),
     "N = 5, two features": (
-        *model("relu", "batch", 2.0, 2),
+        *model("relu", "batch", 4.0, 2),
         OPPOSITE,
         features(feature(0.5, SPARSE), feature(-0.6, SKEWED)),
     ),
@@ -142,7 +142,7 @@ FEW_COORDINATES = {
         "particles.escape_overlap = 0.8",
     ),
     "N = 6, quartic": (
-        *model("relu", "batch", 2.0, 3),
+        *model("relu", "batch", 6.0, 3),
         ONE_VIEW,
         'prior = { name = "quartic", strength = 0.3 }',
         "features = [{ initial_overlap = 0.6 }, { initial_overlap = 0.3 }]",
@@ -245,7 +245,7 @@ def crowd(problem):
     return Run(*arrays, np.concatenate(weights[::3], axis=1), np.zeros((CROWD, 0, 1)))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@numba.njit(error_model="numpy")
 def plain_crowd(
     w, U, hidden, rng, value, derivative, force, strength, rate, centering, noise, expectation, step, level, escape
 ):
@@ -256,7 +256,7 @@ def plain_crowd(
         )  # fmt: skip
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@numba.njit(error_model="numpy")
 def projected_crowd(training, pull, force, strength, key, step, level, w, rows, vector, state, escape):
     for i in range(len(w)):
         projected_steps(
@@ -340,7 +340,7 @@ def check(run, plain, problem, cases):
     name = min(p, key=p.get)
     assert p[name] > level(cases) / len(p), f"{problem.particles.method}: {name}, p = {p[name]:.1e}"  # the docstring's
     spread = plain.q.std(axis=0).max() * np.sqrt(problem.particles.dimension)
-    assert spread > 0.7  # so that a law is compared, and not a number: of the order of its limit (theory.md, section 4)
+    assert spread > 0.5  # so that a law is compared, and not a number: of the order of its limit (theory.md, section 4)
 
 
 @pytest.mark.parametrize("case", CASES | WITH_PRIORS)
