@@ -36,7 +36,7 @@ FALSE_ALARM = 1e-2  # of all ordinary tests of this file together, and of all sl
 REPLICAS = {"plain": 2000, "projected": 2000, "chain": 4000}
 SEEDS = {"plain": 11, "projected": 12, "chain": 13}
 """Features and weights at t = 0 come from the same streams of a seed, hence the different ones."""
-CROWD = 25_000
+CROWD = 20_000
 """Replicas where there are few coordinates."""
 
 SKEWED = '{ law = "discrete", values = [-1.0, 2.5], probabilities = [0.7142857142857143, 0.2857142857142857] }'
@@ -52,6 +52,7 @@ JOINT = (
 CORRELATED = "augmentation = { variance = [0.3, 0.9], correlation = 0.6 }"
 OPPOSITE = "augmentation = { variance = [0.5, 0.5], correlation = -1.0 }"
 UNEQUAL = "augmentation.variance = [1.2, 0.2]"
+STRONG = "augmentation = { variance = [2.0, 3.0], correlation = 0.3 }"
 ONE_VIEW = "augmentation.variance = [0.0, 0.7]"
 
 
@@ -75,7 +76,7 @@ CASES = {
     "two features": (
         *model("relu", "population", 2.0, 1),
         UNEQUAL,
-        features(feature(0.6, SPARSE), feature(-0.5, gaussian(2.0), "rademacher")),
+        features(feature(0.6, SKEWED), feature(-0.5, gaussian(2.0), "rademacher")),
     ),
     "two dependent features": (
         *model("tanh", "batch", 8.0, 3),
@@ -121,10 +122,10 @@ WITH_PRIORS = {
 
 FEW_COORDINATES = {
     "N = 3": (*model("tanh", "none", 3.0, 2), CORRELATED, features(feature(0.5, SKEWED))),
-    "N = 4": (*model("quadratic", "population", 0.2, 1), UNEQUAL, features(feature(0.5, SPARSE))),
+    "N = 4": (*model("quadratic", "none", 0.2, 1), UNEQUAL, features(feature(0.5, SPARSE))),
     "N = 4, two features": (
         *model("tanh", "batch", 6.0, 2),
-        CORRELATED,
+        STRONG,
         'prior = { name = "l2", strength = 0.2 }',
         features(feature(0.5, SKEWED), feature(0.3, LAPLACE)),
     ),
@@ -135,8 +136,8 @@ FEW_COORDINATES = {
         features(feature(0.5, SPARSE), feature(-0.6, SKEWED)),
     ),
     "N = 5, l1": (
-        *model("tanh", "none", 2.0, 1),
-        UNEQUAL,
+        *model("tanh", "none", 5.0, 1),
+        STRONG,
         'prior = { name = "l1", strength = 0.5 }',
         features(feature(0.5, MIXTURE), feature(0.3, LAPLACE)),
         "particles.escape_overlap = 0.8",
