@@ -42,7 +42,7 @@ L1, L2, L3, L4 = 6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874
 L5, L6, L7 = 1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01
 # sine and cosine for |x| <= pi/4: Taylor coefficients, exact to rounding with these degrees
 S3, S5, S7, S9, S11, S13, S15 = ((-1.0) ** k / math.factorial(2 * k + 1) for k in range(1, 8))
-C2, C4, C6, C8, C10, C12, C14 = ((-1.0) ** k / math.factorial(2 * k) for k in range(1, 8))
+C2, C4, C6, C8, C10, C12, C14, C16 = ((-1.0) ** k / math.factorial(2 * k) for k in range(1, 9))
 
 
 def stream_key(seed: int) -> FloatArray:
@@ -107,7 +107,7 @@ def _direction(bits):  # type: ignore[no-untyped-def]
     x = (_as_float(((bits << np.uint64(2)) >> np.uint64(12)) | ONE) - 1.5) * (0.5 * math.pi)
     z = x * x
     sine = x + x * z * (S3 + z * (S5 + z * (S7 + z * (S9 + z * (S11 + z * (S13 + z * S15))))))
-    cosine = 1.0 + z * (C2 + z * (C4 + z * (C6 + z * (C8 + z * (C10 + z * (C12 + z * C14))))))
+    cosine = 1.0 + z * (C2 + z * (C4 + z * (C6 + z * (C8 + z * (C10 + z * (C12 + z * (C14 + z * C16)))))))
     swap = (bits >> np.uint64(63)) != 0
     flip = (bits << np.uint64(1)) & SIGN
     first = _as_float(_as_bits(sine if swap else cosine) ^ flip)

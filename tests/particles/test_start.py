@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, kstest, norm
+from scipy.stats import beta, chi2, ks_2samp, kstest, norm, spearmanr
 
 from meanfield.particles import simulate_sgd
-from meanfield.particles.start import draw_features, draw_weights
+from meanfield.particles.start import draw_features, draw_overlap, draw_weights
+from meanfield.particles.streams import stream_key
 from tests.problems import feature, features, make_problem
 
 SHORT = ("time = { stop = 0.125, outputs = 3 }", "particles = { dimension = 64, replicas = 4 }")
@@ -57,6 +58,64 @@ def test_random_start_is_uniform_on_the_sphere():
     squares = (scaled**2).sum()
     assert chi2.sf(squares, 1000) > 5e-4  # a quarter of it; the variance is 1 up to 1/N
     assert chi2.cdf(squares, 1000) > 5e-4  # a quarter of it
+
+
+RANDOM = {
+    "one": features(feature("random")),
+    "two": STARTS["random"],
+    "three": features(*(feature("random", coordinate="laplace") for _ in range(3))),
+}
+
+
+@pytest.mark.parametrize("start", RANDOM)
+@pytest.mark.parametrize("dimension", [5, 8, 64, 10**9])
+def test_overlaps_without_weights_have_their_law(start, dimension):
+    """q_k^2 and 1 - s^2 are beta variables, signs are fair, and replicas are independent.
+
+    Fixed seeds; false-alarm rate 1e-3 of the 12 cases together, of which each p-value has its share (Bonferroni).
+    """
+    problem = make_problem(RANDOM[start], f"particles.dimension = {dimension}")
+    q, s = draw_overlap(problem, stream_key(9), range(3, 3 + 100_000))
+    d1, N = q.shape[1], dimension
+    assert (q**2).sum(axis=1) + s**2 == pytest.approx(1, abs=1e-14)  # on the sphere: rounding
+    p = [kstest(x, "uniform").pvalue for x in beta.cdf(q.T**2, 0.5, (N - 1) / 2)]
+    p += [kstest(beta.cdf((q**2).sum(axis=1), d1 / 2, (N - d1) / 2), "uniform").pvalue]
+    p += [2 * norm.sf(abs(x)) for x in np.sign(q).sum(axis=0) / np.sqrt(len(q))]
+    p += [spearmanr(q[1:, 0], q[:-1, 0]).pvalue]
+    assert min(p) > 1e-3 / 12 / len(p)  # false-alarm rate of the docstring
+
+
+@pytest.mark.parametrize("start", RANDOM)
+@pytest.mark.parametrize("dimension", [5, 64])
+def test_overlaps_without_weights_are_those_with_weights(start, dimension):
+    """Two samples, of q_k, s and products; fixed seeds, false-alarm rate 1e-3 of the 6 cases together (Bonferroni)."""
+    problem = make_problem(RANDOM[start], f"particles.dimension = {dimension}")
+    rng, right = np.random.default_rng(10), []
+    for _ in range(3000):
+        U = draw_features(problem, rng)
+        right.append(U.T @ draw_weights(problem, U, rng) / dimension)
+    right = np.array(right)
+    q, s = draw_overlap(problem, stream_key(11), range(50_000))
+    pairs = list(zip(q.T, right.T, strict=True))
+    pairs += [(s, np.sqrt(1 - (right**2).sum(axis=1)))]
+    pairs += [(q[:, 0] * q[:, k], right[:, 0] * right[:, k]) for k in range(1, q.shape[1])]
+    p = [ks_2samp(*pair, method="asymp").pvalue for pair in pairs]
+    assert min(p) > 1e-3 / 6 / len(p)  # false-alarm rate of the docstring
+
+
+def test_overlaps_without_weights_do_not_depend_on_how_replicas_are_shared_out():
+    problem = make_problem(RANDOM["two"], "particles.dimension = 64")
+    q, s = draw_overlap(problem, stream_key(12), range(10))
+    for part in (range(3, 7), range(9, 10)):
+        some, rest = draw_overlap(problem, stream_key(12), part)
+        assert np.array_equal(some, q[part.start : part.stop])
+        assert np.array_equal(rest, s[part.start : part.stop])
+
+
+def test_overlaps_without_weights_are_exact_where_they_are_given():
+    q, s = draw_overlap(make_problem(STARTS["two"]), stream_key(13), range(4))
+    assert np.array_equal(q, np.tile([0.5, 0.3], (4, 1)))
+    assert s == pytest.approx(np.sqrt(1 - 0.34), rel=1e-15)  # rounding
 
 
 def test_weights_beyond_the_overlap_are_gaussian_and_independent_of_features():
