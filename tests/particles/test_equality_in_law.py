@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
+from meanfield.closures import Closure
 from meanfield.particles.batch import training_of
 from meanfield.particles.plain import sgd_steps
 from meanfield.particles.projected import projected_steps
@@ -193,12 +194,12 @@ class Run(NamedTuple):
 def simulate(problem, change=lambda training: training):
     """All replicas, one after the other; `change` alters what the compiled steps know of the problem."""
     method, replicas, N = problem.particles.method, problem.particles.replicas, problem.particles.dimension
-    training = change(training_of(problem))
+    training, expectation = change(training_of(problem)), Closure(problem).expectation
     size = replicas if method == "chain" else 1
     steps = np.rint(problem.time.outputs_at * N).astype(int)
     parts = []
     for first in range(0, replicas, size):
-        stepper = STEPPERS[method](problem, training, range(first, first + size))
+        stepper = STEPPERS[method](problem, training, expectation, range(first, first + size))
         q, r = [], []
         for start, end in pairwise(steps):
             stepper.advance(int(start), int(end - start))
@@ -217,7 +218,9 @@ def crowd(problem):
     The law of everything given the start is the same for all methods, too. Only numbers differ from those that the
     package draws: plain SGD takes all of its from one generator, and projected SGD has its usual ones.
     """
-    training, prior, N = training_of(problem), problem.prior, problem.particles.dimension
+    training, expectation = training_of(problem), Closure(problem).expectation
+    prior, N = problem.prior, problem.particles.dimension
+    value, derivative = problem.model.activation_functions.addresses
     start = np.random.default_rng(20)
     U = draw_features(problem, start)
     w = np.tile(draw_weights(problem, U, start), (CROWD, 1))
@@ -231,13 +234,25 @@ def crowd(problem):
             shape = CROWD, 1, problem.model.batch_size
             hidden = np.concatenate([law.sample(rng, shape) for law in problem.hidden_laws], axis=3)
             plain_crowd(
-                w, U, hidden, rng, training.value, training.derivative, scalar, prior.strength, training.learning_rate,
-                training.centering, training.noise_factor, training.expectation, step, level, escape,
+                w, U, hidden, rng, value, derivative, scalar, prior.strength, training.learning_rate,
+                training.centering, training.noise_factor, expectation, step, level, escape,
             )  # fmt: skip
         else:
             pull = linear_pull(problem) if linear else 0.0
             projected_crowd(
-                training, pull, loop, prior.strength, key, step, level, w, U.T.copy(), vector, state, escape
+                training,
+                expectation,
+                pull,
+                loop,
+                prior.strength,
+                key,
+                step,
+                level,
+                w,
+                U.T.copy(),
+                vector,
+                state,
+                escape,
             )
         weights.append(w * state[:, -1:])
         q.append(weights[-1] @ U / N)
@@ -258,10 +273,24 @@ def plain_crowd(
 
 
 @numba.njit(error_model="numpy")
-def projected_crowd(training, pull, force, strength, key, step, level, w, rows, vector, state, escape):
+def projected_crowd(training, expectation, pull, force, strength, key, step, level, w, rows, vector, state, escape):
     for i in range(len(w)):
         projected_steps(
-            training, pull, force, strength, key, i, step, 1, level, w[i], rows, vector, state[i], escape[i : i + 1]
+            training,
+            expectation,
+            pull,
+            force,
+            strength,
+            key,
+            i,
+            step,
+            1,
+            level,
+            w[i],
+            rows,
+            vector,
+            state[i],
+            escape[i : i + 1],
         )
 
 
