@@ -58,5 +58,4 @@ def test_interrupted_sgd_keeps_the_outputs_before(monkeypatch):
     partial = meanfield.simulate_sgd(parse_problem(TEXT))
     assert partial.attrs["status"] == "interrupted"
     reached = np.isfinite(partial["q"].values)
-    assert reached[:, 0].all()
     assert np.array_equal(partial["q"].values[reached], whole["q"].values[reached])
