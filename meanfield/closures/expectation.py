@@ -58,6 +58,13 @@ class Expectation(NamedTuple):
     reach: float
 
 
+def no_expectation() -> Expectation:
+    """Stands in where compiled code takes an expectation and asks nothing of it."""
+    none, empty = np.empty(0), np.empty((0, 0))
+    table = Table(none, none, none, empty, np.empty((0, 0, 0)), none, empty)
+    return Expectation(table, table, Mixture(none, empty, empty, none, empty, empty, 1.0), table, 0.0)
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def mean_outputs(expectation, q):  # type: ignore[no-untyped-def]
     """<sigma(Theta1)> and <sigma(Theta2)>; the expectation must be that of a centred problem."""

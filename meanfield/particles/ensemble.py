@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from meanfield.closures import Closure
+from meanfield.closures.expectation import no_expectation
 from meanfield.errors import BlowUpError
 from meanfield.particles.batch import training_of
 from meanfield.particles.collectors import Collector, Rows
@@ -53,7 +54,10 @@ class Ensemble:
 
     def __init__(self, problem: Problem, method: str, collector: Collector, record: Record) -> None:
         self._problem, self._method = problem, method
-        self._training, self._expectation = training_of(problem), Closure(problem).expectation
+        self._training = training_of(problem)
+        # Only population centring needs the limit's averages: other SGD goes on where they are hard or do not exist.
+        population = problem.model.centering == "population"
+        self._expectation = Closure(problem).expectation if population else no_expectation()
         self._collector, self._record = collector, record
         N, self._replicas = problem.particles.dimension, problem.particles.replicas
         self._step_at = np.rint(problem.time.outputs_at * N).astype(np.int64)

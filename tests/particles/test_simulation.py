@@ -181,3 +181,15 @@ def test_dimensions_beyond_all_memory_run_as_a_chain():
     assert run.status == "complete"
     assert run.q.values[:, 0] == pytest.approx(0.5, abs=1e-15)  # the start is exact: rounding
     assert np.ptp(run.q.values[:, -1]) > 0
+
+
+@pytest.mark.parametrize("method", ["plain", "projected", "chain"])
+def test_many_features_need_no_averages_of_the_limit(method):
+    """Their joint law has 3^12 values, over which nobody sums here; nor do the moments exist that the limit needs."""
+    heavy = feature(0.2, '{ law = "student_t", degrees_of_freedom = 2.5 }')
+    tables = features(*[feature(0.2)] * 12, heavy)
+    run = simulate(f"particles.method = '{method}'", tables, "model.learning_rate = 0.1", "particles.snapshots = []")
+    assert run.status == "complete"
+    assert run.q.shape == (2, 3, 13)
+    with pytest.raises(InputError, match=r"degrees_of_freedom = 2\.5"):
+        simulate(f"particles.method = '{method}'", features(heavy), 'model.centering = "population"')
