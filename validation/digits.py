@@ -14,9 +14,10 @@ Four kinds of training data, the same network, learning rate and batch size, one
 4. the raw images, centred and scaled by one number (N = 64): their covariance is far from the identity.
 
 The prediction holds for 1 and 2, up to fluctuations of order 1/sqrt(N) and an error of the mean of order 1/N, which is
-1.1/N here (4000 runs each at N = 61, 122, 244 and 512 give 1.1, 1.1, 1.1 and 1.2). It does not hold for 3 and 4: the other 59
-directions of real images carry structure that SGD sees as much as the two that we follow, and raw images vary along the
-leading directions nine times as much as on average, so that everything is faster and the overlaps settle elsewhere.
+1.1/N here (4000 runs each at N = 61, 122, 244 and 512 give 1.1, 1.1, 1.1 and 1.2). It does not hold for 3 and 4: the
+other 59 directions of real images carry structure that SGD sees as much as the two that we follow, and raw images vary
+along the leading directions nine times as much as on average, so that everything is faster and the overlaps settle
+elsewhere.
 
 Prints how far each is from the prediction, and writes data/runs/digits.png and digits_order_parameters.nc.
 """
