@@ -6,24 +6,24 @@ RUNS := data/runs
 
 .PHONY: demo test test-slow bench finite-size clean
 
-demo: $(VENV)/installed
+demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
 
-test: $(VENV)/installed-test
+test: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --dist worksteal
 
-test-slow: $(VENV)/installed-test
-	$(BIN)/pytest -m slow
+test-slow: $(VENV)/installed-test $(VENV)/sources
+	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
-bench: $(VENV)/installed-bench
+bench: $(VENV)/installed-bench $(VENV)/sources
 	$(BIN)/python validation/benchmarks/density.py
 	$(BIN)/python validation/benchmarks/closures.py
 	$(BIN)/python validation/benchmarks/particles.py
 
-finite-size: $(VENV)/installed
+finite-size: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/finite_size.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
@@ -38,6 +38,11 @@ $(VENV)/installed-test: $(VENV)/installed
 
 $(VENV)/installed-bench: $(VENV)/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	touch $@
+
+# numba keeps compiled code beside a file, and does not see that what it calls in another file has changed.
+$(VENV)/sources: $(wildcard meanfield/*.py meanfield/*/*.py) | $(VENV)/installed
+	find meanfield validation tests -name '*.nb[ic]' -delete
 	touch $@
 
 clean:

@@ -127,7 +127,8 @@ def test_weights_stay_on_the_sphere(method):
         assert (run.weights.values**2).mean(axis=2) == pytest.approx(1, abs=1e-12)  # projected: rounding
         q = np.einsum("rni,rsn->rsi", run.U, run.weights) / 40
         assert run.q.values[:, [0, 1, 2]] == pytest.approx(q, abs=1e-13)  # every output is a snapshot: rounding
-        assert np.einsum("rni,rnj->rij", run.U, run.U) / 40 == pytest.approx(np.stack([np.eye(2)] * 2), abs=1e-12)
+        products = np.einsum("rni,rnj->rij", run.U, run.U) / 40
+        assert products == pytest.approx(np.stack([np.eye(2)] * 2), abs=1e-12)  # orthogonalised: rounding
     assert (np.linalg.norm(run.q, axis=2) <= 1).all()
 
 
