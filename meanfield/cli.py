@@ -88,12 +88,15 @@ def _final_overlap(dataset: xr.Dataset) -> str:
 
 
 def run(main: Callable[[], int]) -> NoReturn:
-    """Run a script: errors of the input become one message and exit code 2."""
+    """Run a script: errors of the input become one message and exit code 2, those of the machine code 1."""
     try:
         code = main()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         code = BAD_INPUT
+    except (OSError, MemoryError) as error:
+        print(f"failed: {str(error) or 'out of memory'}; what had been saved before is intact", file=sys.stderr)
+        code = FAILED
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         code = FAILED

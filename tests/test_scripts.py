@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 import meanfield
+from meanfield import cli
 from tests.problems import SMALL
 
 ROOT = Path(__file__).parents[1]
@@ -96,6 +97,26 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(folder, tmp_path):
     assert not reached.all()
     assert np.array_equal(part["q"].values[reached], whole["q"].values[reached])
     assert np.isfinite(whole["weights"]).all()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            OSError(28, "No space left on device", "out.nc"),
+            "failed: [Errno 28] No space left on device: 'out.nc'; what",
+        ),
+        (MemoryError(), "failed: out of memory; what had been saved before is intact"),
+    ],
+)
+def test_faults_of_the_machine_end_with_code_1_and_one_message(error, message, capsys):
+    def fail():
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        cli.run(fail)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.startswith(message)
 
 
 def test_refused_runs_leave_nothing_behind(folder, tmp_path):
