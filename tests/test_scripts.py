@@ -75,9 +75,10 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(folder, tmp_path):
     command = [sys.executable, str(ROOT / "solvers/simulate_sgd.py"), str(tmp_path / "long.toml"), "-o", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
-    while not (out.with_name("out.nc.checkpoint") / "weights.npy").exists() and time.monotonic() < deadline:
+    overlaps = out.with_name("out.nc.checkpoint") / "q.npy"
+    while not (overlaps.exists() and np.isfinite(np.load(overlaps)).any()) and time.monotonic() < deadline:
         time.sleep(0.01)
-    time.sleep(0.3)  # it takes two seconds
+    time.sleep(0.2)  # the first replica is on its way, and all take two seconds
     process.send_signal(signal.SIGINT)
     _, message = process.communicate(timeout=120)
     assert process.returncode == 1
