@@ -120,7 +120,7 @@ class Ensemble:
         pace, saved_at = _Pace(), time.monotonic()
         while output < last:
             end = int(self._step_at[output + 1])
-            while step < end:
+            while step < end and stepper.reached.max() >= step:  # else none is finite any more
                 count = min(pace.steps, end - step)
                 stepper.advance(step, count)
                 step += count
