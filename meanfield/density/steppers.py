@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Protocol
@@ -46,6 +47,10 @@ class Stepper(Protocol):
 
     def density(self) -> FloatArray:
         """The density at the start of the step, shape (nodes, cells)."""
+
+
+MakeStepper = Callable[[Grid, FloatArray], Stepper]
+"""Builds a stepper from a grid and the density at the start, shape (nodes, cells)."""
 
 
 class NumbaStepper:
