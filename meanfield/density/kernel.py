@@ -5,61 +5,58 @@ cells i and i+1
 
     F_i = (D/h) [B(-z_i) P_i - B(z_i) P_{i+1}],    B(z) = z/(e^z - 1),    D = Lambda/2,
 
-where z_i = -(V_{i+1} - V_i)/D is a difference of the potential V' = -Gamma, and no flux at the ends. With
-C(z) = (z/2) coth(z/2), which is even, B(-+z) = C(z) +- z/2. Since u enters the drift only through -u.g,
-z_i(u) = a_i + b_u: the kernel gets a (one number per face) and b (one per node).
+where z_i = -(V_{i+1} - V_i)/D is a difference of the potential V' = -Gamma, and no flux at the ends. Since u enters the
+drift only through -u.g, z_i(u) = a_i + b_u: the kernel gets a (one number per face) and b (one per node), and
+exp(-z/2) is a product of their exponentials.
 
-The tridiagonal systems of `LANES` nodes are solved side by side, so that the innermost loop is over nodes and
-vectorises; arrays are laid out as [block of nodes][cell][node in block].
+With k = D dt/(2 h^2), f = k B(-z) and g = k B(z), the half step is the system
+
+    -f_{i-1} M_{i-1} + (1 + f_i + g_{i-1}) M_i - g_i M_{i+1} = P_i.
+
+Its elimination needs no pivoting, because the matrix is an M-matrix, and no subtraction: pivots are s_i + f_i with
+s_0 = 1 and s_{i+1} = 1 + s_i g_i/(s_i + f_i). Fluxes are kept as fractions f = n/d, g = n x/d with x = exp(-z), so that one
+division per cell is enough: g/(s + f) = n x q with q = 1/(n + s d).
+
+The systems of `LANES` nodes are solved side by side; arrays are laid out as [block of nodes][cell][node in block].
 """
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 
-from meanfield.elementary import exp_minus
+from meanfield.density.lanes import LANES, load, spread, store, where_less
+from meanfield.elementary import exp_between
 from meanfield.typing import FloatArray
 
-LANES = 16
-"""Nodes that are solved side by side: two AVX-512 or four AVX2 registers of float64."""
+SMALL = 0.25
+"""Below this |z| fluxes come from a series; beyond it 1 - exp(-z) has lost two bits."""
 
-SMALL = 2.0
-"""Below this |z| the polynomial for C(z) is exact to rounding, and a row of faces needs no exponential."""
+# sinh(z/2)/(z/2) in powers of z^2; what follows is below 2e-17 for |z| <= SMALL.
+S1, S2, S3, S4 = (1.0 / (4.0**j * math.factorial(2 * j + 1)) for j in range(1, 5))
 
-# C(z) as a polynomial in z^2: Chebyshev interpolation in 40 digits on |z| <= SMALL, error 7e-18.
-C0 = 1.0
-C1 = 0.08333333333333294
-C2 = -0.0013888888888849836
-C3 = 3.3068783053492134e-05
-C4 = -8.267195459482287e-07
-C5 = 2.087672076039273e-08
-C6 = -5.283923158321537e-10
-C7 = 1.3369819972385211e-11
-C8 = -3.350338287376218e-13
-C9 = 7.813567911741728e-15
-C10 = -1.270941380639994e-16
+STEEP = 600.0
+"""exp(-|z|) is not followed beyond this |z|, where B(|z|)/B(-|z|) = 3e-261: nothing overflows."""
 
 
 @numba.njit(inline="always")
-def _coth_polynomial(y):  # type: ignore[no-untyped-def]
-    """C(z) for y = z^2 <= SMALL^2."""
-    high = (((C10 * y + C9) * y + C8) * y + C7) * y + C6
-    return (((((high * y + C5) * y + C4) * y + C3) * y + C2) * y + C1) * y + C0
+def flux_fractions(z, root, k):  # type: ignore[no-untyped-def]
+    """Lanes of n, d and x with k B(-z) = n/d and k B(z) = n x/d, given root = exp(-z/2)."""
+    x = root * root
+    y = z * z
+    series = (((S4 * y + S3) * y + S2) * y + S1) * y + 1.0
+    n = where_less(y, SMALL * SMALL, spread(k), k * z)
+    d = where_less(y, SMALL * SMALL, root * series, 1.0 - x)
+    return n, d, x
 
 
 @numba.njit(inline="always")
-def bernoulli_pair(z):  # type: ignore[no-untyped-def]
-    """B(-z) and B(z) for any z, to a relative accuracy of 1e-13 (8e-20 |z| absolute for B(|z|) beyond |z| = 44)."""
-    s = abs(z)
-    x = exp_minus(s)
-    larger = s / max(1.0 - x, 1e-300)
-    smaller = larger * x
-    c = _coth_polynomial(min(z * z, SMALL * SMALL))
-    if s <= SMALL:
-        larger = c + 0.5 * s
-        smaller = c - 0.5 * s
-    return (larger, smaller) if z > 0.0 else (smaller, larger)
+def steep_root(z):  # type: ignore[no-untyped-def]
+    """Lanes of exp(-z/2), cut at |z| = STEEP."""
+    upper = where_less(z, STEEP, z, spread(STEEP))
+    return exp_between(-0.5 * where_less(upper, -STEEP, spread(-STEEP), upper))
 
 
 @numba.njit(
@@ -70,17 +67,14 @@ def bernoulli_pair(z):  # type: ignore[no-untyped-def]
     fastmath={"contract"},
 )
 def midpoint_step(P, result, scratch, a, b, k, cells, blocks):  # type: ignore[no-untyped-def]
-    """Take one implicit midpoint step from P to result.
-
-    Solves (1 - dt/2 A) P_mid = P by Gaussian elimination, which needs no pivoting because 1 - dt/2 A is an M-matrix;
-    then result = 2 P_mid - P. All arrays are flat and all indices unsigned: otherwise LLVM does not vectorise.
+    """Take one implicit midpoint step from P to result: solve for the half step M, then result = 2 M - P.
 
     Parameters
     ----------
     P, result : ndarray, shape (blocks * cells * LANES,)
         Densities in packed layout.
-    scratch : ndarray, shape ((cells + 1) * 4 * LANES,)
-        Rows of elimination factor, right-hand side, k B(-z) and k B(z) of the face above each cell.
+    scratch : ndarray, shape (cells * (LANES + 1),)
+        Elimination factors of a block, and exp(-a/2).
     a : ndarray, shape (cells - 1,)
         Part of z that depends on the face.
     b : ndarray, shape (blocks * LANES,)
@@ -90,62 +84,39 @@ def midpoint_step(P, result, scratch, a, b, k, cells, blocks):  # type: ignore[n
     """
     lanes = numba.uint64(LANES)
     one = numba.uint64(1)
-    rhs = lanes
-    up = lanes + lanes
-    down = up + lanes
-    width = down + lanes
+    roots = cells * lanes
+    for i in range(cells - one):
+        scratch[roots + i] = exp_between(-0.5 * min(max(a[i], -STEEP), STEEP))
     for block in range(blocks):
         start = block * cells * lanes
-        node = block * lanes
-        largest_b = 0.0
-        for lane in range(width):
-            scratch[lane] = 0.0  # the closed face below the first cell
+        tilt = load(b, block * lanes)
+        tilt_root = steep_root(tilt)
+        largest_tilt = 0.0
         for lane in range(lanes):
-            largest_b = max(largest_b, abs(b[node + lane]))
+            largest_tilt = max(largest_tilt, abs(b[block * lanes + lane]))
+        s = spread(1.0)
+        inflow = spread(0.0)
         for i in range(cells - one):
-            below = i * width
-            here = below + width
-            row = start + i * lanes
-            if abs(a[i]) + largest_b <= SMALL:
-                for lane in range(lanes):
-                    z = a[i] + b[node + lane]
-                    c = k * _coth_polynomial(z * z)
-                    forward = c + 0.5 * k * z
-                    backward = c - 0.5 * k * z
-                    came = scratch[below + up + lane]
-                    inverse = 1.0 / (1.0 + forward + scratch[below + down + lane] - came * scratch[below + lane])
-                    scratch[here + lane] = backward * inverse
-                    scratch[here + rhs + lane] = (P[row + lane] + came * scratch[below + rhs + lane]) * inverse
-                    scratch[here + up + lane] = forward
-                    scratch[here + down + lane] = backward
+            z = a[i] + tilt
+            if abs(a[i]) + largest_tilt <= STEEP:
+                root = scratch[roots + i] * tilt_root
             else:
-                for lane in range(lanes):
-                    z = a[i] + b[node + lane]
-                    forward, backward = bernoulli_pair(z)
-                    forward *= k
-                    backward *= k
-                    came = scratch[below + up + lane]
-                    inverse = 1.0 / (1.0 + forward + scratch[below + down + lane] - came * scratch[below + lane])
-                    scratch[here + lane] = backward * inverse
-                    scratch[here + rhs + lane] = (P[row + lane] + came * scratch[below + rhs + lane]) * inverse
-                    scratch[here + up + lane] = forward
-                    scratch[here + down + lane] = backward
-        below = (cells - one) * width
-        row = start + (cells - one) * lanes
-        for lane in range(lanes):
-            came = scratch[below + up + lane]
-            inverse = 1.0 / (1.0 + scratch[below + down + lane] - came * scratch[below + lane])
-            middle = (P[row + lane] + came * scratch[below + rhs + lane]) * inverse
-            scratch[lane] = middle
-            result[row + lane] = 2.0 * middle - P[row + lane]
+                root = steep_root(z)
+            n, d, x = flux_fractions(z, root, k)
+            q = 1.0 / (n + s * d)
+            v = (load(P, start + i * lanes) + inflow) * q
+            factor = n * (x * q)
+            store(result, start + i * lanes, v * d)
+            store(scratch, i * lanes, factor)
+            inflow = n * v
+            s = 1.0 + s * factor
+        last = start + (cells - one) * lanes
+        M = (load(P, last) + inflow) / s
+        store(result, last, M + (M - load(P, last)))
         for j in range(one, cells):
             i = cells - one - j
-            here = (i + one) * width
-            row = start + i * lanes
-            for lane in range(lanes):
-                middle = scratch[here + rhs + lane] + scratch[here + lane] * scratch[lane]
-                scratch[lane] = middle
-                result[row + lane] = 2.0 * middle - P[row + lane]
+            M = load(result, start + i * lanes) + load(scratch, i * lanes) * M
+            store(result, start + i * lanes, M + (M - load(P, start + i * lanes)))
 
 
 def pack(P: FloatArray) -> FloatArray:
