@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from meanfield.typing import FloatArray
 
@@ -65,11 +64,12 @@ def _correction(masses: FloatArray, density: FloatArray, h: float) -> FloatArray
 
 
 @lru_cache(maxsize=8)
-def _cubic(wide: int, several: int) -> csr_array:
+def _cubic(wide: int, several: int) -> FloatArray:
     """Interpolation from centres of wide cells to those of the cells in them, shape (wide, wide * several)."""
     at = (np.arange(wide * several) + 0.5) / several - 0.5
     first = np.clip(np.floor(at).astype(int) - 1, 0, wide - 4)
     x = at - first
-    weights = [np.prod([(x - j) / (i - j) for j in range(4) if j != i], axis=0) for i in range(4)]
-    rows = np.concatenate([first + i for i in range(4)])
-    return csr_array((np.concatenate(weights), (rows, np.tile(np.arange(len(at)), 4))), shape=(wide, len(at)))
+    matrix = np.zeros((wide, len(at)))
+    for i in range(4):
+        matrix[first + i, np.arange(len(at))] = np.prod([(x - j) / (i - j) for j in range(4) if j != i], axis=0)
+    return matrix

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.closures import Closure
-from meanfield.density.evolution import Evolution, LongStepsError
+from meanfield.density.evolution import LongStepsError
 from meanfield.density.extrapolation import sharpen
 from meanfield.density.grid import Grid
+from meanfield.density.marching import make_evolution
 from meanfield.density.schedule import Schedule
 from meanfield.density.steppers import MakeStepper
 from meanfield.errors import BlowUpError
@@ -89,7 +90,7 @@ class Level:
         self.steps = schedule.total * factor
         self._schedule = schedule.refined(factor)
         self._limits = limits
-        self._evolution = Evolution(problem, closure, self.grid, make_stepper, limits.norm)
+        self._evolution = make_evolution(problem, closure, self.grid, make_stepper, limits.norm)
         outputs = problem.time.outputs
         self.moments = np.full((outputs, len(problem.features) + 3), np.nan)
         self.masses = np.full((outputs, *grid.shape), np.nan)

@@ -101,6 +101,7 @@ class _Search:
         ringing, edge, edge_mean = (share * tolerance for share in (NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE))
         self._limits = Limits(ROUGH_NORM, ringing, edge, edge_mean)
         self._powers = KINKED_POWERS if problem.prior.functions.kinks else SMOOTH_POWERS
+        self._mirrors: dict[Plan, Mirror] = {}
         self._levels: list[Level] = []
         self._failed: Level | None = None
         self._errors: Errors | None = None
@@ -134,7 +135,7 @@ class _Search:
         several = _displayed(finest)
         moments = extrapolated_moments(used, weights)
         density, change = combined_density(used, weights, several)
-        mirror = Mirror.of(self._problem, self._plan.grid(self._problem))
+        mirror = self._mirror(self._plan)
         effort = {
             "cells": [level.grid.shape[1] for level in used],
             "steps": [level.steps for level in used],
@@ -161,19 +162,24 @@ class _Search:
                 old.forget_density()
 
     def _new_level(self, factor: int, plan: Plan) -> Level:
-        grid = Mirror.of(self._problem, plan.grid(self._problem)).solved
+        grid = self._mirror(plan).solved
         check_memory(self._problem, (grid.shape[0], factor * grid.shape[1]), 3 * self._problem.time.outputs + 6)
         return Level(self._problem, self._closure, grid, plan.schedule, factor, self._make_stepper, self._limits)
 
+    def _mirror(self, plan: Plan) -> Mirror:
+        if plan not in self._mirrors:
+            self._mirrors[plan] = Mirror.of(self._problem, plan.grid(self._problem))
+        return self._mirrors[plan]
+
     def _work(self, factor: int) -> float:
-        nodes, cells = self._plan.grid(self._problem).shape
+        nodes, cells = self._mirror(self._plan).solved.shape
         return float(nodes * cells * self._plan.schedule.total) * factor**2
 
     def _choose_nodes(self) -> None:
         """Take more nodes in u until still more of them change little."""
         while True:
             more = replace(self._plan, node_scale=MORE_NODES * self._plan.node_scale)
-            if more.grid(self._problem).shape == self._plan.grid(self._problem).shape:
+            if self._mirror(more).solved.shape == self._mirror(self._plan).solved.shape:
                 return  # laws of the coordinates with finitely many values
             few, many = self._node_level(self._plan), self._node_level(more)
             self._node_error = np.abs(few.moments - many.moments)[:, :-2]

@@ -64,10 +64,17 @@ class Schedule:
 
     def steps(self, interval: int) -> FloatArray:
         """Ends of the steps of an interval; the last one is its output time exactly."""
-        start, end = self._clock(self.outputs[interval : interval + 2])
-        times = self._inverse(np.linspace(start, end, self.counts[interval] + 1)[1:])
-        times[-1] = self.outputs[interval + 1]
-        return times
+        return self._steps[interval]
+
+    @cached_property
+    def _steps(self) -> list[FloatArray]:
+        ticks = self._clock(self.outputs)
+        parts = [np.arange(1, count + 1) / count for count in self.counts]
+        ends = np.concatenate([a + (b - a) * part for a, b, part in zip(ticks[:-1], ticks[1:], parts, strict=True)])
+        last = np.cumsum(self.counts)
+        times = self._inverse(ends)
+        times[last - 1] = self.outputs[1:]
+        return np.split(times, last[:-1])
 
     def _clock(self, t: FloatArray) -> FloatArray:
         return np.asarray(self.ticks * (self.rate * t + np.log1p(t / self.onset)))

@@ -11,7 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from meanfield.density.grid import Grid
-from meanfield.density.kernel import LANES, midpoint_step, pack, unpack
+from meanfield.density.kernel import midpoint_step, pack, unpack
+from meanfield.density.lanes import LANES
 from meanfield.typing import FloatArray
 
 LEAST_DIFFUSION = 1e-14
@@ -65,11 +66,23 @@ class NumbaStepper:
         self._trial = self._current.copy()
         blocks, cells, _ = self._current.shape
         self._tilt = np.zeros(blocks * LANES)
-        workers = min(os.cpu_count() or 1, blocks, max(1, self._current.size // VALUES_PER_THREAD))
+        workers = min(os.cpu_count() or 1, self.most_workers(grid))
         bounds = np.linspace(0, blocks, workers + 1).astype(int)
         self._shares = [slice(low, high) for low, high in pairwise(bounds)]
         self._scratch = np.empty((workers, 4 * (cells + 1) * LANES))
         self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
+
+    @staticmethod
+    def most_workers(grid: Grid) -> int:
+        """How many threads this grid is worth."""
+        nodes, cells = grid.shape
+        blocks = -(-nodes // LANES)
+        return min(blocks, max(1, blocks * LANES * cells // VALUES_PER_THREAD))
+
+    @property
+    def buffers(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The density at the start of a step, room for that at its end, and working space, all flat."""
+        return self._current.reshape(-1), self._trial.reshape(-1), self._scratch[0]
 
     def attempt(self, pull: FloatArray, tilt: FloatArray, diffusion: float, dt: float) -> None:
         """See `Stepper.attempt`."""

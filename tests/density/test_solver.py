@@ -48,7 +48,9 @@ def test_default_settings_reproduce_the_exact_solution():
     assert run.status == "complete"
     assert np.abs(run.q - exact.q).max() <= 1e-6  # the default tolerance
     assert run.norm.values == pytest.approx(1.0, abs=1e-6)  # E[w^2] is as accurate as q
-    distance = cell_width(run) * np.abs(run.P.values - exact_density(run, exact.q.values)).sum(axis=2) @ run.u_weight.values
+    distance = (
+        cell_width(run) * np.abs(run.P.values - exact_density(run, exact.q.values)).sum(axis=2) @ run.u_weight.values
+    )
     assert (distance <= run.P_error + 1e-12).all()  # what it promises, and rounding
     assert run.P_error.max() < 1e-4  # cells of 0.08, where the conditional density is as narrow as 0.25
 
