@@ -33,8 +33,10 @@ TAIL = 6.5
 MEMORY_SHARE = 0.7
 """Part of the free memory that a solution may take; saving it and other programs need some, too."""
 
-COARSE_WIDTH = 0.32
-"""Cell width of the first level on the way to an accuracy."""
+COARSE_WIDTH, COARSE_TOLERANCE, COARSE_POWER = 0.32, 1e-6, 1 / 18
+"""Cell width of the first level on the way to an accuracy, where it holds, and how it changes with the accuracy.
+
+The error has order 6, so that a power of 1/6 would leave nothing to the levels, whose number follows the problem."""
 
 COARSE_TICKS = 1.25
 """Its steps per time scale: what steps and cells of this width add to the error is then about equal."""
@@ -95,10 +97,11 @@ def coarse_plan(
     widening, refinement : float
         Factors on the half-width and on the number of steps.
     """
-    half_width, cells = _cells(problem, COARSE_WIDTH, widening)
+    width = COARSE_WIDTH * (tolerance / COARSE_TOLERANCE) ** COARSE_POWER
+    half_width, cells = _cells(problem, width, widening)
     rate = _fastest_rate(problem, closure)
     onset = 0.1 / (rate + _stiffest_rate(problem))
-    ticks = refinement * COARSE_TICKS
+    ticks = refinement * COARSE_TICKS * COARSE_WIDTH / width
     ticks *= min(1.0, MOST_COARSE_STEPS / (ticks * rate * problem.time.stop))
     schedule = Schedule(problem.time, ticks, rate, onset)
     scale = 1.0 if problem.density.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)

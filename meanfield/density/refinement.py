@@ -31,7 +31,7 @@ from meanfield.problem import Problem
 from meanfield.progress import progress_bar
 from meanfield.typing import FloatArray
 
-FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)
+FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Levels that are solved one after the other."""
 
 ROUGH_FACTOR = 6
@@ -236,8 +236,12 @@ def _run(level: Level) -> None:
 
 
 def _geometric(ratio: float) -> float:
-    """What is left of a series, over its last term; ten times the term where it does not converge."""
-    return 1 / (1 - min(ratio, SLOWEST))
+    """What may be left of a series, over its last term, if ratios of terms grow as slowly as they have so far.
+
+    A geometric series has 1/(1 - ratio); its square is on the safe side where ratios still grow, and changes little
+    where they are small. Where the series does not converge this is a large number.
+    """
+    return 1 / (1 - min(ratio, SLOWEST)) ** 2
 
 
 def _displayed(finest: Level) -> int:
