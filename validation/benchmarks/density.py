@@ -1,7 +1,7 @@
 """How fast the density solver is, next to what the machine can do and to other software. Times are medians.
 
-The kernel needs one division per cell and step, so the rate of divisions bounds it; so do some 20 multiply-adds per cell
-where divisions are fast. To see what the processor is given:
+The kernel needs one division per cell and step, so the rate of divisions bounds it; where they are fast, so do some 20
+multiply-adds per cell. To see what the processor is given:
 
     (listing,) = numba.njit(midpoint_step.signatures[0], error_model="numpy", fastmath={"contract"})(
         midpoint_step.py_func).inspect_asm().values()
@@ -9,8 +9,8 @@ where divisions are fast. To see what the processor is given:
 has two vdivpd per row of 16 cells in zmm registers (four in ymm without AVX-512) and no vdivsd; the loop over cells
 around them holds everything but P, the result and the factors in registers.
 
-Rates and what runs in one thread are by the processor time of that thread, so that other programs disturb less. Speedups
-and whole solutions are in wall time and mean something on an idle machine only.
+Rates and what runs in one thread are by the processor time of that thread, so that other programs disturb less.
+Speedups and whole solutions are in wall time and mean something on an idle machine only.
 """
 
 from __future__ import annotations
