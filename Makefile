@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNS := data/runs
 
-.PHONY: demo test test-slow bench finite-size clean
+.PHONY: demo test test-slow bench cost finite-size clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -22,6 +22,9 @@ bench: $(VENV)/installed-bench $(VENV)/sources
 	$(BIN)/python validation/benchmarks/density.py
 	$(BIN)/python validation/benchmarks/closures.py
 	$(BIN)/python validation/benchmarks/particles.py
+
+cost: $(VENV)/installed $(VENV)/sources
+	$(BIN)/python validation/cost.py
 
 finite-size: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/finite_size.py

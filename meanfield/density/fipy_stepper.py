@@ -16,7 +16,7 @@ NO_DIFFUSION = 1e-30
 """Between nodes. Not zero, of which FiPy would take a Peclet number 0/0."""
 
 
-def _import_fipy() -> Any:
+def import_fipy() -> Any:
     """FiPy reads `sys.argv` when imported and takes seconds, so it is imported here and shown no arguments."""
     os.environ.setdefault("FIPY_SOLVERS", "scipy")
     arguments, sys.argv = sys.argv, sys.argv[:1]
@@ -34,7 +34,7 @@ class FiPyStepper:
     """
 
     def __init__(self, grid: Grid, initial: FloatArray) -> None:
-        fipy = self._fipy = _import_fipy()
+        fipy = self._fipy = import_fipy()
         nodes, cells = grid.shape
         self.grid = grid
         mesh = fipy.Grid2D(nx=cells, ny=nodes, dx=grid.h, dy=1.0)

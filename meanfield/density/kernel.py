@@ -14,8 +14,8 @@ With k = D dt/(2 h^2), f = k B(-z) and g = k B(z), the half step is the system
     -f_{i-1} M_{i-1} + (1 + f_i + g_{i-1}) M_i - g_i M_{i+1} = P_i.
 
 Its elimination needs no pivoting, because the matrix is an M-matrix, and no subtraction: pivots are s_i + f_i with
-s_0 = 1 and s_{i+1} = 1 + s_i g_i/(s_i + f_i). Fluxes are kept as fractions f = n/d, g = n x/d with x = exp(-z), so that one
-division per cell is enough: g/(s + f) = n x q with q = 1/(n + s d).
+s_0 = 1 and s_{i+1} = 1 + s_i g_i/(s_i + f_i). Fluxes are kept as fractions f = n/d, g = n x/d with x = exp(-z), so that
+one division per cell is enough: g/(s + f) = n x q with q = 1/(n + s d).
 
 The systems of `LANES` nodes are solved side by side; arrays are laid out as [block of nodes][cell][node in block].
 """
@@ -98,10 +98,7 @@ def midpoint_step(P, result, scratch, a, b, k, cells, blocks):  # type: ignore[n
         inflow = spread(0.0)
         for i in range(cells - one):
             z = a[i] + tilt
-            if abs(a[i]) + largest_tilt <= STEEP:
-                root = scratch[roots + i] * tilt_root
-            else:
-                root = steep_root(z)
+            root = scratch[roots + i] * tilt_root if abs(a[i]) + largest_tilt <= STEEP else steep_root(z)
             n, d, x = flux_fractions(z, root, k)
             q = 1.0 / (n + s * d)
             v = (load(P, start + i * lanes) + inflow) * q

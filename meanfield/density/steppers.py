@@ -18,8 +18,8 @@ from meanfield.typing import FloatArray
 LEAST_DIFFUSION = 1e-14
 """Stands in for a diffusion coefficient of zero, where the flux is upwind transport."""
 
-VALUES_PER_THREAD = 100_000
-"""A second thread pays only if each has this many values of P, some 0.3 ms of work."""
+VALUES_PER_THREAD = 40_000
+"""A second thread pays only if each has this many values of P, some 40 us of work: starting it takes half of that."""
 
 
 class Stepper(Protocol):
@@ -54,6 +54,11 @@ MakeStepper = Callable[[Grid, FloatArray], Stepper]
 """Builds a stepper from a grid and the density at the start, shape (nodes, cells)."""
 
 
+def available_cores() -> int:
+    """Cores that this process may use: a cluster or `taskset` may grant fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class NumbaStepper:
     """The compiled kernel: blocks of nodes side by side, shared out over threads where there is enough to do.
 
@@ -65,12 +70,12 @@ class NumbaStepper:
         self._current = pack(initial)
         self._trial = self._current.copy()
         blocks, cells, _ = self._current.shape
-        self._tilt = np.zeros(blocks * LANES)
-        workers = min(os.cpu_count() or 1, self.most_workers(grid))
+        self._tilt = np.zeros((blocks, LANES))
+        workers = min(available_cores(), self.most_workers(grid))
         bounds = np.linspace(0, blocks, workers + 1).astype(int)
         self._shares = [slice(low, high) for low, high in pairwise(bounds)]
-        self._scratch = np.empty((workers, 4 * (cells + 1) * LANES))
-        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self._scratch = np.empty((workers, cells * (LANES + 1)))
+        self._pool = ThreadPoolExecutor(workers - 1) if workers > 1 else None
 
     @staticmethod
     def most_workers(grid: Grid) -> int:
@@ -87,20 +92,21 @@ class NumbaStepper:
     def attempt(self, pull: FloatArray, tilt: FloatArray, diffusion: float, dt: float) -> None:
         """See `Stepper.attempt`."""
         D = max(diffusion, LEAST_DIFFUSION)
-        nodes = self.grid.shape[0]
-        self._tilt[:nodes] = tilt / D
-        self._tilt[nodes:] = self._tilt[nodes - 1]
-        k, a = 0.5 * dt * D / self.grid.h**2, pull / D
-        map_blocks = self._pool.map if self._pool else map
-        for _ in map_blocks(lambda worker: self._attempt_share(worker, a, k), range(len(self._shares))):
-            pass
+        nodes, cells = self.grid.shape
+        lanes = self._tilt.reshape(-1)
+        np.divide(tilt, D, out=lanes[:nodes])
+        lanes[nodes:] = lanes[nodes - 1]
+        a, k = pull / D, 0.5 * dt * D / self.grid.h**2
 
-    def _attempt_share(self, worker: int, a: FloatArray, k: float) -> None:
-        share = self._shares[worker]
-        start, trial = self._current[share], self._trial[share]
-        tilt = self._tilt.reshape(-1, LANES)[share]
-        scratch = self._scratch[worker]
-        midpoint_step(start.reshape(-1), trial.reshape(-1), scratch, a, tilt.reshape(-1), k, start.shape[1], len(start))
+        def take(worker: int) -> None:
+            share = self._shares[worker]
+            start, trial, b = (blocks[share].reshape(-1) for blocks in (self._current, self._trial, self._tilt))
+            midpoint_step(start, trial, self._scratch[worker], a, b, k, cells, share.stop - share.start)
+
+        others = [self._pool.submit(take, worker) for worker in range(1, len(self._shares))] if self._pool else []
+        take(0)
+        for other in others:
+            other.result()
 
     def sums(self, rows: FloatArray) -> FloatArray:
         """See `Stepper.sums`."""

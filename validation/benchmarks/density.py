@@ -1,6 +1,16 @@
-"""How fast the density solver is, next to what the processor could do and to FiPy.
+"""How fast the density solver is, next to what the machine can do and to other software. Times are medians.
 
-The kernel needs at least one division per cell and step, so the rate of divisions bounds it. Times are medians.
+The kernel needs one division per cell and step, so the rate of divisions bounds it; where they are fast, so do some 20
+multiply-adds per cell. To see what the processor is given:
+
+    (listing,) = numba.njit(midpoint_step.signatures[0], error_model="numpy", fastmath={"contract"})(
+        midpoint_step.py_func).inspect_asm().values()
+
+has two vdivpd per row of 16 cells in zmm registers (four in ymm without AVX-512) and no vdivsd; the loop over cells
+around them holds everything but P, the result and the factors in registers.
+
+Rates and what runs in one thread are by the processor time of that thread, so that other programs disturb less.
+Speedups and whole solutions are in wall time and mean something on an idle machine only.
 """
 
 from __future__ import annotations
@@ -10,60 +20,125 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+import time
+import warnings
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from timeit import repeat
 
-import numba
 import numpy as np
+from density_elsewhere import FINE, OURS, contenders, error, our_kernel
+from machine import LIMITS, Work, rate, take_turns
 
 from meanfield import load_problem, solve_density
 from meanfield.closures import Closure
-from meanfield.density.evolution import Evolution
+from meanfield.density import steppers
 from meanfield.density.fipy_stepper import FiPyStepper
-from meanfield.density.kernel import LANES, midpoint_step
-from meanfield.density.plan import make_plan
+from meanfield.density.grid import Grid
+from meanfield.density.kernel import midpoint_step
+from meanfield.density.lanes import LANES
+from meanfield.density.marching import make_evolution
+from meanfield.density.plan import fixed_plan
 from meanfield.density.steppers import NumbaStepper
+from meanfield.problem import DensitySettings
 
 EXAMPLE = Path(__file__).parents[2] / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)
-ORDER_TWO = PROBLEM.model_copy(update={"density": PROBLEM.density.model_copy(update={"order": 2})})
-
-
-@numba.njit(error_model="numpy")
-def divide(x: np.ndarray, result: np.ndarray, times: int) -> None:
-    """Divisions that do not wait for each other, in the first-level cache."""
-    for _ in range(times):
-        for i in range(x.size):
-            result[i] = 1.0 / (x[i] + result[i])
-
-
-def seconds(work: Callable[[], object], repeats: int = 5) -> float:
-    """Median time of `work`, after one call that is not timed."""
-    work()
-    return median(repeat(work, number=1, repeat=repeats))
+ORDER_TWO = PROBLEM.model_copy(update={"density": DensitySettings(order=2, cells=800, feature_nodes=31)})
+CORES = os.cpu_count() or 1
+SIZES = ((LANES, 200), (3 * LANES, 800), (6 * LANES, 800), (6 * LANES, 1600))
+"""Nodes and cells."""
+STEEPNESS = {"|z| < 8": 4.0, "|z| > 600, almost no diffusion": 1e5}
+"""What is told of the drift across a cell, and its size."""
 
 
 def line(label: str, value: float, unit: str, remark: str = "") -> None:
     print(f"{label:<58}{value:>10.4g} {unit:<14}{remark}")
 
 
-def kernel_rate(nodes: int, cells: int) -> float:
+def seconds(work: Work, repeats: int = 5) -> float:
+    """Median time of `work`, after one call that is not timed."""
+    work()
+    return median(repeat(work, number=1, repeat=repeats))
+
+
+def kernel_work(nodes: int, cells: int, steepness: float) -> Work:
+    """One step of the kernel."""
     rng, blocks = np.random.default_rng(0), nodes // LANES
-    P, after, scratch = rng.random(nodes * cells), np.empty(nodes * cells), np.empty(4 * (cells + 1) * LANES)
-    a, b = rng.normal(0, 0.1, cells - 1), rng.normal(0, 0.1, nodes)
-    took = seconds(lambda: midpoint_step(P, after, scratch, a, b, 3.0, cells, blocks), repeats=25)
-    return nodes * cells / took / 1e6
+    P, after, scratch = rng.random(nodes * cells), np.empty(nodes * cells), np.empty(cells * (LANES + 1))
+    a, b = steepness * np.linspace(-1, 1, cells - 1), steepness * np.sort(rng.uniform(-1, 1, nodes))
+    return lambda: midpoint_step(P, after, scratch, a, b, 3.0, np.uint64(cells), np.uint64(blocks))
 
 
-def kernel_table() -> None:
-    x, result = np.linspace(1, 2, 1000), np.ones(1000)
-    divisions = 1e7 / seconds(lambda: divide(x, result, 10_000)) / 1e6
-    line("vectorised divisions, one core", divisions, "M/s")
-    for nodes, cells in ((LANES, 200), (3 * LANES, 800), (6 * LANES, 1000), (40 * LANES, 1000)):
-        rate = kernel_rate(nodes, cells)
-        line(f"kernel, {nodes} nodes x {cells} cells, one core", rate, "Mcell-steps/s", f"{rate / divisions:.0%} of it")
+def machine_table() -> None:
+    """The limits, and the kernel beside them; all cores at once, each with a work of its own."""
+    print(f"{'':<58}{'one core':>10} {f'{CORES} cores':>10}")
+    divisions = 0.0
+    for name, (make, amount, unit) in LIMITS.items():
+        rates = [rate(make, amount, cores) / 1e6 for cores in (1, CORES)]
+        divisions = divisions or rates[0]
+        print(f"{name:<58}{rates[0]:>10.0f} {rates[1]:>10.0f} {unit}")
+    for remark, steepness in STEEPNESS.items():
+        for nodes, cells in SIZES:
+            make = partial(kernel_work, nodes, cells, steepness)
+            rates = [rate(make, nodes * cells, cores) / 1e6 for cores in (1, CORES)]
+            label = f"kernel, {nodes} nodes x {cells} cells, {remark}"
+            share = f"{rates[0] / divisions:.0%} of the divisions"
+            print(f"{label:<58}{rates[0]:>10.0f} {rates[1]:>10.0f} Mcell-steps/s, {share}")
+
+
+def step_work(nodes: int, cells: int, threads: int) -> Work:
+    """One step of the stepper: attempt, sums and accept."""
+    grid = Grid(np.linspace(-10, 10, cells + 1), np.linspace(-3, 3, nodes)[:, None], np.full(nodes, 1 / nodes))
+    w = grid.centres
+    P = np.exp(-0.5 * (w - 0.1 * grid.u) ** 2)
+    kept = steppers.VALUES_PER_THREAD
+    steppers.VALUES_PER_THREAD = nodes * cells // threads
+    stepper = NumbaStepper(grid, P / (P.sum(axis=1, keepdims=True) * grid.h))
+    steppers.VALUES_PER_THREAD = kept
+    rows = grid.h * np.array([w, np.abs(w), w * w, np.ones(cells)])
+    pull, tilt = -0.02 * np.diff(w * w), 0.01 * grid.h * grid.u[:, 0]
+
+    def work() -> None:
+        stepper.attempt(pull, tilt, 0.02, 0.1)
+        stepper.sums(rows)
+        stepper.accept()
+
+    return work
+
+
+def step_table() -> None:
+    """A whole step in one thread, beside the kernel's part of it, and in as many as there are cores."""
+    for nodes, cells in SIZES:
+        alone, shared = (step_work(nodes, cells, threads) for threads in (1, CORES))
+        kernel, step = take_turns([kernel_work(nodes, cells, 4.0), alone], clock=time.thread_time)
+        before, after = take_turns([alone, shared], rounds=25)
+        remark = f"kernel {1e6 * median(kernel):.1f}"
+        if nodes > LANES:
+            gain = [x / y for x, y in zip(before, after, strict=True)]
+            remark += f"; in {CORES} threads {median(gain):.2f} times as fast (best {max(gain):.2f})"
+        line(f"step without closure, {nodes} nodes x {cells} cells", 1e6 * median(step), "us", remark)
+
+
+def comparison_table(fine: bool) -> None:
+    """All contenders at one accuracy, each with the coarsest setting that reaches it, or on the same fine cells."""
+    print(f"{'cells, steps':>47}{'error':>10}{'time, us':>12}{'/ ours':>10}{f'/ ours in {LANES} nodes':>22}")
+    if not find_spec("pde"):
+        print("py-pde is not installed: pip install 'meanfield[bench]'")
+    rows, works = contenders(), []
+    for row in rows:
+        works.append(row.prepare(*((FINE, row.on_fine_cells) if fine else row.coarsest)))
+    full = our_kernel(*((FINE, OURS[0].on_fine_cells) if fine else OURS[0].coarsest), nodes=LANES)
+    *times, block = (1e6 * median(column) for column in take_turns([*works, full], clock=time.thread_time, rounds=5))
+    for row, work, taken in zip(rows, works, times, strict=True):
+        cells, steps = (FINE, row.on_fine_cells) if fine else row.coarsest
+        setting = f"{cells:>6}, {steps:>5}"
+        print(
+            f"{row.name:<34}{setting}{error(work()):>10.1e}{taken:>12.1f}{taken / times[0]:>10.1f}"
+            f"{taken / (block / LANES):>22.0f}"
+        )
 
 
 def fresh_process(**environment: str) -> float:
@@ -77,9 +152,8 @@ def fresh_process(**environment: str) -> float:
 
 
 def solver_table() -> None:
-    order = PROBLEM.density.order
-    line(f"solve_density, order {order} as in the file", seconds(lambda: solve_density(PROBLEM)), "s")
-    line("solve_density, order 2", seconds(lambda: solve_density(ORDER_TWO)), "s")
+    line(f"solve_density, tolerance {PROBLEM.density.tolerance:g}", seconds(lambda: solve_density(PROBLEM)), "s")
+    line("solve_density, order 2, 800 cells", seconds(lambda: solve_density(ORDER_TWO)), "s")
     line("import and first call, compiled code on disk", fresh_process(), "s", "fresh process")
     with tempfile.TemporaryDirectory() as empty:
         line("import and first call, nothing on disk", fresh_process(NUMBA_CACHE_DIR=empty), "s", "fresh process")
@@ -87,19 +161,21 @@ def solver_table() -> None:
 
 def fipy_table(full: bool) -> None:
     closure = Closure(ORDER_TWO)
-    plan = make_plan(ORDER_TWO, closure)
+    plan = fixed_plan(ORDER_TWO, closure)
     grid = plan.grid(ORDER_TWO)
-    steps = plan.steps_per_output * (ORDER_TWO.time.outputs - 1)
+    steps = plan.schedule.steps(0)
+    every = plan.schedule.total
 
     def timed(stepper: type, count: int) -> float:
-        evolution = Evolution(ORDER_TWO, closure, grid, stepper, plan.dt)
-        return repeat(lambda: evolution.advance(count), number=1, repeat=1)[0]
+        evolution = make_evolution(ORDER_TWO, closure, grid, stepper, worst_norm=0.05)
+        ends = steps[0] * np.arange(1, count + 1)
+        return repeat(lambda: evolution.advance(ends), number=1, repeat=1)[0]
 
-    ours = median(timed(NumbaStepper, steps) for _ in range(5))
-    some = steps if full else min(steps, 20)
-    fipys = timed(FiPyStepper, some) * steps / some
-    work = f"{steps} steps of {grid.shape[0]} nodes x {grid.shape[1]} cells"
-    remark = "measured" if full else f"extrapolated from {some} steps to {steps}"
+    ours = median(timed(NumbaStepper, every) for _ in range(5))
+    some = every if full else min(every, 20)
+    fipys = timed(FiPyStepper, some) * every / some
+    work = f"{every} steps of {grid.shape[0]} nodes x {grid.shape[1]} cells"
+    remark = "measured" if full else f"extrapolated from {some} steps to {every}"
     line(f"ours, {work}", ours, "s")
     line(f"FiPy, {work}", fipys, "s", remark)
     line("FiPy / ours", fipys / ours, "times", remark)
@@ -109,7 +185,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="run FiPy to the end instead of extrapolating (minutes)")
     full = parser.parse_args().full
-    kernel_table()
+    warnings.simplefilter("ignore")
+    machine_table()
+    step_table()
+    for fine in (False, True):
+        comparison_table(fine)
     solver_table()
     fipy_table(full)
 
