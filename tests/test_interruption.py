@@ -31,7 +31,7 @@ replicas = 2
 
 
 def interrupt(monkeypatch, at):
-    """Ctrl-C in the `at`-th call for another output time."""
+    """Ctrl-C in the `at`-th call for another output time; the calls are returned."""
     advance, calls = MarchingEvolution.advance, []
 
     def interrupted(self, times):
@@ -41,6 +41,7 @@ def interrupt(monkeypatch, at):
         advance(self, times)
 
     monkeypatch.setattr(MarchingEvolution, "advance", interrupted)
+    return calls
 
 
 def test_interrupted_density_keeps_the_outputs_before(monkeypatch):
@@ -54,11 +55,11 @@ def test_interrupted_density_keeps_the_outputs_before(monkeypatch):
 
 
 def test_interrupted_search_for_an_accuracy_keeps_the_levels_before(monkeypatch):
-    problem = parse_problem(TEXT.replace("cells = 100\nfeature_nodes = 15\norder = 2", "tolerance = 1e-7"))
+    text = TEXT.replace("cells = 100\nfeature_nodes = 15\norder = 2", "tolerance = 1e-8\nfeature_nodes = 30")
+    problem = parse_problem(text + '[prior]\nname = "l1"\nstrength = 5.0\n')
+    calls = interrupt(monkeypatch, at=-1)
     whole = meanfield.solve_density(problem)
-    interrupt(
-        monkeypatch, at=27
-    )  # two runs for the nodes and four levels take four calls each, the fifth is on its way
+    interrupt(monkeypatch, at=len(calls) - 1)  # in the last level, when the one before has given an estimate
     partial = meanfield.solve_density(problem)
     assert partial.attrs["status"] == "interrupted"
     assert np.isfinite(partial["P"]).all()
