@@ -112,6 +112,12 @@ def steps_at_once(training):  # type: ignore[no-untyped-def]
     return max(1, BUFFERED // (training.normals + training.uniforms))
 
 
+@numba.njit(inline="always", error_model="numpy")
+def steps_together(training, steps):  # type: ignore[no-untyped-def]
+    """How many of `steps` steps need no new population means, which cannot be taken where arrays are borrowed."""
+    return 1 if training.centering == POPULATION else steps
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def numbers_for(training, steps):  # type: ignore[no-untyped-def]
     """Room for the numbers of `steps` steps."""

@@ -20,6 +20,7 @@ from meanfield.particles.batch import (
     room_for,
     squared,
     steps_at_once,
+    steps_together,
 )
 from meanfield.particles.borrowing import borrowing
 from meanfield.particles.streams import VECTOR, fill_normals
@@ -74,18 +75,36 @@ def projected_steps(  # type: ignore[no-untyped-def]
     numbers, room, inside = numbers_for(training, some), room_for(training), np.empty(d1 + 1)
     work = np.empty(d1 + 1), np.empty(d1), np.empty(d1 + 1), np.empty(BLOCK), np.empty(BLOCK)
     for chunk in range(first, first + steps, some):
-        count = min(some, first + steps - chunk)
-        draw_numbers(training, key, replica, chunk, count, numbers)
-        for step in range(chunk, chunk + count):
+        last = min(chunk + some, first + steps)
+        draw_numbers(training, key, replica, chunk, last - chunk, numbers)
+        together = steps_together(training, last - chunk)
+        for step in range(chunk, last, together):
             means = population_means(training.centering, expectation, state[:d1])
-            if not _step(
-                training, pull, force, strength, key, replica, step, step - chunk, w, U, g, state, means, numbers,
-                room, inside, work,
-            ):  # fmt: skip
-                return step
-            if escape[0] < 0 and squared(state[:d1]) >= level:
-                escape[0] = step + 1
+            reached = _steps(
+                training, pull, force, strength, key, replica, chunk, step, step + together, level, w, U, g, state,
+                means, escape, numbers, room, inside, work,
+            )  # fmt: skip
+            if reached < step + together:
+                return reached
     return first + steps
+
+
+@borrowing()
+def _steps(  # type: ignore[no-untyped-def]
+    training, pull, force, strength, key, replica, chunk, first, end, level, w, U, g, state, means, escape, numbers,
+    room, inside, work,
+):  # fmt: skip
+    """Steps `first` to `end` - 1; their numbers are among those that begin with step `chunk`."""
+    q = state[:-1]
+    for step in range(first, end):
+        if not _step(
+            training, pull, force, strength, key, replica, step, step - chunk, w, U, g, state, means, numbers, room,
+            inside, work,
+        ):  # fmt: skip
+            return step
+        if escape[0] < 0 and squared(q) >= level:
+            escape[0] = step + 1
+    return end
 
 
 @borrowing()
