@@ -24,6 +24,7 @@ from meanfield.particles.batch import (
 )
 from meanfield.particles.borrowing import borrowing
 from meanfield.particles.streams import VECTOR, fill_normals
+from meanfield.particles.vectors import add, dot, scale
 from meanfield.scalar_functions import call_loop
 
 BLOCK = 512
@@ -149,8 +150,8 @@ def _draw_vector(key, replica, step, w, U, g, products):  # type: ignore[no-unty
         fill_normals(key, replica, VECTOR, step * g.size + low, g[low:high])
         high = min(high, N)
         for k in range(d1):
-            products[k] += _dot(U[k, low:high], g[low:high])
-        products[d1] += _dot(w[low:high], g[low:high])
+            products[k] += dot(U[k, low:high], g[low:high])
+        products[d1] += dot(w[low:high], g[low:high])
 
 
 @borrowing()
@@ -162,39 +163,19 @@ def _move(w, U, g, of_w, of_U, of_g, factor, force, of_force, products, x, force
         high = min(low + BLOCK, N)
         part = w[low:high]
         if force != 0:
-            _scale(part, factor, x)
+            scale(part, factor, x[: part.size])
             call_loop(force, x[: part.size], forces)
         _combine(part, of_w, g[low:high], of_g)
         for k in range(d1):
-            _add(part, of_U[k], U[k, low:high])
+            add(part, of_U[k], U[k, low:high])
         if force != 0:
-            _add(part, of_force, forces)
+            add(part, of_force, forces)
         for k in range(d1):
-            products[k] += _dot(U[k, low:high], part)
-        products[d1] += _dot(part, part)
-
-
-@borrowing(fastmath={"reassoc", "contract", "nsz"})
-def _dot(x, y):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(x.size):
-        total += x[i] * y[i]
-    return total
-
-
-@borrowing()
-def _scale(x, factor, out):  # type: ignore[no-untyped-def]
-    for i in range(x.size):
-        out[i] = factor * x[i]
+            products[k] += dot(U[k, low:high], part)
+        products[d1] += dot(part, part)
 
 
 @borrowing(fastmath={"contract"})
 def _combine(x, of_x, y, of_y):  # type: ignore[no-untyped-def]
     for i in range(x.size):
         x[i] = of_x * x[i] + of_y * y[i]
-
-
-@borrowing(fastmath={"contract"})
-def _add(x, of_y, y):  # type: ignore[no-untyped-def]
-    for i in range(x.size):
-        x[i] += of_y * y[i]
