@@ -64,9 +64,64 @@ TEXTS = {
         prior = {{ name = "cauchy", strength = 2.0 }}
         {LONG}
     """,
+    "none_2": f"""
+        {MODEL}
+        features = [{{ {GAUSSIAN}, initial_overlap = 0.3 }}, {{ {SPARSE}, initial_overlap = 0.45 }}]
+        {SHORT}
+    """,
+    "l1_2": f"""
+        {CENTRED}
+        features = [{{ {GAUSSIAN}, initial_overlap = 0.3 }}, {{ {SPARSE}, initial_overlap = -0.4 }}]
+        prior = {{ name = "l1", strength = 2.0 }}
+        {SHORT}
+    """,
+    # data/problems/two_features.toml, at other times
+    "quartic_2": f"""
+        {MODEL}
+        features = [{{ {GAUSSIAN}, initial_overlap = 0.3 }}, {{ {SPARSE}, initial_overlap = 0.45 }}]
+        prior = {{ name = "quartic", strength = 0.5 }}
+        {SHORT}
+    """,
+    "elastic_net_2": f"""
+        {MODEL}
+        features = [
+            {{ {SPARSE}, coordinate = {{ law = "three_point", fourth_moment = 4.0 }}, initial_overlap = 0.4 }},
+            {{ {SPARSE}, initial_overlap = 0.3 }},
+        ]
+        augmentation = {{ variance = [0.1, 0.1], correlation = -1.0 }}
+        prior = {{ name = "elastic_net", strength = 1.0 }}
+        {SHORT}
+    """,
+    "double_well_2": f"""
+        {MODEL}
+        features = [
+            {{ {SPARSE}, initial_overlap = 0.3 }},
+            {{ {GAUSSIAN}, coordinate = {{ law = "rademacher" }}, initial_overlap = 0.2 }},
+        ]
+        prior = {{ name = "double_well", strength = 1.0 }}
+        {SHORT}
+    """,
+    "cauchy_2": f"""
+        {CENTRED}
+        features = [
+            {{ {SPARSE}, coordinate = {{ law = "uniform" }}, initial_overlap = 0.3 }},
+            {{ {GAUSSIAN}, initial_overlap = 0.4 }},
+        ]
+        prior = {{ name = "cauchy", strength = 2.0 }}
+        {SHORT}
+    """,
 }
 
-RESOLUTIONS = {"double_well_1": Resolution(width=0.3)}
+WIDE_PANELS = Resolution(width=0.75, panel=3.0, panel_nodes=11, tolerance=1e-11)
+"""Enough where no overlap comes close to 1: the mean of w then bends less with u. There are 1600 nodes."""
+
+RESOLUTIONS = {
+    "double_well_1": Resolution(width=0.3),
+    "none_2": WIDE_PANELS,
+    "l1_2": WIDE_PANELS,
+    "quartic_2": WIDE_PANELS,
+    "cauchy_2": WIDE_PANELS,
+}
 """Of the references, where it is not the default."""
 
 

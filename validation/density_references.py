@@ -23,10 +23,12 @@ def header(name: str, resolution: Resolution, reference: Reference, errors: dict
     """How the numbers were made, how good they are, and the names of the columns."""
     overlaps = [f"q_{k}" for k in range(1, reference.q.shape[1] + 1)]
     worst = ", ".join(f"{kind} {changes.max():.1e}" for kind, changes in errors.items())
+    norm, mass = (abs(x - 1).max() for x in (reference.norm, reference.mass))
     lines = [
         f"Solution of theory.md, section 2, by `python validation/density_references.py {name}`: spectral elements.",
-        f"{resolution}: {reference.steps} time steps, {len(reference.u)} nodes in u, {reference.mesh.size} values in w.",
-        f"E[w^2] is off by {abs(reference.norm - 1).max():.1e} at most, the mass by {abs(reference.mass - 1).max():.1e}.",
+        f"{resolution}:",
+        f"{reference.steps} time steps, {len(reference.u)} nodes in u, {reference.mesh.size} values in w for each.",
+        f"E[w^2] is off by at most {norm:.1e}, the mass by {mass:.1e}.",
         f"Largest change of q and r when the solution is coarser in one respect: {worst}.",
         "The errors in the last columns are the sums of these changes at each time: bounds rather than estimates.",
         "",

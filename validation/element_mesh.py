@@ -1,7 +1,7 @@
-"""Spectral elements on an interval: continuous piecewise polynomials, and one implicit step of a drift-diffusion in them.
+"""Spectral elements on an interval: continuous piecewise polynomials, and implicit steps of a drift-diffusion in them.
 
-P is given by its values at the Gauss-Lobatto points of each element, the end points being shared. In the weak form, with
-zero flux at both ends,
+P is given by its values at the Gauss-Lobatto points of each element, the end points being shared. In the weak form,
+with zero flux at both ends,
 
     int v dP/dt dw = int v' (b(w) - s) P dw - D int v' P' dw        for all continuous piecewise polynomials v,
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numba
 import numpy as np
@@ -70,7 +71,7 @@ class Mesh:
 
     @cached_property
     def gauss(self) -> tuple[Array, Array, Array, Array]:
-        """Points on [-1, 1] and their weights; values and slopes there of the nodal polynomials, (points, degree + 1)."""
+        """Points on [-1, 1], weights, and the nodal polynomials and their slopes there, shape (points, degree + 1)."""
         x, weight = legendre.leggauss(self.degree + 1 + MORE_POINTS)
         lobatto = lobatto_points(self.degree)
         to_coefficients = np.linalg.inv(legendre.legvander(lobatto, self.degree))
@@ -83,22 +84,22 @@ class Mesh:
         return 0.5 * (self.edges[:-1] + self.edges[1:])[:, None] + self.half_widths * self.gauss[0]
 
     def mass_matrix(self) -> Array:
-        """int v_i v_k, shape (elements, degree + 1, degree + 1)."""
+        """Integrals of v_i v_k, shape (elements, degree + 1, degree + 1)."""
         _, weight, values, _ = self.gauss
         return self.half_widths[:, :, None] * (values.T * weight @ values)
 
     def drift_matrix(self, drift: Array) -> Array:
-        """int v_i' b v_k for b given at `points`, shape (elements, degree + 1, degree + 1)."""
+        """Integrals of v_i' b v_k for b given at `points`, shape (elements, degree + 1, degree + 1)."""
         _, weight, values, slopes = self.gauss
         return np.einsum("xi,ex,xk->eik", slopes, drift * weight, values)
 
     def diffusion_matrix(self) -> Array:
-        """int v_i' v_k', shape (elements, degree + 1, degree + 1)."""
+        """Integrals of v_i' v_k', shape (elements, degree + 1, degree + 1)."""
         _, weight, _, slopes = self.gauss
         return (slopes.T * weight @ slopes) / self.half_widths[:, :, None]
 
     def integrals(self, f: Array) -> Array:
-        """int v_i f for f given at `points`, shape (..., elements, points) -> (..., size)."""
+        """Integrals of v_i f for f given at `points`, shape (..., elements, points) -> (..., size)."""
         _, weight, values, _ = self.gauss
         local = (f * (weight * self.half_widths)) @ values
         total = np.zeros((*f.shape[:-2], self.size))
@@ -113,7 +114,7 @@ class Mesh:
         return solve_elements(self.mass_matrix(), np.zeros((self.degree + 1, self.degree + 1)), none, loads)
 
     def evaluate(self, values: Array, w: Array) -> Array:
-        """The functions with these nodal values, shape (size, columns), at points of the interval: (points, columns)."""
+        """The functions with nodal values of shape (size, columns) at points in the interval: (points, columns)."""
         element = np.clip(np.searchsorted(self.edges, w, side="right") - 1, 0, len(self.edges) - 2)
         x = (w - self.edges[element]) / self.half_widths[element, 0] - 1.0
         index = element[:, None] * self.degree + np.arange(self.degree + 1)
@@ -123,12 +124,12 @@ class Mesh:
 def graded_edges(half_width: float, width: float, kinks: tuple[float, ...], layers: int) -> Array:
     """Edges at +-half_width, at 0 and at the kinks, between them elements no wider than `width`.
 
-    Towards kinks there are `layers` more on each side, each a quarter of the next: a solution that is smooth at t = 0 has
-    boundary layers there.
+    Towards kinks there are `layers` more on each side, each a quarter of the next: a solution that is smooth at t = 0
+    gets boundary layers there.
     """
     fixed = np.unique([-half_width, 0.0, half_width, *(k for k in kinks if abs(k) < half_width)])
     edges = [fixed]
-    for low, high in zip(fixed[:-1], fixed[1:], strict=True):
+    for low, high in pairwise(fixed):
         inner = np.linspace(low, high, int(np.ceil((high - low) / width)) + 1)
         first = (inner[1] - inner[0]) * 0.25 ** np.arange(1, layers + 1)
         edges.append(inner)
