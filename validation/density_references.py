@@ -1,6 +1,6 @@
 """Write data/reference/density_NAME.csv for the problems of `accuracy_problems.py`: q and r to about ten digits.
 
-Names as arguments choose some of them; all together take half an hour.
+Names as arguments choose some of them; all together take half an hour or more.
 """
 
 from __future__ import annotations
