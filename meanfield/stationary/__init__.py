@@ -1,0 +1,1 @@
+"""Stationary states of the density without time stepping, for any prior."""
