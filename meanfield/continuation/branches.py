@@ -6,21 +6,21 @@ and corrected in the plane orthogonal to it, which cuts the branch where it turn
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from meanfield.continuation.roots import TOLERANCE, newton
+from meanfield.continuation.roots import ROUNDING, TOLERANCE, newton
 from meanfield.typing import FloatArray
-
-Family = Callable[[FloatArray, float], tuple[FloatArray, FloatArray, FloatArray]]
 
 SHORTEST = 1e-6
 """Steps shorter than this part of the longest one end a branch: it goes no further."""
 
-MOST_CORRECTIONS = 6
+STEEP = 0.7
+"""Where the tangent's component along p is larger, points are corrected at fixed p, which is cheaper."""
+
+MOST_CORRECTIONS = 8
 """Newton steps of the corrector, before the step is halved."""
 
 STRAIGHT = 0.9
@@ -37,6 +37,16 @@ LEVEL = 1e-9
 
 MOST_TURNING_TRIALS = 30
 """Points that are tried to find where."""
+
+
+class Family(Protocol):
+    """Equations for every value of a parameter p, NaN outside their domain."""
+
+    def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
+        """F and dF/dx, shapes (n,) and (n, n)."""
+
+    def by_parameter(self, x: FloatArray, p: float) -> FloatArray:
+        """dF/dp, shape (n,); it is asked for once at every point, and may be a difference."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +91,8 @@ def follow(
 
     Parameters
     ----------
-    family : callable
-        (x, p) -> (F, dF/dx, dF/dp).
+    family : Family
+        F(x, p) and its derivatives.
     x : ndarray, shape (n,)
         A root at p.
     p : float
@@ -116,10 +126,11 @@ def follow(
 
 
 class Locus(NamedTuple):
-    """A point of a branch and the unit tangent there."""
+    """A point of a branch, the unit tangent there, and dF/dp per range."""
 
     z: FloatArray
     tangent: FloatArray
+    by_p: FloatArray
 
 
 class Step(NamedTuple):
@@ -145,26 +156,37 @@ class _Walker:
     def locus(self, x: FloatArray, p: float) -> Locus:
         """The point of a root, with the tangent towards larger p."""
         z = np.array([*x, 1.0 if p == self._high else (p - self._low) / (self._high - self._low)])
-        _, slope = self._equations(z)
-        return Locus(z, _null_vector(slope, np.eye(len(z))[-1]))
+        _, slope = self._family.equations(x, p)
+        return self._locus(z, slope, np.eye(len(z))[-1])
 
-    def _equations(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        values, by_x, by_p = self._family(z[:-1], self.parameter(z))
-        return values, np.column_stack([by_x, (self._high - self._low) * by_p])
+    def _locus(self, z: FloatArray, slope: FloatArray, along: FloatArray) -> Locus:
+        """The point of a root with the tangent that points `along`; NaN outside the domain."""
+        by_p = (self._high - self._low) * self._family.by_parameter(z[:-1], self.parameter(z))
+        whole = np.column_stack([slope, by_p])
+        if not np.all(np.isfinite(whole)):
+            return Locus(z, np.full(len(z), np.nan), by_p)
+        tangent = np.linalg.svd(whole)[2][-1]
+        return Locus(z, tangent if tangent @ along >= 0 else -tangent, by_p)
 
-    def _corrected(self, guess: FloatArray, normal: FloatArray) -> Locus | None:
-        """The root in the plane through a guess with this normal, or None."""
-        z = guess
+    def _corrected(self, here: Locus, ds: float) -> Locus | None:
+        """The root near the tangent from `here` at length ds, or None.
+
+        It lies in the plane orthogonal to the tangent, or, where p changes fast, at that value of p. Close by, dF/dp is
+        that of `here`.
+        """
+        guess = z = here.z + ds * here.tangent
+        normal = np.eye(len(z))[-1] if abs(here.tangent[-1]) > STEEP else here.tangent
         for _ in range(MOST_CORRECTIONS):
             if not 0.0 <= z[-1] <= 1.0:
                 return None
-            values, slope = self._equations(z)
+            values, slope = self._family.equations(z[:-1], self.parameter(z))
             if not (np.all(np.isfinite(values)) and np.all(np.isfinite(slope))):
                 return None
-            if np.abs(values).max() <= self._tolerance:
-                return Locus(z, _null_vector(slope, normal))
-            matrix = np.vstack([slope, normal])
-            z = z - np.linalg.lstsq(matrix, np.array([*values, normal @ (z - guess)]), rcond=None)[0]
+            matrix = np.vstack([np.column_stack([slope, here.by_p]), normal])
+            step = np.linalg.lstsq(matrix, -np.array([*values, normal @ (z - guess)]), rcond=None)[0]
+            if np.abs(values).max() <= self._tolerance or np.abs(step).max() <= ROUNDING:
+                return self._locus(z, slope, here.tangent)
+            z = z + step
         return None
 
     def walk(self, start: Locus) -> tuple[list[Step], str]:
@@ -172,9 +194,8 @@ class _Walker:
         steps: list[Step] = []
         here, ds = start, 0.2 * self._longest
         while len(steps) < MOST_POINTS and ds >= SHORTEST * self._longest:
-            guess = here.z + ds * here.tangent
-            crosses = not 0.0 < guess[-1] < 1.0
-            there = self._at_limit(here, ds) if crosses else self._corrected(guess, here.tangent)
+            crosses = not 0.0 < here.z[-1] + ds * here.tangent[-1] < 1.0
+            there = self._at_limit(here) if crosses else self._corrected(here, ds)
             if there is None or not _continues(here, there, ds):
                 ds *= 0.5
                 continue
@@ -188,25 +209,23 @@ class _Walker:
             here, ds = there, min(1.5 * ds, self._longest)
         return steps, "lost"
 
-    def _at_limit(self, here: Locus, ds: float) -> Locus | None:
-        """The root on the limit that a step of length ds would cross."""
+    def _at_limit(self, here: Locus) -> Locus | None:
+        """The root on the limit that the tangent crosses."""
         limit = 1.0 if here.tangent[-1] > 0 else 0.0
         guess = here.z + (limit - here.z[-1]) / here.tangent[-1] * here.tangent
         p = self._high if limit == 1.0 else self._low
-        x = newton(lambda x: self._family(x, p)[:2], guess[:-1], tolerance=self._tolerance)
-        if x is None:
-            return None
-        z = np.array([*x, limit])
-        return Locus(z, _null_vector(self._equations(z)[1], here.tangent))
+        x = newton(lambda x: self._family.equations(x, p), guess[:-1], tolerance=self._tolerance)
+        return None if x is None else self._locus(np.array([*x, limit]), self._family.equations(x, p)[1], here.tangent)
 
     def _turning_point(self, here: Locus, there: Locus) -> FloatArray:
         """Where p has its extremum between two points: regula falsi (Illinois) for the tangent's last component."""
-        far = float(here.tangent @ (there.z - here.z))
+        chord = here._replace(tangent=(there.z - here.z) / np.linalg.norm(there.z - here.z))
+        far = float(np.linalg.norm(there.z - here.z))
         near, far_value, near_value, side = 0.0, float(there.tangent[-1]), float(here.tangent[-1]), 0
         best = min(here, there, key=lambda locus: abs(float(locus.tangent[-1])))
         for _ in range(MOST_TURNING_TRIALS):
             at = (near * far_value - far * near_value) / (far_value - near_value)
-            trial = self._corrected(here.z + at * here.tangent, here.tangent)
+            trial = self._corrected(chord, at)
             if trial is None:
                 break
             value = float(trial.tangent[-1])
@@ -220,14 +239,6 @@ class _Walker:
                 near, near_value, far_value = at, value, far_value * (0.5 if side == -1 else 1.0)
                 side = -1
         return best.z
-
-
-def _null_vector(slope: FloatArray, along: FloatArray) -> FloatArray:
-    """The unit tangent that points `along`; NaN outside the domain."""
-    if not np.all(np.isfinite(slope)):
-        return np.full(slope.shape[1], np.nan)
-    tangent = np.linalg.svd(slope)[2][-1]
-    return np.asarray(tangent if tangent @ along >= 0 else -tangent)
 
 
 def _continues(here: Locus, there: Locus, ds: float) -> bool:

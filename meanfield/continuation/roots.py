@@ -13,10 +13,13 @@ Equations = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 TOLERANCE = 1e-12
 """Largest component of F at a root."""
 
-MOST_STEPS = 40
+ROUNDING = 1e-15
+"""A shorter step of Newton's method is rounding, whatever F is: its derivative may be huge."""
+
+MOST_STEPS = 20
 """Steps of Newton's method from one start."""
 
-MOST_HALVINGS = 12
+MOST_HALVINGS = 6
 """Of a step that does not reduce F, or leaves the domain."""
 
 SAME = 1e-6
@@ -51,9 +54,9 @@ def newton(
     for _ in range(MOST_STEPS):
         if not np.all(np.isfinite(values)):
             return None
-        if np.abs(values).max() <= tolerance:
-            return x
         step = _newton_step(values, slope)
+        if np.abs(values).max() <= tolerance or np.abs(step).max() <= ROUNDING:
+            return x
         factor, gradient = _deflation(x, known)
         # Newton's step for the deflated equations is parallel to the plain one (Sherman and Morrison).
         stretch = 1.0 - float(gradient @ step) / factor

@@ -1,1 +1,6 @@
-"""Stationary states of the density without time stepping, for any prior."""
+"""Stationary states of the density without time stepping, for any prior: where they are, and which are stable."""
+
+from meanfield.stationary.branches import continue_stationary_states
+from meanfield.stationary.states import find_stationary_states
+
+__all__ = ["continue_stationary_states", "find_stationary_states"]

@@ -65,8 +65,8 @@ class Coordinates:
         drawn = ([GaussianCoordinate()] if self._gaussian.any() else []) + own
         continuous = sum(len(law.quadrature(7)[1]) == 7 or len(law.quadrature(8)[1]) == 8 for law in drawn)
         self._rungs = 1 if continuous == 0 else len(LADDERS[continuous - 1])
-        self._rung = min(rung, self._rungs - 1)
-        nodes = LADDERS[max(continuous, 1) - 1][self._rung]
+        self.rung = min(rung, self._rungs - 1)
+        nodes = LADDERS[max(continuous, 1) - 1][self.rung]
         rules = [law.quadrature(nodes) for law in drawn]
         points = np.stack(np.meshgrid(*(x for x, _ in rules), indexing="ij"), axis=-1).reshape(-1, len(rules))
         weight = reduce(np.multiply.outer, (w for _, w in rules)).ravel()
@@ -76,12 +76,12 @@ class Coordinates:
     @property
     def finer(self) -> Coordinates | None:
         """The same law with more nodes; None where nodes are exact or there are no more."""
-        return None if self._rung + 1 >= self._rungs else Coordinates(self._problem, self._rung + 1)
+        return None if self.rung + 1 >= self._rungs else Coordinates(self._problem, self.rung + 1)
 
     @property
     def coarser(self) -> Coordinates | None:
         """The same law with fewer nodes; None where nodes are exact or there are no fewer."""
-        return None if self._rung == 0 else Coordinates(self._problem, self._rung - 1)
+        return None if self.rung == 0 else Coordinates(self._problem, self.rung - 1)
 
     def tilts(self, g: FloatArray) -> Tilts:
         """The nodes that belong to a drift gain, shape (d1,)."""

@@ -115,7 +115,7 @@ class StationaryEquations:
         typical = np.linspace(-4.0, 4.0, 81) + 0.01
         chance = np.exp(-0.5 * typical**2)
         self._typical_work = self.pull * float(chance @ (typical * prior.forces(typical)) / chance.sum())
-        self._guess: tuple[FloatArray, float, FloatArray] | None = None
+        self.hint: tuple[FloatArray, float, FloatArray] | None = None
 
     def __call__(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """F, shape (d1,), and its Jacobian, shape (d1, d1); NaN where there is no density of unit norm."""
@@ -124,7 +124,7 @@ class StationaryEquations:
             return np.full(len(q), np.nan), np.full((len(q), len(q)), np.nan)
         by_q, by_G = self._derivatives(state)
         G_slope = -by_q[-1] / by_G[-1]
-        self._guess = q, state.G, G_slope
+        self.hint = q, state.G, G_slope
         return state.residual, by_q[:-1] + np.outer(by_G[:-1], G_slope) - np.eye(len(q))
 
     def state(self, q: FloatArray) -> State | None:
@@ -136,8 +136,8 @@ class StationaryEquations:
             return None
         tilts = self.coordinates.tilts(c.g)
         guess = self._typical_work - 0.5 * c.diffusion / (1.0 - q @ q)
-        if self._guess is not None:
-            near, G, slope = self._guess
+        if self.hint is not None:
+            near, G, slope = self.hint
             guess = G + float(slope @ (q - near))
         return self._of_unit_norm(q, c, tilts, guess)
 
@@ -193,7 +193,9 @@ class StationaryEquations:
         """
         coordinates = self.coordinates.finer or self.coordinates.coarser or self.coordinates
         other = StationaryEquations(self.problem, self.closure, coordinates, 2.0 * self._fineness)
-        (here, slope), (there, _) = self(q), other(q)
+        here, slope = self(q)
+        other.hint = self.hint
+        there, _ = other(q)
         if not (np.all(np.isfinite(here)) and np.all(np.isfinite(there))):
             return math.inf
         return float(np.linalg.norm(np.linalg.lstsq(slope, there - here, rcond=None)[0]))
