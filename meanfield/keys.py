@@ -70,9 +70,7 @@ def _find(problem: Problem, key: str) -> Any:
         except (KeyError, IndexError, TypeError):
             raise InputError(f"the problem has no number '{key}'; {nearest(key, number_keys(problem))}") from None
     if not _is_number(found):
-        raise InputError(
-            f"'{key}' holds {_described(found)}, not one number; {nearest(key, number_keys(problem))}"
-        )
+        raise InputError(f"'{key}' holds {_described(found)}, not one number; {nearest(key, number_keys(problem))}")
     return found
 
 

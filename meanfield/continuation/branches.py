@@ -46,7 +46,7 @@ class Family(Protocol):
         """F and dF/dx, shapes (n,) and (n, n)."""
 
     def by_parameter(self, x: FloatArray, p: float) -> FloatArray:
-        """dF/dp, shape (n,); it is asked for once at every point, and may be a difference."""
+        """dF/dp, shape (n,); a difference will do."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,10 @@ def follow(
 
 
 class Locus(NamedTuple):
-    """A point of a branch, the unit tangent there, and dF/dp per range."""
+    """A point of a branch and the unit tangent there."""
 
     z: FloatArray
     tangent: FloatArray
-    by_p: FloatArray
 
 
 class Step(NamedTuple):
@@ -161,28 +160,32 @@ class _Walker:
 
     def _locus(self, z: FloatArray, slope: FloatArray, along: FloatArray) -> Locus:
         """The point of a root with the tangent that points `along`; NaN outside the domain."""
-        by_p = (self._high - self._low) * self._family.by_parameter(z[:-1], self.parameter(z))
-        whole = np.column_stack([slope, by_p])
+        whole = np.column_stack([slope, self._by_p(z)])
         if not np.all(np.isfinite(whole)):
-            return Locus(z, np.full(len(z), np.nan), by_p)
+            return Locus(z, np.full(len(z), np.nan))
         tangent = np.linalg.svd(whole)[2][-1]
-        return Locus(z, tangent if tangent @ along >= 0 else -tangent, by_p)
+        return Locus(z, tangent if tangent @ along >= 0 else -tangent)
+
+    def _by_p(self, z: FloatArray) -> FloatArray:
+        """DF/dp per range."""
+        return (self._high - self._low) * self._family.by_parameter(z[:-1], self.parameter(z))
 
     def _corrected(self, here: Locus, ds: float) -> Locus | None:
         """The root near the tangent from `here` at length ds, or None.
 
-        It lies in the plane orthogonal to the tangent, or, where p changes fast, at that value of p. Close by, dF/dp is
-        that of `here`.
+        It lies in the plane orthogonal to the tangent, or, where p changes fast, at that value of p: this needs no dF/dp.
         """
         guess = z = here.z + ds * here.tangent
-        normal = np.eye(len(z))[-1] if abs(here.tangent[-1]) > STEEP else here.tangent
+        steep = abs(here.tangent[-1]) > STEEP
+        normal = np.eye(len(z))[-1] if steep else here.tangent
         for _ in range(MOST_CORRECTIONS):
             if not 0.0 <= z[-1] <= 1.0:
                 return None
             values, slope = self._family.equations(z[:-1], self.parameter(z))
-            if not (np.all(np.isfinite(values)) and np.all(np.isfinite(slope))):
+            by_p = np.zeros(len(values)) if steep else self._by_p(z)
+            matrix = np.vstack([np.column_stack([slope, by_p]), normal])
+            if not (np.all(np.isfinite(values)) and np.all(np.isfinite(matrix))):
                 return None
-            matrix = np.vstack([np.column_stack([slope, here.by_p]), normal])
             step = np.linalg.lstsq(matrix, -np.array([*values, normal @ (z - guess)]), rcond=None)[0]
             if np.abs(values).max() <= self._tolerance or np.abs(step).max() <= ROUNDING:
                 return self._locus(z, slope, here.tangent)

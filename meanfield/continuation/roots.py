@@ -52,7 +52,7 @@ def newton(
     """
     values, slope = equations(x)
     for _ in range(MOST_STEPS):
-        if not np.all(np.isfinite(values)):
+        if not (np.all(np.isfinite(values)) and np.all(np.isfinite(slope))):
             return None
         step = _newton_step(values, slope)
         if np.abs(values).max() <= tolerance or np.abs(step).max() <= ROUNDING:

@@ -42,9 +42,7 @@ NEAR = 1e-5
 """Overlaps that are closer belong to one branch."""
 
 
-def continue_stationary_states(
-    problem: Problem, key: str, start: float, stop: float, points: int = 41
-) -> xr.Dataset:
+def continue_stationary_states(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
     """Branches of stationary states as a number of the problem goes from `start` to `stop`, around turning points too.
 
     Parameters
@@ -82,7 +80,9 @@ def continue_stationary_states(
     family = _Family(problem, key, (min(start, stop), max(start, stop)))
     with progress_bar(1, "stationary states", "diagram") as bar:
         branches = _all_branches(family, (start, stop), 1.0 / (points - 1))
-        points_of = [_row(family, branch, number, i) for number, branch in enumerate(branches) for i in range(len(branch.p))]
+        points_of = [
+            _row(family, branch, number, i) for number, branch in enumerate(branches) for i in range(len(branch.p))
+        ]
         rows = [row for row in points_of if row is not None]
         bar.update()
     nothing = {} if rows else {name: np.empty(0) for name in ("parameter", "branch", "turning")}
@@ -97,9 +97,7 @@ def _check(problem: Problem, key: str, start: float, stop: float, points: int) -
     value = value_of(problem, key)
     part = key.replace("[", ".").split(".")[0]
     if part not in OF_THE_LIMIT or key.endswith("initial_overlap"):
-        raise InputError(
-            f"'{key}': stationary states do not depend on it; vary a number of {', '.join(OF_THE_LIMIT)}"
-        )
+        raise InputError(f"'{key}': stationary states do not depend on it; vary a number of {', '.join(OF_THE_LIMIT)}")
     if isinstance(value, int):
         raise InputError(f"'{key}' = {value} takes whole numbers only, and branches need one that varies continuously")
     if start == stop:

@@ -101,9 +101,7 @@ class StationaryEquations:
         1, or more for narrower panels in w.
     """
 
-    def __init__(
-        self, problem: Problem, closure: Closure, coordinates: Coordinates, fineness: float = 1.0
-    ) -> None:
+    def __init__(self, problem: Problem, closure: Closure, coordinates: Coordinates, fineness: float = 1.0) -> None:
         self.problem = problem
         self.closure = closure
         self.coordinates = coordinates

@@ -20,7 +20,7 @@ from meanfield.typing import FloatArray
 INVERSIONS = 4
 """How often the inverse of L is applied."""
 
-NOTHING_NEW = 1e-9
+NOTHING_NEW = 1e-7
 """A function that differs from combinations of the others by less is left out: for linear priors w and w^2 are all."""
 
 
@@ -95,30 +95,33 @@ class Line:
 
         They are orthonormal in the average over P and u.
         """
-        extra = [] if rate is None else self._resolvents(starts, rate)
-        shape, most = self._mass.shape, len(starts) * (1 + INVERSIONS) + len(extra)
+        given = [*starts, *([] if rate is None else self._resolvents(starts, rate))]
+        shape, most = self._mass.shape, len(given) + len(starts) * INVERSIONS
         weight = (self._weight[:, None, None] * self._mass).ravel()
         values, slopes = np.empty((2, most, weight.size))
         combined = np.zeros((most, len(starts)))
-        waiting, count = [*starts, *extra], 0
+        inverted: list[int] = []  # functions whose images are still to come
+        count = 0
         for i in range(most):
-            if not waiting:
+            if i >= len(given) and not inverted:
                 break
-            value, slope = (part.ravel() for part in waiting.pop(0))
+            pair = given[i] if i < len(given) else self._inverse(values[inverted.pop(0)].reshape(shape))
+            value, slope = (part.ravel() for part in pair)
             before = np.sqrt(weight @ value**2)
             for _ in range(2):  # the second time for what rounding left
                 shares = values[:count] @ (weight * value)
                 value, slope = value - shares @ values[:count], slope - shares @ slopes[:count]
                 if i < len(starts):
                     combined[:count, i] += shares
+            value = self._centred(value.reshape(shape)).ravel()  # a constant left by rounding would not relax
             length = np.sqrt(weight @ value**2)
             if not length > NOTHING_NEW * before:
                 continue
             if i < len(starts):
                 combined[count, i] = length
+            if not len(starts) <= i < len(given):
+                inverted.append(count)
             values[count], slopes[count] = value / length, slope / length
-            if not len(starts) <= i < len(starts) + len(extra):
-                waiting.append(self._inverse(values[count].reshape(shape)))
             count += 1
         return Functions(values[:count].reshape(-1, *shape), slopes[:count].reshape(-1, *shape), combined[:count])
 

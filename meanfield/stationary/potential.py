@@ -31,5 +31,7 @@ def has_potential(problem: Problem) -> bool:
 
 def potential(closure: Closure, q: FloatArray) -> float:
     """V(q) = -int_0^q b for one feature and a linear prior, with b = dq/dt."""
-    value, _ = quad(lambda x: -float(rate(closure, np.array([x]))[0]), 0.0, float(q[0]), epsabs=ACCURACY, epsrel=ACCURACY)
+    value, _ = quad(
+        lambda x: -float(rate(closure, np.array([x]))[0]), 0.0, float(q[0]), epsabs=ACCURACY, epsrel=ACCURACY
+    )
     return float(value)

@@ -12,6 +12,7 @@ from meanfield.stationary.line import Line
 from meanfield.stationary.potential import has_potential, potential
 from meanfield.stationary.stability import stability
 
+
 def summary(equations: StationaryEquations, state: State) -> dict[str, Any]:
     """The variables of one state that do not depend on w."""
     c = state.coefficients
@@ -25,10 +26,12 @@ def summary(equations: StationaryEquations, state: State) -> dict[str, Any]:
         "g": c.g,
         "Lambda": c.diffusion,
         "multiplier": state.G,
-        "multiplier_residual": state.G - (state.q @ c.g + equations.problem.model.learning_rate * r - 0.5 * c.diffusion),
+        "multiplier_residual": state.G
+        - (state.q @ c.g + equations.problem.model.learning_rate * r - 0.5 * c.diffusion),
         "residual": max(float(np.abs(state.residual).max()), abs(norm - 1.0)),
         "q_error": equations.node_error(state.q),
         "growth_rate": spectrum.growth_rate,
+        "relaxation_rate": spectrum.gap,
         "eigenvalue_real": spectrum.eigenvalues.real,
         "eigenvalue_imag": spectrum.eigenvalues.imag,
         "stability": np.int8(spectrum.verdict),
