@@ -27,7 +27,7 @@ def value_of(problem: Problem, key: str) -> float:
     InputError
         If there is no such key, or it holds anything but one number.
     """
-    return _find(problem, key)
+    return _find(problem, key)  # type: ignore[no-any-return]
 
 
 def with_value(problem: Problem, key: str, value: float) -> Problem:

@@ -192,13 +192,15 @@ def plot_branches(continuation: xr.Dataset) -> Figure:
     handles, labels = figure.axes[0].get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     if unique:
-        figure.legend(unique.values(), unique.keys(), loc="outside upper right", ncols=len(unique), frameon=False)
-    figure.suptitle(continuation.attrs["title"], x=0.01, ha="left", fontsize="medium")
+        figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=len(unique), frameon=False)
+    figure.suptitle(continuation.attrs["title"])
     return figure
 
 
 def _plot_branch_values(continuation: xr.Dataset, values: FloatArray, axes: Axes) -> None:
-    p, verdicts = continuation["parameter"].values, continuation["stability"].values
+    p, turning = continuation["parameter"].values, continuation["turning"].values == 1
+    # A turning point itself is marginal and has a sign of its own.
+    verdicts = np.where(turning, np.roll(continuation["stability"].values, 1), continuation["stability"].values)
     for number in np.unique(continuation["branch"]):
         index = np.flatnonzero(continuation["branch"].values == number)
         cuts = np.flatnonzero(np.diff(verdicts[index])) + 1
@@ -206,7 +208,6 @@ def _plot_branch_values(continuation: xr.Dataset, values: FloatArray, axes: Axes
             style = STABILITY_STYLES[int(verdicts[piece[0]])]
             shown = np.arange(piece[0], min(piece[-1] + 2, index[-1] + 1))  # on to where the next piece begins
             axes.plot(p[shown], values[shown], **style)
-    turning = continuation["turning"].values == 1
     if turning.any():
         style = {"color": COLOURS[-1], "markerfacecolor": "white", "label": "turning point", "zorder": 3}
         axes.plot(p[turning], values[turning], "o", **style)

@@ -173,7 +173,7 @@ class _Walker:
     def _corrected(self, here: Locus, ds: float) -> Locus | None:
         """The root near the tangent from `here` at length ds, or None.
 
-        It lies in the plane orthogonal to the tangent, or, where p changes fast, at that value of p: this needs no dF/dp.
+        It lies in the plane orthogonal to the tangent, or, where p changes fast, at that p: this needs no dF/dp.
         """
         guess = z = here.z + ds * here.tangent
         steep = abs(here.tangent[-1]) > STEEP

@@ -21,7 +21,7 @@ def cell_edges(equations: StationaryEquations, states: list[State], u: FloatArra
     reach = max((float(np.abs(_panels(equations, state, u)[0]).max()) for state in states), default=1.0)
     edges = np.sinh(np.linspace(-1.0, 1.0, CELLS + 1) * np.arcsinh(reach))
     edges[CELLS // 2] = 0.0
-    return edges
+    return np.asarray(edges)
 
 
 def _panels(equations: StationaryEquations, state: State, u: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -34,13 +34,13 @@ def _branches(result: xr.Dataset) -> list[str]:
         points = result.isel(point=np.flatnonzero(result["branch"] == number))
         first, last = points.isel(point=0), points.isel(point=-1)
         verdicts = points["stability"].values
-        changes = 1 + int(np.count_nonzero(np.diff(verdicts)))
+        changes = int(np.count_nonzero(np.diff(verdicts[verdicts != 0])))
         turns = ", ".join(f"{p:.6g}" for p in points["parameter"].values[points["turning"].values == 1])
         lines.append(
             f"branch {number}: {points.sizes['point']} points from {key} = {float(first['parameter']):.6g} "
             f"({_overlap(first)}, {VERDICTS[int(verdicts[0])]}) to {float(last['parameter']):.6g} "
             f"({_overlap(last)}, {VERDICTS[int(verdicts[-1])]})"
-            + (f", {changes - 1} change(s) of stability" if changes > 1 else "")
+            + (f", {changes} change(s) of stability" if changes else "")
             + (f", turning at {turns}" if turns else "")
         )
     return lines

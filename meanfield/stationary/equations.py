@@ -133,10 +133,10 @@ class StationaryEquations:
         if not c.diffusion > 0.0:
             return None
         tilts = self.coordinates.tilts(c.g)
-        guess = self._typical_work - 0.5 * c.diffusion / (1.0 - q @ q)
+        guess = self._typical_work - 0.5 * c.diffusion / (1.0 - float(q @ q))
         if self.hint is not None:
-            near, G, slope = self.hint
-            guess = G + float(slope @ (q - near))
+            near, G_there, slope = self.hint
+            guess = G_there + float(slope @ (q - near))
         return self._of_unit_norm(q, c, tilts, guess)
 
     def _of_unit_norm(self, q: FloatArray, c: Coefficients, tilts: Tilts, guess: float) -> State | None:

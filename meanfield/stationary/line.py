@@ -126,9 +126,9 @@ class Line:
         return Functions(values[:count].reshape(-1, *shape), slopes[:count].reshape(-1, *shape), combined[:count])
 
     def _resolvents(self, starts: list[Pair], rate: float) -> list[Pair]:
-        """h = (rate - L)^-1 L k for functions k, by polynomials on each panel that meet at the ends.
+        """Images (rate - L)^-1 L k of functions k, by polynomials on each panel that meet at the ends.
 
-        In weak form rate E[h v] + D E[h' v'] = -D E[k' v'] for all v. Unknowns inside a panel are eliminated first.
+        In weak form rate E[h v] + D E[h' v'] = -D E[k' v'] for all v; unknowns inside a panel are eliminated first.
         """
         inside = self._half[:, :, 0] > 0  # others only fill up the arrays
         half = np.where(inside, self._half[:, :, 0], 1.0)[:, :, None]
@@ -175,7 +175,7 @@ def _basis() -> tuple[FloatArray, FloatArray]:
     for j in range(1, ORDER - 1):
         polynomials[j + 1, j + 1], polynomials[j + 1, j - 1] = 1.0, -1.0
     slopes = legendre.legder(polynomials.T)
-    return legendre.legval(NODES, polynomials.T), legendre.legval(NODES, slopes)
+    return np.asarray(legendre.legval(NODES, polynomials.T)), np.asarray(legendre.legval(NODES, slopes))
 
 
 _BASIS, _BASIS_SLOPE = _basis()

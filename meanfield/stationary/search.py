@@ -41,7 +41,7 @@ def check_features(problem: Problem) -> None:
 def starts(d1: int) -> Iterator[FloatArray]:
     """Overlaps at which to begin: 0, symmetric directions at several radii, then points that fill the ball."""
     yield np.zeros(d1)
-    directions = [np.array(v) / np.linalg.norm(v) for v in product((-1.0, 0.0, 1.0), repeat=d1) if np.any(v)]
+    directions = [v / np.linalg.norm(v) for v in map(np.array, product((-1.0, 0.0, 1.0), repeat=d1)) if np.any(v)]
     for radius in RADII:
         yield from (radius * direction for direction in directions)
     cube = qmc.Sobol(d1, scramble=False).random(4 * SCATTERED * d1) * 2.0 - 1.0
@@ -59,7 +59,7 @@ def all_overlaps(equations: StationaryEquations, known: list[FloatArray] | None 
     """Overlaps of all stationary states that are not known yet, in order."""
     d1 = len(equations.problem.features)
     found = find_roots(equations, starts(d1), images, known or [])
-    return sorted(found, key=lambda q: tuple(np.round(q, 9)))
+    return sorted(found, key=lambda q: np.round(q, 9).tolist())
 
 
 def resolved(problem: Problem, closure: Closure) -> tuple[StationaryEquations, list[FloatArray]]:
