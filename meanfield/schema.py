@@ -45,7 +45,9 @@ VARIABLES: dict[str, Variable] = {
     "multiplier": Variable(("time",), "multiplier G of the norm"),
     "multiplier_residual": Variable(("time",), "G - (q.g + tau r - Lambda/2), zero at a stationary state"),
     "residual": Variable(("time",), "largest of |E[u w] - q| and |E[w^2] - 1|"),
-    "q_error": Variable(("time",), "error of q by the quadrature over u and w, as more nodes show it"),
+    "q_error": Variable(
+        ("time",), "error of q by the quadrature over u and w, as more nodes show it; no estimate where a branch turns"
+    ),
     "growth_rate": Variable(("time",), "largest growth rate of small perturbations"),
     "relaxation_rate": Variable(("time",), "slowest relaxation of a conditional density at fixed q, at any u"),
     "eigenvalue_real": Variable(("time", "mode"), "leading eigenvalue with q and the norm taking part, real part"),

@@ -33,6 +33,9 @@ UNIT_NORM = 1e-13
 ROUNDED_NORM = 1e-10
 """How well it holds at least where rounding of G is in the way."""
 
+NARROW = 1e-8
+"""Where E[w^2] jumps from below 1 to infinity within that part of Lambda, it is 1 nowhere."""
+
 MOST_TRIALS = 200
 """Values of G that are tried."""
 
@@ -158,7 +161,7 @@ class StationaryEquations:
                 stride *= 2.0
                 inside = 0.5 * (low + high)
                 trial = inside if math.isfinite(inside) else G + math.copysign(stride, 1.0 - norm)
-                if not low < trial < high:
+                if not low < trial < high or high - low < NARROW * c.diffusion:
                     return None  # as far as G may go E[w^2] stays below 1
             G = trial
         return None

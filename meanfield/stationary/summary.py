@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from meanfield.schema import OF_A_STATE
+from meanfield.stationary.coordinates import Coordinates
 from meanfield.stationary.equations import State, StationaryEquations
 from meanfield.stationary.line import Line
 from meanfield.stationary.potential import has_potential, potential
-from meanfield.stationary.stability import stability
+from meanfield.stationary.stability import Stability, stability
 
 
 def summary(equations: StationaryEquations, state: State) -> dict[str, Any]:
@@ -18,7 +19,7 @@ def summary(equations: StationaryEquations, state: State) -> dict[str, Any]:
     c = state.coefficients
     line = Line(equations, state)
     r = line.average(line.points * equations.problem.prior.force(line.points))
-    spectrum = stability(line, state)
+    spectrum = _stability(equations, line, state)
     norm = float(state.tilts.weight @ state.moments[:, 1])
     result = {
         "q": state.q,
@@ -39,6 +40,18 @@ def summary(equations: StationaryEquations, state: State) -> dict[str, Any]:
     if has_potential(equations.problem):
         result["potential"] = potential(equations.closure, state.q)
     return result
+
+
+def _stability(equations: StationaryEquations, line: Line, state: State) -> Stability:
+    """Stability with the fewest nodes in u: rates need fewer digits than overlaps."""
+    if equations.coordinates.rung > 0:
+        few = Coordinates(equations.problem)
+        coarse = StationaryEquations(equations.problem, equations.closure, few)
+        coarse.hint = equations.hint
+        fewer = coarse.state(state.q)
+        if fewer is not None:
+            return stability(Line(coarse, fewer), fewer)
+    return stability(line, state)
 
 
 def stacked(rows: list[dict[str, Any]], d1: int) -> dict[str, Any]:

@@ -67,7 +67,9 @@ def test_gaussian_coordinates_need_one_line_of_nodes():
     # E[u_1 exp(s)] for independent coordinates, with E[exp(g u)] = exp(g^2/2) or sinh(x)/x at x = sqrt(3) g
     x = np.sqrt(3) * g[2]
     expected = g[0] * np.exp(0.5 * (g[0] ** 2 + g[1] ** 2)) * np.sinh(x) / x
-    assert tilts.mean[:, 0] @ np.exp(tilts.tilt) == pytest.approx(expected, rel=1e-9)  # 3e-12 beyond 7 deviations, times exp(3.5)
+    assert tilts.mean[:, 0] @ np.exp(tilts.tilt) == pytest.approx(
+        expected, rel=1e-9
+    )  # 3e-12 beyond 7 deviations, times exp(3.5)
 
 
 def test_discrete_coordinates_have_exact_nodes():

@@ -50,8 +50,15 @@ def test_moments_agree_with_brute_force(name, a, b, s, span):
 
 @pytest.mark.parametrize(
     ("name", "a", "b", "s"),
-    [("none", 0.0, 0.0, 0.0), ("none", 1.0, 0.0, 0.0), ("l1", 0.01, 3.0, 0.0), ("cauchy", 0.01, 1.0, 0.0)]
-    + [("l1", 0.0, 1.0, 1.5), ("l2", 2.0, 1.0, 0.0), ("elastic_net", 0.6, 1.0, 0.0)],
+    [
+        ("none", 0.0, 0.0, 0.0),
+        ("none", 1.0, 0.0, 0.0),
+        ("l1", 0.01, 3.0, 0.0),
+        ("l1", 0.0, 1.0, 1.5),
+        ("cauchy", 0.01, 1.0, 0.0),
+        ("l2", 2.0, 1.0, 0.0),
+        ("elastic_net", 0.6, 1.0, 0.0),
+    ],
 )
 def test_what_cannot_be_normalised_is_refused(name, a, b, s):
     assert moments(make_prior(name), a, b, s)[1] == -1
