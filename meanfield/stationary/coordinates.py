@@ -63,6 +63,7 @@ class Coordinates:
         self._gaussian = np.array([isinstance(law, GaussianCoordinate) for law in laws])
         own = [law for law in laws if not isinstance(law, GaussianCoordinate)]
         drawn = ([GaussianCoordinate()] if self._gaussian.any() else []) + own
+        # A law with a density takes as many nodes as it is given, or one fewer where they come in pairs.
         continuous = sum(len(law.quadrature(7)[1]) == 7 or len(law.quadrature(8)[1]) == 8 for law in drawn)
         self._rungs = 1 if continuous == 0 else len(LADDERS[continuous - 1])
         self.rung = min(rung, self._rungs - 1)

@@ -34,8 +34,8 @@ RIDGE = 1e-12
 """What is added to inner products of functions that may be dependent at some u."""
 
 MOST_REFINEMENTS = 4
-RESOLVED = 1e-6
-"""A positive growth rate is refined until it changes by less than that part of it."""
+RESOLVED = 1e-3
+"""A positive growth rate is refined until it changes by less than that part of it; what is left is the square."""
 
 MARGINAL = 1e-7
 """Growth rates below that part of Lambda/2 + |dg/dq| are zero for all we know."""

@@ -153,7 +153,7 @@ def test_a_run_beside_the_middle_state_of_a_bistable_problem_leaves_it_at_its_ra
     lines = (
         "model = { learning_rate = 0.05, batch_size = 10 }",
         'prior = { name = "quartic", strength = 0.5 }',
-        "density = { cells = 400, feature_nodes = 47, half_width = 11.0 }",
+        "density = { cells = 300, feature_nodes = 31, half_width = 11.0, order = 2 }",
     )
     hidden = '{ law = "three_point", second_moment = 1.0, fourth_moment = 6.05 }'
     states = find_stationary_states(make_problem(features(feature(0.3, hidden)), *lines))
@@ -161,5 +161,7 @@ def test_a_run_beside_the_middle_state_of_a_bistable_problem_leaves_it_at_its_ra
     middle = float(states["q"][3, 0])
     for factor, end in ((0.9, 0.0), (1.1, float(states["q"][4, 0]))):
         table = feature(factor * middle, hidden)
-        run = solve_density(make_problem(features(table), *lines, "time = { stop = 300.0, outputs = 3 }"))
-        assert float(run["q"][-1, 0]) == pytest.approx(end, abs=5e-3)  # 0.03 per unit of time towards q = 0
+        run = solve_density(make_problem(features(table), *lines, "time = { stop = 200.0, outputs = 3 }"))
+        assert float(run["q"][-1, 0]) == pytest.approx(
+            end, abs=1e-2
+        )  # towards q = 0 at 0.026 per unit of time, from about t = 30
