@@ -22,6 +22,7 @@ bench: $(VENV)/installed-bench $(VENV)/sources
 	$(BIN)/python validation/benchmarks/density.py
 	$(BIN)/python validation/benchmarks/closures.py
 	$(BIN)/python validation/benchmarks/particles.py
+	$(BIN)/python validation/benchmarks/stationary.py
 
 cost: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/cost.py

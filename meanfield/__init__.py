@@ -19,6 +19,7 @@ from meanfield.particles import simulate_sgd
 from meanfield.priors import Prior
 from meanfield.problem import Problem
 from meanfield.problem_file import load_problem
+from meanfield.stationary import continue_stationary_states, find_stationary_states
 from meanfield.storage import load, save
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "Prior",
     "Problem",
     "compare",
+    "continue_stationary_states",
+    "find_stationary_states",
     "load",
     "load_problem",
     "save",

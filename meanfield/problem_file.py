@@ -62,6 +62,11 @@ def parse_problem(text: str, folder: Path | None = None) -> Problem:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"not a TOML file: {error}; correct the line, strings go in double quotes") from error
+    return problem_from(data, folder)
+
+
+def problem_from(data: dict[str, Any], folder: Path | None = None) -> Problem:
+    """Validate the data of a problem; see `parse_problem`."""
     try:
         return Problem.model_validate(data, context={} if folder is None else {"folder": folder})
     except ValidationError as error:

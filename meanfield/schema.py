@@ -45,6 +45,21 @@ VARIABLES: dict[str, Variable] = {
     "norm": Variable(("time",), "second moment E[w^2], conserved at 1"),
     "g": Variable(("time", "feature"), "drift gain g"),
     "Lambda": Variable(("time",), "diffusion coefficient Lambda"),
+    "multiplier": Variable(("time",), "multiplier G of the norm"),
+    "multiplier_residual": Variable(("time",), "G - (q.g + tau r - Lambda/2), zero at a stationary state"),
+    "residual": Variable(("time",), "largest of |E[u w] - q| and |E[w^2] - 1|"),
+    "quadrature_error": Variable(
+        ("time",), "error of q by the quadrature over u and w, as more nodes show it; no estimate where a branch turns"
+    ),
+    "growth_rate": Variable(("time",), "largest growth rate of small perturbations"),
+    "relaxation_rate": Variable(("time",), "slowest relaxation of a conditional density at fixed q, at any u"),
+    "eigenvalue_real": Variable(("time", "mode"), "leading eigenvalue with q and the norm taking part, real part"),
+    "eigenvalue_imag": Variable(("time", "mode"), "leading eigenvalue with q and the norm taking part, imaginary part"),
+    "stability": Variable(("time",), "1 stable, 0 marginal to the accuracy of eigenvalues, -1 unstable"),
+    "potential": Variable(("time",), "Lyapunov function V(q) = -int_0^q dq/dt, where there is one"),
+    "parameter": Variable(("time",), "value of the key that is varied"),
+    "branch": Variable(("time",), "number of the branch that a point belongs to; points are in its order"),
+    "turning": Variable(("time",), "1 where the parameter has an extremum along the branch"),
     "pair": Variable(("pair",), "the two results that are compared: first - second"),
     "q_difference": Variable(("pair", "time", "feature"), "second minus first overlap q, means over replicas"),
     "q_standard_error": Variable(("pair", "time", "feature"), "standard error of that difference"),
@@ -72,9 +87,27 @@ VARIABLES: dict[str, Variable] = {
     "r_variance": Variable(("time",), "N times the variance of r over replicas"),
 }
 
+OF_A_STATE = (
+    "q",
+    "r",
+    "g",
+    "Lambda",
+    "multiplier",
+    "multiplier_residual",
+    "residual",
+    "quadrature_error",
+    "growth_rate",
+    "relaxation_rate",
+    "eigenvalue_real",
+    "eigenvalue_imag",
+    "stability",
+)
+
 METHODS: dict[str, tuple[str, ...]] = {
     "density": ("time", "q", "r", "P", "u", "u_weight", "w", "w_edge", "mass", "norm", "g", "Lambda"),
     "order_parameters": ("time", "q", "g", "Lambda"),
+    "stationary": (*OF_A_STATE, "P", "u", "u_weight", "w", "w_edge"),
+    "continuation": (*OF_A_STATE, "parameter", "branch", "turning"),
     "comparison": (
         "pair",
         "time",
@@ -101,10 +134,15 @@ METHODS: dict[str, tuple[str, ...]] = {
 
 OPTIONAL: dict[str, tuple[str, ...]] = {
     "density": ("q_error", "r_error", "P_error"),
+    "stationary": ("potential",),
+    "continuation": ("potential",),
     "particles": ("snapshot_time", "weights", "U", "escape_time"),
     "ensemble": ("escape_time",),
 }
 """Variables that it may hold besides."""
+
+INSTEAD_OF_TIME = {"stationary": "state", "continuation": "point"}
+"""The leading dim of methods whose results are not in time."""
 
 
 def build_dataset(method: str, problem: Problem, arrays: dict[str, Any], status: str, provenance: str) -> xr.Dataset:
@@ -126,7 +164,8 @@ def build_dataset(method: str, problem: Problem, arrays: dict[str, Any], status:
     variables = {}
     for name, array in arrays.items():
         known = VARIABLES[name]
-        dims = ("replica", *known.dims) if known.per_replica and array.ndim > len(known.dims) else known.dims
+        dims = _dims(method, known)
+        dims = ("replica", *dims) if known.per_replica and array.ndim > len(dims) else dims
         variables[name] = xr.Variable(dims, array, _attributes(name, known))
     attributes = {
         "Conventions": "CF-1.11",
@@ -140,6 +179,11 @@ def build_dataset(method: str, problem: Problem, arrays: dict[str, Any], status:
     dataset = xr.Dataset(variables, attrs=attributes)
     validate(dataset)
     return dataset
+
+
+def _dims(method: str, known: Variable) -> tuple[str, ...]:
+    """Dims of a variable in a result of this method."""
+    return tuple(INSTEAD_OF_TIME.get(method, dim) if dim == "time" else dim for dim in known.dims)
 
 
 def _attributes(name: str, known: Variable) -> dict[str, str]:
@@ -173,8 +217,9 @@ def validate(dataset: xr.Dataset) -> None:
         if name not in dataset.variables:
             continue
         known, dims = VARIABLES[name], dataset.variables[name].dims
-        if dims != known.dims and not (known.per_replica and dims == ("replica", *known.dims)):
-            raise InputError(f"variable '{name}' has dims {dims}, not {known.dims}; run the solver again")
+        right = _dims(method, known)
+        if dims != right and not (known.per_replica and dims == ("replica", *right)):
+            raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
 
 
 def problem_of(dataset: xr.Dataset) -> Problem:

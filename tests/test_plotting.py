@@ -80,3 +80,21 @@ def test_comparison_has_weights_only_where_both_are_there(results, chosen):
     figure = plotting.plot_comparison({label: results[label] for label in chosen})
     assert len(figure.axes) == (4 if "SGD" in chosen else 2)
     figure.canvas.draw()
+
+
+@pytest.fixture(scope="module")
+def branches():
+    problem = parse_problem(TEXT)
+    return meanfield.continue_stationary_states(problem, "model.learning_rate", 0.02, 0.05, points=3)
+
+
+def test_branches_are_solid_where_stable_and_dashed_where_not(branches):
+    figure = plotting.plot_branches(branches)
+    assert len(figure.axes) == 2  # one for each overlap, none for r without a prior
+    lines = [line for line in figure.axes[0].lines if line.get_linestyle() in ("-", "--")]
+    styles = {-1: "--", 1: "-"}
+    expected = [styles[int(v)] for v in branches["stability"].values]
+    assert {line.get_linestyle() for line in lines} == set(expected)
+    assert sum(len(line.get_xdata()) for line in lines) >= branches.sizes["point"]
+    assert figure.axes[0].get_xlabel() == "model.learning_rate"
+    figure.canvas.draw()

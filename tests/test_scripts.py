@@ -42,7 +42,7 @@ def runs(folder):
     return paths
 
 
-@pytest.mark.parametrize("name", [*SOLVERS, "compare"])
+@pytest.mark.parametrize("name", [*SOLVERS, "compare", "find_stationary_states"])
 def test_help(name):
     result = script(name, "--help")
     assert result.returncode == 0
@@ -203,3 +203,31 @@ def test_blow_up_ends_with_code_1_and_says_when_what_and_what_to_change(tmp_path
     assert "failed: at t = " in result.stderr
     assert "lower model.learning_rate" in result.stderr
     assert meanfield.load(tmp_path / "out.nc").attrs["status"].startswith("failed: at t = ")
+
+
+def test_stationary_states_are_listed_saved_and_drawn(folder, tmp_path):
+    result = script("find_stationary_states", folder / "small.toml", "-o", tmp_path / "states.nc")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "unstable" in result.stdout
+    assert f"wrote {tmp_path / 'states.nc'}" in result.stdout
+    assert meanfield.load(tmp_path / "states.nc").sizes["state"] == 5  # bistable
+    vary = ("--vary", "prior.strength", 0, 1, "--points", 3, "--figure", tmp_path / "f.png")
+    result = script("find_stationary_states", folder / "small.toml", "-o", tmp_path / "branches.nc", *vary)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert meanfield.load(tmp_path / "branches.nc").attrs["method"] == "continuation"
+    assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--vary", "prior.strenth", 0, 1), "did you mean 'prior.strength'?"),
+        (("--vary", "prior.strength", "x", 1), "--vary: 'x' is no number; give KEY START STOP"),
+        (("--figure", "f.png"), "add --vary KEY START STOP"),
+    ],
+)
+def test_bad_branches_end_with_code_2_and_no_file(folder, tmp_path, arguments, message):
+    result = script("find_stationary_states", folder / "small.toml", "-o", tmp_path / "out.nc", *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,10 @@
+"""All roots of equations, and their branches as a parameter changes: numerics that know no physics.
+
+Equations are functions x -> (F, dF/dx), shapes (n,) and (n, n), or (x, p) -> (F, dF/dx, dF/dp) with a scalar
+parameter p. They return NaN outside their domain.
+"""
+
+from meanfield.continuation.branches import Branch, follow
+from meanfield.continuation.roots import Equations, find_roots, newton
+
+__all__ = ["Branch", "Equations", "find_roots", "follow", "newton"]

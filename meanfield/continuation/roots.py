@@ -1,0 +1,136 @@
+"""Roots of equations: damped Newton's method, and deflation of those that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from meanfield.typing import FloatArray
+
+Equations = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+TOLERANCE = 1e-12
+"""Largest component of F at a root."""
+
+ROUNDING = 1e-15
+"""A shorter step of Newton's method is rounding, whatever F is: its derivative may be huge."""
+
+MOST_STEPS = 20
+"""Steps of Newton's method from one start."""
+
+MOST_HALVINGS = 6
+"""Of a step that does not reduce F, or leaves the domain."""
+
+SAME = 1e-6
+"""Roots that are closer are one."""
+
+PATIENCE = 12
+"""Starts in a row that bring nothing new for each unknown, before the search ends."""
+
+
+def newton(
+    equations: Equations, x: FloatArray, known: Sequence[FloatArray] = (), tolerance: float = TOLERANCE
+) -> FloatArray | None:
+    """A root of the equations, by damped Newton's method.
+
+    Parameters
+    ----------
+    equations : callable
+        x -> (F, dF/dx).
+    x : ndarray, shape (n,)
+        Where to start.
+    known : sequence of ndarray, optional
+        Roots that are not to be found again: F is multiplied by 1 + 1/|x - root|^2 for each (deflation).
+    tolerance : float
+        Largest component of F at the root.
+
+    Returns
+    -------
+    ndarray or None
+        None if no root was reached.
+    """
+    values, slope = equations(x)
+    for _ in range(MOST_STEPS):
+        if not (np.all(np.isfinite(values)) and np.all(np.isfinite(slope))):
+            return None
+        step = _newton_step(values, slope)
+        if np.abs(values).max() <= tolerance or np.abs(step).max() <= ROUNDING:
+            return x
+        factor, gradient = _deflation(x, known)
+        # Newton's step for the deflated equations is parallel to the plain one (Sherman and Morrison).
+        stretch = 1.0 - float(gradient @ step) / factor
+        step = step / stretch if abs(stretch) > 1e-3 else 1e3 * step
+        size = factor * float(np.linalg.norm(values))
+        for _ in range(MOST_HALVINGS):
+            trial = x + step
+            values, slope = equations(trial)
+            trial_size = _deflation(trial, known)[0] * float(np.linalg.norm(values))
+            if trial_size < size:
+                break
+            step = 0.5 * step
+        else:
+            return None
+        x = trial
+    return None
+
+
+def _newton_step(values: FloatArray, slope: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.lstsq(slope, -values, rcond=None)[0])
+
+
+def _deflation(x: FloatArray, known: Sequence[FloatArray]) -> tuple[float, FloatArray]:
+    """The factor that keeps Newton's method away from known roots, and its gradient."""
+    factor, logarithmic = 1.0, np.zeros_like(x)
+    for root in known:
+        away = x - root
+        square = max(float(away @ away), 1e-30)
+        factor *= 1.0 + 1.0 / square
+        logarithmic -= 2.0 * away / (square * (1.0 + square))
+    return factor, factor * logarithmic
+
+
+def find_roots(
+    equations: Equations,
+    starts: Iterable[FloatArray],
+    images: Callable[[FloatArray], Iterable[FloatArray]] = lambda root: (),
+    known: Sequence[FloatArray] = (),
+    tolerance: float = TOLERANCE,
+) -> list[FloatArray]:
+    """Roots of the equations, each once, until new starts bring nothing new.
+
+    Parameters
+    ----------
+    equations : callable
+        x -> (F, dF/dx).
+    starts : iterable of ndarray, shape (n,)
+        Where to look, in that order.
+    images : callable, optional
+        Where other roots may be if there is one: its images under symmetries that the equations may have.
+    known : sequence of ndarray, optional
+        Roots that are known and not returned.
+    tolerance : float
+        See `newton`.
+    """
+    found: list[FloatArray] = []
+    idle = 0
+    for start in starts:
+        root = newton(equations, start, [*known, *found], tolerance)
+        if root is None or _is_among(root, [*known, *found]):
+            idle += 1
+            if idle >= PATIENCE * len(start):
+                break
+            continue
+        idle = 0
+        waiting = [root]
+        while waiting:
+            root = waiting.pop()
+            if not _is_among(root, [*known, *found]):
+                found.append(root)
+                mirrored = (newton(equations, image, (), tolerance) for image in images(root))
+                waiting += [other for other in mirrored if other is not None]
+    return found
+
+
+def _is_among(root: FloatArray, roots: Sequence[FloatArray]) -> bool:
+    return any(np.linalg.norm(root - other) < SAME for other in roots)

@@ -1,0 +1,189 @@
+"""Branches of stationary states as one number of the problem varies."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.closures import Closure
+from meanfield.continuation import Branch, follow, newton
+from meanfield.errors import InputError
+from meanfield.keys import value_of, with_value
+from meanfield.problem import Problem
+from meanfield.progress import progress_bar
+from meanfield.provenance import provenance
+from meanfield.schema import build_dataset
+from meanfield.stationary.coordinates import Coordinates
+from meanfield.stationary.equations import StationaryEquations
+from meanfield.stationary.search import all_overlaps, check_features, resolved
+from meanfield.stationary.states import NO_STATE
+from meanfield.stationary.summary import stacked, summary
+from meanfield.typing import FloatArray
+
+OF_THE_LIMIT = ("model", "features", "hidden", "augmentation", "prior")
+"""Parts of a problem that stationary states depend on."""
+
+DIFFERENCE = 1e-5
+"""Of derivatives by the parameter, in parts of its range."""
+
+BETWEEN = (0.5, 0.25, 0.75)
+"""Where states are searched that no branch from the ends leads to, in parts of the range."""
+
+MOST_RUNG = 2
+"""Of the nodes in u along branches; `quadrature_error` says what they leave."""
+
+MOST_KEPT = 200
+"""Equations that are kept for values of the parameter."""
+
+NEAR = 1e-5
+"""Overlaps that are closer belong to one branch."""
+
+
+def continue_stationary_states(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
+    """Branches of stationary states as a number of the problem goes from `start` to `stop`, around turning points too.
+
+    Parameters
+    ----------
+    problem : Problem
+        With one to three features.
+    key : str
+        What is varied, such as `prior.strength` or `features[0].hidden.second_moment`.
+    start, stop : float
+        Ends of its range, which are points of all branches that reach them.
+    points : int
+        Steps are so short that a branch without curvature has about that many points.
+
+    Returns
+    -------
+    xarray.Dataset
+        Along `point`: `parameter`, `branch`, `turning`, and what `find_stationary_states` says of a state besides its
+        density. The attribute `key` of `parameter` is the key. `status` is `complete`, or `failed: ...` where no state
+        was found.
+
+    Raises
+    ------
+    InputError
+        If there is no such key, it holds no real number, stationary states do not depend on it, or a value is not
+        allowed.
+
+    Notes
+    -----
+    Branches start from all states at both ends, and from states in between that no such branch leads to. A branch that
+    ends inside the range does so where its density can no longer be normalised. Source: theory.md, section 6.
+    """
+    check_features(problem)
+    _check(problem, key, start, stop, points)
+    started = time.perf_counter()
+    family = _Family(problem, key, (min(start, stop), max(start, stop)))
+    with progress_bar(1, "stationary states", "diagram") as bar:
+        branches = _all_branches(family, (start, stop), 1.0 / (points - 1))
+        points_of = [
+            _row(family, branch, number, i) for number, branch in enumerate(branches) for i in range(len(branch.p))
+        ]
+        rows = [row for row in points_of if row is not None]
+        bar.update()
+    nothing = {} if rows else {name: np.empty(0) for name in ("parameter", "branch", "turning")}
+    arrays = stacked(rows, len(problem.features)) | nothing
+    status = "complete" if rows else NO_STATE
+    result = build_dataset("continuation", problem, arrays, status, provenance(time.perf_counter() - started, key=key))
+    result["parameter"].attrs["key"] = key
+    return result
+
+
+def _check(problem: Problem, key: str, start: float, stop: float, points: int) -> None:
+    value = value_of(problem, key)
+    part = key.replace("[", ".").split(".")[0]
+    if part not in OF_THE_LIMIT or key.endswith("initial_overlap"):
+        raise InputError(f"'{key}': stationary states do not depend on it; vary a number of {', '.join(OF_THE_LIMIT)}")
+    if isinstance(value, int):
+        raise InputError(f"'{key}' = {value} takes whole numbers only, and branches need one that varies continuously")
+    if start == stop:
+        raise InputError(f"'{key}' from {start:g} to {stop:g}: the ends of the range are equal; give two numbers")
+    if points < 2:
+        raise InputError(f"points = {points}: give at least 2, the ends of the range")
+    for end in (start, stop):
+        with_value(problem, key, end)
+
+
+class _Family:
+    """The equations of stationary states for every value of a number of the problem; see `Family`."""
+
+    def __init__(self, problem: Problem, key: str, limits: tuple[float, float]) -> None:
+        self.limits = limits
+        self.rung = 0
+        self._problem = problem
+        self._key = key
+        self._closure = Closure(problem) if key.startswith("prior.") else None
+        self._kept: dict[float, StationaryEquations] = {}
+
+    def problem(self, p: float) -> Problem:
+        """The problem at a value."""
+        return with_value(self._problem, self._key, p)
+
+    def closure(self, p: float) -> Closure:
+        """Its closure, which no prior changes."""
+        return self._closure or Closure(self.problem(p))
+
+    def at(self, p: float) -> StationaryEquations:
+        """The equations at a value; those that were made last are kept."""
+        if p not in self._kept:
+            made = StationaryEquations(self.problem(p), self.closure(p), Coordinates(self._problem, self.rung))
+            if self._kept:
+                made.hint = self._kept[next(reversed(self._kept))].hint
+            if len(self._kept) >= MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[p] = made
+        return self._kept[p]
+
+    def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
+        """F and dF/dq."""
+        return self.at(p)(x)
+
+    def by_parameter(self, x: FloatArray, p: float) -> FloatArray:
+        """dF/dp, as a difference inside the range."""
+        low, high = self.limits
+        step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
+        return np.asarray((self.at(p + step)(x)[0] - self.at(p)(x)[0]) / step)
+
+    def search(self, p: float) -> list[FloatArray]:
+        """All overlaps at an end of the range, with nodes that resolve them as far as branches can afford."""
+        equations, overlaps = resolved(self.problem(p), self.closure(p))
+        needed = min(equations.coordinates.rung, MOST_RUNG)
+        if needed > self.rung:
+            self.rung = needed
+            self._kept.clear()
+        return overlaps
+
+
+def _all_branches(family: _Family, ends: tuple[float, float], longest: float) -> list[Branch]:
+    """Branches from the states at both ends, then from those in between that none of them leads to."""
+    searched = {p: family.search(p) for p in ends}
+    branches: list[Branch] = []
+    for p in ends:
+        for q in searched[p]:
+            root = newton(family.at(p), q)
+            if root is not None and not _is_on(branches, root, p):
+                branches.append(follow(family, root, p, family.limits, longest))
+    for share in BETWEEN:
+        p = ends[0] + share * (ends[1] - ends[0])
+        crossings = [newton(family.at(p), q) for branch in branches for q in branch.crossings(p)]
+        for q in all_overlaps(family.at(p), [q for q in crossings if q is not None]):
+            if not _is_on(branches, q, p):
+                branches.append(follow(family, q, p, family.limits, longest))
+    return branches
+
+
+def _is_on(branches: list[Branch], q: FloatArray, p: float) -> bool:
+    return any(np.linalg.norm(q - x) < NEAR for branch in branches for x in branch.crossings(p))
+
+
+def _row(family: _Family, branch: Branch, number: int, i: int) -> dict[str, Any] | None:
+    equations = family.at(float(branch.p[i]))
+    state = equations.state(branch.x[i])
+    if state is None:
+        return None
+    names = {"parameter": branch.p[i], "branch": number, "turning": np.int8(branch.turning[i])}
+    return summary(equations, state) | names
