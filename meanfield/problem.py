@@ -192,19 +192,23 @@ class DensitySettings(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _accuracy_or_discretisation(cls, data: Any) -> Any:
+    def _one_of_both(cls, data: Any) -> Any:
         """Fill in what decides between the two, so that a stored problem says it."""
         if not isinstance(data, dict):
             return data
-        fixed = [f"{key} = {data[key]}" for key in FIXED_KEYS if data.get(key) is not None]
-        if not fixed:
+        if all(data.get(key) is None for key in FIXED_KEYS):
             return {"tolerance": DEFAULT_TOLERANCE} | data
-        if data.get("tolerance") is not None:
+        return {"order": DEFAULT_ORDER} | data
+
+    @model_validator(mode="after")
+    def _not_both(self) -> DensitySettings:
+        fixed = [f"{key} = {getattr(self, key)}" for key in FIXED_KEYS if getattr(self, key) is not None]
+        if fixed and self.tolerance is not None:
             raise ValueError(
-                f"tolerance = {data['tolerance']} with {', '.join(fixed)}: cells and steps follow from the tolerance; "
+                f"tolerance = {self.tolerance:g} with {', '.join(fixed)}: cells and steps follow from the tolerance; "
                 "remove one or the other"
             )
-        return {"order": DEFAULT_ORDER} | data
+        return self
 
 
 class ParticleSettings(Part):

@@ -13,7 +13,7 @@ from scipy.integrate import quad, solve_ivp
 import meanfield
 from meanfield.closures import Closure
 from meanfield.order_parameters.trajectory import rate
-from meanfield.problem import Problem
+from meanfield.problem import DensitySettings, Problem
 from tests.problems import feature, features, make_problem
 
 QUICK = ("time.outputs = 3", "time.stop = 4.0")
@@ -167,7 +167,7 @@ def test_it_comes_close_under_a_prior_with_a_kink(spectral):
 
 
 def library_errors(problem, reference, cells, steps):
-    settings = problem.density.model_copy(update={"cells": cells, "steps": steps})
+    settings = DensitySettings(cells=cells, steps=steps)
     found = meanfield.solve_density(problem.model_copy(update={"density": settings}))
     return np.array([abs(found.q.values - reference.q).max(), abs(found.r.values - reference.r).max()])
 
