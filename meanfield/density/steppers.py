@@ -17,8 +17,8 @@ from meanfield.typing import FloatArray
 LEAST_DIFFUSION = 1e-14
 """Stands in for a diffusion coefficient of zero, where the flux is upwind transport."""
 
-VALUES_PER_THREAD = 40_000
-"""A second thread pays only if each has this many values of P, some 40 us of work: starting it takes half of that."""
+VALUES_PER_THREAD = 50_000
+"""A second thread pays only if each has this many values of P, some 50 us of work: to start it takes a third of that."""
 
 
 class Stepper(Protocol):
