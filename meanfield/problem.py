@@ -156,9 +156,22 @@ class Time(Part):
         return np.linspace(0.0, self.stop, self.outputs)
 
 
-class DensitySettings(Part):
-    """Discretisation of the density; what is left out is chosen from the problem."""
+DEFAULT_TOLERANCE, DEFAULT_ORDER = 1e-6, 4
 
+FIXED_KEYS = ("cells", "steps", "order")
+"""Keys of the density that fix its cells and steps."""
+
+
+class DensitySettings(Part):
+    """Accuracy of the density, or its discretisation; what is left out is chosen from the problem."""
+
+    tolerance: float | None = Field(
+        default=None,
+        ge=1e-10,
+        le=1e-2,
+        description=f"error allowed in q and r, {DEFAULT_TOLERANCE:g} if nothing is said; cells, nodes and steps "
+        "follow from it",
+    )
     cells: int | None = Field(
         default=None, ge=8, multiple_of=2, description="number of cells in w, even, so that w = 0 is an edge"
     )
@@ -171,11 +184,27 @@ class DensitySettings(Part):
     steps: int | None = Field(
         default=None, ge=1, description="time steps up to time.stop, rounded up to a multiple of time.outputs - 1"
     )
-    order: Literal[2, 4] = Field(
-        default=4,
-        description="order of accuracy: 2 is one solution, 4 extrapolates from a second one with half the cell "
-        "width and half the time step",
+    order: Literal[2, 4] | None = Field(
+        default=None,
+        description=f"order of accuracy with fixed cells and steps, {DEFAULT_ORDER} if nothing is said: 2 is one "
+        "solution, 4 extrapolates from a second one with half the cell width and half the time step",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accuracy_or_discretisation(cls, data: Any) -> Any:
+        """Fill in what decides between the two, so that a stored problem says it."""
+        if not isinstance(data, dict):
+            return data
+        fixed = [f"{key} = {data[key]}" for key in FIXED_KEYS if data.get(key) is not None]
+        if not fixed:
+            return {"tolerance": DEFAULT_TOLERANCE} | data
+        if data.get("tolerance") is not None:
+            raise ValueError(
+                f"tolerance = {data['tolerance']} with {', '.join(fixed)}: cells and steps follow from the tolerance; "
+                "remove one or the other"
+            )
+        return {"order": DEFAULT_ORDER} | data
 
 
 class ParticleSettings(Part):

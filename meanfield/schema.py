@@ -38,6 +38,9 @@ VARIABLES: dict[str, Variable] = {
     "u_weight": Variable(("node",), "probability weight of a quadrature node"),
     "w": Variable(("w",), "weight w, cell centre"),
     "w_edge": Variable(("edge",), "weight w, cell edge"),
+    "q_error": Variable(("time", "feature"), "estimated error of the overlap q"),
+    "r_error": Variable(("time",), "estimated error of r"),
+    "P_error": Variable(("time",), "estimated L1 error of P, averaged over u"),
     "mass": Variable(("time",), "total probability, conserved"),
     "norm": Variable(("time",), "second moment E[w^2], conserved at 1"),
     "g": Variable(("time", "feature"), "drift gain g"),
@@ -97,6 +100,7 @@ METHODS: dict[str, tuple[str, ...]] = {
 """Variables that a result of each method must hold."""
 
 OPTIONAL: dict[str, tuple[str, ...]] = {
+    "density": ("q_error", "r_error", "P_error"),
     "particles": ("snapshot_time", "weights", "U", "escape_time"),
     "ensemble": ("escape_time",),
 }

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 import numpy as np
 
 import meanfield
-from meanfield.density.evolution import Evolution
+from meanfield.density.marching import MarchingEvolution
 from meanfield.problem_file import parse_problem
 
 TEXT = """
@@ -30,22 +30,42 @@ replicas = 2
 """
 
 
+def interrupt(monkeypatch, at):
+    """Ctrl-C in the `at`-th call for another output time; the calls are returned."""
+    advance, calls = MarchingEvolution.advance, []
+
+    def interrupted(self, times):
+        calls.append(times)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        advance(self, times)
+
+    monkeypatch.setattr(MarchingEvolution, "advance", interrupted)
+    return calls
+
+
 def test_interrupted_density_keeps_the_outputs_before(monkeypatch):
     whole = meanfield.solve_density(parse_problem(TEXT))
-    advance, calls = Evolution.advance, []
-
-    def interrupted(self, steps):
-        calls.append(steps)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        advance(self, steps)
-
-    monkeypatch.setattr(Evolution, "advance", interrupted)
+    interrupt(monkeypatch, at=3)
     partial = meanfield.solve_density(parse_problem(TEXT))
     assert partial.attrs["status"] == "interrupted"
     for name in ("q", "r", "P"):
         assert np.array_equal(partial[name][:3], whole[name][:3])
         assert np.isnan(partial[name][3:]).all()
+
+
+def test_interrupted_search_for_an_accuracy_keeps_the_levels_before(monkeypatch):
+    text = TEXT.replace("cells = 100\nfeature_nodes = 15\norder = 2", "tolerance = 1e-8\nfeature_nodes = 30")
+    problem = parse_problem(text + '[prior]\nname = "l1"\nstrength = 5.0\n')
+    calls = interrupt(monkeypatch, at=-1)
+    whole = meanfield.solve_density(problem)
+    interrupt(monkeypatch, at=len(calls) - 1)  # in the last level, when the one before has given an estimate
+    partial = meanfield.solve_density(problem)
+    assert partial.attrs["status"] == "interrupted"
+    assert np.isfinite(partial["P"]).all()
+    difference = np.abs(partial["q"] - whole["q"]).values
+    assert difference.max() > 0
+    assert (difference <= 3 * partial["q_error"].values + 1e-12).all()  # an estimate; 1e-12 for rounding at t = 0
 
 
 def test_interrupted_sgd_keeps_the_outputs_before(monkeypatch):

@@ -20,7 +20,7 @@ def test_defaults():
     assert problem.augmentation is None
     assert (problem.prior.name, problem.prior.strength) == ("none", 1.0)
     assert problem.time.outputs == 41
-    assert problem.density == DensitySettings(cells=None, half_width=None, feature_nodes=None, steps=None, order=4)
+    assert problem.density == DensitySettings(tolerance=1e-6)
     assert problem.particles == ParticleSettings(method="auto", dimension=1024, replicas=8, seed=0, snapshots=None)
     assert problem.features[0].coordinate.law == "gaussian"
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numba
 import numpy as np
@@ -99,6 +99,16 @@ def drift_and_diffusion(  # type: ignore[no-untyped-def]
     return result
 
 
+class Coefficients(NamedTuple):
+    """What `drift_and_diffusion` needs besides q, for compiled code."""
+
+    expectation: Expectation
+    centering: int
+    batch_size: float
+    learning_rate: float
+    diffusion_factors: FloatArray
+
+
 class Closure:
     """g(q) and Lambda(q) of one problem.
 
@@ -155,6 +165,13 @@ class Closure:
             self.expectation, q, self.centering, self.batch_size, self.learning_rate, self._diffusion_factors
         )
         return values[:-1], float(values[-1])
+
+    @property
+    def coefficients(self) -> Coefficients:
+        """For compiled code."""
+        return Coefficients(
+            self.expectation, self.centering, self.batch_size, self.learning_rate, self._diffusion_factors
+        )
 
     def _choose_expectation(self) -> Expectation:
         problem = self._problem

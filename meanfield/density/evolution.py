@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from meanfield.closures import Closure
 from meanfield.density.grid import Grid, initial_density
-from meanfield.density.steppers import Stepper
+from meanfield.density.steppers import MakeStepper
 from meanfield.errors import BlowUpError
 from meanfield.problem import Problem
 from meanfield.typing import FloatArray
-
-WORST_NORM_ERROR = 0.05
-"""E[w^2] = 1 is conserved by the equation; a discrete solution that misses it by more has blown up."""
 
 MEMORY = 4
 """Steps from which q and r at the end of the next one are extrapolated."""
@@ -54,7 +50,7 @@ class Moments:
 
 
 class Evolution:
-    """P_t on one grid with one time step.
+    """P_t on one grid.
 
     Each step is the implicit midpoint rule: the coefficients g, Lambda and G = q.g + tau r - Lambda/2 belong to the
     mean of q and r over the start and the end of the step. The end is extrapolated by a cubic from the last steps, so
@@ -68,10 +64,9 @@ class Evolution:
         g and Lambda of the problem.
     grid : Grid
         Cells and nodes.
-    make_stepper : callable
-        Builds the `Stepper` from the grid and the initial density.
-    dt : float
-        Time step.
+    make_stepper : MakeStepper
+    worst_norm : float
+        E[w^2] = 1 is conserved by the equation; a solution that misses it by more has blown up.
     """
 
     def __init__(
@@ -79,12 +74,12 @@ class Evolution:
         problem: Problem,
         closure: Closure,
         grid: Grid,
-        make_stepper: Callable[[Grid, FloatArray], Stepper],
-        dt: float,
+        make_stepper: MakeStepper,
+        worst_norm: float,
     ) -> None:
         self.grid = grid
-        self.dt = dt
         self._closure = closure
+        self._worst_norm = worst_norm
         self._tau = problem.model.learning_rate
         self._stepper = make_stepper(grid, initial_density(problem, grid))
         w = grid.centres
@@ -92,7 +87,7 @@ class Evolution:
         self._rows = grid.h * np.array([w, w * phi, w * w, np.ones_like(w)])
         self._square_steps = 0.5 * np.diff(w * w)
         self._potential_steps = problem.prior.potential_steps(w)
-        self._steps = 0
+        self._times = [0.0]
         self._history = [self._moments().vector]
 
     @property
@@ -105,46 +100,52 @@ class Evolution:
         """P(w|u), shape (nodes, cells)."""
         return self._stepper.density()
 
-    def advance(self, steps: int) -> None:
-        """Take `steps` steps.
+    def advance(self, times: FloatArray) -> None:
+        """Take steps that end at `times`.
 
         Raises
         ------
         BlowUpError
             If the solution is no longer finite or E[w^2] is far from 1.
         """
-        for _ in range(steps):
-            self._step()
-            self._steps += 1
+        for end in times.tolist():
+            self._step(end)
             self._check()
 
-    def _step(self) -> None:
+    def _step(self, end: float) -> None:
+        dt = end - self._times[-1]
         start = self._history[-1]
-        half, attempts = _midpoint_guess(self._history)
+        guess, attempts = self._guess(end)
         for _ in range(attempts):
-            self._attempt(Moments(half))
-            end = self._moments().vector
-            half = 0.5 * (start + end)
+            self._attempt(Moments(0.5 * (start + guess)), dt)
+            guess = self._moments().vector
         self._stepper.accept()
-        self._history = [*self._history[1 - MEMORY :], end]
+        self._history = [*self._history[1 - MEMORY :], guess]
+        self._times = [*self._times[1 - MEMORY :], end]
 
-    def _attempt(self, half: Moments) -> None:
+    def _guess(self, end: float) -> tuple[FloatArray, int]:
+        """The moments at the end of the next step, and how often to solve it."""
+        if len(self._times) < MEMORY:
+            return _extrapolated(self._times[-2:], self._history[-2:], end), START_ITERATIONS
+        return _extrapolated(self._times, self._history, end), 1
+
+    def _attempt(self, half: Moments, dt: float) -> None:
         g, diffusion = self._closure(half.q)
         bracket = float(half.q @ g + self._tau * half.r - 0.5 * diffusion)
-        self._check_step(max(abs(bracket), 0.5 * diffusion))
+        self._check_step(max(abs(bracket), 0.5 * diffusion), dt)
         # E[w^2] - 1 grows like exp(2 t bracket). It vanishes in the limit, so this changes nothing there, but it turns
         # the growth of its discretisation error under a strong prior into decay.
         bracket -= 2.0 * max(bracket, 0.0) * (half.norm - 1.0)
         pull = bracket * self._square_steps - self._tau * self._potential_steps
         tilt = -(self.grid.u @ g) * self.grid.h
-        self._stepper.attempt(pull, tilt, 0.5 * diffusion, self.dt)
+        self._stepper.attempt(pull, tilt, 0.5 * diffusion, dt)
 
-    def _check_step(self, rate: float) -> None:
+    def _check_step(self, rate: float, dt: float) -> None:
         """Refuse steps in which even the slowest modes of the density would swing to the other side."""
-        if self.dt * rate > LONGEST_STEP:
+        if dt * rate > LONGEST_STEP:
             raise LongStepsError(
-                self._steps * self.dt,
-                f"the density relaxes at a rate of {rate:.3g}, too fast for time steps of {self.dt:.3g}",
+                self._times[-1],
+                f"the density relaxes at a rate of {rate:.3g}, too fast for time steps of {dt:.3g}",
                 "raise density.steps, or lower model.learning_rate",
             )
 
@@ -156,19 +157,22 @@ class Evolution:
 
     def _check(self) -> None:
         now = self.moments
-        if abs(now.norm - 1) <= WORST_NORM_ERROR and np.all(np.isfinite(now.vector)):
+        if abs(now.norm - 1) <= self._worst_norm and np.all(np.isfinite(now.vector)):
             return
         raise BlowUpError(
-            self._steps * self.dt,
+            self._times[-1],
             f"E[w^2] = {now.norm:.4g} in the density, where the dynamics conserves 1",
             "lower model.learning_rate (or raise model.batch_size), or raise density.steps and density.cells",
         )
 
 
-def _midpoint_guess(history: list[FloatArray]) -> tuple[FloatArray, int]:
-    """Mean of the moments at the start and the end of the next step, and how often to iterate on it."""
-    if len(history) < MEMORY:
-        guess = history[-1] if len(history) == 1 else 1.5 * history[-1] - 0.5 * history[-2]
-        return guess, START_ITERATIONS
-    end = 4 * history[-1] - 6 * history[-2] + 4 * history[-3] - history[-4]
-    return 0.5 * (history[-1] + end), 1
+def _extrapolated(times: list[float], values: list[FloatArray], end: float) -> FloatArray:
+    """The polynomial through the values at the times, at another time."""
+    result = np.zeros_like(values[0])
+    for i, (time, value) in enumerate(zip(times, values, strict=True)):
+        factor = 1.0
+        for j, other in enumerate(times):
+            if j != i:
+                factor *= (end - other) / (time - other)
+        result += factor * value
+    return result

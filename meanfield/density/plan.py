@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -11,6 +11,7 @@ import psutil
 
 from meanfield.closures import Closure
 from meanfield.density.grid import Grid, feature_quadrature
+from meanfield.density.schedule import Schedule
 from meanfield.errors import InputError
 from meanfield.problem import Problem
 
@@ -32,34 +33,40 @@ TAIL = 6.5
 MEMORY_SHARE = 0.7
 """Part of the free memory that a solution may take; saving it and other programs need some, too."""
 
-WORKING_COPIES = {2: 6, 4: 18}
-"""Densities on the coarser grid that a solution of this order holds besides its outputs, copies in passing included."""
+COARSE_WIDTH, COARSE_TOLERANCE, COARSE_POWER = 0.32, 1e-6, 1 / 18
+"""Cell width of the first level on the way to an accuracy, where it holds, and how it changes with the accuracy.
+
+The error has order 6, so that a power of 1/6 would leave nothing to the levels, whose number follows the problem."""
+
+COARSE_TICKS = 1.25
+"""Its steps per time scale: what steps and cells of this width add to the error is then about equal."""
+
+NODES_TOLERANCE = 1e-8
+"""Accuracy for which the default numbers of nodes are a good start; errors fall exponentially with the nodes."""
+
+MOST_COARSE_STEPS = 5000
+"""More steps on the coarsest level are not tried."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Discretisation of the coarser solution; `refined` is that of the finer one."""
+    """Discretisation of the coarsest solution."""
 
     half_width: float
     cells: int
     feature_nodes: int | None
-    steps_per_output: int
-    dt: float
-
-    @property
-    def refined(self) -> Plan:
-        """Half the cell width and half the time step."""
-        return replace(self, cells=2 * self.cells, steps_per_output=2 * self.steps_per_output, dt=0.5 * self.dt)
+    schedule: Schedule
+    node_scale: float = 1.0
 
     def grid(self, problem: Problem) -> Grid:
         """The cells and nodes."""
         edges = np.linspace(-self.half_width, self.half_width, self.cells + 1)
         edges[self.cells // 2] = 0.0
-        return Grid(edges, *feature_quadrature(problem, self.feature_nodes))
+        return Grid(edges, *feature_quadrature(problem, self.feature_nodes, self.node_scale))
 
 
-def make_plan(problem: Problem, closure: Closure, widening: float = 1.0, refinement: float = 1.0) -> Plan:
-    """The discretisation that the problem asks for, with defaults for what it leaves open.
+def fixed_plan(problem: Problem, closure: Closure, widening: float = 1.0, refinement: float = 1.0) -> Plan:
+    """Equal cells and steps as the problem asks for them, with defaults for what it leaves open.
 
     Parameters
     ----------
@@ -69,25 +76,47 @@ def make_plan(problem: Problem, closure: Closure, widening: float = 1.0, refinem
         Factor on the default number of steps, for stiff starts.
     """
     settings = problem.density
-    half_width, cells = _cells(problem, widening)
+    half_width, cells = _cells(problem, CELL_WIDTH, widening)
     rate = refinement * _fastest_rate(problem, closure)
     steps = settings.steps or min(MOST_STEPS, math.ceil(problem.time.stop * rate / STEP))
     intervals = problem.time.outputs - 1
     steps_per_output = math.ceil(steps / intervals)
-    return Plan(
-        half_width, cells, settings.feature_nodes, steps_per_output, problem.time.stop / (intervals * steps_per_output)
-    )
+    schedule = Schedule(problem.time, 1.0, steps_per_output * intervals / problem.time.stop)
+    return Plan(half_width, cells, settings.feature_nodes, schedule)
 
 
-def _cells(problem: Problem, widening: float) -> tuple[float, int]:
-    """Half-width and number of cells, with the prior's kinks on cell edges where there is a choice."""
+def coarse_plan(
+    problem: Problem, closure: Closure, tolerance: float, widening: float = 1.0, refinement: float = 1.0
+) -> Plan:
+    """Where the search for an accuracy starts: few cells and graded steps.
+
+    Parameters
+    ----------
+    tolerance : float
+        Error of q and r that is allowed.
+    widening, refinement : float
+        Factors on the half-width and on the number of steps.
+    """
+    width = COARSE_WIDTH * (tolerance / COARSE_TOLERANCE) ** COARSE_POWER
+    half_width, cells = _cells(problem, width, widening)
+    rate = _fastest_rate(problem, closure)
+    onset = 0.1 / (rate + _stiffest_rate(problem))
+    ticks = refinement * COARSE_TICKS * COARSE_WIDTH / width
+    ticks *= min(1.0, MOST_COARSE_STEPS / (ticks * rate * problem.time.stop))
+    schedule = Schedule(problem.time, ticks, rate, onset)
+    scale = 1.0 if problem.density.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
+    return Plan(half_width, cells, problem.density.feature_nodes, schedule, scale)
+
+
+def _cells(problem: Problem, width: float, widening: float) -> tuple[float, int]:
+    """Half-width and number of cells of a default width, the prior's kinks on cell edges where there is a choice."""
     settings = problem.density
     half_width = settings.half_width
     if half_width is None:
         u, _ = feature_quadrature(problem, settings.feature_nodes)
         # max over |q| <= 1 of |u| |q| + TAIL sqrt(1 - |q|^2), the reach of a Gaussian conditional density.
         half_width = widening * math.hypot(float(np.linalg.norm(u, axis=1).max()), TAIL)
-    h = CELL_WIDTH if settings.cells is None else 2 * half_width / settings.cells
+    h = width if settings.cells is None else 2 * half_width / settings.cells
     kink = min((abs(kink) for kink in problem.prior.functions.kinks if abs(kink) > 0.5 * h), default=None)
     if kink is not None and settings.cells is None:
         h = kink / math.ceil(kink / h)
@@ -97,23 +126,30 @@ def _cells(problem: Problem, widening: float) -> tuple[float, int]:
     return (0.5 * cells * h if settings.half_width is None else half_width), cells
 
 
-def check_memory(problem: Problem, plan: Plan) -> None:
-    """Refuse a plan that does not fit into the memory that is free.
+def check_memory(problem: Problem, shape: tuple[int, int], copies: int) -> None:
+    """Refuse solutions that do not fit into the memory that is free.
+
+    Parameters
+    ----------
+    problem : Problem
+    shape : tuple of int
+        Nodes and cells.
+    copies : int
+        Densities of this shape that are held at once.
 
     Raises
     ------
     InputError
         Naming the keys to change.
     """
-    nodes = len(feature_quadrature(problem, plan.feature_nodes)[1])
-    copies = problem.time.outputs + WORKING_COPIES[problem.density.order]
-    needed = 8 * nodes * plan.cells * copies
+    nodes, cells = shape
+    needed = 8 * nodes * cells * copies
     free = psutil.virtual_memory().available
     if needed > MEMORY_SHARE * free:
         raise InputError(
-            f"density: {problem.time.outputs} outputs of {nodes} nodes x {plan.cells} cells take "
+            f"density: {problem.time.outputs} outputs of {nodes} nodes x {cells} cells take "
             f"{needed / 2**30:.3g} GiB with working space, but {free / 2**30:.3g} GiB are free; lower time.outputs, "
-            "density.feature_nodes or density.cells"
+            "density.feature_nodes or density.cells, or raise density.tolerance"
         )
 
 
@@ -125,3 +161,10 @@ def _fastest_rate(problem: Problem, closure: Closure) -> float:
     two_deviations = np.array([2.0])
     prior = 0.5 * problem.model.learning_rate * float(problem.prior.force(two_deviations)[0])
     return float(max(rates)) + prior
+
+
+def _stiffest_rate(problem: Problem) -> float:
+    """How fast the prior pulls where the tails start."""
+    w = np.linspace(1.0, TAIL, 56)
+    pull = np.abs(problem.prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
+    return float(problem.model.learning_rate * pull.max())

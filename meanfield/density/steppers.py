@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Protocol
@@ -49,6 +50,10 @@ class Stepper(Protocol):
         """The density at the start of the step, shape (nodes, cells)."""
 
 
+MakeStepper = Callable[[Grid, FloatArray], Stepper]
+"""Builds a stepper from a grid and the density at the start, shape (nodes, cells)."""
+
+
 def available_cores() -> int:
     """Cores that this process may use: a cluster or `taskset` may grant fewer than there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -66,11 +71,23 @@ class NumbaStepper:
         self._trial = self._current.copy()
         blocks, cells, _ = self._current.shape
         self._tilt = np.zeros((blocks, LANES))
-        workers = min(available_cores(), blocks, max(1, self._current.size // VALUES_PER_THREAD))
+        workers = min(available_cores(), self.most_workers(grid))
         bounds = np.linspace(0, blocks, workers + 1).astype(int)
         self._shares = [slice(low, high) for low, high in pairwise(bounds)]
         self._scratch = np.empty((workers, cells * (LANES + 1)))
         self._pool = ThreadPoolExecutor(workers - 1) if workers > 1 else None
+
+    @staticmethod
+    def most_workers(grid: Grid) -> int:
+        """How many threads this grid is worth."""
+        nodes, cells = grid.shape
+        blocks = -(-nodes // LANES)
+        return min(blocks, max(1, blocks * LANES * cells // VALUES_PER_THREAD))
+
+    @property
+    def buffers(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The density at the start of a step, room for that at its end, and working space, all flat."""
+        return self._current.reshape(-1), self._trial.reshape(-1), self._scratch[0]
 
     def attempt(self, pull: FloatArray, tilt: FloatArray, diffusion: float, dt: float) -> None:
         """See `Stepper.attempt`."""

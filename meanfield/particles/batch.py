@@ -19,6 +19,7 @@ from meanfield.closures.closure import CENTERINGS
 from meanfield.closures.expectation import mean_outputs
 from meanfield.particles.draws import HiddenDraws, draw_hidden, hidden_draws
 from meanfield.particles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
+from meanfield.particles.vectors import add, dot, scale
 from meanfield.problem import Problem
 from meanfield.scalar_functions import call_loop, compile_loop
 from meanfield.typing import FloatArray
@@ -73,7 +74,7 @@ def training_of(problem: Problem) -> Training:
     model, activation = problem.model, problem.model.activation_functions
     draws, noise = hidden_draws(problem.hidden_laws), problem.noise_covariance
     noisy = bool(np.any(noise != 0))
-    # for each sample its hidden variables, e, zeta1 and zeta2; then the noise orthogonal to w
+    # one of each kind for every sample: hidden variables, e, and two for zeta_l; then the noise orthogonal to w
     normals = model.batch_size * int(draws.normals[-1] + 1 + 2 * noisy) + noisy * len(problem.features)
     uniforms = model.batch_size * int(draws.uniforms[-1])
     return Training(
@@ -112,6 +113,12 @@ def steps_at_once(training):  # type: ignore[no-untyped-def]
     return max(1, BUFFERED // (training.normals + training.uniforms))
 
 
+@numba.njit(inline="always", error_model="numpy")
+def steps_together(training, steps):  # type: ignore[no-untyped-def]
+    """How many of `steps` steps need no new population means, which cannot be taken where arrays are borrowed."""
+    return 1 if training.centering == POPULATION else steps
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def numbers_for(training, steps):  # type: ignore[no-untyped-def]
     """Room for the numbers of `steps` steps."""
@@ -128,11 +135,11 @@ def draw_numbers(training, key, replica, first, steps, numbers):  # type: ignore
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def room_for(training):  # type: ignore[no-untyped-def]
-    """Working space for `add_batch`: c, and e, zeta_l, z_l, y_l = sigma(z_l) and sigma'(z_l) of all samples."""
-    m = training.batch_size
-    e, zeta1, zeta2 = np.empty(m), np.empty(m), np.empty(m)
-    z1, z2, y1, y2, slope1, slope2 = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    return np.empty((m, training.hidden.mean.shape[1])), (e, zeta1, zeta2, z1, z2, y1, y2, slope1, slope2)
+    """Working space for `add_batch`: c, zeta, z, y = sigma(z), sigma'(z), (alpha, beta), and their sum."""
+    m, views = training.batch_size, 2 if training.noisy else 1
+    c, zeta = np.empty((training.hidden.mean.shape[1], m)), np.empty((2, m))
+    z, y, slope = np.empty((views, m)), np.empty((views, m)), np.empty((views, m))
+    return np.empty(m, np.int64), c, zeta, z, y, slope, np.empty((2, m)), np.empty(m)
 
 
 @numba.njit(inline="always", error_model="numpy")
@@ -185,63 +192,63 @@ def add_batch(training, key, replica, step, place, q, s, means, numbers, room, i
         S, the variance of its other components.
     """
     m, d1 = training.batch_size, q.size
-    c, (e, zeta1, zeta2, z1, z2, y1, y2, slope1, slope2) = room
-    _draw_samples(training, key, replica, step, place, q, s, numbers, room)
-    call_loop(training.value, z1, y1)
-    call_loop(training.derivative, z1, slope1)
+    chosen, c, zeta, z, y, slope, gains, both = room
+    normals, uniforms = numbers[0][place * training.normals :], numbers[1][place * training.uniforms :]
+    draw_hidden(training.hidden, key, replica, first_slot(training, step), uniforms, normals, chosen, c)
+    e = normals[m * training.hidden.normals[-1] :]  # and behind it the numbers of the noise
+    _project(c, q, e, s, z[0])
     if training.noisy:
-        call_loop(training.value, z2, y2)
-        call_loop(training.derivative, z2, slope2)
-    mean1, mean2 = means
+        _add_views(training.noise_factor, e[m:], e[2 * m :], zeta, z)
+    call_loop(training.value, z, y)
+    call_loop(training.derivative, z, slope)
     if training.centering == BATCH:
-        mean1 = y1.mean()
-        mean2 = y2.mean() if training.noisy else mean1
-    inside[:] = 0.0
-    along = clean = own = 0.0
-    for b in range(m):
-        if training.noisy:
-            alpha, beta = (y2[b] - mean2) * slope1[b], (y1[b] - mean1) * slope2[b]
-            along += alpha * zeta1[b] + beta * zeta2[b]
-            v = training.noise
-            own += alpha * alpha * v[0, 0] + 2.0 * alpha * beta * v[0, 1] + beta * beta * v[1, 1]
-        else:
-            alpha = beta = (y1[b] - mean1) * slope1[b]
-        both = alpha + beta
-        for k in range(d1):
-            inside[k] += both * c[b, k]
-        inside[d1] += both * e[b]
-        clean += both * both
+        means = y[0].mean(), y[-1].mean()
+    _weigh(y, means, slope, gains, both)
+    for k in range(d1):
+        inside[k] = dot(both, c[k])
+    inside[d1] = dot(both, e)
+    S = dot(both, both)
     if training.noisy:
+        alpha, beta, v = gains[0], gains[1], training.noise
+        own = v[0, 0] * dot(alpha, alpha) + 2.0 * v[0, 1] * dot(alpha, beta) + v[1, 1] * dot(beta, beta)
         own = max(own, 0.0)  # opposite views may leave -1e-17
-        noise = numbers[0][place * training.normals + training.spare_normal - d1 :]
-        _add_noise(q, s, along, math.sqrt(own), noise, inside)
-    return clean + own
+        along = dot(alpha, zeta[0]) + dot(beta, zeta[1])
+        _add_noise(q, s, along, math.sqrt(own), e[3 * m :], inside)
+        S += own
+    return S
 
 
 @numba.njit(inline="always", error_model="numpy")
-def _draw_samples(training, key, replica, step, place, q, s, numbers, room):  # type: ignore[no-untyped-def]
-    """Fill in c, e, zeta_l and z_l of all samples."""
-    m, d1 = training.batch_size, q.size
-    hidden = training.hidden
-    groups, width, wide = hidden.box.size, hidden.uniforms[-1], hidden.normals[-1]
-    each = 1 + wide + (2 if training.noisy else 0)
-    normals, uniforms = numbers[0][place * training.normals :], numbers[1][place * training.uniforms :]
-    slot = first_slot(training, step)
-    l11, l21, l22 = training.noise_factor[0, 0], training.noise_factor[1, 0], training.noise_factor[1, 1]
-    c, (e, zeta1, zeta2, z1, z2, _, _, _, _) = room
-    for b in range(m):
-        n = b * each
-        draw_hidden(hidden, key, replica, slot + b * groups, uniforms[b * width :], normals[n:], c[b])
-        n += wide
-        e[b] = normals[n]
-        z = s * e[b]
-        for k in range(d1):
-            z += c[b, k] * q[k]
-        z1[b] = z
-        if training.noisy:
-            zeta1[b] = l11 * normals[n + 1]
-            zeta2[b] = l21 * normals[n + 1] + l22 * normals[n + 2]
-            z1[b], z2[b] = z + zeta1[b], z + zeta2[b]
+def _project(c, q, e, s, z):  # type: ignore[no-untyped-def]
+    """What all views of a sample see: z = c.q + s e."""
+    scale(e, s, z)
+    for k in range(q.size):
+        add(z, q[k], c[k])
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _add_views(factor, first, second, zeta, z):  # type: ignore[no-untyped-def]
+    """Draw zeta_l, and z_l from what z_1 is without them."""
+    l11, l21, l22 = factor[0, 0], factor[1, 0], factor[1, 1]
+    for b in range(zeta.shape[1]):  # short loops vectorise, and one with all of it does not
+        zeta[0, b] = l11 * first[b]
+    for b in range(zeta.shape[1]):
+        zeta[1, b] = l21 * first[b] + l22 * second[b]
+    for b in range(zeta.shape[1]):
+        z[1, b] = z[0, b] + zeta[1, b]
+    for b in range(zeta.shape[1]):
+        z[0, b] += zeta[0, b]
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _weigh(y, means, slope, gains, both):  # type: ignore[no-untyped-def]
+    """Gains alpha = (y_2 - mean_2) sigma'(z_1), beta = (y_1 - mean_1) sigma'(z_2), and their sum."""
+    for b in range(both.size):
+        gains[0, b] = (y[-1, b] - means[1]) * slope[0, b]
+    for b in range(both.size):
+        gains[1, b] = (y[0, b] - means[0]) * slope[-1, b]
+    for b in range(both.size):
+        both[b] = gains[0, b] + gains[1, b]
 
 
 @numba.njit(inline="always", error_model="numpy")

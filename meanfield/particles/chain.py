@@ -13,7 +13,6 @@ import numba
 import numpy as np
 
 from meanfield.particles.batch import (
-    POPULATION,
     add_batch,
     draw_numbers,
     first_slot,
@@ -22,6 +21,7 @@ from meanfield.particles.batch import (
     room_for,
     squared,
     steps_at_once,
+    steps_together,
 )
 from meanfield.particles.borrowing import borrowing
 from meanfield.particles.draws import chi_squared
@@ -61,8 +61,7 @@ def chain_steps(  # type: ignore[no-untyped-def]
                 break
             last = min(chunk + some, first + steps)
             draw_numbers(training, key, first_replica + i, chunk, last - chunk, numbers)
-            # Population means change with every step, and cannot be taken where arrays are borrowed.
-            together = 1 if training.centering == POPULATION else last - chunk
+            together = steps_together(training, last - chunk)
             for step in range(chunk, last, together):
                 means = population_means(training.centering, expectation, q[i])
                 reached[i] = _steps(

@@ -1,7 +1,8 @@
 """Hidden variables and gamma variables inside compiled code, from the numbers of random-access streams.
 
 A sample of all hidden variables takes the same number of uniforms and normals every time, so that each step knows where
-in the streams its numbers are. Rejections, which are rare, take theirs from a stream of their own.
+in the streams its numbers are. All samples of a step are drawn together, one kind of number after the other, in short
+loops that vectorise. Rejections, which are rare, take their numbers from a stream of their own.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ ATTEMPTS = 256
 """Numbers that a rejection may take; each attempt fails with probability below 0.05."""
 
 
+FEW = 16
+"""Components that are found sooner by looking at all of them, for all samples together, than by bisection for each."""
+
+
 class HiddenDraws(NamedTuple):
     """The recipes of all groups of hidden variables that are drawn together, as plain arrays.
 
@@ -34,7 +39,7 @@ class HiddenDraws(NamedTuple):
         Zero in the columns of other groups.
     box, gamma_shape, gamma_power : ndarray, shape (groups,)
     components, features, uniforms, normals : ndarray, shape (groups + 1,)
-        Where each group begins among the components, the features, and the numbers of one sample.
+        Where each group begins among the components, the features, and the kinds of numbers that a sample takes.
     """
 
     cumulative: FloatArray
@@ -81,34 +86,84 @@ def _starts(sizes: Any) -> IntArray:
 
 
 @numba.njit(inline="always", error_model="numpy")
-def draw_hidden(draws, key, replica, slot, uniforms, normals, c):  # type: ignore[no-untyped-def]
-    """Write one sample of the hidden variables to `c`.
+def draw_hidden(draws, key, replica, slot, uniforms, normals, chosen, c):  # type: ignore[no-untyped-def]
+    """Write samples of the hidden variables to `c`.
 
     Parameters
     ----------
     draws : HiddenDraws
     key, replica, slot
-        Address of the rejections: `slot` + g belongs to group g of this sample.
+        Address of the rejections: of G groups, group g of sample b owns `slot` + b G + g.
     uniforms, normals : ndarray
-        The numbers of this sample, draws.uniforms[-1] and draws.normals[-1] of them, and perhaps others behind.
-    c : ndarray, shape (d1,)
+        m numbers of each kind, one for each sample: draws.uniforms[-1] and draws.normals[-1] kinds, and perhaps other
+        numbers behind.
+    chosen : ndarray of int, shape (m,)
+        Working space.
+    c : ndarray, shape (d1, m)
     """
+    m = chosen.size
     for g in range(draws.box.size):
-        u, n = draws.uniforms[g], draws.normals[g]
-        low, high = draws.components[g], draws.components[g + 1]
-        a = low
-        if high - low > 1:
-            a = low + np.searchsorted(draws.cumulative[low : high - 1], uniforms[u], side="left")
-        factor = 1.0
+        u, n = uniforms[draws.uniforms[g] * m :], normals[draws.normals[g] * m :]
+        first, last = draws.features[g], draws.features[g + 1]
+        _choose(draws.cumulative, draws.components[g], draws.components[g + 1] - 1, u, chosen)
+        for k in range(first, last):
+            _centre(draws.mean, k, chosen, c[k])
+        if draws.box[g] > 0.0:
+            for k in range(first, last):
+                _shift(draws.box[g], u, c[k])
         if draws.gamma_power[g] != 0.0:
-            last_u, last_n = uniforms[draws.uniforms[g + 1] - 1], normals[draws.normals[g + 1] - 1]
-            factor = gamma(draws.gamma_shape[g], last_n, last_u, key, replica, slot + g) ** draws.gamma_power[g]
-        shift = draws.box[g] * (2.0 * uniforms[u] - 1.0) if draws.box[g] > 0.0 else 0.0
-        spread = draws.normals[g + 1] > n
-        for k in range(draws.features[g], draws.features[g + 1]):
-            c[k] = draws.mean[a, k] + shift
-            if spread:
-                c[k] += draws.deviation[a, k] * factor * normals[n + k - draws.features[g]]
+            _spread_by_gamma(draws, g, key, replica, slot, uniforms, normals, chosen, c)
+        elif draws.normals[g + 1] > draws.normals[g]:
+            for k in range(first, last):
+                _spread(draws.deviation, k, chosen, n[(k - first) * m :], c[k])
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _choose(cumulative, low, last, uniforms, chosen):  # type: ignore[no-untyped-def]
+    """Choose a component for every sample, from `low` to `last`."""
+    if last - low > FEW:
+        edges = cumulative[low:last]
+        for b in range(chosen.size):
+            chosen[b] = low + np.searchsorted(edges, uniforms[b], side="left")
+    else:
+        chosen[:] = low
+        for a in range(low, last):
+            for b in range(chosen.size):
+                chosen[b] += cumulative[a] < uniforms[b]
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _centre(mean, k, chosen, c):  # type: ignore[no-untyped-def]
+    """Set feature k of every sample to the mean of its component."""
+    for b in range(chosen.size):
+        c[b] = mean[chosen[b], k]
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _shift(box, uniforms, c):  # type: ignore[no-untyped-def]
+    """Add numbers uniform on the box."""
+    for b in range(c.size):
+        c[b] += box * (2.0 * uniforms[b] - 1.0)
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _spread(deviation, k, chosen, normals, c):  # type: ignore[no-untyped-def]
+    """Add normals of the width of each sample's component."""
+    for b in range(chosen.size):
+        c[b] += deviation[chosen[b], k] * normals[b]
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _spread_by_gamma(draws, g, key, replica, slot, uniforms, normals, chosen, c):  # type: ignore[no-untyped-def]
+    """The same, times a power of a gamma variable that all features of group g share: its numbers are the last."""
+    m, first = chosen.size, draws.features[g]
+    u, n = uniforms[(draws.uniforms[g + 1] - 1) * m :], normals[(draws.normals[g + 1] - 1) * m :]
+    for b in range(m):
+        own = slot + b * draws.box.size + g
+        factor = gamma(draws.gamma_shape[g], n[b], u[b], key, replica, own) ** draws.gamma_power[g]
+        for k in range(first, draws.features[g + 1]):
+            normal = normals[(draws.normals[g] + k - first) * m + b]
+            c[k, b] += draws.deviation[chosen[b], k] * factor * normal
 
 
 @numba.njit(inline="always", error_model="numpy")

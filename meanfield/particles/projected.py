@@ -20,9 +20,11 @@ from meanfield.particles.batch import (
     room_for,
     squared,
     steps_at_once,
+    steps_together,
 )
 from meanfield.particles.borrowing import borrowing
 from meanfield.particles.streams import VECTOR, fill_normals
+from meanfield.particles.vectors import add, dot, scale
 from meanfield.scalar_functions import call_loop
 
 BLOCK = 512
@@ -74,18 +76,36 @@ def projected_steps(  # type: ignore[no-untyped-def]
     numbers, room, inside = numbers_for(training, some), room_for(training), np.empty(d1 + 1)
     work = np.empty(d1 + 1), np.empty(d1), np.empty(d1 + 1), np.empty(BLOCK), np.empty(BLOCK)
     for chunk in range(first, first + steps, some):
-        count = min(some, first + steps - chunk)
-        draw_numbers(training, key, replica, chunk, count, numbers)
-        for step in range(chunk, chunk + count):
+        last = min(chunk + some, first + steps)
+        draw_numbers(training, key, replica, chunk, last - chunk, numbers)
+        together = steps_together(training, last - chunk)
+        for step in range(chunk, last, together):
             means = population_means(training.centering, expectation, state[:d1])
-            if not _step(
-                training, pull, force, strength, key, replica, step, step - chunk, w, U, g, state, means, numbers,
-                room, inside, work,
-            ):  # fmt: skip
-                return step
-            if escape[0] < 0 and squared(state[:d1]) >= level:
-                escape[0] = step + 1
+            reached = _steps(
+                training, pull, force, strength, key, replica, chunk, step, step + together, level, w, U, g, state,
+                means, escape, numbers, room, inside, work,
+            )  # fmt: skip
+            if reached < step + together:
+                return reached
     return first + steps
+
+
+@borrowing()
+def _steps(  # type: ignore[no-untyped-def]
+    training, pull, force, strength, key, replica, chunk, first, end, level, w, U, g, state, means, escape, numbers,
+    room, inside, work,
+):  # fmt: skip
+    """Steps `first` to `end` - 1; their numbers are among those that begin with step `chunk`."""
+    q = state[:-1]
+    for step in range(first, end):
+        if not _step(
+            training, pull, force, strength, key, replica, step, step - chunk, w, U, g, state, means, numbers, room,
+            inside, work,
+        ):  # fmt: skip
+            return step
+        if escape[0] < 0 and squared(q) >= level:
+            escape[0] = step + 1
+    return end
 
 
 @borrowing()
@@ -130,8 +150,8 @@ def _draw_vector(key, replica, step, w, U, g, products):  # type: ignore[no-unty
         fill_normals(key, replica, VECTOR, step * g.size + low, g[low:high])
         high = min(high, N)
         for k in range(d1):
-            products[k] += _dot(U[k, low:high], g[low:high])
-        products[d1] += _dot(w[low:high], g[low:high])
+            products[k] += dot(U[k, low:high], g[low:high])
+        products[d1] += dot(w[low:high], g[low:high])
 
 
 @borrowing()
@@ -143,39 +163,19 @@ def _move(w, U, g, of_w, of_U, of_g, factor, force, of_force, products, x, force
         high = min(low + BLOCK, N)
         part = w[low:high]
         if force != 0:
-            _scale(part, factor, x)
+            scale(part, factor, x[: part.size])
             call_loop(force, x[: part.size], forces)
         _combine(part, of_w, g[low:high], of_g)
         for k in range(d1):
-            _add(part, of_U[k], U[k, low:high])
+            add(part, of_U[k], U[k, low:high])
         if force != 0:
-            _add(part, of_force, forces)
+            add(part, of_force, forces)
         for k in range(d1):
-            products[k] += _dot(U[k, low:high], part)
-        products[d1] += _dot(part, part)
-
-
-@borrowing(fastmath={"reassoc", "contract", "nsz"})
-def _dot(x, y):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(x.size):
-        total += x[i] * y[i]
-    return total
-
-
-@borrowing()
-def _scale(x, factor, out):  # type: ignore[no-untyped-def]
-    for i in range(x.size):
-        out[i] = factor * x[i]
+            products[k] += dot(U[k, low:high], part)
+        products[d1] += dot(part, part)
 
 
 @borrowing(fastmath={"contract"})
 def _combine(x, of_x, y, of_y):  # type: ignore[no-untyped-def]
     for i in range(x.size):
         x[i] = of_x * x[i] + of_y * y[i]
-
-
-@borrowing(fastmath={"contract"})
-def _add(x, of_y, y):  # type: ignore[no-untyped-def]
-    for i in range(x.size):
-        x[i] += of_y * y[i]

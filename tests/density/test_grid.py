@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from meanfield.closures import Closure
 from meanfield.density.grid import Grid, feature_quadrature, initial_density
-from meanfield.density.plan import CELL_WIDTH, make_plan
+from meanfield.density.plan import CELL_WIDTH, fixed_plan
 from meanfield.laws import GaussianCoordinate, GaussianResidual
 from tests.problems import feature, features, make_problem
 
@@ -15,7 +15,7 @@ TWO_FEATURES = features(feature(0.5), feature(0.3, coordinate="rademacher"))
 
 def plan_of(*lines):
     problem = make_problem(*lines)
-    return make_plan(problem, Closure(problem))
+    return fixed_plan(problem, Closure(problem))
 
 
 def test_cell_averages_of_a_gaussian():
@@ -44,20 +44,18 @@ def test_cells_are_even_in_number_and_zero_is_an_edge():
     assert np.diff(edges) == pytest.approx(1.46, rel=1e-14)  # rounding
 
 
-def test_refining_halves_cell_width_and_time_step():
-    plan, problem = plan_of(), make_problem()
-    coarse, fine = plan.grid(problem), plan.refined.grid(problem)
-    assert fine.edges[::2] == pytest.approx(coarse.edges, abs=1e-14)  # rounding
-    assert plan.refined.dt == plan.dt / 2
-    assert plan.refined.dt * plan.refined.steps_per_output == pytest.approx(0.5, rel=1e-14)  # rounding
+def test_refining_divides_cells():
+    coarse = plan_of().grid(make_problem())
+    fine = coarse.refined(3)
+    assert fine.edges[::3] == pytest.approx(coarse.edges, abs=1e-14)  # rounding
+    assert fine.edges[fine.shape[1] // 2] == 0.0
 
 
 @pytest.mark.parametrize(("stop", "outputs", "steps"), [(1.0, 2, 7), (3.0, 8, 10), (0.1, 41, 1)])
 def test_every_output_time_is_a_whole_number_of_steps(stop, outputs, steps):
     plan = plan_of(f"time.stop = {stop}", f"time.outputs = {outputs}", f"density.steps = {steps}")
-    total = plan.steps_per_output * (outputs - 1)
-    assert steps <= total < steps + outputs - 1
-    assert plan.dt * total == pytest.approx(stop, rel=1e-14)  # rounding
+    assert steps <= plan.schedule.total < steps + outputs - 1
+    assert len(set(plan.schedule.counts)) == 1
 
 
 def test_default_cells_reach_the_tails_with_the_default_width():
@@ -72,7 +70,7 @@ def test_default_cells_reach_the_tails_with_the_default_width():
 
 def test_faster_dynamics_gets_more_steps():
     slow, fast = plan_of(), plan_of("model.learning_rate = 0.2")
-    assert fast.dt < slow.dt / 5  # ten times the drift, a hundred times the diffusion
+    assert fast.schedule.total > 5 * slow.schedule.total  # ten times the drift, a hundred times the diffusion
 
 
 def test_initial_density_has_unit_mass_and_the_overlap_asked_for():

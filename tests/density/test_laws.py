@@ -7,7 +7,7 @@ import pytest
 
 from meanfield.closures import Closure
 from meanfield.density import solve_density
-from meanfield.density.plan import CELL_WIDTH, make_plan
+from meanfield.density.plan import CELL_WIDTH, fixed_plan
 from meanfield.errors import InputError
 from meanfield.order_parameters import solve_order_parameters
 from tests.problems import THREE_POINT, feature, features, gaussian, make_problem
@@ -71,7 +71,7 @@ def test_kinks_of_the_prior_lie_on_cell_edges():
         prior = f'prior = {{ name = "smooth_l1", parameters = {{ width = {width} }} }}'
         for settings in ("density.order = 4", "density.cells = 500"):
             problem = make_problem(prior, settings)
-            plan = make_plan(problem, Closure(problem))
+            plan = fixed_plan(problem, Closure(problem))
             edges = plan.grid(problem).edges
             for kink in (-width, 0.0, width):
                 assert np.abs(edges - kink).min() < 1e-12  # rounding

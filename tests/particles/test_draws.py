@@ -33,6 +33,8 @@ FALSE_ALARM = 1e-3  # of the whole file
 TESTS = 40
 """Statistical tests in this file, at most."""
 SAMPLES = 2**17
+BATCH = 32
+"""Samples that are drawn together."""
 KEY = stream_key(31)
 
 MIXTURE = GaussianMixture(means=(-0.7, 1.3, 0.2), variances=(0.5, 0.0, 1.2), probabilities=(0.5, 0.3, 0.2))
@@ -54,21 +56,23 @@ ATOMIC = {
     "rademacher": (Rademacher(second_moment=1.7), [-math.sqrt(1.7), math.sqrt(1.7)], [5, 5]),
     "discrete": (Discrete(values=(-1.0, 0.5, 2.0, 0.5), probabilities=(0.3, 0.1, 0.1, 0.5)), [-1, 0.5, 2], [3, 6, 1]),
     "unlikely": (Discrete(values=(9.0, 1.0, 8.0, 2.0, 7.0), probabilities=(0, 0.25, 0, 0.75, 0)), [1, 2], [2.5, 7.5]),
+    "many": (Discrete(values=range(40), probabilities=np.arange(1, 41) / 820), range(40), range(1, 41)),
     "certain": (Discrete(values=(1.5,), probabilities=(1.0,)), [1.5], [10]),
 }
 
 
 class Numbers:
-    """The numbers of consecutive samples, laid out like those of a batch, and what is drawn from them."""
+    """The numbers of consecutive batches, laid out as in steps of SGD, and what is drawn from them."""
 
     def __init__(self, laws, count=SAMPLES, first=0, replica=0):
         self.draws = hidden_draws(laws)
         width, wide = int(self.draws.uniforms[-1]), int(self.draws.normals[-1])
-        self.uniforms, self.normals = np.empty(count * width + count * width % 2), np.empty(count * (wide + wide % 2))
+        self.uniforms, self.normals = np.empty(count * width), np.empty(count * wide)
         fill_uniforms(KEY, replica, UNIFORMS, first * width, self.uniforms)
         fill_normals(KEY, replica, NORMALS, first * wide, self.normals)
-        self.c = np.empty((count, int(self.draws.features[-1])))
-        draw_all(self.draws, KEY, replica, first, self.uniforms, self.normals, self.c)
+        batches = np.empty((count // BATCH, int(self.draws.features[-1]), BATCH))
+        draw_all(self.draws, KEY, replica, first, self.uniforms, self.normals, batches)
+        self.c = batches.swapaxes(1, 2).reshape(count, -1)
 
 
 def draw(*laws, **more):
@@ -77,9 +81,11 @@ def draw(*laws, **more):
 
 @numba.njit(error_model="numpy")
 def draw_all(draws, key, replica, first, uniforms, normals, c):
-    width, wide, groups = draws.uniforms[-1], draws.normals[-1], draws.box.size
+    width, wide, groups = draws.uniforms[-1] * BATCH, draws.normals[-1] * BATCH, draws.box.size
+    chosen = np.empty(BATCH, np.int64)
     for i in range(len(c)):
-        draw_hidden(draws, key, replica, (first + i) * groups, uniforms[i * width :], normals[i * wide :], c[i])
+        slot = (first + i * BATCH) * groups
+        draw_hidden(draws, key, replica, slot, uniforms[i * width :], normals[i * wide :], chosen, c[i])
 
 
 @numba.njit(error_model="numpy")
@@ -268,10 +274,10 @@ def test_rejected_variables_take_numbers_of_their_own():
 
 
 def test_samples_take_numbers_by_address():
-    """Sample i is a function of its own numbers: pieces in any order give what all give at once."""
+    """A batch is a function of its own numbers: pieces in any order give what all give at once."""
     laws = [StudentT(degrees_of_freedom=2.1), JOINT, Uniform(), Laplace(), MIXTURE, Gaussian()]
     whole = draw(*laws, count=4096)
-    for first in (4000, 2, 2048, 0):
+    for first in (4000, 32, 2048, 0):
         assert np.array_equal(draw(*laws, count=96, first=first), whole[first : first + 96])
     other = draw(*laws, count=4096, replica=1)
     assert np.all(other[:, [0, 3, 4, 5, 6]].std(axis=0) > 0)
@@ -292,7 +298,7 @@ def test_no_two_rejections_share_numbers():
     """Widths G^-1/2 of Student's t in two groups: all different, where 5 in 100 are drawn again."""
     nu = 2.1
     found = Numbers([StudentT(degrees_of_freedom=nu)] * 2, count=4000)
-    normals = found.normals[: 4 * 4000].reshape(4000, 2, 2)
+    normals = found.normals.reshape(-1, 2, 2, BATCH).transpose(0, 3, 1, 2).reshape(4000, 2, 2)
     width = np.sort((found.c / normals[:, :, 0]).ravel())
     first = (nu / 2 - 1 / 3) * (1 + normals[:, :, 1] / math.sqrt(9 * (nu / 2 - 1 / 3))) ** 3
     again = np.abs((found.c / normals[:, :, 0]) ** -2 * (nu / 2 - 1) - first) > 1e-6 * np.abs(first)  # rounding

@@ -35,17 +35,18 @@ from machine import LIMITS, Work, rate, take_turns
 from meanfield import load_problem, solve_density
 from meanfield.closures import Closure
 from meanfield.density import steppers
-from meanfield.density.evolution import Evolution
 from meanfield.density.fipy_stepper import FiPyStepper
 from meanfield.density.grid import Grid
 from meanfield.density.kernel import midpoint_step
 from meanfield.density.lanes import LANES
-from meanfield.density.plan import make_plan
+from meanfield.density.marching import make_evolution
+from meanfield.density.plan import fixed_plan
 from meanfield.density.steppers import NumbaStepper
+from meanfield.problem import DensitySettings
 
 EXAMPLE = Path(__file__).parents[2] / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)
-ORDER_TWO = PROBLEM.model_copy(update={"density": PROBLEM.density.model_copy(update={"order": 2})})
+ORDER_TWO = PROBLEM.model_copy(update={"density": DensitySettings(order=2, cells=800, feature_nodes=31)})
 CORES = os.cpu_count() or 1
 SIZES = ((LANES, 200), (3 * LANES, 800), (6 * LANES, 800), (6 * LANES, 1600))
 """Nodes and cells."""
@@ -151,9 +152,8 @@ def fresh_process(**environment: str) -> float:
 
 
 def solver_table() -> None:
-    order = PROBLEM.density.order
-    line(f"solve_density, order {order} as in the file", seconds(lambda: solve_density(PROBLEM)), "s")
-    line("solve_density, order 2", seconds(lambda: solve_density(ORDER_TWO)), "s")
+    line(f"solve_density, tolerance {PROBLEM.density.tolerance:g}", seconds(lambda: solve_density(PROBLEM)), "s")
+    line("solve_density, order 2, 800 cells", seconds(lambda: solve_density(ORDER_TWO)), "s")
     line("import and first call, compiled code on disk", fresh_process(), "s", "fresh process")
     with tempfile.TemporaryDirectory() as empty:
         line("import and first call, nothing on disk", fresh_process(NUMBA_CACHE_DIR=empty), "s", "fresh process")
@@ -161,19 +161,21 @@ def solver_table() -> None:
 
 def fipy_table(full: bool) -> None:
     closure = Closure(ORDER_TWO)
-    plan = make_plan(ORDER_TWO, closure)
+    plan = fixed_plan(ORDER_TWO, closure)
     grid = plan.grid(ORDER_TWO)
-    steps = plan.steps_per_output * (ORDER_TWO.time.outputs - 1)
+    steps = plan.schedule.steps(0)
+    every = plan.schedule.total
 
     def timed(stepper: type, count: int) -> float:
-        evolution = Evolution(ORDER_TWO, closure, grid, stepper, plan.dt)
-        return repeat(lambda: evolution.advance(count), number=1, repeat=1)[0]
+        evolution = make_evolution(ORDER_TWO, closure, grid, stepper, worst_norm=0.05)
+        ends = steps[0] * np.arange(1, count + 1)
+        return repeat(lambda: evolution.advance(ends), number=1, repeat=1)[0]
 
-    ours = median(timed(NumbaStepper, steps) for _ in range(5))
-    some = steps if full else min(steps, 20)
-    fipys = timed(FiPyStepper, some) * steps / some
-    work = f"{steps} steps of {grid.shape[0]} nodes x {grid.shape[1]} cells"
-    remark = "measured" if full else f"extrapolated from {some} steps to {steps}"
+    ours = median(timed(NumbaStepper, every) for _ in range(5))
+    some = every if full else min(every, 20)
+    fipys = timed(FiPyStepper, some) * every / some
+    work = f"{every} steps of {grid.shape[0]} nodes x {grid.shape[1]} cells"
+    remark = "measured" if full else f"extrapolated from {some} steps to {every}"
     line(f"ours, {work}", ours, "s")
     line(f"FiPy, {work}", fipys, "s", remark)
     line("FiPy / ours", fipys / ours, "times", remark)

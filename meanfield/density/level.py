@@ -1,0 +1,190 @@
+"""One solution at the output times: the coarsest one, or one with several cells and steps in place of each of its."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.closures import Closure
+from meanfield.density.evolution import LongStepsError
+from meanfield.density.extrapolation import sharpen
+from meanfield.density.grid import Grid
+from meanfield.density.marching import make_evolution
+from meanfield.density.schedule import Schedule
+from meanfield.density.steppers import MakeStepper
+from meanfield.errors import BlowUpError
+from meanfield.problem import Problem
+from meanfield.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a solution may do before it counts as failed.
+
+    Parameters
+    ----------
+    norm : float
+        Largest error of E[w^2] = 1.
+    negative : float
+        A density below minus this is no rounding: the midpoint rule rings when steps are too long.
+    edge : float
+        Largest conditional probability in an outermost cell; with more the cells do not reach far enough.
+    edge_mean : float
+        Largest mean of it over u.
+    """
+
+    norm: float
+    negative: float
+    edge: float
+    edge_mean: float
+
+
+class NarrowCellsError(BlowUpError):
+    """Mass reached the outermost cells."""
+
+
+class Level:
+    """Moments and densities at the output times; NaN where they were not reached.
+
+    Parameters
+    ----------
+    problem : Problem
+    closure : Closure
+    grid : Grid
+        The grid of the coarsest level.
+    schedule : Schedule
+        The steps of the coarsest level.
+    factor : int
+        Cells in place of each cell, and steps in place of each step.
+    make_stepper : MakeStepper
+    limits : Limits
+
+    Attributes
+    ----------
+    factor : int
+    grid : Grid
+    steps : int
+        Number of steps.
+    moments : ndarray, shape (outputs, d1 + 3)
+        q, r, E[w^2] and the mass.
+    masses : ndarray, shape (outputs, nodes, cells of the coarsest level)
+        Conditional probabilities of the cells of the coarsest level.
+    density : ndarray, shape (outputs, nodes, cells)
+        P(w|u), averaged over the cells of this level.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        closure: Closure,
+        grid: Grid,
+        schedule: Schedule,
+        factor: int,
+        make_stepper: MakeStepper,
+        limits: Limits,
+    ) -> None:
+        self.factor = factor
+        self.grid = grid.refined(factor)
+        self.steps = schedule.total * factor
+        self._schedule = schedule.refined(factor)
+        self._limits = limits
+        self._evolution = make_evolution(problem, closure, self.grid, make_stepper, limits.norm)
+        outputs = problem.time.outputs
+        self.moments = np.full((outputs, len(problem.features) + 3), np.nan)
+        self.masses = np.full((outputs, *grid.shape), np.nan)
+        self.density = np.full((outputs, *self.grid.shape), np.nan)
+
+    @property
+    def work(self) -> float:
+        """Cells times nodes times steps."""
+        return float(np.prod(self.grid.shape)) * self.steps
+
+    def reach(self, index: int) -> None:
+        """Advance to an output time; those before it must have been reached.
+
+        Raises
+        ------
+        BlowUpError
+            If the solution blew up, the density is negative, or does not fit into the cells.
+        """
+        if index > 0:
+            self._evolution.advance(self._schedule.steps(index - 1))
+        P = self._evolution.density
+        self._check(float(self._schedule.outputs[index]), P)
+        self.moments[index] = self._evolution.moments.vector
+        self.density[index] = P
+        self.masses[index] = self.grid.h * P.reshape(len(P), -1, self.factor).sum(axis=2)
+
+    def coarsened(self, index: int, several: int) -> FloatArray:
+        """P at an output time, averaged over `several` cells in place of each of the coarsest level."""
+        _, nodes, cells = self.masses.shape
+        return np.asarray(self.density[index].reshape(nodes, several * cells, -1).mean(axis=-1))
+
+    def forget_density(self) -> None:
+        """Give the memory of all densities back; their masses stay."""
+        self.density = np.empty((0, *self.grid.shape))
+
+    def _check(self, time: float, P: FloatArray) -> None:
+        lowest = float(P.min())
+        if lowest < -self._limits.negative:
+            raise LongStepsError(
+                time,
+                f"the density fell to {lowest:.2g}, because time steps are too long for its dynamics",
+                "raise density.steps, or lower model.learning_rate",
+            )
+        edges = self.grid.h * np.maximum(P[:, 0], P[:, -1])
+        if edges.max() > self._limits.edge or self.grid.u_weight @ edges > self._limits.edge_mean:
+            raise NarrowCellsError(
+                time,
+                f"a conditional probability of {edges.max():.2g} reached the outermost cells at |w| = "
+                f"{self.grid.edges[-1]:.4g}",
+                "raise density.half_width, and density.cells with it if it is given",
+            )
+
+
+def combined_density(levels: Sequence[Level], weights: FloatArray, several: int) -> tuple[FloatArray, FloatArray]:
+    """Densities with the extrapolated masses of wide cells and the best shape within them that there is.
+
+    The shape comes from the finest level, extrapolated with the one of half its factor if that is among them.
+
+    Parameters
+    ----------
+    levels : sequence of Level
+        From coarse to fine; the last one has its densities still.
+    weights : ndarray, shape (levels,)
+        From `extrapolation_weights`.
+    several : int
+        Cells of the result in place of each cell of the coarsest level.
+
+    Returns
+    -------
+    density : ndarray, shape (outputs, nodes, cells)
+    change : ndarray, shape (outputs,)
+        L1 distance, averaged over u, by which extrapolation changed the shape.
+    """
+    finest = levels[-1]
+    outputs, nodes, cells = finest.masses.shape
+    half = next((level for level in levels[:-1] if 2 * level.factor == finest.factor), None)
+    masses = extrapolated_masses(levels, weights)
+    h = finest.grid.h * finest.factor / several
+    density, change = np.empty((outputs, nodes, several * cells)), np.zeros(outputs)
+    for index in range(outputs):
+        shape = finest.coarsened(index, several)
+        density[index] = sharpen(masses[index], shape, h)
+        if half is not None and several > 1:
+            better = sharpen(masses[index], shape + (shape - half.coarsened(index, several)) / 3.0, h)
+            change[index] = h * np.abs(better - density[index]).sum(axis=1) @ finest.grid.u_weight
+            density[index] = better
+    return density, change
+
+
+def extrapolated_moments(levels: Sequence[Level], weights: FloatArray) -> FloatArray:
+    """q, r, E[w^2] and the mass, shape (outputs, d1 + 3)."""
+    return np.asarray(sum(weight * level.moments for weight, level in zip(weights, levels, strict=True)))
+
+
+def extrapolated_masses(levels: Sequence[Level], weights: FloatArray) -> FloatArray:
+    """Conditional probabilities of the cells of the coarsest level, shape (outputs, nodes, cells)."""
+    return np.asarray(sum(weight * level.masses for weight, level in zip(weights, levels, strict=True)))

@@ -1,0 +1,255 @@
+"""Solutions of an accuracy that is asked for: levels of finer cells and steps until the estimated error is small.
+
+Level k has k cells in place of each of the coarsest, and k steps. Richardson extrapolation over the last few levels
+eliminates the leading powers of the error; what one more level and power change is the estimate of what is left. The
+nodes in u have an error of their own, which a run with more of them on a coarse level shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from meanfield.closures import Closure
+from meanfield.density.evolution import LongStepsError
+from meanfield.density.extrapolation import KINKED_POWERS, SMOOTH_POWERS, extrapolation_weights
+from meanfield.density.grid import Mirror
+from meanfield.density.level import (
+    Level,
+    Limits,
+    NarrowCellsError,
+    combined_density,
+    extrapolated_masses,
+    extrapolated_moments,
+)
+from meanfield.density.plan import Plan, check_memory, coarse_plan
+from meanfield.density.solution import Errors, Solution
+from meanfield.density.steppers import MakeStepper
+from meanfield.errors import BlowUpError
+from meanfield.problem import Problem
+from meanfield.progress import progress_bar
+from meanfield.typing import FloatArray
+
+FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Levels that are solved one after the other."""
+
+ROUGH_FACTOR = 6
+"""Levels up to this one may fail without harm: they are too coarse."""
+
+ROUGH_NORM = 0.5
+"""Error of E[w^2] = 1 with which a level is useless."""
+
+NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE = 1e-2, 1e2, 1e-3
+"""In units of the tolerance: what ringing may do, and the probability at the edges, for one node and averaged over u.
+Far nodes of hardly any weight come close to the edges first."""
+
+NODE_LEVELS = (2, 3, 4)
+"""Levels on which the nodes in u are compared, the first that does not fail."""
+
+MORE_NODES = 1.35
+"""Factor on the number of nodes in u from one trial to the next."""
+
+NODES_SHARE = 0.2
+"""Part of the tolerance that is left to the nodes."""
+
+SAFE_SHARE = 0.7
+"""Part of the tolerance that estimates may reach; they are estimates."""
+
+FIRST_SAFETY = 3.0
+"""Factor on the first estimate, which has no other to be compared with."""
+
+SLOWEST = 0.9
+"""Ratio of two estimates in a row from which the series does not count as converging."""
+
+DISPLAYED_WIDTH = 0.1
+"""P is given on cells that are not wider, if a level has them."""
+
+MOST_WORK = 3e10
+"""Cells times nodes times steps of a level that is not tried, about a minute."""
+
+WIDEST, SHORTEST = 10.0, 64.0
+"""Largest factors on half-width and on the number of steps before giving up."""
+
+
+def solve_to_tolerance(problem: Problem, closure: Closure, make_stepper: MakeStepper, tolerance: float) -> Solution:
+    """Solve with an error of q and r below the tolerance, or say by how much it is missed."""
+    widening = refinement = 1.0
+    while True:
+        plan = coarse_plan(problem, closure, tolerance, widening, refinement)
+        search = _Search(problem, closure, plan, make_stepper, tolerance)
+        try:
+            return search.solve()
+        except NarrowCellsError as error:
+            status = error.status
+            widening *= 1.25
+        except LongStepsError as error:
+            status = error.status
+            refinement *= 4.0
+        if refinement > SHORTEST or widening > (1.0 if problem.density.half_width else WIDEST):
+            return search.solution(status)
+
+
+class _Search:
+    """The levels above one coarsest grid."""
+
+    def __init__(
+        self, problem: Problem, closure: Closure, plan: Plan, make_stepper: MakeStepper, tolerance: float
+    ) -> None:
+        self._problem, self._closure, self._plan, self._make_stepper = problem, closure, plan, make_stepper
+        self._tolerance = tolerance
+        ringing, edge, edge_mean = (share * tolerance for share in (NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE))
+        self._limits = Limits(ROUGH_NORM, ringing, edge, edge_mean)
+        self._powers = KINKED_POWERS if problem.prior.functions.kinks else SMOOTH_POWERS
+        self._mirrors: dict[Plan, Mirror] = {}
+        self._levels: list[Level] = []
+        self._failed: Level | None = None
+        self._errors: Errors | None = None
+        self._size: float | None = None
+        self._node_error: FloatArray | float = 0.0
+
+    def solve(self) -> Solution:
+        """Add levels until the estimated error is small enough."""
+        try:
+            self._choose_nodes()
+            for factor in FACTORS:
+                if self._work(factor) > MOST_WORK and self._errors is not None:
+                    break
+                self._add_level(factor)
+                self._estimate()
+                if self._errors is not None and self._errors.moments.max() <= SAFE_SHARE * self._tolerance:
+                    return self.solution("complete")
+        except (NarrowCellsError, LongStepsError):
+            raise
+        except BlowUpError as error:
+            return self.solution(error.status)
+        except KeyboardInterrupt:
+            return self.solution("interrupted")
+        return self.solution(self._missed())
+
+    def solution(self, status: str) -> Solution:
+        """The extrapolation of the last levels; of one that failed, what it reached."""
+        used = self._levels[-len(self._powers) :] or [self._failed or self._new_level(1, self._plan)]
+        weights = extrapolation_weights([level.factor for level in used], self._powers[: len(used) - 1])
+        finest = used[-1]
+        several = _displayed(finest)
+        moments = extrapolated_moments(used, weights)
+        density, change = combined_density(used, weights, several)
+        mirror = self._mirror(self._plan)
+        effort = {
+            "cells": [level.grid.shape[1] for level in used],
+            "steps": [level.steps for level in used],
+            "nodes": len(mirror.grid.u_weight),
+        }
+        errors = self._errors and replace(self._errors, density=self._errors.density + change)
+        return Solution(mirror.grid.refined(several), moments, mirror.unfold(density), status, effort, errors)
+
+    def _add_level(self, factor: int) -> None:
+        level = self._new_level(factor, self._plan)
+        try:
+            _run(level)
+        except NarrowCellsError:
+            self._failed = level
+            raise
+        except BlowUpError:
+            self._failed = level
+            if self._levels or factor >= ROUGH_FACTOR:
+                raise
+            return
+        self._levels.append(level)
+        for old in self._levels:
+            if 2 * old.factor < factor:
+                old.forget_density()
+
+    def _new_level(self, factor: int, plan: Plan) -> Level:
+        grid = self._mirror(plan).solved
+        check_memory(self._problem, (grid.shape[0], factor * grid.shape[1]), 3 * self._problem.time.outputs + 6)
+        return Level(self._problem, self._closure, grid, plan.schedule, factor, self._make_stepper, self._limits)
+
+    def _mirror(self, plan: Plan) -> Mirror:
+        if plan not in self._mirrors:
+            self._mirrors[plan] = Mirror.of(self._problem, plan.grid(self._problem))
+        return self._mirrors[plan]
+
+    def _work(self, factor: int) -> float:
+        nodes, cells = self._mirror(self._plan).solved.shape
+        return float(nodes * cells * self._plan.schedule.total) * factor**2
+
+    def _choose_nodes(self) -> None:
+        """Take more nodes in u until still more of them change little."""
+        while True:
+            more = replace(self._plan, node_scale=MORE_NODES * self._plan.node_scale)
+            if self._mirror(more).solved.shape == self._mirror(self._plan).solved.shape:
+                return  # laws of the coordinates with finitely many values
+            few, many = self._node_level(self._plan), self._node_level(more)
+            self._node_error = np.abs(few.moments - many.moments)[:, :-2]
+            if np.max(self._node_error) <= NODES_SHARE * self._tolerance or self._problem.density.feature_nodes:
+                return
+            self._plan = more
+
+    def _node_level(self, plan: Plan) -> Level:
+        for factor in NODE_LEVELS:
+            level = self._new_level(factor, plan)
+            try:
+                _run(level)
+            except NarrowCellsError:
+                raise
+            except BlowUpError:
+                if factor == NODE_LEVELS[-1]:
+                    self._failed = level
+                    raise
+            else:
+                break
+        level.forget_density()
+        return level
+
+    def _estimate(self) -> None:
+        """Compare the extrapolation with one that uses a level and a power more."""
+        powers = self._powers
+        if len(self._levels) <= len(powers):
+            return
+        last = self._levels[-len(powers) - 1 :]
+        factors = [level.factor for level in last]
+        more = extrapolation_weights(factors, powers)
+        change = more - np.concatenate([[0.0], extrapolation_weights(factors[1:], powers[:-1])])
+        moments = np.abs(extrapolated_moments(last, change))[:, :-2]
+        masses = np.abs(extrapolated_masses(last, change)).sum(axis=2) @ last[-1].grid.u_weight
+        size = float(moments.max())
+        safety = FIRST_SAFETY if self._size is None else _geometric(size / self._size)
+        self._size = size
+        self._errors = Errors(safety * moments + self._node_error, safety * masses)
+
+    def _missed(self) -> str:
+        reached = "unknown" if self._errors is None else f"estimated at {self._errors.moments.max():.2g}"
+        return (
+            f"failed: the error of q and r is {reached}, above density.tolerance = {self._tolerance:g}; raise it, or "
+            "give density.cells and density.steps"
+        )
+
+
+def _run(level: Level) -> None:
+    """Reach all output times."""
+    with progress_bar(len(level.moments) - 1, f"density, {level.grid.shape[1]} cells") as bar:
+        for index in range(len(level.moments)):
+            level.reach(index)
+            bar.update(index > 0)
+
+
+def _geometric(ratio: float) -> float:
+    """What may be left of a series, over its last term, if ratios of terms grow as slowly as they have so far.
+
+    A geometric series has 1/(1 - ratio); its square is on the safe side where ratios still grow, and changes little
+    where they are small. Where the series does not converge this is a large number.
+    """
+    return 1 / (1 - min(ratio, SLOWEST)) ** 2
+
+
+def _displayed(finest: Level) -> int:
+    """Cells in place of each of the coarsest on which P is given: as few as are narrow enough.
+
+    They are cells of the level with half the factor, too, if there is one.
+    """
+    width = finest.grid.h * finest.factor
+    least = finest.factor // 2 if finest.factor % 2 == 0 else finest.factor
+    divisors = [k for k in range(1, least + 1) if least % k == 0]
+    return next((k for k in divisors if width / k <= DISPLAYED_WIDTH), least)

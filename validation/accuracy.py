@@ -1,0 +1,138 @@
+"""Whether the density is as accurate as it is asked to be, and what that costs.
+
+Twelve problems, six priors with one feature and with two, are solved at tolerances from 1e-3 to 1e-9. The true error of
+q and r at all output times comes from references of another kind (spectral elements, `accuracy_problems.py`), which are
+known to 1e-10 or so. It must lie below the tolerance, and not more than 30 times below it, at 1e-4, 1e-6 and 1e-8.
+
+Writes data/runs/accuracy.nc and validation/accuracy.png.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from statistics import median
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from accuracy_problems import TEXTS, accuracy_problem, load_reference
+from matplotlib.figure import Figure
+from tqdm import tqdm
+
+import meanfield
+from meanfield.cli import DONE, FAILED, run
+from meanfield.plotting import COLOURS
+from meanfield.problem import DensitySettings, Problem
+from meanfield.storage import save_figure
+
+ROOT = Path(__file__).resolve().parents[1]
+TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(6, 19))
+ASKED = (1e-4, 1e-6, 1e-8)
+LEAST_SHARE = 1 / 30
+"""Part of the tolerance that the true error has at least; more accuracy than asked for is wasted work."""
+QUICK = 2.0
+"""Solutions that take no longer, in seconds, are timed three times."""
+
+
+def at_tolerance(problem: Problem, tolerance: float) -> Problem:
+    """The problem, to be solved to that tolerance."""
+    return problem.model_copy(update={"density": DensitySettings(tolerance=tolerance)})
+
+
+def largest_error(solution: xr.Dataset, name: str) -> float:
+    """True error of q and r over all output times; that of the reference itself counts in full."""
+    exact = load_reference(name)
+    q = np.abs(solution.q.values - exact.q) + exact.q_error
+    r = np.abs(solution.r.values - exact.r) + exact.r_error
+    return float(max(q.max(), r.max()))
+
+
+def measure(name: str, tolerance: float) -> dict[str, float]:
+    """Solve one problem to one tolerance."""
+    problem = at_tolerance(accuracy_problem(name), tolerance)
+    times = []
+    while not times or (sum(times) < QUICK and len(times) < 3):
+        started = time.perf_counter()
+        solution = meanfield.solve_density(problem)
+        times.append(time.perf_counter() - started)
+    estimate = float(max(solution.q_error.max(), solution.r_error.max()))
+    return {
+        "error": largest_error(solution, name),
+        "estimate": estimate,
+        "seconds": median(times),
+        "complete": solution.attrs["status"] == "complete",
+    }
+
+
+def study(names: list[str], tolerances: tuple[float, ...]) -> xr.Dataset:
+    """All problems at all tolerances."""
+    meanfield.solve_density(at_tolerance(accuracy_problem(names[0]), 1e-3))  # not timed: the first call compiles
+    pairs = [(name, tolerance) for name in names for tolerance in tolerances]
+    rows = [measure(*pair) for pair in tqdm(pairs, disable=None, leave=False, desc="accuracy")]
+    shape = len(names), len(tolerances)
+    meanings = {
+        "error": "largest true error of q and r",
+        "estimate": "largest estimated error of q and r",
+        "seconds": "wall time of a solution",
+        "complete": "whether the solver says that it met the tolerance",
+    }
+    variables = {
+        key: (("problem", "tolerance"), np.array([row[key] for row in rows]).reshape(shape), {"long_name": text})
+        for key, text in meanings.items()
+    }
+    return xr.Dataset(variables, {"problem": names, "tolerance": list(tolerances)})
+
+
+def statements(data: xr.Dataset) -> list[tuple[str, str, bool]]:
+    """What is claimed, the number behind it, and whether it holds."""
+    claims = []
+    for tolerance in ASKED:
+        share = data.error.sel(tolerance=tolerance, method="nearest") / tolerance
+        claims.append((f"tolerance {tolerance:g}: error / tolerance <= 1", f"{share.max():.2f}", bool(share.max() <= 1)))
+        claims.append(
+            (f"tolerance {tolerance:g}: tolerance / error <= 30", f"{1 / share.min():.1f}", bool(share.min() >= LEAST_SHARE))
+        )
+    said = bool(data.complete.where(data.error > data.tolerance, False).astype(bool).any())
+    claims.append(("no tolerance is missed without saying so", "", not said))
+    return claims
+
+
+def plot(data: xr.Dataset) -> Figure:
+    """True errors over the tolerance, and times."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
+    tolerance = data.tolerance.values
+    left.fill_between(tolerance, tolerance * LEAST_SHARE, tolerance, color="0.92", label="asked for")
+    for place, name in enumerate(data.problem.values):
+        prior, features = str(name).rsplit("_", 1)
+        colour = COLOURS[place % 6]
+        style = {"color": colour, "ls": "-" if features == "1" else "--", "marker": "o" if features == "1" else "s"}
+        rows = data.sel(problem=name)
+        left.loglog(tolerance, rows.error, ms=4, lw=1, label=prior if features == "1" else None, **style)
+        right.loglog(tolerance, rows.seconds, ms=4, lw=1, **style)
+    left.set(xlabel="tolerance", ylabel="largest true error of q and r", title="as accurate as it is asked to be")
+    right.set(xlabel="tolerance", ylabel="seconds", title="at what cost (dashed: two features)")
+    left.legend(frameon=False, fontsize=9)
+    for ax in (left, right):
+        ax.invert_xaxis()
+        ax.grid(alpha=0.25, lw=0.6)
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def main() -> int:
+    """Measure, draw, and say what holds."""
+    data = study(list(TEXTS), TOLERANCES)
+    claims = statements(data)
+    for what, number, holds in claims:
+        print(f"{what:<58}{number:<14}{'holds' if holds else 'does not hold'}")
+    runs = ROOT / "data/runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    meanfield.save(data, runs / "accuracy.nc")
+    save_figure(plot(data), ROOT / "validation/accuracy.png")
+    print(f"numbers: {runs / 'accuracy.nc'}\nfigure: {ROOT / 'validation/accuracy.png'}")
+    return DONE if all(holds for _, _, holds in claims) else FAILED
+
+
+if __name__ == "__main__":
+    run(main)
