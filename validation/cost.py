@@ -21,6 +21,7 @@ import matplotlib.pyplot as plt
 import numba
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 import meanfield
 from meanfield.cli import DONE, run
@@ -186,6 +187,8 @@ def plot(scans: dict[str, list[Point]]) -> Figure:
         ax.loglog(x, y, "o-", color=colour)
         ax.loglog(x, y[-1] * x / x[-1], ":", color="0.5", label="proportional")
         ax.set(xlabel=name, title=f"power {slope(name, points):.2f} in the upper half")
+        ax.set_xticks(x[::2], [f"{size:g}" for size in x[::2]])
+        ax.xaxis.set_minor_locator(NullLocator())
         ax.grid(alpha=0.25, lw=0.6)
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("processor time, ms")
