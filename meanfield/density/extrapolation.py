@@ -58,7 +58,8 @@ def sharpen(masses: FloatArray, density: FloatArray, h: float) -> FloatArray:
 
 def _correction(masses: FloatArray, density: FloatArray, h: float) -> FloatArray:
     """By how much the masses of wide cells are too small."""
-    present = h * density.reshape(*masses.shape, -1).sum(axis=-1)
+    cells = density.reshape(*masses.shape, -1)
+    present = cells @ np.full(cells.shape[-1], h)
     ratio = np.divide(masses, present, where=present > 0, out=np.ones_like(masses))
     return np.asarray(np.clip(ratio, 1 / MOST_CORRECTED, MOST_CORRECTED))
 

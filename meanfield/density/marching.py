@@ -1,7 +1,9 @@
-"""The steps of an evolution in one compiled loop: what small grids need, where Python costs more than the solution."""
+"""The steps of an evolution in one compiled loop, because on small grids Python would cost more than the solution."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numba
@@ -9,13 +11,17 @@ import numpy as np
 
 from meanfield.closures import Closure
 from meanfield.closures.closure import drift_and_diffusion
+from meanfield.density.barrier import counters, give_way_address, meet
 from meanfield.density.evolution import LONGEST_STEP, MEMORY, START_ITERATIONS, Evolution
 from meanfield.density.grid import Grid
 from meanfield.density.kernel import midpoint_step
 from meanfield.density.lanes import LANES, load, spread, store
-from meanfield.density.steppers import LEAST_DIFFUSION, MakeStepper, NumbaStepper
+from meanfield.density.steppers import LEAST_DIFFUSION, MakeStepper, NumbaStepper, available_cores
 from meanfield.problem import Problem
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
+
+VALUES_PER_THREAD = 20_000
+"""A second thread pays only if each has so many values of P, 20 us of work; starting threads takes 50 for an output."""
 
 DONE, LONG_STEP, BLOWN_UP = range(3)
 """How a march can end."""
@@ -47,8 +53,29 @@ class Field(NamedTuple):
     worst_norm: float
 
 
+class Meeting(NamedTuple):
+    """What the threads of a march share.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (2, blocks, 4 * LANES)
+        Moments of the nodes. Marches fill the two in turn, so that a thread never writes what a slower one still reads.
+    arrived : ndarray of int
+        From `meanfield.density.barrier.counters`.
+    give_way : int
+    """
+
+    sums: FloatArray
+    arrived: IntArray
+    give_way: int
+
+
 class MarchingEvolution(Evolution):
-    """An `Evolution` whose steps are compiled, on one thread."""
+    """An `Evolution` whose steps are compiled, on several threads where there is enough to do.
+
+    Blocks of nodes do not depend on each other, and every thread adds up the moments of all blocks in the same order:
+    numbers do not depend on the number of threads.
+    """
 
     def __init__(
         self, problem: Problem, closure: Closure, grid: Grid, make_stepper: type[NumbaStepper], worst_norm: float
@@ -59,19 +86,42 @@ class MarchingEvolution(Evolution):
         u[:nodes], u_weight[:nodes] = grid.u, grid.u_weight
         u[nodes:] = grid.u[-1]
         self._field = Field(u, u_weight, self._rows, self._square_steps, self._potential_steps, grid.h, worst_norm)
+        blocks = padded // LANES
+        values = padded * grid.shape[1]
+        most = min(available_cores(), int(numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+        threads = min(most, blocks, max(1, values // VALUES_PER_THREAD))
+        bounds = np.linspace(0, blocks, threads + 1).astype(int)
+        self._shares = list(pairwise(bounds.tolist()))
+        self._sums = np.empty((2, blocks, 4 * LANES))
+        self._scratch = np.empty((threads, grid.shape[1] * (LANES + 1)))
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
     def advance(self, times: FloatArray) -> None:
         """See `Evolution.advance`."""
         stepper = self._stepper
         assert isinstance(stepper, NumbaStepper)
-        known = len(self._times)
+        known, threads = len(self._times), len(self._shares)
         ends = np.concatenate([self._times, times])
-        history = np.concatenate([self._history, np.empty((len(times), len(self._history[0])))])
-        taken, end, rate = march(ends, history, known, self._closure.coefficients, self._field, *stepper.buffers)
+        history = np.empty((threads, len(ends), len(self._history[0])))
+        history[:, :known] = self._history
+        meeting = Meeting(self._sums, counters(threads), give_way_address())
+
+        def take(thread: int) -> tuple[int, int, float]:
+            coefficients, scratch = self._closure.coefficients, self._scratch[thread]
+            result: tuple[int, int, float] = march(
+                ends, history[thread], known, coefficients, self._field, *stepper.buffers, scratch, meeting, thread,
+                *self._shares[thread],
+            )  # fmt: skip
+            return result
+
+        others = [self._pool.submit(take, thread) for thread in range(1, threads)] if self._pool else []
+        taken, end, rate = take(0)
+        for other in others:
+            other.result()
         if taken % 2:
             stepper.accept()
         kept = slice(max(0, known + taken - MEMORY), known + taken)
-        self._times, self._history = ends[kept].tolist(), list(history[kept])
+        self._times, self._history = ends[kept].tolist(), list(history[0, kept])
         if end == LONG_STEP:
             self._check_step(rate, ends[known + taken] - ends[known + taken - 1])
         self._check()
@@ -80,22 +130,24 @@ class MarchingEvolution(Evolution):
 def make_evolution(
     problem: Problem, closure: Closure, grid: Grid, make_stepper: MakeStepper, worst_norm: float
 ) -> Evolution:
-    """The evolution that is fastest on this grid; the choice does not depend on the machine."""
-    if make_stepper is NumbaStepper and NumbaStepper.most_workers(grid) == 1:
+    """The compiled steps where there are any."""
+    if make_stepper is NumbaStepper:
         return MarchingEvolution(problem, closure, grid, NumbaStepper, worst_norm)
     return Evolution(problem, closure, grid, make_stepper, worst_norm)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def march(ends, history, known, closure, field, current, trial, scratch):  # type: ignore[no-untyped-def]
-    """Take steps as `Evolution` does.
+def march(  # type: ignore[no-untyped-def]
+    ends, history, known, closure, field, current, trial, scratch, meeting, thread, first_block, end_block
+):
+    """Take steps as `Evolution` does; all threads call this at once, each for its own blocks.
 
     Parameters
     ----------
     ends : ndarray, shape (known + steps,)
         Times that have been reached, then the ends of the steps to take.
     history : ndarray, shape (known + steps, d1 + 3)
-        q, r, E[w^2] and the mass at these times; filled in.
+        q, r, E[w^2] and the mass at these times; filled in, by every thread for itself.
     known : int
         How many of them are known.
     closure : Coefficients
@@ -104,6 +156,9 @@ def march(ends, history, known, closure, field, current, trial, scratch):  # typ
         The density, and room for the next one; they take turns.
     scratch : ndarray
         Working space of `midpoint_step`.
+    meeting : Meeting
+    thread, first_block, end_block : int
+        Number of this thread, and its blocks.
 
     Returns
     -------
@@ -115,9 +170,12 @@ def march(ends, history, known, closure, field, current, trial, scratch):  # typ
         The relaxation rate that is too fast for the next step.
     """
     d1 = field.u.shape[1]
-    guess, half, next_moments = np.empty(d1 + 3), np.empty(d1 + 3), np.empty(d1 + 3)
-    a, b = np.empty(field.square_steps.size), np.empty(field.u_weight.size)
-    sums = np.empty(4 * LANES)
+    guess, half = np.empty(d1 + 3), np.empty(d1 + 3)
+    a, b = np.empty(field.square_steps.size), np.empty((end_block - first_block) * LANES)
+    size = LANES * field.rows.shape[1]
+    current, trial = current[first_block * size : end_block * size], trial[first_block * size : end_block * size]
+    own = first_block * LANES
+    meetings = 0
     for step in range(known, ends.size):
         attempts = 1 if step >= MEMORY else START_ITERATIONS
         first = step - MEMORY if step >= MEMORY else max(0, step - 2)
@@ -126,11 +184,15 @@ def march(ends, history, known, closure, field, current, trial, scratch):  # typ
         for _ in range(attempts):
             for j in range(d1 + 3):
                 half[j] = 0.5 * (history[step - 1, j] + guess[j])
-            rate = _attempt(half, dt, closure, field, current, trial, scratch, a, b)
+            rate = _attempt(half, dt, closure, field, own, current, trial, scratch, a, b)
             if dt * rate > LONGEST_STEP:
                 return step - known, LONG_STEP, rate
-            _moments(trial, field, sums, next_moments)
-            guess[:] = next_moments
+            meetings += 1
+            sums = meeting.sums[meetings % 2]
+            for block in range(first_block, end_block):
+                _sums_of_block(trial, numba.uint64(block - first_block), field.rows, sums[block])
+            meet(meeting.arrived, thread, meetings, meeting.give_way)
+            _moments(sums, field, guess)
         history[step] = guess
         current, trial = trial, current
         if not abs(guess[d1 + 1] - 1.0) <= field.worst_norm:
@@ -152,7 +214,7 @@ def _extrapolate(times, values, end, result):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(inline="always", error_model="numpy")
-def _attempt(half, dt, closure, field, current, trial, scratch, a, b):  # type: ignore[no-untyped-def]
+def _attempt(half, dt, closure, field, own, current, trial, scratch, a, b):  # type: ignore[no-untyped-def]
     """Solve a step with coefficients that belong to moments; the relaxation rate is returned."""
     d1 = half.size - 3
     g = drift_and_diffusion(
@@ -177,7 +239,7 @@ def _attempt(half, dt, closure, field, current, trial, scratch, a, b):  # type: 
     for n in range(b.size):
         tilt = 0.0
         for k in range(d1):
-            tilt += field.u[n, k] * g[k]
+            tilt += field.u[own + n, k] * g[k]
         b[n] = -tilt * field.h / D
     cells = numba.uint64(a.size + 1)
     blocks = numba.uint64(b.size // LANES)
@@ -186,24 +248,23 @@ def _attempt(half, dt, closure, field, current, trial, scratch, a, b):  # type: 
 
 
 @numba.njit(inline="always", error_model="numpy")
-def _moments(P, field, sums, result):  # type: ignore[no-untyped-def]
-    """q, r, E[w^2] and the mass."""
-    d1, cells = field.u.shape[1], field.rows.shape[1]
+def _moments(sums, field, result):  # type: ignore[no-untyped-def]
+    """q, r, E[w^2] and the mass from the sums of all blocks."""
+    d1 = field.u.shape[1]
     result[:] = 0.0
-    for block in range(field.u_weight.size // LANES):
-        _sums_of_block(P, numba.uint64(block), field.rows, numba.uint64(cells), sums)
+    for block in range(sums.shape[0]):
         for lane in range(LANES):
             n = block * LANES + lane
             for k in range(d1):
-                result[k] += field.u_weight[n] * field.u[n, k] * sums[lane]
+                result[k] += field.u_weight[n] * field.u[n, k] * sums[block, lane]
             for j in range(3):
-                result[d1 + j] += field.u_weight[n] * sums[(j + 1) * LANES + lane]
+                result[d1 + j] += field.u_weight[n] * sums[block, (j + 1) * LANES + lane]
 
 
 @numba.njit(error_model="numpy", cache=True, nogil=True, fastmath={"contract"})
-def _sums_of_block(P, block, rows, cells, sums):  # type: ignore[no-untyped-def]
+def _sums_of_block(P, block, rows, sums):  # type: ignore[no-untyped-def]
     """Sums over cells, weighted with each row, for all lanes of a block."""
-    lanes = numba.uint64(LANES)
+    lanes, cells = numba.uint64(LANES), numba.uint64(rows.shape[1])
     first, force, second, mass = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
     for i in range(cells):
         p = load(P, (block * cells + i) * lanes)

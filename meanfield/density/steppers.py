@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -17,9 +15,6 @@ from meanfield.typing import FloatArray
 
 LEAST_DIFFUSION = 1e-14
 """Stands in for a diffusion coefficient of zero, where the flux is upwind transport."""
-
-VALUES_PER_THREAD = 50_000
-"""A second thread pays only if each has so many values of P, some 50 us of work; starting it takes a third of that."""
 
 
 class Stepper(Protocol):
@@ -60,58 +55,29 @@ def available_cores() -> int:
 
 
 class NumbaStepper:
-    """The compiled kernel: blocks of nodes side by side, shared out over threads where there is enough to do.
-
-    Blocks do not depend on each other, so the numbers do not depend on the number of threads.
-    """
+    """The compiled kernel, with blocks of nodes side by side, one step at a time."""
 
     def __init__(self, grid: Grid, initial: FloatArray) -> None:
         self.grid = grid
         self._current = pack(initial)
         self._trial = self._current.copy()
         blocks, cells, _ = self._current.shape
-        self._tilt = np.zeros((blocks, LANES))
-        workers = min(available_cores(), self.most_workers(grid))
-        bounds = range(blocks + 1) if workers > 1 else (0, blocks)
-        self._shares = [slice(low, high) for low, high in pairwise(bounds)]
-        self._scratch = np.empty((workers, cells * (LANES + 1)))
-        self._pool = ThreadPoolExecutor(workers - 1) if workers > 1 else None
-
-    @staticmethod
-    def most_workers(grid: Grid) -> int:
-        """How many threads this grid is worth."""
-        nodes, cells = grid.shape
-        blocks = -(-nodes // LANES)
-        return min(blocks, max(1, blocks * LANES * cells // VALUES_PER_THREAD))
+        self._tilt = np.zeros(blocks * LANES)
+        self._scratch = np.empty(cells * (LANES + 1))
 
     @property
-    def buffers(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The density at the start of a step, room for that at its end, and working space, all flat."""
-        return self._current.reshape(-1), self._trial.reshape(-1), self._scratch[0]
+    def buffers(self) -> tuple[FloatArray, FloatArray]:
+        """The density at the start of a step and room for that at its end, flat."""
+        return self._current.reshape(-1), self._trial.reshape(-1)
 
     def attempt(self, pull: FloatArray, tilt: FloatArray, diffusion: float, dt: float) -> None:
         """See `Stepper.attempt`."""
         D = max(diffusion, LEAST_DIFFUSION)
         nodes, cells = self.grid.shape
-        lanes = self._tilt.reshape(-1)
-        np.divide(tilt, D, out=lanes[:nodes])
-        lanes[nodes:] = lanes[nodes - 1]
+        np.divide(tilt, D, out=self._tilt[:nodes])
+        self._tilt[nodes:] = self._tilt[nodes - 1]
         a, k = pull / D, 0.5 * dt * D / self.grid.h**2
-
-        # Threads take the next share when they are done with one. One that comes late, because other programs use its
-        # core, finds nothing left to do, and nobody waits for it.
-        left = iter(self._shares)
-
-        def take(worker: int) -> None:
-            for share in left:
-                start, trial, b = (blocks[share].reshape(-1) for blocks in (self._current, self._trial, self._tilt))
-                midpoint_step(start, trial, self._scratch[worker], a, b, k, cells, share.stop - share.start)
-
-        others = [self._pool.submit(take, worker) for worker in range(1, len(self._scratch))] if self._pool else []
-        take(0)
-        for other in others:
-            if not other.cancel():
-                other.result()
+        midpoint_step(*self.buffers, self._scratch, a, self._tilt, k, cells, len(self._current))
 
     def sums(self, rows: FloatArray) -> FloatArray:
         """See `Stepper.sums`."""

@@ -1,9 +1,14 @@
 """The compiled loop of steps against the plain one."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
 import numpy as np
 import pytest
 
 from meanfield.closures import Closure
+from meanfield.density import marching
+from meanfield.density.barrier import counters, give_way_address, meet
 from meanfield.density.evolution import Evolution, LongStepsError
 from meanfield.density.marching import MarchingEvolution, make_evolution
 from meanfield.density.plan import coarse_plan
@@ -75,9 +80,48 @@ def test_both_notice_a_blow_up_at_the_same_time():
     assert "in the density, where the dynamics conserves 1" in messages[0]
 
 
-def test_large_grids_and_other_steppers_are_not_marched():
+@pytest.mark.parametrize("threads", [2, 3])
+def test_numbers_do_not_depend_on_threads(monkeypatch, threads):
+    """More threads than cores only take longer: those that wait give way."""
+    monkeypatch.setattr(marching, "VALUES_PER_THREAD", 1)
+    monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", threads)
+    results = []
+    for cores in (1, threads):
+        monkeypatch.setattr(marching, "available_cores", lambda cores=cores: cores)
+        (_, evolution), schedule = both(TWO_FEATURES, 'prior.name = "l1"')
+        for interval in range(2):
+            evolution.advance(schedule.steps(interval))
+        results.append((evolution.moments.vector, evolution.density))
+    for alone, shared in zip(*results, strict=True):
+        assert np.array_equal(alone, shared)
+
+
+def test_threads_meet_before_they_go_on():
+    """Each writes, meets the others, and reads what they wrote."""
+
+    @numba.njit(nogil=True)
+    def rounds(thread, arrived, written, give_way):
+        seen = 0
+        for meeting in range(1, 2001):
+            written[meeting % 2, thread] = meeting
+            meet(arrived, thread, meeting, give_way)
+            for other in range(written.shape[1]):
+                seen += written[meeting % 2, other] == meeting
+        return seen
+
+    arrived, written = counters(3), np.zeros((2, 3), dtype=np.int64)
+    with ThreadPoolExecutor(3) as pool:
+        runs = [pool.submit(rounds, thread, arrived, written, give_way_address()) for thread in range(3)]
+        assert [run.result(timeout=120) for run in runs] == [6000, 6000, 6000]
+
+
+def test_other_steppers_are_not_marched():
     problem = make_problem()
     closure = Closure(problem)
     grid = coarse_plan(problem, closure, 1e-4).grid(problem)
     assert isinstance(make_evolution(problem, closure, grid, NumbaStepper, 0.5), MarchingEvolution)
-    assert not isinstance(make_evolution(problem, closure, grid.refined(200), NumbaStepper, 0.5), MarchingEvolution)
+    assert not isinstance(make_evolution(problem, closure, grid, OtherStepper, 0.5), MarchingEvolution)
+
+
+class OtherStepper(NumbaStepper):
+    """Not ours."""

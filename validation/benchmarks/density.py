@@ -28,18 +28,17 @@ from pathlib import Path
 from statistics import median
 from timeit import repeat
 
+import numba
 import numpy as np
 from density_elsewhere import FINE, OURS, contenders, error, our_kernel
 from machine import LIMITS, Work, rate, take_turns
 
 from meanfield import load_problem, solve_density
 from meanfield.closures import Closure
-from meanfield.density import steppers
 from meanfield.density.fipy_stepper import FiPyStepper
-from meanfield.density.grid import Grid
 from meanfield.density.kernel import midpoint_step
 from meanfield.density.lanes import LANES
-from meanfield.density.marching import make_evolution
+from meanfield.density.marching import MarchingEvolution, make_evolution
 from meanfield.density.plan import fixed_plan
 from meanfield.density.steppers import NumbaStepper
 from meanfield.problem import DensitySettings
@@ -48,6 +47,8 @@ EXAMPLE = Path(__file__).parents[2] / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)
 ORDER_TWO = PROBLEM.model_copy(update={"density": DensitySettings(order=2, cells=800, feature_nodes=31)})
 CORES = os.cpu_count() or 1
+STEPS = 20
+"""Steps between outputs that are timed together."""
 SIZES = ((LANES, 200), (3 * LANES, 800), (6 * LANES, 800), (6 * LANES, 1600))
 """Nodes and cells."""
 STEEPNESS = {"|z| < 8": 4.0, "|z| > 600, almost no diffusion": 1e5}
@@ -89,22 +90,21 @@ def machine_table() -> None:
             print(f"{label:<58}{rates[0]:>10.0f} {rates[1]:>10.0f} Mcell-steps/s, {share}")
 
 
-def step_work(nodes: int, cells: int, threads: int) -> Work:
-    """One step of the stepper: attempt, sums and accept."""
-    grid = Grid(np.linspace(-10, 10, cells + 1), np.linspace(-3, 3, nodes)[:, None], np.full(nodes, 1 / nodes))
-    w = grid.centres
-    P = np.exp(-0.5 * (w - 0.1 * grid.u) ** 2)
-    kept = steppers.VALUES_PER_THREAD
-    steppers.VALUES_PER_THREAD = nodes * cells // threads
-    stepper = NumbaStepper(grid, P / (P.sum(axis=1, keepdims=True) * grid.h))
-    steppers.VALUES_PER_THREAD = kept
-    rows = grid.h * np.array([w, np.abs(w), w * w, np.ones(cells)])
-    pull, tilt = -0.02 * np.diff(w * w), 0.01 * grid.h * grid.u[:, 0]
+def marching_work(nodes: int, cells: int, threads: int) -> Work:
+    """Steps of an evolution, closure and moments included."""
+    problem = PROBLEM.model_copy(update={"density": DensitySettings(cells=cells, feature_nodes=nodes, steps=STEPS)})
+    closure = Closure(problem)
+    plan = fixed_plan(problem, closure)
+    allowed = numba.config.NUMBA_NUM_THREADS
+    numba.config.NUMBA_NUM_THREADS = threads
+    evolution = MarchingEvolution(problem, closure, plan.grid(problem), NumbaStepper, worst_norm=0.5)
+    numba.config.NUMBA_NUM_THREADS = allowed
+    taken = 0
 
     def work() -> None:
-        stepper.attempt(pull, tilt, 0.02, 0.1)
-        stepper.sums(rows)
-        stepper.accept()
+        nonlocal taken
+        evolution.advance(1e-3 * np.arange(taken + 1, taken + STEPS + 1))
+        taken += STEPS
 
     return work
 
@@ -112,14 +112,14 @@ def step_work(nodes: int, cells: int, threads: int) -> Work:
 def step_table() -> None:
     """A whole step in one thread, beside the kernel's part of it, and in as many as there are cores."""
     for nodes, cells in SIZES:
-        alone, shared = (step_work(nodes, cells, threads) for threads in (1, CORES))
+        alone, shared = (marching_work(nodes, cells, threads) for threads in (1, CORES))
         kernel, step = take_turns([kernel_work(nodes, cells, 4.0), alone], clock=time.thread_time)
         before, after = take_turns([alone, shared], rounds=25)
         remark = f"kernel {1e6 * median(kernel):.1f}"
         if nodes > LANES:
             gain = [x / y for x, y in zip(before, after, strict=True)]
             remark += f"; in {CORES} threads {median(gain):.2f} times as fast (best {max(gain):.2f})"
-        line(f"step without closure, {nodes} nodes x {cells} cells", 1e6 * median(step), "us", remark)
+        line(f"whole step, {nodes} nodes x {cells} cells", 1e6 * median(step) / STEPS, "us", remark)
 
 
 def comparison_table(fine: bool) -> None:
