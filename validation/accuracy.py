@@ -88,7 +88,7 @@ def statements(data: xr.Dataset) -> list[tuple[str, str, bool]]:
     """What is claimed, the number behind it, and whether it holds."""
     claims = []
     for tolerance in ASKED:
-        share = data.error.sel(tolerance=tolerance, method="nearest") / tolerance
+        share = data.error.isel(tolerance=int(np.abs(data.tolerance.values / tolerance - 1).argmin())) / tolerance
         worst, best = float(share.max()), float(share.min())
         claims.append((f"tolerance {tolerance:g}: error / tolerance <= 1", f"{worst:.2f}", worst <= 1))
         claims.append((f"tolerance {tolerance:g}: tolerance / error <= 30", f"{1 / best:.1f}", best >= LEAST_SHARE))

@@ -105,7 +105,7 @@ class _Search:
         self._levels: list[Level] = []
         self._failed: Level | None = None
         self._errors: Errors | None = None
-        self._size: float | None = None
+        self._series = _Series()
         self._node_error: FloatArray | float = 0.0
 
     def solve(self) -> Solution:
@@ -210,13 +210,12 @@ class _Search:
             return
         last = self._levels[-len(powers) - 1 :]
         factors = [level.factor for level in last]
-        more = extrapolation_weights(factors, powers)
-        change = more - np.concatenate([[0.0], extrapolation_weights(factors[1:], powers[:-1])])
+        less = np.concatenate([[0.0], extrapolation_weights(factors[1:], powers[:-1])])
+        change = extrapolation_weights(factors, powers) - less
         moments = np.abs(extrapolated_moments(last, change))[:, :-2]
         masses = np.abs(extrapolated_masses(last, change)).sum(axis=2) @ last[-1].grid.u_weight
-        size = float(moments.max())
-        safety = FIRST_SAFETY if self._size is None else _geometric(size / self._size)
-        self._size = size
+        leading = abs(float(less @ np.array(factors, dtype=float) ** -powers[-1]))
+        safety = self._series.safety(float(moments.max()), leading)
         self._errors = Errors(safety * moments + self._node_error, safety * masses)
 
     def _missed(self) -> str:
@@ -235,13 +234,32 @@ def _run(level: Level) -> None:
             bar.update(index > 0)
 
 
-def _geometric(ratio: float) -> float:
-    """What may be left of a series, over its last term, if ratios of terms grow as slowly as they have so far.
+class _Series:
+    """Estimates of the error, one after each level, and how far to trust the last one."""
 
-    A geometric series has 1/(1 - ratio); its square is on the safe side where ratios still grow, and changes little
-    where they are small. Where the series does not converge this is a large number.
-    """
-    return 1 / (1 - min(ratio, SLOWEST)) ** 2
+    def __init__(self) -> None:
+        self._before: tuple[float, float] | None = None
+
+    def safety(self, size: float, leading: float) -> float:
+        """Factor on an estimate.
+
+        A geometric series has 1/(1 - ratio) times its last term left; the square of that is on the safe side where
+        ratios still grow, and changes little where they are small. Where estimates do not fall it is a large number.
+        An estimate that falls faster than the leading power of the error does is small by chance.
+
+        Parameters
+        ----------
+        size : float
+            The estimate.
+        leading : float
+            What the extrapolation makes of the leading power that is left, with coefficient one.
+        """
+        before, self._before = self._before, (size, leading)
+        if before is None or size == 0.0:
+            return FIRST_SAFETY
+        expected = before[0] * leading / before[1]
+        ratio = min(size / before[0], SLOWEST)
+        return max(1.0, expected / size) / (1.0 - ratio) ** 2
 
 
 def _displayed(finest: Level) -> int:
