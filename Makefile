@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNS := data/runs
 
-.PHONY: demo test test-slow bench cost finite-size clean
+.PHONY: demo test test-slow bench accuracy cost finite-size clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -23,6 +23,9 @@ bench: $(VENV)/installed-bench $(VENV)/sources
 	$(BIN)/python validation/benchmarks/closures.py
 	$(BIN)/python validation/benchmarks/particles.py
 	$(BIN)/python validation/benchmarks/stationary.py
+
+accuracy: $(VENV)/installed $(VENV)/sources
+	$(BIN)/python validation/accuracy.py
 
 cost: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/cost.py

@@ -44,8 +44,11 @@ NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE = 1e-2, 1e2, 1e-3
 """In units of the tolerance: what ringing may do, and the probability at the edges, for one node and averaged over u.
 Far nodes of hardly any weight come close to the edges first."""
 
-NODE_LEVELS = (2, 3, 4)
-"""Levels on which the nodes in u are compared, the first that does not fail."""
+NODE_LEVELS = (2, 3, 4, 6, 8, 12, 16)
+"""Levels on which the nodes in u are compared: the first that can tell their error from its own."""
+
+STAGNANT = 0.5
+"""Nodes pay if more of them reduce the change to this part; if not, cells that are too wide make the difference."""
 
 MORE_NODES = 1.35
 """Factor on the number of nodes in u from one trial to the next."""
@@ -62,11 +65,14 @@ FIRST_SAFETY = 3.0
 SLOWEST = 0.9
 """Ratio of two estimates in a row from which the series does not count as converging."""
 
+RESOLVED = 0.5
+"""Largest cell width, in conditional standard deviations, with which levels can be compared."""
+
 DISPLAYED_WIDTH = 0.1
 """P is given on cells that are not wider, if a level has them."""
 
-MOST_WORK = 3e10
-"""Cells times nodes times steps of a level that is not tried, about a minute."""
+MOST_WORK = 1e10
+"""Cells times nodes times steps of a level that is not tried, some ten seconds."""
 
 WIDEST, SHORTEST = 10.0, 64.0
 """Largest factors on half-width and on the number of steps before giving up."""
@@ -117,8 +123,13 @@ class _Search:
                     break
                 self._add_level(factor)
                 self._estimate()
-                if self._errors is not None and self._errors.moments.max() <= SAFE_SHARE * self._tolerance:
+                if self._errors is None:
+                    continue
+                error, of_nodes = float(self._errors.moments.max()), float(np.max(self._node_error))
+                if error <= SAFE_SHARE * self._tolerance:
                     return self.solution("complete")
+                if error <= 2 * of_nodes:
+                    break  # no level makes up for too few nodes
         except (NarrowCellsError, LongStepsError):
             raise
         except BlowUpError as error:
@@ -177,36 +188,44 @@ class _Search:
 
     def _choose_nodes(self) -> None:
         """Take more nodes in u until still more of them change little."""
-        while True:
-            more = replace(self._plan, node_scale=MORE_NODES * self._plan.node_scale)
-            if self._mirror(more).solved.shape == self._mirror(self._plan).solved.shape:
-                return  # laws of the coordinates with finitely many values
-            few, many = self._node_level(self._plan), self._node_level(more)
-            self._node_error = np.abs(few.moments - many.moments)[:, :-2]
-            if np.max(self._node_error) <= NODES_SHARE * self._tolerance or self._problem.density.feature_nodes:
-                return
-            self._plan = more
-
-    def _node_level(self, plan: Plan) -> Level:
         for factor in NODE_LEVELS:
-            level = self._new_level(factor, plan)
+            if self._work(factor) > MOST_WORK:
+                return
             try:
-                _run(level)
+                if self._nodes_suffice(factor):
+                    return
             except NarrowCellsError:
                 raise
             except BlowUpError:
                 if factor == NODE_LEVELS[-1]:
-                    self._failed = level
                     raise
-            else:
-                break
+
+    def _nodes_suffice(self, factor: int) -> bool:
+        """Take more nodes while they pay on this level; whether the last change was small."""
+        before = np.inf
+        while True:
+            more = replace(self._plan, node_scale=MORE_NODES * self._plan.node_scale)
+            if self._mirror(more).solved.shape == self._mirror(self._plan).solved.shape:
+                return True  # laws of the coordinates with finitely many values
+            few, many = self._node_level(factor, self._plan), self._node_level(factor, more)
+            self._node_error = difference = np.abs(few.moments - many.moments)[:, :-2]
+            change = float(difference.max())
+            if change <= NODES_SHARE * self._tolerance or self._problem.density.feature_nodes:
+                return True
+            if change > STAGNANT * before:
+                return False
+            before, self._plan = change, more
+
+    def _node_level(self, factor: int, plan: Plan) -> Level:
+        level = self._failed = self._new_level(factor, plan)
+        _run(level)
         level.forget_density()
         return level
 
     def _estimate(self) -> None:
         """Compare the extrapolation with one that uses a level and a power more."""
         powers = self._powers
-        if len(self._levels) <= len(powers):
+        if len(self._levels) <= len(powers) or not self._resolved():
             return
         last = self._levels[-len(powers) - 1 :]
         factors = [level.factor for level in last]
@@ -217,6 +236,15 @@ class _Search:
         leading = abs(float(less @ np.array(factors, dtype=float) ** -powers[-1]))
         safety = self._series.safety(float(moments.max()), leading)
         self._errors = Errors(safety * moments + self._node_error, safety * masses)
+
+    def _resolved(self) -> bool:
+        """Whether the finest cells are narrow for conditional densities, whose mean variance is at most 1 - |q|^2.
+
+        Where they are not, solutions on different cells may be wrong alike.
+        """
+        finest = self._levels[-1]
+        squares = (finest.moments[:, :-3] ** 2).sum(axis=1)
+        return finest.grid.h**2 <= RESOLVED**2 * (1.0 - min(float(squares.max()), 1.0))
 
     def _missed(self) -> str:
         reached = "unknown" if self._errors is None else f"estimated at {self._errors.moments.max():.2g}"
