@@ -198,7 +198,7 @@ class DensitySettings(Part):
             return data
         if all(data.get(key) is None for key in FIXED_KEYS):
             return {"tolerance": DEFAULT_TOLERANCE} | data
-        return {"order": DEFAULT_ORDER} | data
+        return data if data.get("tolerance") is not None else {"order": DEFAULT_ORDER} | data
 
     @model_validator(mode="after")
     def _not_both(self) -> DensitySettings:

@@ -1,7 +1,8 @@
 """Solve a problem for the density P_t(w|u) of weights and features.
 
 The McKean-Vlasov Fokker-Planck equation by finite volumes, with self-consistent order parameters q and r.
-Cells, nodes and steps come from the problem file's [density] table, or are chosen where it leaves them open.
+Half-width, cells, nodes and steps follow from density.tolerance, the error that is allowed in q and r; q_error, r_error
+and P_error in the result are estimates of what is left. With density.cells, steps or order they are fixed instead.
 """
 
 from meanfield import solve_density

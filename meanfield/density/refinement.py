@@ -247,11 +247,12 @@ class _Search:
         return finest.grid.h**2 <= RESOLVED**2 * (1.0 - min(float(squares.max()), 1.0))
 
     def _missed(self) -> str:
-        reached = "unknown" if self._errors is None else f"estimated at {self._errors.moments.max():.2g}"
-        return (
-            f"failed: the error of q and r is {reached}, above density.tolerance = {self._tolerance:g}; raise it, or "
-            "give density.cells and density.steps"
-        )
+        error = np.inf if self._errors is None else float(self._errors.moments.max())
+        size = "unknown" if self._errors is None else f"estimated at {error:.2g}"
+        remedy = "raise it, or give density.cells and density.steps"
+        if self._problem.density.feature_nodes and error <= 2 * np.max(self._node_error):
+            remedy = "raise density.feature_nodes, or leave it out"
+        return f"failed: the error of q and r is {size}, above density.tolerance = {self._tolerance:g}; {remedy}"
 
 
 def _run(level: Level) -> None:

@@ -85,6 +85,7 @@ def test_too_few_feature_nodes_are_noticed():
     run = solve(*lines, "density.feature_nodes = 9", tolerance=1e-4)
     assert run.sizes["node"] == 9
     assert run.status.startswith("failed: the error of q and r is estimated at ")
+    assert run.status.endswith("raise density.feature_nodes, or leave it out")
     better = solve(*lines, tolerance=1e-6)
     assert distance(run, better) <= 3 * max(float(run.q_error.max()), float(run.r_error.max()))  # an estimate
 
