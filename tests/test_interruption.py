@@ -68,6 +68,18 @@ def test_interrupted_search_for_an_accuracy_keeps_the_levels_before(monkeypatch)
     assert (difference <= 3 * partial["q_error"].values + 1e-12).all()  # an estimate; 1e-12 for rounding at t = 0
 
 
+def test_a_search_may_be_interrupted_at_any_time(monkeypatch):
+    problem = parse_problem(TEXT.replace("cells = 100\nfeature_nodes = 15\norder = 2", "tolerance = 1e-4"))
+    calls = interrupt(monkeypatch, at=-1)
+    whole = meanfield.solve_density(problem)
+    for at in range(1, len(calls) + 1):
+        interrupt(monkeypatch, at)
+        partial = meanfield.solve_density(problem)
+        assert partial.attrs["status"] == "interrupted"
+        assert partial["P"].shape[:2] == whole["P"].shape[:2]
+        monkeypatch.undo()
+
+
 def test_interrupted_sgd_keeps_the_outputs_before(monkeypatch):
     whole = meanfield.simulate_sgd(parse_problem(TEXT))
 

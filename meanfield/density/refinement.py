@@ -109,7 +109,7 @@ class _Search:
         self._powers = KINKED_POWERS if problem.prior.functions.kinks else SMOOTH_POWERS
         self._mirrors: dict[Plan, Mirror] = {}
         self._levels: list[Level] = []
-        self._failed: Level | None = None
+        self._unfinished: Level | None = None
         self._errors: Errors | None = None
         self._series = _Series()
         self._node_error: FloatArray | float = 0.0
@@ -139,8 +139,8 @@ class _Search:
         return self.solution(self._missed())
 
     def solution(self, status: str) -> Solution:
-        """The extrapolation of the last levels; of one that failed, what it reached."""
-        used = self._levels[-len(self._powers) :] or [self._failed or self._new_level(1, self._plan)]
+        """The extrapolation of the last levels; if there are none, what an unfinished one has reached."""
+        used = self._levels[-len(self._powers) :] or [self._unfinished or self._new_level(1, self._plan)]
         weights = extrapolation_weights([level.factor for level in used], self._powers[: len(used) - 1])
         finest = used[-1]
         several = _displayed(finest)
@@ -156,14 +156,12 @@ class _Search:
         return Solution(mirror.grid.refined(several), moments, mirror.unfold(density), status, effort, errors)
 
     def _add_level(self, factor: int) -> None:
-        level = self._new_level(factor, self._plan)
+        level = self._unfinished = self._new_level(factor, self._plan)
         try:
             _run(level)
         except NarrowCellsError:
-            self._failed = level
             raise
         except BlowUpError:
-            self._failed = level
             if self._levels or factor >= ROUGH_FACTOR:
                 raise
             return
@@ -217,8 +215,11 @@ class _Search:
             before, self._plan = change, more
 
     def _node_level(self, factor: int, plan: Plan) -> Level:
-        level = self._failed = self._new_level(factor, plan)
+        level = self._new_level(factor, plan)
+        if plan == self._plan:
+            self._unfinished = level
         _run(level)
+        self._unfinished = None
         level.forget_density()
         return level
 

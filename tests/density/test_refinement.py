@@ -103,6 +103,13 @@ def test_half_width_of_a_problem_file_is_kept_and_named_when_it_is_too_small():
     assert "raise density.half_width" in run.status
 
 
+def test_nodes_that_reach_further_than_the_cells_end_in_a_message():
+    """More nodes may not fit where fewer do."""
+    run = solve("density.half_width = 7.0", SHORT, tolerance=1e-6)
+    assert run.status.startswith("failed: at t = ")
+    assert run.sizes["node"] == run.P.sizes["node"] == len(run.u)
+
+
 def test_the_choice_is_in_the_provenance():
     run = solve(SHORT, tolerance=1e-4)
     record = json.loads(run.provenance)
