@@ -68,7 +68,7 @@ SLOWEST = 0.9
 RESOLVED = 0.5
 """Largest cell width, in conditional standard deviations, with which levels can be compared."""
 
-DISPLAYED_WIDTH = 0.1
+DISPLAYED_WIDTH = 0.06
 """P is given on cells that are not wider, if a level has them."""
 
 MOST_WORK = 1e10

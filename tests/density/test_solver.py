@@ -52,7 +52,7 @@ def test_default_settings_reproduce_the_exact_solution():
         cell_width(run) * np.abs(run.P.values - exact_density(run, exact.q.values)).sum(axis=2) @ run.u_weight.values
     )
     assert (distance <= run.P_error + 1e-12).all()  # what it promises, and rounding
-    assert run.P_error.max() < 1e-4  # cells of 0.08, where the conditional density is as narrow as 0.25
+    assert run.P_error.max() < 1e-4  # cells of 0.05, where the conditional density is as narrow as 0.25
 
 
 def test_order_two_in_the_cell_width():
