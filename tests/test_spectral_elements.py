@@ -43,7 +43,8 @@ def accuracy():
 
 def test_edges_lie_on_kinks_and_crowd_there(mesh_module):
     edges = mesh_module.graded_edges(2.0, 1.0, (0.5,), 2)
-    np.testing.assert_allclose(edges, [-2, -1, 0, 0.375, 0.46875, 0.5, 0.546875, 0.6875, 1.25, 2.0], rtol=1e-14)
+    expected = [-2, -1, 0, 0.375, 0.46875, 0.5, 0.546875, 0.6875, 1.25, 2.0]
+    np.testing.assert_allclose(edges, expected, rtol=1e-14)  # rounding
 
 
 def test_polynomials_are_projected_and_evaluated_exactly(mesh_module):
@@ -74,7 +75,8 @@ def test_nodes_average_over_the_coordinates(spectral, law):
     fourth = {"gaussian": 3.0, "uniform": 9 / 5, "laplace": 6.0, "rademacher": 1.0}[law]
     found = weight @ np.column_stack([u[:, 0] ** 0, u**2, u[:, 0] ** 4, u[:, 0] * u[:, 1], u[:, 0] ** 2 * u[:, 1] ** 2])
     # Laplace's law is cut at 28, where 6e-18 of it lie beyond, and 3e-12 of its fourth moment
-    np.testing.assert_allclose(found, [1, 1, 1, fourth, 0, 1], atol=1e-11 if law == "laplace" else 1e-13)
+    tolerance = 1e-11 if law == "laplace" else 1e-13  # see the line above; rounding
+    np.testing.assert_allclose(found, [1, 1, 1, fourth, 0, 1], atol=tolerance)  # see the line above
     assert len(np.unique(np.concatenate([u, -u]), axis=0)) == 2 * len(u)  # one of each pair u, -u
 
 
@@ -125,7 +127,8 @@ def test_the_end_is_the_stationary_state(spectral, prior, potential):
         return math.exp(2 / diffusion * (0.5 * bracket * w * w - g * w - tau * potential(w)))
 
     def average(f):
-        return quad(lambda w: f(w) * boltzmann(w), -9, 9, points=[0, q], epsabs=0, epsrel=1e-12, limit=500)[0]
+        exact = {"epsabs": 0, "epsrel": 1e-12, "limit": 500}  # a hundredth of what is compared below
+        return quad(lambda w: f(w) * boltzmann(w), -9, 9, points=[0, q], **exact)[0]
 
     mass = average(lambda w: 1.0)
     np.testing.assert_allclose(average(lambda w: w) / mass, q, atol=1e-10)  # rounding, E[w^2] = 1 is but 1e-12

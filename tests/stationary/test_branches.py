@@ -85,9 +85,8 @@ def test_a_prior_that_leaves_no_density_ends_a_branch():
     zero = next(b for b in branches_of(result) if np.abs(b["q"]).max() < 1e-9)
     # under Laplace's density, G = 0, E[w^2] = (Lambda/(tau strength))^2/2 = 1
     diffusion = 16 * 0.05**2 * 15 / 10
-    assert float(zero["parameter"].max()) == pytest.approx(
-        diffusion / (0.05 * np.sqrt(2)), abs=3e-5
-    )  # dF/dp is a difference over 1e-5
+    end = diffusion / (0.05 * np.sqrt(2))
+    assert float(zero["parameter"].max()) == pytest.approx(end, abs=3e-5)  # dF/dp is a difference over 1e-5
     assert "branch 0: " in describe(result)
 
 

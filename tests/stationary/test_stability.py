@@ -162,6 +162,5 @@ def test_a_run_beside_the_middle_state_of_a_bistable_problem_leaves_it_at_its_ra
     for factor, end in ((0.9, 0.0), (1.1, float(states["q"][4, 0]))):
         table = feature(factor * middle, hidden)
         run = solve_density(make_problem(features(table), *lines, "time = { stop = 200.0, outputs = 3 }"))
-        assert float(run["q"][-1, 0]) == pytest.approx(
-            end, abs=1e-2
-        )  # towards q = 0 at 0.026 per unit of time, from about t = 30
+        # Towards q = 0 at 0.026 per unit of time, from about t = 30.
+        assert float(run["q"][-1, 0]) == pytest.approx(end, abs=1e-2)  # see the line above
