@@ -7,7 +7,7 @@ from meanfield.density.evolution import LongStepsError
 from meanfield.density.extrapolation import SMOOTH_POWERS, extrapolation_weights
 from meanfield.density.grid import Mirror
 from meanfield.density.level import Level, Limits, NarrowCellsError, combined_density, extrapolated_moments
-from meanfield.density.plan import Plan, check_memory, fixed_plan
+from meanfield.density.plan import WIDEST, Plan, check_memory, fixed_plan
 from meanfield.density.solution import Solution
 from meanfield.density.steppers import MakeStepper
 from meanfield.errors import BlowUpError
@@ -16,9 +16,6 @@ from meanfield.progress import progress_bar
 
 LIMITS = Limits(norm=0.05, negative=1e-14, edge=1e-9, edge_mean=1e-9)
 """Cells and steps that do worse cannot be meant."""
-
-WIDEST = 10.0
-"""Largest factor on the default half-width before giving up."""
 
 
 def solve_fixed(problem: Problem, closure: Closure, make_stepper: MakeStepper) -> Solution:

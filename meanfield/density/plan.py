@@ -30,6 +30,9 @@ MOST_STEPS = 50_000
 TAIL = 6.5
 """Standard deviations of a conditional density that the cells hold by default."""
 
+WIDEST = 10.0
+"""Largest factor on the default half-width before giving up."""
+
 MEMORY_SHARE = 0.7
 """Part of the free memory that a solution may take; saving it and other programs need some, too."""
 

@@ -23,7 +23,7 @@ from meanfield.density.level import (
     extrapolated_masses,
     extrapolated_moments,
 )
-from meanfield.density.plan import Plan, check_memory, coarse_plan
+from meanfield.density.plan import WIDEST, Plan, check_memory, coarse_plan
 from meanfield.density.solution import Errors, Solution
 from meanfield.density.steppers import MakeStepper
 from meanfield.errors import BlowUpError
@@ -74,8 +74,8 @@ DISPLAYED_WIDTH = 0.06
 MOST_WORK = 1e10
 """Cells times nodes times steps of a level that is not tried, some ten seconds."""
 
-WIDEST, SHORTEST = 10.0, 64.0
-"""Largest factors on half-width and on the number of steps before giving up."""
+MOST_REFINED = 64.0
+"""Largest factor on the number of steps before giving up."""
 
 
 def solve_to_tolerance(problem: Problem, closure: Closure, make_stepper: MakeStepper, tolerance: float) -> Solution:
@@ -92,7 +92,7 @@ def solve_to_tolerance(problem: Problem, closure: Closure, make_stepper: MakeSte
         except LongStepsError as error:
             status = error.status
             refinement *= 4.0
-        if refinement > SHORTEST or widening > (1.0 if problem.density.half_width else WIDEST):
+        if refinement > MOST_REFINED or widening > (1.0 if problem.density.half_width else WIDEST):
             return search.solution(status)
 
 
