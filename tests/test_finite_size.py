@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 import meanfield
 from meanfield.closures import Closure
-from meanfield.order_parameters.trajectory import rate
+from meanfield.order_parameters.field import rate
 
 STANDARD_ERRORS = 4.0
 """Exceeded by chance with probability 6e-5; a handful of looks, and the seeds are fixed."""

@@ -12,7 +12,7 @@ from scipy.integrate import quad, solve_ivp
 
 import meanfield
 from meanfield.closures import Closure
-from meanfield.order_parameters.trajectory import rate
+from meanfield.order_parameters.field import rate
 from meanfield.problem import DensitySettings, Problem
 from tests.problems import feature, features, make_problem
 

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from meanfield.closures import Closure
 from meanfield.errors import BlowUpError, InputError
-from meanfield.priors import PRIORS, make_prior
+from meanfield.order_parameters.field import check_closes, rate
 from meanfield.problem import Problem
 from meanfield.progress import progress_bar
 from meanfield.provenance import provenance
@@ -19,28 +19,6 @@ from meanfield.typing import FloatArray
 
 RELATIVE_TOLERANCE = 1e-11
 ABSOLUTE_TOLERANCE = 1e-13
-
-
-def rate(closure: Closure, q: FloatArray) -> FloatArray:
-    """dq/dt = q (q.g - Lambda/2) - g, for linear phi.
-
-    Parameters
-    ----------
-    closure : Closure
-        g and Lambda of the problem.
-    q : ndarray, shape (d1,)
-        Overlaps.
-
-    Returns
-    -------
-    ndarray, shape (d1,)
-
-    Notes
-    -----
-    A linear phi acts on the norm alone, which the projection restores, so it drops out. Source: theory.md, section 2.
-    """
-    g, diffusion = closure(q)
-    return np.asarray(q * (q @ g - 0.5 * diffusion) - g)
 
 
 def solve_order_parameters(problem: Problem) -> xr.Dataset:
@@ -101,12 +79,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
 
 
 def _check(problem: Problem) -> None:
-    if not problem.prior.functions.linear:
-        closing = ", ".join(name for name in PRIORS if make_prior(name).linear)
-        raise InputError(
-            f"prior.name = '{problem.prior.name}': the order parameters close only under priors with linear phi "
-            f"({closing}); use the density or SGD, or change the prior"
-        )
+    check_closes(problem)
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the order parameters stay at q = 0 from a random start in the "

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.integrate import quad
 
 from meanfield.closures import Closure
-from meanfield.order_parameters.trajectory import rate
+from meanfield.order_parameters.field import rate
 from meanfield.problem import Problem
 from meanfield.typing import FloatArray
 

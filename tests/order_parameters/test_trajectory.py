@@ -118,7 +118,9 @@ def test_outputs_hold_the_closure_along_the_way():
 
 @pytest.mark.parametrize("prior", ["l1", "quartic"])
 def test_nonlinear_prior_is_refused(prior):
-    with pytest.raises(InputError, match=rf"prior.name = '{prior}'.*none, l2.*use the density or SGD"):
+    with pytest.raises(
+        InputError, match=rf"prior.name = '{prior}'.*none, l2.*use the density, stationary states or SGD"
+    ):
         solve_order_parameters(make_problem(f'prior.name = "{prior}"'))
 
 

@@ -7,7 +7,7 @@ from scipy.linalg import eigvals
 from meanfield import find_stationary_states, solve_density
 from meanfield.closures import Closure
 from meanfield.continuation import newton
-from meanfield.order_parameters.trajectory import rate
+from meanfield.order_parameters.field import rate
 from meanfield.stationary.coordinates import Coordinates
 from meanfield.stationary.equations import StationaryEquations
 from meanfield.stationary.line import Line

@@ -11,7 +11,7 @@ import meanfield
 from meanfield import find_stationary_states, schema, solve_density
 from meanfield.closures import Closure
 from meanfield.errors import InputError
-from meanfield.order_parameters.trajectory import rate
+from meanfield.order_parameters.field import rate
 from tests.problems import feature, features, gaussian, make_problem
 
 TWO = features(feature(0.6), feature(0.3, coordinate="rademacher"))
