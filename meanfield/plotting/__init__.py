@@ -1,0 +1,22 @@
+"""Datasets to Axes. Nothing is saved here and no solver is called.
+
+Functions of one quantity take a Dataset and Axes and return the Axes; functions of whole results return a Figure.
+"""
+
+from meanfield.plotting.branches import plot_branches
+from meanfield.plotting.comparison import plot_comparison
+from meanfield.plotting.style import COLOURS, LINES
+from meanfield.plotting.trajectories import plot_overlap, plot_prior_work
+from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram
+
+__all__ = [
+    "COLOURS",
+    "LINES",
+    "plot_branches",
+    "plot_comparison",
+    "plot_conditional",
+    "plot_density",
+    "plot_histogram",
+    "plot_overlap",
+    "plot_prior_work",
+]
