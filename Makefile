@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUNS := data/runs
+STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
+NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size clean
+.PHONY: demo test test-slow bench accuracy cost finite-size figures clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -32,6 +34,14 @@ cost: $(VENV)/installed $(VENV)/sources
 
 finite-size: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/finite_size.py
+
+# Two studies at a time, and only those whose script or library changed since they were run.
+figures: $(VENV)/installed $(VENV)/sources
+	@$(MAKE) --no-print-directory -j 2 $(NUMBERS)
+	$(BIN)/python validation/figures/page.py
+
+$(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfield/*/*.py) validation/figures/study.py
+	$(BIN)/python $<
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'
