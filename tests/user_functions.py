@@ -11,3 +11,8 @@ def bent(x):
 def bump(x):
     """Largest in the middle."""
     return np.exp(-0.5 * x * x)
+
+
+def lean(w):
+    """The force of a prior whose potential w^4/4 + w^2/2 - w is not even."""
+    return w * w * w + w - 1.0

@@ -15,9 +15,9 @@ averages over e and the noise. A feature is learnable if its entry is positive, 
 
     E[c^2] > 1 + Lambda/(2 tau A)    for A > 0,        E[c^2] < 1 - Lambda/(2 tau |A|)    for A < 0.
 
-Prop. 3 has the first case only. Outputs that are largest in the middle, such as exp(-x^2), have A < 0 and learn features
-whose second moment is small; where A = 0 nothing is learnable. Batches multiply A by 1 - 1/m and have a Lambda of their
-own (theory.md, section 2).
+Prop. 3 has the first case only. Outputs that are largest in the middle, such as exp(-x^2), have A < 0 and learn
+features whose second moment is small; where A = 0 nothing is learnable. Batches multiply -dg/dq by 1 - 1/m and have a
+Lambda of their own (theory.md, section 2).
 """
 
 from __future__ import annotations

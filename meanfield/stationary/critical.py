@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
@@ -93,10 +94,9 @@ def critical_values(problem: Problem, key: str | Sequence[str], low: float, high
 
     spread = np.geomspace if low > 0 and high > FAR * low else np.linspace
     values = _crossings(margin, spread(low, high, LOOKS))
-    ends = np.array([low, *values, high])
-    grows = [margin(0.5 * (a + b)) > 0 for a, b in zip(ends[:-1], ends[1:], strict=True)]
-    parts = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
-    return CriticalValues(values, tuple(part for part, grown in zip(parts, grows, strict=True) if grown))
+    ends = [low, *values.tolist(), high]
+    grows = [margin(0.5 * (a + b)) > 0 for a, b in pairwise(ends)]
+    return CriticalValues(values, tuple(part for part, grown in zip(pairwise(ends), grows, strict=True) if grown))
 
 
 def _check(problem: Problem, keys: Sequence[str], low: float, high: float) -> None:
@@ -126,7 +126,7 @@ def _crossings(margin: Callable[[float], float], looks: FloatArray) -> FloatArra
     """Roots of the margin, from its values at increasing places and its dips towards 0 between them."""
     values = np.array([margin(x) for x in looks])
     sign = np.where(values > 0, 1.0, -1.0)
-    cuts = [(x, v) for x, v in zip(looks.tolist(), values.tolist(), strict=True)]
+    cuts = list(zip(looks.tolist(), values.tolist(), strict=True))
     for i in range(1, len(looks) - 1):
         sides = sign[i] * values[[i - 1, i + 1]]
         if sign[i - 1] == sign[i] == sign[i + 1] and abs(values[i]) <= sides.min():
@@ -139,7 +139,7 @@ def _crossings(margin: Callable[[float], float], looks: FloatArray) -> FloatArra
     return np.array(
         [
             brentq(margin, a, b, rtol=RELATIVE_ACCURACY)
-            for (a, at_a), (b, at_b) in zip(cuts[:-1], cuts[1:], strict=True)
+            for (a, at_a), (b, at_b) in pairwise(cuts)
             if (at_a > 0) != (at_b > 0)
         ]
     )

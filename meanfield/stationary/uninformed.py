@@ -1,25 +1,26 @@
-"""The state without information, q = 0, under any prior: does it hold, and how fast do overlaps leave it?
+"""The state without information, q = 0, under any prior: whether it holds, and how fast overlaps leave it.
 
 At q = 0 the drift gain vanishes, and the density P(w) = exp((2/Lambda)(G w^2/2 - tau Phi(w)))/Z does not know of u. Let
 L h = (D/P) d(P dh/dw)/dw with D = Lambda/2 be the generator at fixed coefficients, as in `meanfield.stationary.line`.
-Along an eigenvector of -dg/dq at q = 0, with eigenvalue gamma, a small overlap q changes the drift by gamma u q, and the
-density by P u h(w) with
+Along an eigenvector of -dg/dq at q = 0, with eigenvalue gamma, a small overlap q changes the drift by gamma u q, and
+the density by P u h(w) with
 
     dh/dt = L h - (gamma q/D) L w,        q = E[w h].
 
-What does not depend on u leaves q alone, because E[u] = 0: nor G nor Lambda takes part. For h growing like exp(lambda t)
+What does not depend on u leaves q alone, because E[u] = 0: neither G nor Lambda takes part. For h that grows like
+exp(lambda t)
 
     1 = -(gamma/D) E[w (lambda - L)^-1 L w] = (gamma/D) sum_n a_n^2 k_n/(lambda + k_n),
 
-where L has the eigenvalues -k_n and w has the components a_n along its eigenfunctions. The right side falls from infinity
-to 0 for lambda > -k_1, if gamma > 0: one such lambda exists, it is real, and it is positive if and only if
+where L has the eigenvalues -k_n and w has the components a_n along its eigenfunctions. For gamma > 0 the right side
+falls from infinity to 0 beyond lambda = -k_1: there is one such lambda, it is real, and it is positive if and only if
 
     gamma Var(w) > Lambda/2.
 
 Here E[w^2] = 1 by the norm, and E[w] = 0 for every even potential: such a prior moves no threshold, wherever the state
-exists. It only slows down what happens there, since |lambda| <= |gamma - Lambda/2|. An uneven one has Var(w) < 1 and
-raises the threshold. Where the prior outweighs the noise there is no state: an l1 of strength above Lambda/(sqrt(2) tau)
-at q = 0 lets the norm escape to ever fewer and larger weights.
+exists. It slows down what happens there: |lambda| <= |gamma - Lambda/2|, since sum a_n^2 k_n = D. A potential that is
+not even has Var(w) < 1 and raises the threshold. Where the prior outweighs the noise there is no state: with an l1 of
+strength above Lambda/(sqrt(2) tau) the norm escapes to ever fewer and larger weights.
 """
 
 from __future__ import annotations

@@ -1,0 +1,230 @@
+"""Design of the augmentation: the noise of the two views that serves learning best.
+
+Both views get the same variance eta ("strength"), with a correlation rho of their noises. Two ends can be served:
+the similarity |q| of the recovery state, which is the stable fixed point of largest |q|, and the threshold second
+moment of Prop. 3, which with tau and m enters as 1 + (tau/m) f(eta, rho), so that the noise of the lowest threshold is
+also that of the largest tau/m at which a given feature is learnable from no information.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from meanfield.continuation import newton
+from meanfield.errors import InputError
+from meanfield.order_parameters.field import VectorField
+from meanfield.order_parameters.learnability import learnability
+from meanfield.problem import Augmentation, Problem
+from meanfield.typing import FloatArray
+
+SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
+"""Strengths at which the search begins, in parts of the strongest."""
+
+CORRELATIONS = (-1.0, -0.5, 0.0, 0.5, 1.0)
+"""Correlations at which it begins."""
+
+NEARLY_ONE = 0.995
+"""Largest correlation but 1: beyond, the noise that the views do not share is too weak for activations with kinks."""
+
+ACCURACY = 1e-4
+"""Of the best strength and correlation, about which what they serve is flat."""
+
+MOST_ROUNDS = 6
+"""Of improving strength and correlation in turn."""
+
+GAIN = 1e-7
+"""Rounds go on while they gain more, in parts of what is gained."""
+
+RADII = (0.99, 0.95, 0.85, 0.7, 0.5, 0.3)
+"""Values of |q| along all axes at which the search for stable states begins."""
+
+ROOT = 1e-11
+"""Largest component of b/tau at a fixed point."""
+
+VANISHED = 1e-3
+"""A smaller |q| is that of q = 0: b may grow like |q|^3, and at such |q| it is a hundred times `ROOT`."""
+
+RESOLUTION = 1e-5
+"""Of the strength at which a state vanishes, in parts of the strongest."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The noise that serves one end best.
+
+    Parameters
+    ----------
+    strength : float
+        eta, the variance of the noise of each view; 0 where any noise does harm.
+    correlation : float
+        rho of the two noises; 0 without noise.
+    value : float
+        What it reaches.
+    noiseless : float
+        What is reached without noise.
+    """
+
+    strength: float
+    correlation: float
+    value: float
+    noiseless: float
+
+
+@dataclass(frozen=True)
+class AugmentationDesign:
+    """The best noise for both ends.
+
+    Parameters
+    ----------
+    similarity : Optimum
+        For |q| of the recovery state; values are 0 where there is none.
+    threshold : Optimum
+        For the least learnable second moment; values are infinite where no second moment is learnable.
+    vanishing : float
+        Strength at which the recovery state vanishes as noise of the correlation that `similarity` names grows; NaN
+        where it lasts to the strongest noise.
+    """
+
+    similarity: Optimum
+    threshold: Optimum
+    vanishing: float
+
+
+def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationDesign:
+    """Strength and correlation of the noise that serve the similarity, and those that serve learnability.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a prior that closes the ODEs. Its own augmentation does not matter.
+    strongest : float
+        Largest variance that is tried.
+
+    Raises
+    ------
+    InputError
+        If the prior does not close the ODEs, `strongest` is no positive number, or q = 0 is not stationary.
+
+    Notes
+    -----
+    A grid of strengths and correlations is refined by maximising over both in turn. Source: theory.md, section 2 for
+    the fixed points, section 7 for the threshold; the paper's section IV.C.
+    """
+    if not 0 < strongest < math.inf:
+        raise InputError(f"strongest = {strongest:g}: give a positive variance, for instance 2.0")
+    noises = [(share * strongest, rho) for rho in CORRELATIONS for share in SHARES]
+    both = [(recovery_similarity(at), _contrast(at)) for at in (with_noise(problem, *noise) for noise in noises)]
+    similarities, contrasts = (list(zip(values, noises, strict=True)) for values in zip(*both, strict=True))
+    similar = _best(lambda *noise: recovery_similarity(with_noise(problem, *noise)), similarities, strongest)
+    learnable = _best(lambda *noise: _contrast(with_noise(problem, *noise)), contrasts, strongest)
+    least = replace(learnable, value=_threshold(learnable.value), noiseless=_threshold(learnable.noiseless))
+    return AugmentationDesign(similar, least, vanishing_strength(problem, similar.correlation, strongest))
+
+
+def with_noise(problem: Problem, strength: float, correlation: float) -> Problem:
+    """The problem with this augmentation and no other."""
+    noise = Augmentation(variance=(float(strength), float(strength)), correlation=float(correlation))
+    return problem.model_copy(update={"augmentation": noise})
+
+
+def recovery_similarity(problem: Problem) -> float:
+    """|q| of the stable fixed point with the largest |q|; 0 where none but q = 0 is stable."""
+    return float(np.linalg.norm(_recovery_state(VectorField(problem))))
+
+
+def _recovery_state(field: VectorField, near: FloatArray | None = None) -> FloatArray:
+    """The stable fixed point of largest |q|, or 0; looked for about a state of similar noise, too."""
+    tau, best = field.closure.learning_rate, np.zeros(field.features)
+    axes = np.vstack([np.eye(field.features), -np.eye(field.features)])
+    starts = [radius * axis for axis in axes for radius in RADII]
+    for start in starts if near is None else [near, *starts]:
+        q = newton(lambda q: (field(q) / tau, field.jacobian(q) / tau), start, tolerance=ROOT)
+        if q is not None and np.linalg.norm(q) > max(np.linalg.norm(best), VANISHED) and _is_stable(field, q):
+            best = q
+    return best
+
+
+def _is_stable(field: VectorField, q: FloatArray) -> bool:
+    return bool(np.linalg.eigvals(field.jacobian(q)).real.max() < 0)
+
+
+def _contrast(problem: Problem) -> float:
+    """1/(threshold - 1): smooth, and negative where large second moments are not learnable."""
+    return 1.0 / (learnability(problem).learnable_moments[0] - 1.0)
+
+
+def _threshold(contrast: float) -> float:
+    return 1.0 + 1.0 / contrast if contrast > 0 else math.inf
+
+
+Noise = tuple[float, float]
+"""Strength and correlation."""
+
+
+def _best(value: Callable[[float, float], float], tried: list[tuple[float, Noise]], strongest: float) -> Optimum:
+    """Where the value is largest, among noises and no noise, from what was tried already."""
+    noiseless = value(0.0, 0.0)
+    highest, (eta, rho) = max(tried)
+    for _ in range(MOST_ROUNDS):
+        before = highest
+        near = (0.0, min(2.0 * eta, strongest))
+        highest, eta = _along(lambda x: value(x, rho), near, (highest, eta))  # noqa: B023
+        near = (max(rho - 0.5, -NEARLY_ONE), min(rho + 0.5, NEARLY_ONE))
+        highest, rho = _along(lambda x: value(eta, x), near, (highest, rho))  # noqa: B023
+        if highest - before <= GAIN * abs(highest):
+            break
+    if highest <= noiseless + GAIN * abs(noiseless):
+        return Optimum(0.0, 0.0, noiseless, noiseless)
+    return Optimum(eta, rho, highest, noiseless)
+
+
+def _along(
+    value: Callable[[float], float], bounds: tuple[float, float], best: tuple[float, float]
+) -> tuple[float, float]:
+    """The largest value between bounds and where it is, unless the best so far is better."""
+    found = minimize_scalar(lambda x: -value(x), bounds=bounds, method="bounded", options={"xatol": ACCURACY})
+    return max((-float(found.fun), float(found.x)), best)
+
+
+def vanishing_strength(problem: Problem, correlation: float, strongest: float = 2.0) -> float:
+    """The strength of noise at which the recovery state vanishes: its branch turns, or meets q = 0.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a prior that closes the ODEs. Its own augmentation does not matter.
+    correlation : float
+    strongest : float
+        Largest variance that is tried.
+
+    Returns
+    -------
+    float
+        To 1e-5 of the strongest; NaN where the state lasts to the strongest noise, or there is none at all.
+    """
+    last, state = math.nan, np.zeros(len(problem.features))
+    for strength in (0.0, *(share * strongest for share in SHARES)):
+        q = _state_at(problem, strength, correlation, state)
+        if np.any(q):
+            last, state = strength, q
+        elif np.any(state):
+            break
+    else:
+        return math.nan
+    while strength - last > RESOLUTION * strongest:
+        middle = 0.5 * (last + strength)
+        q = _state_at(problem, middle, correlation, state)
+        if np.any(q):
+            last, state = middle, q
+        else:
+            strength = middle
+    return 0.5 * (last + strength)
+
+
+def _state_at(problem: Problem, strength: float, correlation: float, near: FloatArray) -> FloatArray:
+    return _recovery_state(VectorField(with_noise(problem, strength, correlation)), near)
