@@ -144,7 +144,8 @@ def _recovery_state(field: VectorField, near: FloatArray | None = None) -> Float
     starts = [radius * axis for axis in axes for radius in RADII]
     for start in starts if near is None else [near, *starts]:
         q = newton(lambda q: (field(q) / tau, field.jacobian(q) / tau), start, tolerance=ROOT)
-        if q is not None and np.linalg.norm(q) > max(np.linalg.norm(best), VANISHED) and _is_stable(field, q):
+        least = max(float(np.linalg.norm(best)), VANISHED)
+        if q is not None and float(np.linalg.norm(q)) > least and _is_stable(field, q):
             best = q
     return best
 

@@ -16,7 +16,7 @@ from meanfield.order_parameters.augmentation import (
     with_noise,
 )
 from meanfield.order_parameters.learnability import learnability
-from tests.oracles import M, NOISE_A, NOISE_B, NOISE_D, TAU, Symbolic, make_problem
+from tests.oracles import NOISE_A, NOISE_B, NOISE_D, TAU, M, Symbolic, make_problem
 
 RATIO, MOMENTS = 0.005, (1.0, 5.0, 25.0)
 RARE = {"law": "three_point", "second_moment": 1.0, "fourth_moment": 5.0}

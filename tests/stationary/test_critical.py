@@ -47,7 +47,7 @@ def test_real_batch_sizes_with_the_mean_of_the_batch():
     keep, spread = 1 - 1 / m, (m - 1) / m**2
     # s = x^2 - 1: <s^2 s'^2> = 40, Var = 2, <s'^2> = 4, A = 8
     diffusion = 4 * 0.1**2 / m * (keep**2 * 40 + spread * 2 * 4)
-    assert 0.25 == pytest.approx(diffusion / (2 * 0.1 * 8 * keep), rel=1e-9)  # digits of closures
+    assert pytest.approx(diffusion / (2 * 0.1 * 8 * keep), rel=1e-9) == 0.25  # digits of closures
 
 
 def test_all_crossings_of_opposite_noise():
