@@ -6,7 +6,7 @@ parameter p. They return NaN outside their domain.
 
 from meanfield.continuation.ball import ball_starts, signed_permutations
 from meanfield.continuation.branches import Branch, follow
-from meanfield.continuation.diagram import all_branches
+from meanfield.continuation.diagram import all_branches, by_difference
 from meanfield.continuation.roots import Equations, find_roots, newton
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Equations",
     "all_branches",
     "ball_starts",
+    "by_difference",
     "find_roots",
     "follow",
     "newton",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +16,16 @@ BETWEEN = (0.5, 0.25, 0.75)
 
 NEAR = 1e-5
 """Roots that are closer belong to one branch."""
+
+DIFFERENCE = 1e-5
+"""Of derivatives by the parameter, in parts of its range."""
+
+
+def by_difference(function: Callable[[float], FloatArray], p: float, limits: tuple[float, float]) -> FloatArray:
+    """The derivative of F(p) by p, as a difference inside the range: good enough for `Family.by_parameter`."""
+    low, high = limits
+    step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
+    return np.asarray((function(p + step) - function(p)) / step)
 
 
 class Searchable(Family, Protocol):
@@ -53,8 +63,9 @@ def all_branches(
     for share in BETWEEN:
         p = ends[0] + share * (ends[1] - ends[0])
         crossings = [_polished(family, x, p, tolerance) for branch in branches for x in branch.crossings(p)]
-        for x in family.search(p, [x for x in crossings if x is not None]):
-            if not _is_on(branches, x, p):
+        known = [x for x in crossings if x is not None]
+        for x in family.search(p, known):
+            if not _is_among(known, x) and not _is_on(branches, x, p):
                 branches.append(follow(family, x, p, family.limits, longest, tolerance))
     return branches
 
@@ -64,4 +75,8 @@ def _polished(family: Family, x: FloatArray, p: float, tolerance: float) -> Floa
 
 
 def _is_on(branches: list[Branch], root: FloatArray, p: float) -> bool:
-    return any(np.linalg.norm(root - x) < NEAR for branch in branches for x in branch.crossings(p))
+    return any(_is_among(branch.crossings(p), root) for branch in branches)
+
+
+def _is_among(roots: Sequence[FloatArray], root: FloatArray) -> bool:
+    return any(np.linalg.norm(root - x) < NEAR for x in roots)

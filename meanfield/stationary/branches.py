@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.closures import Closure
-from meanfield.continuation import Branch, all_branches
+from meanfield.continuation import Branch, all_branches, by_difference
 from meanfield.keys import check_range, with_value
 from meanfield.problem import Problem
 from meanfield.progress import progress_bar
@@ -25,9 +25,6 @@ from meanfield.typing import FloatArray
 
 OF_THE_LIMIT = ("model", "features", "hidden", "augmentation", "prior")
 """Parts of a problem that stationary states depend on."""
-
-DIFFERENCE = 1e-5
-"""Of derivatives by the parameter, in parts of its range."""
 
 MOST_RUNG = 2
 """Of the nodes in u along branches; `quadrature_error` says what they leave."""
@@ -122,10 +119,8 @@ class _Family:
         return self.at(p)(x)
 
     def by_parameter(self, x: FloatArray, p: float) -> FloatArray:
-        """dF/dp, as a difference inside the range."""
-        low, high = self.limits
-        step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
-        return np.asarray((self.at(p + step)(x)[0] - self.at(p)(x)[0]) / step)
+        """dF/dp."""
+        return by_difference(lambda p: self.at(p)(x)[0], p, self.limits)
 
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
         """All overlaps; at the ends of the range with nodes that resolve them as far as branches can afford."""
