@@ -1,8 +1,8 @@
 """Which stable fixed point a start is attracted to, for any number of features.
 
 Around each stable fixed point lies an ellipsoid that no trajectory leaves: a sublevel set of x.P x with
-J^T P + P J = -1, as large as b confirms that x.P x decreases in it. Starts are integrated side by side, each with its own
-steps, until they are in one of them.
+J^T P + P J = -1, as large as b confirms that x.P x decreases in it. Starts are integrated side by side, each with its
+own steps, until they are in one of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from scipy.integrate import RK45
 from scipy.linalg import solve_continuous_lyapunov
 
 from meanfield.errors import InputError
-from meanfield.order_parameters.field import VectorField
 from meanfield.order_parameters.fixed_points import FixedPoints, jacobian_at
 from meanfield.typing import FloatArray
 

@@ -161,4 +161,5 @@ def sorted_rates(slope: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.comple
 def _indices_add_up(points: tuple[FixedPoint, ...]) -> bool:
     if any(point.kind == "marginal" or np.linalg.norm(point.q) > 1.0 - 1e-9 for point in points):
         return True
-    return sum((-1) ** point.unstable_directions for point in points) == 1
+    even = sum(point.unstable_directions % 2 == 0 for point in points)
+    return 2 * even - len(points) == 1

@@ -1,4 +1,4 @@
-"""Roots of a function of one overlap on [-1, 1] or (0, 1], none missed where it is resolved: brackets and tangencies."""
+"""Roots of a function of one overlap on [-1, 1] or (0, 1]: brackets, and tangencies, where two are about to meet."""
 
 from __future__ import annotations
 

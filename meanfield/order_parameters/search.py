@@ -150,10 +150,13 @@ class Face:
         for x in candidates:
             if np.linalg.norm(x) < 1.0 - 1e-9:
                 continue
-            best = least_squares(lambda x: self(_inside(x)), x, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+            best = least_squares(self._at_direction, x, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
             if np.abs(self(_inside(best))).max() <= ON_SPHERE:
                 self._add(found, _inside(best))
         return found
+
+    def _at_direction(self, x: FloatArray) -> FloatArray:
+        return self(_inside(x))
 
     def _add(self, found: list[FloatArray], x: FloatArray | None) -> None:
         """Add a zero that is new, and of a continuum only the first."""

@@ -42,7 +42,7 @@ def sign_symmetries(field: VectorField) -> FloatArray:
 
 def is_reflected(flips: FloatArray) -> bool:
     """Whether every feature may be flipped by itself, so that one orthant of the ball tells all."""
-    return len(flips) == 2 ** flips.shape[1]
+    return flips.shape == (2 ** flips.shape[1], flips.shape[1])
 
 
 def copies(q: FloatArray, flips: FloatArray) -> list[FloatArray]:

@@ -56,7 +56,7 @@ class FieldTable:
             nodes = 2 * nodes - 1
 
     def __call__(self, q: FloatArray) -> FloatArray:
-        """b at many points, shape (n, 2); NaN outside the disc and the quadrant."""
+        """The field at many points, shape (n, 2); NaN outside the disc and the quadrant."""
         radius, turn = np.hypot(q[:, 0], q[:, 1]), np.arctan2(q[:, 1], q[:, 0])
         if not self._quadrant:
             turn = np.where(turn < 0, turn + 2 * np.pi, turn)

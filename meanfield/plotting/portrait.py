@@ -8,13 +8,16 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
-from matplotlib.patches import Circle, Polygon
+from matplotlib.patches import Circle, Patch, Polygon
+from scipy.ndimage import grey_dilation
 
 from meanfield.plotting.style import COLOURS
 from meanfield.typing import FloatArray
 
 REGION_COLOURS = (COLOURS[2], COLOURS[1], COLOURS[5], COLOURS[4], COLOURS[3])
 """Of regions of attraction, by the feature that is learnt best in them, the last one where none is."""
+
+NULLCLINE_COLOURS = (COLOURS[3], COLOURS[5])
 
 MARKERS: dict[str, dict[str, Any]] = {
     "stable node": {"marker": "o", "markerfacecolor": "black"},
@@ -24,6 +27,9 @@ MARKERS: dict[str, dict[str, Any]] = {
     "unstable focus": {"marker": "s", "markerfacecolor": "white"},
     "marginal": {"marker": "^", "markerfacecolor": "0.6"},
 }
+
+OUTSIDE = -2
+"""The region of cells outside the disc."""
 
 STREAM_DENSITY = 0.9
 
@@ -43,16 +49,16 @@ def plot_portrait(portrait: xr.Dataset, axes: Axes) -> Axes:
         With labelled artists, so that `axes.legend()` explains them.
     """
     plane = portrait.attrs["plane"]
-    _shade_regions(portrait, axes)
+    whole = axes.add_patch(Polygon([(0, 0), (1, 0), (0, 1)]) if plane == "Q" else Circle((0, 0), 1))
+    whole.set(fill=False, edgecolor="0.4", linewidth=0.8)
+    _shade_regions(portrait, axes, whole)
     _draw_streamlines(portrait, axes)
-    for k, colour in enumerate((COLOURS[0], COLOURS[3])):
+    for k, colour in enumerate(NULLCLINE_COLOURS):
         x, y = _position(portrait["nullcline"].values[portrait["nullcline_component"].values == k], plane).T
-        axes.plot(x, y, ".", markersize=2.0, color=colour, label=rf"$\dot {plane}_{k + 1} = 0$")
+        axes.plot(x, y, ".", markersize=2.0, color=colour)
+        axes.plot([], [], ":", lw=2.0, color=colour, label=rf"$\dot {plane}_{k + 1} = 0$")
     axes.plot(*_position(portrait["separatrix"].values, plane).T, color="black", lw=1.8, label="separatrix")
     plot_fixed_points(portrait, axes)
-    whole = Polygon([(0, 0), (1, 0), (0, 1)]) if plane == "Q" else Circle((0, 0), 1)
-    whole.set(fill=False, edgecolor="0.4", lw=0.8)
-    axes.add_patch(whole)
     low = 0.0 if plane == "Q" else -1.0
     margin = 0.03 * (1.0 - low)
     axes.set(xlabel=f"${plane}_1{_meaning(plane, 1)}$", ylabel=f"${plane}_2{_meaning(plane, 2)}$", aspect="equal")
@@ -66,16 +72,13 @@ def plot_fixed_points(portrait: xr.Dataset, axes: Axes) -> Axes:
     for kind, style in MARKERS.items():
         chosen = portrait["kind"].values == kind
         if chosen.any():
-            axes.plot(
-                *points[chosen].T,
-                ls="",
-                markersize=8,
-                markeredgecolor="black",
-                zorder=4,
-                clip_on=False,
-                label=kind,
-                **style,
-            )
+            shown: dict[str, Any] = style | {
+                "linestyle": "",
+                "markersize": 8,
+                "markeredgecolor": "black",
+                "label": kind,
+            }
+            axes.plot(points[chosen, 0], points[chosen, 1], zorder=4, clip_on=False, **shown)
     return axes
 
 
@@ -93,7 +96,8 @@ def plot_trajectories(q: FloatArray, axes: Axes, plane: str = "Q", **style: Any)
     """
     for path in q:
         x, y = _position(path, plane).T
-        line = axes.plot(x, y, **({"color": COLOURS[0], "lw": 1.6, "zorder": 3} | style))[0]
+        shown: dict[str, Any] = {"color": COLOURS[0], "linewidth": 1.6, "zorder": 3} | style
+        line = axes.plot(x, y, **shown)[0]
         axes.plot(x[:1], y[:1], ".", color=line.get_color(), markersize=7, zorder=3)
         style.pop("label", None)
     return axes
@@ -115,14 +119,16 @@ def _sides(portrait: xr.Dataset) -> tuple[FloatArray, FloatArray]:
     return side, side
 
 
-def _shade_regions(portrait: xr.Dataset, axes: Axes) -> None:
+def _shade_regions(portrait: xr.Dataset, axes: Axes, whole: Patch) -> None:
     """A colour for each feature that is learnt, the last one where the overlaps vanish."""
     q = np.abs(portrait["q"].values)
     learnt = np.where(q.max(axis=1) > 1e-6, q.argmax(axis=1), len(REGION_COLOURS) - 1)
     region = portrait["region"].values
     shown = np.where(region >= 0, learnt[np.maximum(region, 0)], -1)
+    # Cells that the edge cuts have their centres outside: they take the colour of a neighbour.
+    shown = np.where(region == OUTSIDE, grey_dilation(shown, size=(3, 3)), shown)
     x, y = _sides(portrait)
-    axes.pcolormesh(
+    mesh = axes.pcolormesh(
         x,
         y,
         np.ma.masked_less(shown, 0),
@@ -134,6 +140,7 @@ def _shade_regions(portrait: xr.Dataset, axes: Axes) -> None:
         rasterized=True,
         linewidth=0,
     )
+    mesh.set_clip_path(whole)
 
 
 def _draw_streamlines(portrait: xr.Dataset, axes: Axes) -> None:
