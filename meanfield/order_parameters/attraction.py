@@ -29,7 +29,10 @@ TOLERANCE = 1e-6
 
 MOST_STEPS = 2000
 STANDSTILL = 1e-9
-"""Trajectories that become slower than that part of the largest speed, outside all traps, are at a border."""
+"""Trajectories that become slower than that part of the size of the field, outside all traps, are at a border."""
+
+FIRST = 0.01
+"""Length of the first step, where the field is not slower than that part of its size."""
 
 DIRECTIONS = 32
 SHELLS = (0.25, 0.5, 0.75, 1.0)
@@ -87,7 +90,7 @@ def _trap(points: FixedPoints, number: int) -> Trap | None:
     return None
 
 
-def settle(velocity: Velocity, starts: FloatArray, sinks: list[Trap]) -> Labels:
+def settle(velocity: Velocity, starts: FloatArray, sinks: list[Trap], size: float) -> Labels:
     """The fixed point in whose trap each start ends.
 
     Parameters
@@ -96,6 +99,8 @@ def settle(velocity: Velocity, starts: FloatArray, sinks: list[Trap]) -> Labels:
         dq/dt at many points, shape (n, d1); NaN outside its domain.
     starts : ndarray, shape (n, d1)
     sinks : list of Trap
+    size : float
+        Of the velocity.
 
     Returns
     -------
@@ -105,10 +110,9 @@ def settle(velocity: Velocity, starts: FloatArray, sinks: list[Trap]) -> Labels:
     labels = np.full(len(starts), UNDECIDED)
     going, q = np.arange(len(starts)), np.array(starts, dtype=float)
     speed = velocity(q)
-    largest = max(float(np.nanmax(np.abs(speed), initial=0.0)), np.finfo(float).tiny)
-    step = 0.01 / np.maximum(np.linalg.norm(speed, axis=1), 1e-3 * largest)
+    step = FIRST / np.maximum(np.linalg.norm(speed, axis=1), FIRST * size)
     for _ in range(MOST_STEPS):
-        done = ~(np.linalg.norm(speed, axis=1) > STANDSTILL * largest)
+        done = ~(np.linalg.norm(speed, axis=1) > STANDSTILL * size)
         for trap in sinks:
             caught = trap.holds(q)
             labels[going[caught]] = trap.number
@@ -163,7 +167,7 @@ def attractor_of(points: FixedPoints, starts: FloatArray) -> Labels:
     outside = ~(np.linalg.norm(starts, axis=-1) <= 1.0)
     if outside.any():
         raise InputError(f"start {starts[outside][0].tolist()} lies outside the unit ball; give |q| <= 1")
-    return settle(points.field, starts.reshape(-1, d1), traps(points)).reshape(starts.shape[:-1])
+    return settle(points.field, starts.reshape(-1, d1), traps(points), points.size).reshape(starts.shape[:-1])
 
 
 def attraction_shares(

@@ -82,6 +82,8 @@ class FixedPoints:
         In the order of their overlaps.
     flips : ndarray, shape (flips, d1)
         Flips of features that leave the field as it is.
+    size : float
+        Of the field: rates and speeds are measured in its unit.
     complete : bool
         Whether the indices add up to 1, or cannot tell because a point is marginal or on the sphere.
     """
@@ -89,6 +91,7 @@ class FixedPoints:
     field: VectorField
     points: tuple[FixedPoint, ...]
     flips: FloatArray
+    size: float
     complete: bool
 
     @property
@@ -123,7 +126,7 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
         complete = _indices_add_up(points)
         if complete or field.features > 2:
             break
-    return FixedPoints(field, points, flips, complete)
+    return FixedPoints(field, points, flips, size, complete)
 
 
 def _classified(field: VectorField, zeros: list[FloatArray], flips: FloatArray, size: float) -> tuple[FixedPoint, ...]:

@@ -94,7 +94,7 @@ def portrait_of(fixed_points: FixedPoints, plane: Plane | None = None, cells: in
     inside = np.isfinite(q[..., 0])
     velocity, region = np.full(q.shape, np.nan), np.full(inside.shape, OUTSIDE)
     velocity[inside] = table(q[inside])
-    region[inside] = settle(table, q[inside], traps(fixed_points))
+    region[inside] = settle(table, q[inside], traps(fixed_points), fixed_points.size)
     shown = tuple(i for i, point in enumerate(fixed_points.points) if not quadrant or np.all(point.q >= 0))
     return Portrait(
         plane,

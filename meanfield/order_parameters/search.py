@@ -137,6 +137,7 @@ class Face:
         values = self(grid)
         crossed, least = _crossed_cells(grid, values), _least(grid, values)
         found = self._on_sphere(least)
+        crossed.sort(key=lambda x: -float(np.abs(x).min()))  # of a continuum the inmost zero stands for all
         starts = [] if positive else [np.zeros(len(self._kept))]
         for start in [*starts, *crossed, *least]:
             self._add(found, newton(self.equations, start, tolerance=TOLERANCE))

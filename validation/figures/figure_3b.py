@@ -16,8 +16,8 @@ from meanfield.plotting import COLOURS
 
 STARTS = np.sqrt([[0.1, 0.1], [0.1, 0.02]])
 
-STOP, SHOWN = 90.0, 31
-"""Time, and outputs of the ODE; SGD is shown at every second one."""
+STOP, FINER = 60.0, 5
+"""Time; the ODE has that many times as many outputs as SGD."""
 
 SGD = {"outputs": 16, "dimension": 3_000, "replicas": 24}
 
@@ -27,10 +27,11 @@ STANDARD_ERRORS = 4.5
 
 def theory() -> xr.Dataset:
     """Overlaps along the ODE."""
-    q = trajectories(UNEQUAL, STARTS, stop=STOP, outputs=SHOWN)
+    outputs = FINER * (SGD["outputs"] - 1) + 1
+    q = trajectories(UNEQUAL, STARTS, stop=STOP, outputs=outputs)
     return xr.Dataset(
         {"q": (("start", "time", "feature"), q, {"long_name": "overlaps along the reduced ODE"})},
-        {"time": np.linspace(0.0, STOP, SHOWN)},
+        {"time": np.linspace(0.0, STOP, outputs)},
     )
 
 
@@ -72,7 +73,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         ),
     ]
     if "sgd_q" in numbers:
-        worst = worst_deviation(numbers["q"].values[:, ::2], numbers["sgd_q"].values, numbers["sgd_q_error"].values)
+        worst = worst_deviation(numbers["q"].values[:, ::FINER], numbers["sgd_q"].values, numbers["sgd_q_error"].values)
         statements.append(
             Statement(
                 "SGD follows the reduced ODE",
@@ -97,8 +98,9 @@ def draw(numbers: xr.Dataset) -> Figure:
                 bars = 4 * np.abs(mean) * error
                 axes.errorbar(numbers["sgd_time"], mean**2, bars, fmt="o", color=colour, ms=3, capsize=2)
         first, second = STARTS[i] ** 2
-        axes.set(xlabel="time $t = k/N$", title=f"from ({first:.2g}, {second:.2g})", ylim=(-0.03, 1))
+        axes.set(xlabel="time $t = k/N$", title=f"from $(Q_1, Q_2) = ({first:.2g}, {second:.2g})$", ylim=(-0.03, 1))
     panels[0].set_ylabel("squared cosine similarity $Q = q^2$")
+    panels[0].plot([], [], "o", color="0.3", ms=3, label="SGD")
     panels[0].legend(frameon=False)
     return figure
 

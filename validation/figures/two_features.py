@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from scipy.optimize import root
 from study import Statement
 
 import meanfield
@@ -164,6 +165,17 @@ def printed_rate(laws: tuple[Law, Law], Q: np.ndarray) -> np.ndarray:
         return np.asarray(gain - 8 * LEARNING_RATE / BATCH_SIZE * a * spread)
 
     return np.stack([rate(0, 1), rate(1, 0)], axis=-1)
+
+
+def printed_zeros(laws: tuple[Law, Law]) -> np.ndarray:
+    """Zeros of `printed_rate` in the triangle, from a grid of starts, shape (zeros, 2)."""
+    found: list[np.ndarray] = []
+    for start in ((a, b) for a in np.linspace(0, 1, 21) for b in np.linspace(0, 1 - a, 21)):
+        zero = root(lambda Q: printed_rate(laws, Q), start, tol=1e-12)
+        inside = zero.x.min() > -1e-7 and zero.x.sum() < 1.0
+        if zero.success and inside and not any(np.linalg.norm(zero.x - other) < 1e-4 for other in found):
+            found.append(zero.x)
+    return np.array(sorted(np.round(found, 6).tolist())) + 0.0
 
 
 def labelled(result: xr.Dataset, name: str) -> xr.Dataset:
