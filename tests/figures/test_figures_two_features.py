@@ -31,6 +31,7 @@ VERDICTS = {
         "the fixed point with both overlaps is unstable, (b)": True,
         "the fixed points near (1, 0) and (0, 1) are stable, (b)": True,
         "the attraction region of feature 2 is larger than that of feature 1, (b)": True,
+        "from a random start near the origin features are learnt in proportion to their regions, (b)": False,
     },
 }
 

@@ -3,8 +3,9 @@
 (a) Gaussian, m2 = 1.1, against three-point, m2 = 1, m4 = 5, m6 = 25; (b) the laws of figure 3a. The paper says that
 there are four fixed points, that those near (0, 0) and (0.5, 0.5) are unstable, and that the attraction region of
 feature 2 is the larger one. In (a) there is a fifth one at every tau/m: the second feature has m2 = 1, so that it
-decays from the origin and is separated from its recovery state by a source on its axis. tau = 0.04 and m = 20 (see
-two_features.py).
+decays from the origin and is separated from its recovery state by a source on its axis. The paper also says that a
+random start near the origin chooses in proportion to the regions: close to it the larger second moment decides.
+tau = 0.04 and m = 20 (see two_features.py).
 """
 
 import numpy as np
@@ -21,22 +22,43 @@ from two_features import (
     listed,
     portrait,
     portrait_named,
+    share_of_directions,
     shares,
     squared,
     three_point,
 )
+
+RADII = (0.1, 0.03, 0.01)
+"""Of random starts: |q| is about sqrt(2/N)."""
 
 CASES = {"a": (gaussian(1.1), three_point(1.0, 5.0)), "b": UNEQUAL}
 
 
 def theory() -> xr.Dataset:
     """Both portraits."""
-    return xr.merge([labelled(portrait(laws), name) for name, laws in CASES.items()])
+    wins = [share_of_directions(CASES["b"], radius) for radius in RADII]
+    panels = [labelled(portrait(laws), name) for name, laws in CASES.items()]
+    return xr.merge(panels).assign(
+        wins=(("radius",), wins, {"long_name": "part of the directions from which feature 2 is learnt, (b)"}),
+        radius=("radius", list(RADII)),
+    )
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """The paper's statements on both panels."""
-    return [statement for name in CASES for statement in _on_panel(name, portrait_named(numbers, name))]
+    statements = [statement for name in CASES for statement in _on_panel(name, portrait_named(numbers, name))]
+    area = shares(portrait_named(numbers, "b"))[1]
+    wins = numbers["wins"].values
+    words = ", ".join(f"{win:.1%} at |q| = {radius:g}" for win, radius in zip(wins, RADII, strict=True))
+    statements.append(
+        Statement(
+            "from a random start near the origin features are learnt in proportion to their regions, (b)",
+            "paper, section S-III-B",
+            bool(np.abs(wins[-1] - area) < 0.1),
+            f"feature 2 has {area:.1%} of the area, but of the directions {words}",
+        )
+    )
+    return statements
 
 
 def _on_panel(name: str, result: xr.Dataset) -> list[Statement]:

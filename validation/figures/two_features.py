@@ -12,6 +12,9 @@ from scipy.optimize import root
 from study import Statement
 
 import meanfield
+from meanfield.order_parameters.attraction import attractor_of
+from meanfield.order_parameters.field import VectorField
+from meanfield.order_parameters.fixed_points import find_fixed_points
 from meanfield.order_parameters.portrait import phase_portrait
 from meanfield.plotting import plot_portrait
 from meanfield.problem import Problem
@@ -43,6 +46,10 @@ replicas = {replicas}
 record = "statistics"
 seed = {seed}
 """
+
+
+DIRECTIONS = 40
+"""Of starts at one radius, evenly spaced in a quadrant."""
 
 
 class Law(NamedTuple):
@@ -111,6 +118,14 @@ def shares(result: xr.Dataset) -> tuple[float, float]:
     Q, share = squared(result), result["region_share"].values
     learnt = [share[(Q.argmax(axis=1) == k) & (Q.max(axis=1) > 1e-6)].sum() for k in (0, 1)]
     return float(learnt[0]), float(learnt[1])
+
+
+def share_of_directions(laws: tuple[Law, Law], radius: float) -> float:
+    """Part of the directions of q, |q| = radius, from which the second feature is learnt along the ODE."""
+    points = find_fixed_points(VectorField(problem_with(laws)))
+    turn = (np.arange(DIRECTIONS) + 0.5) * 0.5 * np.pi / DIRECTIONS  # the other quadrants are mirror images
+    ends = attractor_of(points, radius * np.stack([np.cos(turn), np.sin(turn)], axis=-1))
+    return float(np.mean([end >= 0 and np.abs(points.q[end]).argmax() == 1 for end in ends]))
 
 
 def inner_point(result: xr.Dataset) -> int | None:
