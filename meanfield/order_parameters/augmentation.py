@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from meanfield.continuation import newton
 from meanfield.errors import InputError
 from meanfield.order_parameters.field import VectorField
+from meanfield.order_parameters.fixed_points import find_fixed_points
 from meanfield.order_parameters.learnability import learnability
 from meanfield.problem import Augmentation, Problem
-from meanfield.typing import FloatArray
 
 SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
 """Strengths at which the search begins, in parts of the strongest."""
@@ -38,16 +37,7 @@ MOST_ROUNDS = 6
 """Of improving strength and correlation in turn."""
 
 GAIN = 1e-7
-"""Rounds go on while they gain more, in parts of what is gained."""
-
-RADII = (0.99, 0.95, 0.85, 0.7, 0.5, 0.3)
-"""Values of |q| along all axes at which the search for stable states begins."""
-
-ROOT = 1e-11
-"""Largest component of b/tau at a fixed point."""
-
-VANISHED = 1e-3
-"""A smaller |q| is that of q = 0: b may grow like |q|^3, and at such |q| it is a hundred times `ROOT`."""
+"""Rounds go on while the correlation gains more, and noise counts as better than none, in parts of the value."""
 
 RESOLUTION = 1e-5
 """Of the strength at which a state vanishes, in parts of the strongest."""
@@ -133,25 +123,9 @@ def with_noise(problem: Problem, strength: float, correlation: float) -> Problem
 
 
 def recovery_similarity(problem: Problem) -> float:
-    """|q| of the stable fixed point with the largest |q|; 0 where none but q = 0 is stable."""
-    return float(np.linalg.norm(_recovery_state(VectorField(problem))))
-
-
-def _recovery_state(field: VectorField, near: FloatArray | None = None) -> FloatArray:
-    """The stable fixed point of largest |q|, or 0; looked for about a state of similar noise, too."""
-    tau, best = field.closure.learning_rate, np.zeros(field.features)
-    axes = np.vstack([np.eye(field.features), -np.eye(field.features)])
-    starts = [radius * axis for axis in axes for radius in RADII]
-    for start in starts if near is None else [near, *starts]:
-        q = newton(lambda q: (field(q) / tau, field.jacobian(q) / tau), start, tolerance=ROOT)
-        least = max(float(np.linalg.norm(best)), VANISHED)
-        if q is not None and float(np.linalg.norm(q)) > least and _is_stable(field, q):
-            best = q
-    return best
-
-
-def _is_stable(field: VectorField, q: FloatArray) -> bool:
-    return bool(np.linalg.eigvals(field.jacobian(q)).real.max() < 0)
+    """|q| of the stable fixed point with the largest |q|; 0 where no other than q = 0 is stable."""
+    found = find_fixed_points(VectorField(problem))
+    return max((float(np.linalg.norm(found.points[i].q)) for i in found.stable), default=0.0)
 
 
 def _contrast(problem: Problem) -> float:
@@ -172,10 +146,11 @@ def _best(value: Callable[[float, float], float], tried: list[tuple[float, Noise
     noiseless = value(0.0, 0.0)
     highest, (eta, rho) = max(tried)
     for _ in range(MOST_ROUNDS):
-        before = highest
         near = (0.0, min(2.0 * eta, strongest))
         highest, eta = _along(lambda x: value(x, rho), near, (highest, eta))  # noqa: B023
-        near = (max(rho - 0.5, -NEARLY_ONE), min(rho + 0.5, NEARLY_ONE))
+        if abs(rho) == 1.0 and value(eta, NEARLY_ONE * rho) <= highest:
+            break
+        before, near = highest, (max(rho - 0.5, -NEARLY_ONE), min(rho + 0.5, NEARLY_ONE))
         highest, rho = _along(lambda x: value(eta, x), near, (highest, rho))  # noqa: B023
         if highest - before <= GAIN * abs(highest):
             break
@@ -208,24 +183,18 @@ def vanishing_strength(problem: Problem, correlation: float, strongest: float = 
     float
         To 1e-5 of the strongest; NaN where the state lasts to the strongest noise, or there is none at all.
     """
-    last, state = math.nan, np.zeros(len(problem.features))
+    last = math.nan
     for strength in (0.0, *(share * strongest for share in SHARES)):
-        q = _state_at(problem, strength, correlation, state)
-        if np.any(q):
-            last, state = strength, q
-        elif np.any(state):
+        if recovery_similarity(with_noise(problem, strength, correlation)) > 0:
+            last = strength
+        elif math.isfinite(last):
             break
     else:
         return math.nan
     while strength - last > RESOLUTION * strongest:
         middle = 0.5 * (last + strength)
-        q = _state_at(problem, middle, correlation, state)
-        if np.any(q):
-            last, state = middle, q
+        if recovery_similarity(with_noise(problem, middle, correlation)) > 0:
+            last = middle
         else:
             strength = middle
     return 0.5 * (last + strength)
-
-
-def _state_at(problem: Problem, strength: float, correlation: float, near: FloatArray) -> FloatArray:
-    return _recovery_state(VectorField(with_noise(problem, strength, correlation)), near)

@@ -94,6 +94,7 @@ def test_strength_at_which_the_recovery_state_vanishes(closed_form, rho):
     assert below > 0 > above
 
 
+@pytest.mark.slow
 def test_recovery_state_that_fades_into_q_equal_0():
     """tanh, independent views, a Gaussian variable: |q| falls to 0 where the threshold reaches its second moment."""
     problem = make_problem("tanh", ({"law": "gaussian", "second_moment": 2.0},), tau=4.0, m=4)
