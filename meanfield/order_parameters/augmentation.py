@@ -2,8 +2,8 @@
 
 Both views get the same variance eta ("strength"), with a correlation rho of their noises. Two ends can be served:
 the similarity |q| of the recovery state, which is the stable fixed point of largest |q|, and the threshold second
-moment of Prop. 3, which with tau and m enters as 1 + (tau/m) f(eta, rho), so that the noise of the lowest threshold is
-also that of the largest tau/m at which a given feature is learnable from no information.
+moment of Prop. 3. Unless batches are centred, tau and m enter it as 1 + (tau/m) f(eta, rho), so that the noise of the
+lowest threshold is also that of the largest tau/m at which a given feature is learnable from no information.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from meanfield.closures import Closure
 from meanfield.errors import InputError
 from meanfield.order_parameters.field import VectorField
 from meanfield.order_parameters.fixed_points import find_fixed_points
-from meanfield.order_parameters.learnability import learnability
+from meanfield.order_parameters.learnability import origin
 from meanfield.problem import Augmentation, Problem
 
 SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
@@ -30,6 +31,9 @@ CORRELATIONS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 NEARLY_ONE = 0.995
 """Largest correlation but 1: beyond, the noise that the views do not share is too weak for activations with kinks."""
 
+FAINT = 1e-3
+"""The correlation of weaker noise, in parts of the strongest, does not matter."""
+
 ACCURACY = 1e-4
 """Of the best strength and correlation, about which what they serve is flat."""
 
@@ -38,6 +42,9 @@ MOST_ROUNDS = 6
 
 GAIN = 1e-7
 """Rounds go on while the correlation gains more, and noise counts as better than none, in parts of the value."""
+
+VANISHED = 1e-6
+"""A smaller |q| is that of q = 0."""
 
 RESOLUTION = 1e-5
 """Of the strength at which a state vanishes, in parts of the strongest."""
@@ -125,12 +132,14 @@ def with_noise(problem: Problem, strength: float, correlation: float) -> Problem
 def recovery_similarity(problem: Problem) -> float:
     """|q| of the stable fixed point with the largest |q|; 0 where no other than q = 0 is stable."""
     found = find_fixed_points(VectorField(problem))
-    return max((float(np.linalg.norm(found.points[i].q)) for i in found.stable), default=0.0)
+    sizes = (float(np.linalg.norm(found.points[i].q)) for i in found.stable)
+    return max((size for size in sizes if size > VANISHED), default=0.0)
 
 
 def _contrast(problem: Problem) -> float:
-    """1/(threshold - 1): smooth, and negative where large second moments are not learnable."""
-    return 1.0 / (learnability(problem).learnable_moments[0] - 1.0)
+    """1/(threshold - 1) = 2 tau A/Lambda: smooth, and not positive where large second moments are not learnable."""
+    at = origin(Closure(problem))
+    return 2.0 * at.slope / at.diffusion if at.slope else 0.0
 
 
 def _threshold(contrast: float) -> float:
@@ -148,7 +157,7 @@ def _best(value: Callable[[float, float], float], tried: list[tuple[float, Noise
     for _ in range(MOST_ROUNDS):
         near = (0.0, min(2.0 * eta, strongest))
         highest, eta = _along(lambda x: value(x, rho), near, (highest, eta))  # noqa: B023
-        if abs(rho) == 1.0 and value(eta, NEARLY_ONE * rho) <= highest:
+        if eta < FAINT * strongest or (abs(rho) == 1.0 and value(eta, NEARLY_ONE * rho) <= highest):
             break
         before, near = highest, (max(rho - 0.5, -NEARLY_ONE), min(rho + 0.5, NEARLY_ONE))
         highest, rho = _along(lambda x: value(eta, x), near, (highest, rho))  # noqa: B023

@@ -110,6 +110,23 @@ def test_any_noise_does_harm_to_tanh():
         assert recovery_similarity(with_noise(problem, 0.02, correlation)) < recovery_similarity(problem)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tanh", "relu"])
+def test_no_noise_is_best_where_all_noise_does_harm(name):
+    tau = {"tanh": 4.0, "relu": 0.4}[name]
+    design = best_augmentation(make_problem(name, ({"law": "gaussian", "second_moment": 2.0},), tau=tau, m=4))
+    for found in (design.similarity, design.threshold):
+        assert (found.strength, found.correlation) == (0.0, 0.0)
+        assert found.value == found.noiseless
+
+
+def test_independent_noise_can_help():
+    """It smooths the kinks of hard_tanh: Lambda falls faster than what drives learning."""
+    problem = make_problem("hard_tanh", ({"law": "gaussian", "second_moment": 2.0},), tau=4.0, m=4)
+    assert recovery_similarity(problem) == 0.0
+    assert recovery_similarity(with_noise(problem, 0.1, 0.0)) > 0.2
+
+
 def test_two_features_have_the_better_of_two_states():
     other = {"law": "three_point", "second_moment": 1.1, "fourth_moment": 6.05}
     alone = [recovery_similarity(make_problem(hidden=(h,), tau=0.01, m=1)) for h in (RARE, other)]

@@ -38,7 +38,7 @@ CASES = [("l1", 3.0), ("elastic_net", 5.0), ("cauchy", 6.0), ("quartic", 4.0), (
 FACTORS = {0.95: 0.1, 1.05: 0.04}
 """Second moments in units of the threshold, and the overlap at which SGD starts."""
 
-N, REPLICAS, STOP = 4096, 48, 0.4
+N, REPLICAS, STOP = 4096, 72, 0.4
 WINDOW = (3, 10)
 """Output times, of eleven, between which rates are measured: the density has relaxed (at the rate Lambda/2 = 12), and
 overlaps are small."""

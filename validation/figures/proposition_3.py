@@ -188,7 +188,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     for name, colour in zip(ACTIVATIONS, COLOURS, strict=False):
         if name in TRAINED:
             at = numbers.sel(trained=name)
-            left.plot(at["factor"], at["rate"], color=colour, label=name)
+            left.plot(at["factor"], at["rate"], color=colour, lw=1.2)
             if "sgd_rate" in numbers:
                 style = {"fmt": "o", "color": colour, "ms": 4, "capsize": 3}
                 left.errorbar(at["factor"], at["sgd_rate"], 2 * at["sgd_rate_error"], **style)
@@ -199,11 +199,11 @@ def draw(numbers: xr.Dataset) -> Figure:
     right.plot([], [], "-", color="0.3", label="independent views")
     right.plot([], [], "--", color="0.3", label="opposite views")
     right.axhline(1, color="0.6", lw=0.8)
-    left.plot([], [], "o", color="0.3", ms=4, label="SGD")
+    right.plot([], [], "o", color="0.3", ms=4, label="SGD, two standard errors")
     left.set(xlabel="second moment / threshold of Prop. 3", ylabel="growth rate of a small overlap")
     right.set(xlabel=r"noise variance $\eta$", ylabel="(threshold - 1) / that without noise", ylim=(0.7, 2.0))
-    left.legend(frameon=False)
-    right.legend(frameon=False, fontsize=9)
+    handles, labels = right.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False, fontsize=9)
     return figure
 
 
