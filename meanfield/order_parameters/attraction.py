@@ -27,7 +27,7 @@ UNDECIDED = -1
 TOLERANCE = 1e-6
 """Largest error of a step, in q."""
 
-MOST_STEPS = 2000
+MOST_STEPS = 1000
 STANDSTILL = 1e-9
 """Trajectories that become slower than that part of the size of the field, outside all traps, are at a border."""
 
@@ -108,6 +108,8 @@ def settle(velocity: Velocity, starts: FloatArray, sinks: list[Trap], size: floa
         Numbers of fixed points, or `UNDECIDED`.
     """
     labels = np.full(len(starts), UNDECIDED)
+    if not sinks:
+        return labels
     going, q = np.arange(len(starts)), np.array(starts, dtype=float)
     speed = velocity(q)
     step = FIRST / np.maximum(np.linalg.norm(speed, axis=1), FIRST * size)

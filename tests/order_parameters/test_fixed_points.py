@@ -139,10 +139,9 @@ def missed(points, side):
 
 
 def check_types(points):
-    """Integrate from both sides along every eigenvector, and from random directions around stable points."""
+    """Integrate from beside each fixed point, along its eigenvectors."""
     field = points.field
     for point in points.points:
-        rate = np.abs(point.eigenvalues.real).min()
         if point.kind == "marginal" or np.linalg.norm(point.q) > 0.999 or point.orbit > 3:
             continue
         nearest = np.sort(np.linalg.norm(points.q - point.q, axis=1))[1:2]
@@ -150,8 +149,10 @@ def check_types(points):
         slope = field.jacobian(point.q)
         values, vectors = np.linalg.eig(slope)
         for value, vector in zip(values, vectors.T, strict=True):
+            if value.real < values.real.max() and abs(value.real) < 0.2 * np.abs(values.real).max():
+                continue  # what grows faster takes over before this direction has decayed
             real = vector.real / np.linalg.norm(vector.real)
-            time = 2.0 / max(abs(value.real), rate)
+            time = 2.0 / abs(value.real)
             path = solve_ivp(lambda _, q: field(q), (0, time), point.q + distance * real, rtol=1e-8, atol=1e-12)
             away = np.linalg.norm(path.y[:, -1] - point.q)
             # by the linearised field a factor of e^2 or e^-2, and for a focus at least some growth or decay
