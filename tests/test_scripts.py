@@ -1,5 +1,9 @@
-"""The scripts as a person runs them: in processes of their own, judged by exit code, messages and files."""
+"""The scripts as a person runs them, judged by exit code, messages and files.
 
+Where they end early they run in this process, as `__main__`: starting Python and importing takes two seconds each time.
+"""
+
+import runpy
 import signal
 import subprocess
 import sys
@@ -23,6 +27,22 @@ def script(name, *arguments, folder=ROOT):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.fixture
+def inside(monkeypatch, capsys):
+    """The same as `script`, in this process."""
+
+    def call(name, *arguments):
+        path = str(ROOT / "solvers" / f"{name}.py")
+        monkeypatch.setattr(sys, "argv", [path, *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(path, run_name="__main__")
+        shown = capsys.readouterr()
+        return subprocess.CompletedProcess(sys.argv, ended.value.code, shown.out, shown.err)
+
+    return call
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs")
@@ -43,8 +63,8 @@ def runs(folder):
 
 
 @pytest.mark.parametrize("name", [*SOLVERS, "compare", "find_stationary_states"])
-def test_help(name):
-    result = script(name, "--help")
+def test_help(name, inside):
+    result = inside(name, "--help")
     assert result.returncode == 0
     assert "exit codes: 0 done, 1 failed or interrupted, 2 bad input" in result.stdout
 
@@ -120,9 +140,9 @@ def test_faults_of_the_machine_end_with_code_1_and_one_message(error, message, c
     assert capsys.readouterr().err.startswith(message)
 
 
-def test_refused_runs_leave_nothing_behind(folder, tmp_path):
+def test_refused_runs_leave_nothing_behind(folder, tmp_path, inside):
     (tmp_path / "large.toml").write_text(SMALL.replace("dimension = 64", "dimension = 1000000000000"))
-    result = script("simulate_sgd", tmp_path / "large.toml", "-o", tmp_path / "out.nc")
+    result = inside("simulate_sgd", tmp_path / "large.toml", "-o", tmp_path / "out.nc")
     assert result.returncode == 2
     assert "particles: 3 replicas with N = 1000000000000 ('plain') take" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["large.toml"]
@@ -156,63 +176,63 @@ BAD_PROBLEMS = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD_PROBLEMS, ids=[m[:40] for _, _, m in BAD_PROBLEMS])
-def test_bad_problems_end_with_code_2_one_message_and_no_file(tmp_path, old, new, message):
+def test_bad_problems_end_with_code_2_one_message_and_no_file(tmp_path, old, new, message, inside):
     assert old in SMALL
     (tmp_path / "bad.toml").write_text(SMALL.replace(old, new, 1))
-    result = script("solve_order_parameters", tmp_path / "bad.toml", "-o", tmp_path / "out.nc")
+    result = inside("solve_order_parameters", tmp_path / "bad.toml", "-o", tmp_path / "out.nc")
     assert result.returncode == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["bad.toml"]
 
 
-def test_missing_problem_and_missing_output_directory(folder, tmp_path):
-    result = script("solve_density", tmp_path / "none.toml", "-o", tmp_path / "out.nc")
+def test_missing_problem_and_missing_output_directory(folder, tmp_path, inside):
+    result = inside("solve_density", tmp_path / "none.toml", "-o", tmp_path / "out.nc")
     assert (result.returncode, list(tmp_path.iterdir())) == (2, [])
     assert "no such problem file" in result.stderr
-    result = script("solve_density", folder / "small.toml", "-o", tmp_path / "none" / "out.nc")
+    result = inside("solve_density", folder / "small.toml", "-o", tmp_path / "none" / "out.nc")
     assert (result.returncode, list(tmp_path.iterdir())) == (2, [])
     assert "output directory" in result.stderr
 
 
-def test_prior_that_does_not_close_the_ode(folder, tmp_path):
+def test_prior_that_does_not_close_the_ode(folder, tmp_path, inside):
     (tmp_path / "l1.toml").write_text(SMALL + '[prior]\nname = "l1"\n')
-    result = script("solve_order_parameters", tmp_path / "l1.toml", "-o", tmp_path / "out.nc")
+    result = inside("solve_order_parameters", tmp_path / "l1.toml", "-o", tmp_path / "out.nc")
     assert result.returncode == 2
     assert "prior.name = 'l1': the order parameters close only under priors with linear phi" in result.stderr
     assert not (tmp_path / "out.nc").exists()
 
 
-def test_compare_refuses_foreign_files_and_other_problems(runs, folder, tmp_path):
+def test_compare_refuses_foreign_files_and_other_problems(runs, folder, tmp_path, inside):
     xr.Dataset({"q": ("x", [1.0])}).to_netcdf(tmp_path / "foreign.nc")
-    result = script("compare", runs[0], tmp_path / "foreign.nc", "-o", tmp_path / "report.nc")
+    result = inside("compare", runs[0], tmp_path / "foreign.nc", "-o", tmp_path / "report.nc")
     assert result.returncode == 2
     assert "not a result of meanfield" in result.stderr
     (tmp_path / "other.toml").write_text(SMALL.replace("0.05", "0.06"))
-    assert script("solve_order_parameters", tmp_path / "other.toml", "-o", tmp_path / "other.nc").returncode == 0
-    result = script("compare", runs[0], tmp_path / "other.nc", "-o", tmp_path / "report.nc")
+    assert inside("solve_order_parameters", tmp_path / "other.toml", "-o", tmp_path / "other.nc").returncode == 0
+    result = inside("compare", runs[0], tmp_path / "other.nc", "-o", tmp_path / "report.nc")
     assert result.returncode == 2
     assert "model.learning_rate = 0.05 against 0.06" in result.stderr
     assert not (tmp_path / "report.nc").exists()
 
 
-def test_blow_up_ends_with_code_1_and_says_when_what_and_what_to_change(tmp_path):
+def test_blow_up_ends_with_code_1_and_says_when_what_and_what_to_change(tmp_path, inside):
     (tmp_path / "fast.toml").write_text(SMALL.replace("learning_rate = 0.05", "learning_rate = 1e5"))
-    result = script("solve_density", tmp_path / "fast.toml", "-o", tmp_path / "out.nc")
+    result = inside("solve_density", tmp_path / "fast.toml", "-o", tmp_path / "out.nc")
     assert result.returncode == 1
     assert "failed: at t = " in result.stderr
     assert "lower model.learning_rate" in result.stderr
     assert meanfield.load(tmp_path / "out.nc").attrs["status"].startswith("failed: at t = ")
 
 
-def test_stationary_states_are_listed_saved_and_drawn(folder, tmp_path):
-    result = script("find_stationary_states", folder / "small.toml", "-o", tmp_path / "states.nc")
+def test_stationary_states_are_listed_saved_and_drawn(folder, tmp_path, inside):
+    result = inside("find_stationary_states", folder / "small.toml", "-o", tmp_path / "states.nc")
     assert (result.returncode, result.stderr) == (0, "")
     assert "unstable" in result.stdout
     assert f"wrote {tmp_path / 'states.nc'}" in result.stdout
     assert meanfield.load(tmp_path / "states.nc").sizes["state"] == 5  # bistable
     vary = ("--vary", "prior.strength", 0, 1, "--points", 3, "--figure", tmp_path / "f.png")
-    result = script("find_stationary_states", folder / "small.toml", "-o", tmp_path / "branches.nc", *vary)
+    result = inside("find_stationary_states", folder / "small.toml", "-o", tmp_path / "branches.nc", *vary)
     assert (result.returncode, result.stderr) == (0, "")
     assert meanfield.load(tmp_path / "branches.nc").attrs["method"] == "continuation"
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
@@ -226,8 +246,8 @@ def test_stationary_states_are_listed_saved_and_drawn(folder, tmp_path):
         (("--figure", "f.png"), "add --vary KEY START STOP"),
     ],
 )
-def test_bad_branches_end_with_code_2_and_no_file(folder, tmp_path, arguments, message):
-    result = script("find_stationary_states", folder / "small.toml", "-o", tmp_path / "out.nc", *arguments)
+def test_bad_branches_end_with_code_2_and_no_file(folder, tmp_path, arguments, message, inside):
+    result = inside("find_stationary_states", folder / "small.toml", "-o", tmp_path / "out.nc", *arguments)
     assert result.returncode == 2
     assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
