@@ -18,7 +18,7 @@ GRID = np.linspace(0, 1, 201)
 """Values of Q at which curves are shown."""
 
 STANDARD_ERRORS = 4.0
-"""Of 30 looks one is farther off by chance once in 500 runs."""
+"""Of 30 looks one is farther off by chance once in 500 studies at most: looks share their random numbers."""
 
 LONG_NAMES = {
     "h": "drift (dQ/dt)/tau of the reduced ODE",
@@ -33,7 +33,9 @@ def curves(problems: Mapping[float, Problem], parameter: str) -> xr.Dataset:
     states = np.array([find_states(problem) for problem in problems.values()])
     columns = {
         "h": ((parameter, "Q"), np.array([drift(problem, GRID) for problem in problems.values()])),
-        **{name: (parameter, column) for name, column in zip(("growth", "recovery", "boundary"), states.T, strict=True)},
+        **{
+            name: (parameter, column) for name, column in zip(("growth", "recovery", "boundary"), states.T, strict=True)
+        },
     }
     named = {name: (*column, {"long_name": LONG_NAMES[name]}) for name, column in columns.items()}
     return xr.Dataset(named, {parameter: list(problems), "Q": GRID})
@@ -67,10 +69,16 @@ def is_drift_of_sgd(numbers: xr.Dataset, what: str, source: str, name: str = "h"
     return Statement(text, source, worst < STANDARD_ERRORS, f"off by {worst:.1f} standard errors at most")
 
 
+def listed(values: Iterable[float]) -> str:
+    """Numbers in a statement."""
+    return ", ".join("none" if np.isnan(value) else f"{float(value):.3f}" for value in values)
+
+
 def draw_curves(axes: Axes, numbers: xr.Dataset, label: str) -> None:
     """Curves of the ODE with their zeros, those of a printed formula, and SGD with bars of two standard errors.
 
-    The drift of SGD is shown midway between start and end of its runs, whose mean drift it is. `label` is what the legend calls a curve, with braces for the value of the parameter.
+    The drift of SGD is shown midway between start and end of its runs, whose mean drift it is. `label` is what the
+    legend calls a curve, with braces for the value of the parameter.
     """
     parameter = str(numbers["h"].dims[0])
     axes.axhline(0, color="0.6", lw=0.8, zorder=0)

@@ -1,4 +1,4 @@
-"""Figure 10a of the paper: h(Q) with independent noise of variance eta in the two views, for eta from 0 to 1 and m2 = 1.
+"""Figure 10a of the paper: h(Q) with independent noise of variance eta in both views, for eta from 0 to 1 and m2 = 1.
 
 The supplement says that h falls with eta at every Q, and that the fixed point near Q = 1 vanishes when eta > 0.2.
 Where it vanishes depends on tau/m: at 0.2 for tau/m = 0.0094, which is inside the narrow range that figures 2 and 6

@@ -91,7 +91,9 @@ def draw(numbers: xr.Dataset) -> Figure:
             axes.plot(time, at["printed_Q"], ":", color=colour, lw=1)
             few = at.isel(time=slice(None, None, SHOWN))
             spread = 2 * few["sgd_q_error"] * np.sqrt(REPLICAS)
-            axes.errorbar(few["time"], few["sgd_q"] ** 2, 2 * few["sgd_q"] * spread, fmt="s", color=colour, ms=3, capsize=2)
+            axes.errorbar(
+                few["time"], few["sgd_q"] ** 2, 2 * few["sgd_q"] * spread, fmt="s", color=colour, ms=3, capsize=2
+            )
     axes.plot([], [], ":", color="0.3", lw=1, label="equation (12) as printed")
     axes.errorbar([], [], [], fmt="s", color="0.3", ms=3, capsize=2, label=f"SGD, $N = {DIMENSION}$")
     axes.set(xlabel="time $t = k/N$", ylabel="$Q(t)$", xlim=(0, time[-1]), ylim=(-0.02, 1))

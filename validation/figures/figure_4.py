@@ -27,7 +27,7 @@ MODELS = {
 LARGEST = {"quadratic": 1.5, "relu": 10.0}
 """Values of eta at which no recovery state is left."""
 
-ANGLES = np.linspace(0, np.pi, 16)[:-1]
+ANGLES = np.linspace(0, np.pi, 13)[:-1]
 """Of eta = end (1 - cos(angle))/2: the similarity is smooth in it both at the end of recovery, where it has a vertical
 tangent, and at eta = 0, where that of ReLU is smooth in sqrt(eta)."""
 
@@ -90,7 +90,10 @@ def simulate() -> xr.Dataset:
     """Stationary overlap of SGD."""
     runs = [
         [
-            [overlap_by_sgd(started(problem_at(model, views, eta), START, RUNS[model])) for eta in CHECKED[model][views]]
+            [
+                overlap_by_sgd(started(problem_at(model, views, eta), START, RUNS[model]))
+                for eta in CHECKED[model][views]
+            ]
             for views in CORRELATIONS
         ]
         for model in MODELS
@@ -125,7 +128,8 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         ends = [float(case["eta_end"]) for case in (independent, opposite)]
         statements += [
             Statement(
-                f"{name}: independent noise makes the similarity smaller and smaller", PAPER, (np.diff(falls) < 0).all(),
+                f"{name}: independent noise makes the similarity smaller and smaller", PAPER,
+                (np.diff(falls) < 0).all(),
                 f"from {falls[0]:.3f} to {falls[-1]:.3f} close to the end",
             ),
             Statement(

@@ -7,6 +7,7 @@ has to end where the ODE does; the region of Q = 0 ends at the unstable state.
 
 import numpy as np
 import xarray as xr
+from drift_curves import listed
 from matplotlib.figure import Figure
 from one_feature import SECOND_MOMENTS, find_states, problem_with
 from study import Statement, Study, run_study
@@ -48,7 +49,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         ends = numbers["ode_Q"].sel(start=start).isel(time=-1)
         retrieved = [m2 for m2 in SECOND_MOMENTS if ends.sel(m2=m2) > RETRIEVED]
         text = f"from Q = {start}, {' and '.join(map(str, said))} of the second moments are retrieved, others are not"
-        number = "Q at the end: " + ", ".join(f"{float(Q):.3f}" for Q in ends)
+        number = f"Q at the end: {listed(ends)}"
         statements.append(Statement(text, PAPER, tuple(retrieved) == said, number))
     boundary = numbers["boundary"].values
     statements.append(
@@ -56,7 +57,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             "the attraction region of Q = 0 shrinks as m2 grows",
             PAPER,
             bool(np.all(np.diff(boundary) < 0)),
-            "it ends at Q = " + ", ".join(f"{Q:.3f}" for Q in boundary),
+            f"it ends at Q = {listed(boundary)}",
         )
     )
     if "sgd_Q" in numbers:

@@ -143,11 +143,14 @@ def threshold(
     growth: Callable[[VectorField], float], problem_at: Callable[[float], Problem], low: float, high: float
 ) -> float:
     """The value between `low` and `high` at which a growth changes its sign."""
-    return float(brentq(lambda value: growth(VectorField(problem_at(value))), low, high, xtol=1e-8))
+    return float(brentq(lambda value: growth(VectorField(problem_at(value))), low, high, xtol=1e-7))
 
 
 def drift_by_sgd(problem: Problem, Q: np.ndarray, run: Ensemble) -> tuple[np.ndarray, np.ndarray]:
-    """h by SGD, with standard errors: the mean change of Q, started at each; `mean_drift` is what a curve predicts."""
+    """The drift h by SGD, with standard errors: the mean change of Q, started at each.
+
+    `mean_drift` is what a curve predicts it to be.
+    """
     result = np.array([_mean_change(problem, float(start), run) for start in Q])
     return result[:, 0], result[:, 1]
 
