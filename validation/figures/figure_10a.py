@@ -11,8 +11,9 @@ import xarray as xr
 from drift_curves import is_drift_of_sgd
 from matplotlib.figure import Figure
 from noisy_views import MORE_STRENGTHS, curves_with_noise, draw_with_noise, problem_at, simulate_with_noise
-from one_feature import drift
+from one_feature import BATCH_SIZE, drift, problem_with
 from printed import equation_s62, loss_s55
+from scipy.optimize import brentq
 from study import Statement, Study, run_study
 
 PAPER = "paper, section S-III-C"
@@ -21,16 +22,26 @@ VANISHES = 0.2
 SAME = 0.005
 """The paper gives one digit."""
 
+STEPS = (0.0079, 0.0099)
+"""Between these tau/m figures 2 and 6 show what is said of them."""
+
 
 def theory() -> xr.Dataset:
     """Curves, with those of the printed formulas, and the loss by noise for c = +-1."""
     numbers = curves_with_noise("independent", equation_s62)
     Q, eta = numbers["Q"].values, numbers["eta"].values[:, None]
     coin = [drift(problem_at("independent", strength, non_zero=1.0), Q) for strength in MORE_STRENGTHS]
-    return numbers.assign(
+    ends = [_end_by_claim(step, Q[1:]) for step in STEPS]
+    return numbers.assign_coords(step=list(STEPS)).assign(
+        eta_end_by_claim=("step", ends, {"long_name": "where recovery vanishes by Claim 3"}),
         h_claim=(("eta", "Q"), numbers["h"].values[0] - loss_s55(Q, eta), {"long_name": "drift by Claim 3"}),
         h_coin=(("eta_scan", "Q"), np.array(coin), {"long_name": "drift for c = +-1"}),
     )
+
+
+def _end_by_claim(step: float, Q: np.ndarray) -> float:
+    without = drift(problem_with(learning_rate=step * BATCH_SIZE), Q)
+    return float(brentq(lambda eta: np.max((without - loss_s55(Q, eta, step)) / Q), 0.0, 1.0))
 
 
 def simulate() -> xr.Dataset:
@@ -44,12 +55,17 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     rise = float(inside["h_scan"].diff("eta_scan").max())
     noise = float(inside["diffusion"].diff("eta_scan").min())
     coin = float((inside["h_coin"] - inside["h_coin"][0])[1:].max())
-    end = float(numbers["eta_end"])
+    end, by_claim = float(numbers["eta_end"]), numbers["eta_end_by_claim"].values
     statements = [
         Statement("h falls with eta at every Q", PAPER, rise < 0, f"largest change from eta to eta + 0.1: {rise:.4f}"),
         Statement(
             "the fixed point near Q = 1 vanishes when eta > 0.2", PAPER, abs(end - VANISHES) < SAME,
             f"at eta = {end:.4f}",
+        ),
+        Statement(
+            "(S-55) verifies this, at a tau/m at which figures 2 and 6 hold", PAPER,
+            by_claim.min() - SAME < VANISHES < by_claim.max() + SAME,
+            f"by (S-55) at eta = {by_claim[0]:.2f} to {by_claim[1]:.2f}, for tau/m = {STEPS[0]} to {STEPS[1]}",
         ),
         Statement(
             "noise raises the variance of the gradient", "paper, section IV.C", noise > 0,

@@ -7,6 +7,8 @@ with m2 = 1.2 and tau/m = 0.1: without noise ReLU has no recovery state unless m
 started at Q = 0.9 whatever eta is, once it is stationary.
 """
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -52,38 +54,60 @@ def problem_at(model: str, views: str, eta: float) -> Problem:
     return problem_with(eta=eta, correlation=CORRELATIONS[views], **MODELS[model])
 
 
-def strength(end: float | np.ndarray, angle: float | np.ndarray) -> float | np.ndarray:
-    """The eta of an angle."""
-    return end * (1 - np.cos(angle)) / 2
-
-
 def similarity(model: str, views: str, eta: float) -> float:
     """Overlap of the recovery state; NaN without one."""
     return float(np.sqrt(find_states(problem_at(model, views, eta)).recovery))
 
 
+def strength(end: float | np.ndarray, angle: float | np.ndarray) -> float | np.ndarray:
+    """The eta of an angle."""
+    return end * (1 - np.cos(angle)) / 2
+
+
 def theory() -> xr.Dataset:
-    """Recovery states from eta = 0 to where they vanish, and where SGD is run."""
-    cases = [[(model, views) for views in CORRELATIONS] for model in MODELS]
-    end = np.array([[threshold(largest_growth, lambda eta, c=c: problem_at(*c, eta), 0.0, LARGEST[c[0]]) for c in row]
-                    for row in cases])  # fmt: skip
-    eta = strength(end[..., None], ANGLES)
-    checked = np.array([[CHECKED[model][views] for model, views in row] for row in cases])
-    branch, predicted = (
-        np.array([[[similarity(*case, x) for x in eta] for case, eta in zip(*pair, strict=True)]
-                  for pair in zip(cases, etas, strict=True)])
-        for etas in (eta, checked)
-    )  # fmt: skip
+    """Recovery states from eta = 0 to where they vanish, where they are best, and at the eta of SGD."""
+    rows = [_joined([branch(model, views) for views in CORRELATIONS], "views", CORRELATIONS) for model in MODELS]
+    return _joined(rows, "model", MODELS)
+
+
+def _joined(parts: list[xr.Dataset], dim: str, names: Iterable[str]) -> xr.Dataset:
+    return xr.concat(parts, xr.DataArray(list(names), dims=dim, name=dim))
+
+
+def branch(model: str, views: str) -> xr.Dataset:
+    """All of this for one activation and one kind of views."""
+    end = threshold(largest_growth, lambda eta: problem_at(model, views, eta), 0.0, LARGEST[model])
+    eta = strength(end, ANGLES)
+    values = np.array([similarity(model, views, x) for x in eta])
+    best, beyond = _helpful(lambda angle: similarity(model, views, strength(end, angle)), values)
+    checked = np.array(CHECKED[model][views])
+    predicted = np.nan_to_num([similarity(model, views, x) for x in checked])
     return xr.Dataset(
         {
-            "eta": ((*DIMS, "angle"), eta, {"long_name": "variance of the noise"}),
-            "similarity": ((*DIMS, "angle"), branch, {"long_name": "stationary cosine similarity of recovery"}),
-            "eta_end": (DIMS, end, {"long_name": "variance of the noise at which the recovery state vanishes"}),
-            "checked_eta": ((*DIMS, "checked"), checked, {"long_name": "variance of the noise in SGD"}),
-            "predicted": ((*DIMS, "checked"), np.nan_to_num(predicted), {"long_name": "what is expected of SGD"}),
+            "eta": ("angle", eta, {"long_name": "variance of the noise"}),
+            "similarity": ("angle", values, {"long_name": "stationary cosine similarity of recovery"}),
+            "eta_end": ((), end, {"long_name": "variance of the noise at which the recovery state vanishes"}),
+            "eta_best": ((), strength(end, best), {"long_name": "that at which the similarity is largest"}),
+            "eta_beyond": ((), strength(end, beyond), {"long_name": "that above which noise is worse than none"}),
+            "checked_eta": ("checked", checked, {"long_name": "variance of the noise in SGD"}),
+            "predicted": ("checked", predicted, {"long_name": "what is expected of SGD: 0 without recovery"}),
         },
-        {"model": list(MODELS), "views": list(CORRELATIONS), "angle": ANGLES},
+        {"angle": ANGLES},
     )
+
+
+def _helpful(similarity: Callable[[float], float], values: np.ndarray) -> tuple[float, float]:
+    """The angle of the largest similarity, and that of the one without noise behind it; 0 and 0 if noise never helps.
+
+    `values` are those at ANGLES.
+    """
+    top = int(values.argmax())
+    if top == 0:
+        return 0.0, 0.0
+    around = ANGLES[top - 1], ANGLES[top + 1]
+    best = minimize_scalar(lambda x: -similarity(x), bounds=around, method="bounded", options={"xatol": 1e-3}).x
+    back = brentq(lambda x: similarity(x) - values[0], best, ANGLES[-1], xtol=1e-4)
+    return float(best), float(back)
 
 
 def simulate() -> xr.Dataset:
@@ -107,25 +131,17 @@ def simulate() -> xr.Dataset:
     )
 
 
-def best_and_last(case: xr.Dataset) -> tuple[float, float, float]:
-    """The eta with the largest similarity, that similarity, and the eta up to which it is above that without noise."""
-    curve = CubicSpline(case["angle"], case["similarity"])
-    last = float(case["angle"][-1])
-    top = float(minimize_scalar(lambda x: -curve(x), bounds=(0.0, last), method="bounded").x)
-    level = float(case["similarity"][0])
-    back = brentq(lambda x: curve(x) - level, top, last) if curve(top) > level > curve(last) else np.nan
-    best, beyond = (strength(float(case["eta_end"]), x) for x in (top, back))
-    return best, float(curve(top)), beyond
-
-
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """The main text's statements on noise, for both activations."""
     statements = []
     for model, name in (("quadratic", "x^2"), ("relu", "ReLU")):
         independent, opposite = (numbers.sel(model=model, views=views) for views in CORRELATIONS)
         falls, level = independent["similarity"].values, float(opposite["similarity"][0])
-        best, top, beyond = best_and_last(opposite)
-        ends = [float(case["eta_end"]) for case in (independent, opposite)]
+        best, beyond, *ends = (
+            float(x)
+            for x in (opposite["eta_best"], opposite["eta_beyond"], independent["eta_end"], opposite["eta_end"])
+        )
+        top = float(opposite["similarity"].max())
         statements += [
             Statement(
                 f"{name}: independent noise makes the similarity smaller and smaller", PAPER,
@@ -135,10 +151,11 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             Statement(
                 f"{name}: opposite noise makes it larger over a broad range, with an optimum", PAPER,
                 0 < best < beyond and beyond > 0.5 * ends[1],
-                f"{top:.4f} at eta = {best:.2f}, above {level:.4f} up to {beyond:.2f}",
+                f"it is best at eta = {best:.2f}, with {top:.3f}, and above {level:.3f} up to {beyond:.2f}",
             ),
             Statement(
-                f"{name}: recovery vanishes at a critical eta", PAPER, np.isfinite(ends).all(),
+                f"{name}: recovery vanishes at a critical eta", PAPER,
+                not independent["predicted"][-1] and not opposite["predicted"][-1],
                 f"independent {ends[0]:.4f}, opposite {ends[1]:.4f}",
             ),
         ]  # fmt: skip
@@ -174,8 +191,7 @@ def _draw_model(axes: Axes, numbers: xr.Dataset) -> None:
         error = 2 * at["sgd_q_error"]
         axes.errorbar(at["checked_eta"], at["sgd_q"], error, fmt="s", color=colour, ms=4, capsize=2, mfc="white")
         if views == "opposite":
-            best, top, _ = best_and_last(at)
-            axes.plot(best, top, "o", color=colour, ms=7, label="optimum")
+            axes.plot(at["eta_best"], at["similarity"].max(), "o", color=colour, ms=7, label="optimum")
     axes.plot([], [], ":", color="0.3", lw=0.8, label="end of recovery")
     axes.errorbar([], [], [], fmt="s", color="0.3", ms=4, mfc="white", capsize=2, label="SGD")
 

@@ -59,9 +59,9 @@ def simulate_with_noise(views: str) -> xr.Dataset:
 
 def draw_with_noise(numbers: xr.Dataset, printed: str, lowest: float) -> Figure:
     """One panel, of drifts above `lowest`."""
-    figure = Figure(figsize=(6, 4.2), layout="constrained")
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     axes = figure.subplots()
     draw_curves(axes, numbers, r"$\eta = {}$")
-    explain(axes, numbers, printed, ncols=2, loc="lower left")
+    explain(axes, numbers, printed, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.set(ylabel=r"$h(Q) = \dot{Q}/\tau$", ylim=(lowest, None))
     return figure

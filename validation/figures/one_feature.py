@@ -134,7 +134,7 @@ def largest_growth(field: VectorField) -> float:
 
     q = OVERLAPS[::4]
     best = q[np.argmin([fall(x) for x in q])]
-    bounds = best - (q[1] - q[0]), min(best + (q[1] - q[0]), 1.0)
+    bounds = max(best - (q[1] - q[0]), TINY), min(best + (q[1] - q[0]), 1.0)
     inside = minimize_scalar(fall, bounds=bounds, method="bounded", options={"xatol": 1e-7})
     return max(-float(inside.fun), origin_growth(field))
 

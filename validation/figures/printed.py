@@ -33,10 +33,10 @@ def equation_s65(Q: np.ndarray, eta: float) -> np.ndarray:
     return _half_gain(Q) - 4 * STEP * Q * (2 * sixth + rest)
 
 
-def loss_s55(Q: np.ndarray, eta: float | np.ndarray) -> np.ndarray:
-    """Claim 3, (S-55): what independent noise takes from h."""
+def loss_s55(Q: np.ndarray, eta: float | np.ndarray, step: float = STEP) -> np.ndarray:
+    """Claim 3, (S-55): what independent noise takes from h; `step` is tau/m."""
     rest = (7 * eta**2 + 14 * eta) * _fourth(Q) + 3 * eta**4 + 12 * eta**3 + 18 * eta**2
-    return 4 * STEP * Q * (eta * _without_constant(Q) + rest)
+    return 4 * step * Q * (eta * _without_constant(Q) + rest)
 
 
 def gain_s56(Q: np.ndarray, eta: float | np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ BATCH_SIZE = 50
 """More than for x^2: with centring SGD needs the mean output at every step, whatever m is."""
 
 STARTS = (0.1, 0.3, 0.5, 0.7, 0.9)
-LENGTH = 0.15
+LENGTH = 0.1
 """Of the runs of SGD, in units of tau t."""
 
 
