@@ -42,7 +42,7 @@ from meanfield.density.lanes import WIDE, lanes_for
 from meanfield.density.marching import MarchingEvolution, make_evolution
 from meanfield.density.plan import fixed_plan
 from meanfield.density.steppers import NumbaStepper
-from meanfield.problem import DensitySettings
+from meanfield.method_settings import DensitySettings
 
 EXAMPLE = Path(__file__).parents[2] / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)
