@@ -142,11 +142,11 @@ class _Family:
         """F and dF/dq."""
         return self.at(p)(x)
 
-    def by_parameter(self, x: FloatArray, p: float) -> FloatArray:
+    def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
         """dF/dp, as a difference inside the range."""
         low, high = self.limits
         step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
-        return np.asarray((self.at(p + step)(x)[0] - self.at(p)(x)[0]) / step)
+        return np.asarray((self.at(p + step)(x)[0] - values) / step)
 
     def search(self, p: float) -> list[FloatArray]:
         """All overlaps at an end of the range, with nodes that resolve them as far as branches can afford."""
