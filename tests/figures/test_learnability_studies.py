@@ -30,8 +30,10 @@ VERDICTS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", VERDICTS)
+SLOW = ("proposition_3", "learnability_with_priors")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in VERDICTS])
 def test_verdicts(study, name):
     found = study(name)
     statements = found.judge(found.theory())
