@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNS := data/runs
 STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
+SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
 .PHONY: demo test test-slow bench accuracy cost finite-size figures clean
@@ -36,12 +37,12 @@ cost: $(VENV)/installed $(VENV)/sources
 finite-size: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/finite_size.py
 
-# Two studies at a time, and only those whose script or library changed since they were run.
+# Two studies at a time, and only those whose script, or what scripts share, or library changed since they were run.
 figures: $(VENV)/installed $(VENV)/sources
 	@$(MAKE) --no-print-directory -j 2 $(NUMBERS)
 	$(BIN)/python validation/figures/page.py
 
-$(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfield/*/*.py) validation/figures/study.py
+$(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfield/*/*.py) $(SHARED)
 	$(BIN)/python $<
 
 $(VENV)/installed: pyproject.toml constraints.txt

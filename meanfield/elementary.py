@@ -43,7 +43,7 @@ def _power_of_two(context, shifted):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always")
 def exp_between(y):  # type: ignore[no-untyped-def]
-    """exp(y) for |y| <= LAST_EXPONENT, to 3e-16; of a number or of `meanfield.density.lanes.Lanes`.
+    """exp(y) for |y| <= LAST_EXPONENT, to 3e-16; of a number or of lanes (`meanfield.density.lanes`).
 
     Callers must not allow reassociation (`fastmath`), which would cancel `ROUNDING`.
     """

@@ -18,7 +18,7 @@ class Toy:
     def equations(self, x, p):
         return np.array([self._value(x[0], p)]), np.array([[self._by_x(x[0], p)]])
 
-    def by_parameter(self, x, p):
+    def by_parameter(self, x, p, values):
         return np.array([self._by_p(x[0], p)])
 
 
@@ -72,6 +72,8 @@ def test_branch_ends_where_equations_end():
     branch = follow(ENDING, np.array([np.sqrt(0.5)]), 0.0, (0.0, 1.0))
     assert branch.ends == ("limit", "lost")
     assert branch.p[-1] == pytest.approx(0.5, abs=1e-6)  # the shortest step, in units of the longest
+    steps = np.linalg.norm(np.diff(np.column_stack([branch.x, branch.p]), axis=0), axis=1)
+    assert steps[:-1].min() >= 0.05 * 0.025  # points do not crowd where it ends
 
 
 def test_crossings_interpolate():

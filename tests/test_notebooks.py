@@ -9,7 +9,7 @@ import pytest
 from nbclient import NotebookClient
 
 import meanfield
-from meanfield.problem import DensitySettings, ParticleSettings
+from meanfield.method_settings import DensitySettings, ParticleSettings
 
 ROOT = Path(__file__).parents[1]
 

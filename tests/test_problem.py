@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from meanfield.activations import ACTIVATIONS, make_activation
-from meanfield.problem import Augmentation, DensitySettings, Feature, Model, ParticleSettings, Problem, Time
+from meanfield.method_settings import DensitySettings, ParticleSettings
+from meanfield.problem import Augmentation, Feature, Model, Problem, Time
 from tests.oracles import make_problem
 
 

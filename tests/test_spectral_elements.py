@@ -12,8 +12,9 @@ from scipy.integrate import quad, solve_ivp
 
 import meanfield
 from meanfield.closures import Closure
+from meanfield.method_settings import DensitySettings
 from meanfield.order_parameters.field import rate
-from meanfield.problem import DensitySettings, Problem
+from meanfield.problem import Problem
 from tests.problems import feature, features, make_problem
 
 QUICK = ("time.outputs = 3", "time.stop = 4.0")

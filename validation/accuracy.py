@@ -22,8 +22,9 @@ from tqdm import tqdm
 
 import meanfield
 from meanfield.cli import DONE, FAILED, run
+from meanfield.method_settings import DensitySettings
 from meanfield.plotting import COLOURS
-from meanfield.problem import DensitySettings, Problem
+from meanfield.problem import Problem
 from meanfield.storage import save_figure
 
 ROOT = Path(__file__).resolve().parents[1]

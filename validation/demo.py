@@ -13,8 +13,8 @@ import xarray as xr
 import meanfield
 from meanfield.analysis import format_comparison
 from meanfield.cli import DONE, FAILED, run
+from meanfield.method_settings import DensitySettings
 from meanfield.plotting import plot_comparison
-from meanfield.problem import DensitySettings
 from meanfield.storage import save_figure
 
 DATA = Path(__file__).resolve().parents[1] / "data"

@@ -17,6 +17,9 @@ from meanfield.typing import FloatArray
 SHORTEST = 1e-6
 """Steps shorter than this part of the longest one end a branch: it goes no further."""
 
+CROWDED = 0.05
+"""Points closer than this part of the longest step to the one before are left out where a branch ends."""
+
 STEEP = 0.7
 """Where the tangent's component along p is larger, points are corrected at fixed p, which is cheaper."""
 
@@ -45,8 +48,8 @@ class Family(Protocol):
     def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
         """F and dF/dx, shapes (n,) and (n, n)."""
 
-    def by_parameter(self, x: FloatArray, p: float) -> FloatArray:
-        """dF/dp, shape (n,); a difference will do."""
+    def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
+        """dF/dp, shape (n,), where F is known to be `values`; a difference will do."""
 
 
 @dataclass(frozen=True)
@@ -155,20 +158,20 @@ class _Walker:
     def locus(self, x: FloatArray, p: float) -> Locus:
         """The point of a root, with the tangent towards larger p."""
         z = np.array([*x, 1.0 if p == self._high else (p - self._low) / (self._high - self._low)])
-        _, slope = self._family.equations(x, p)
-        return self._locus(z, slope, np.eye(len(z))[-1])
+        values, slope = self._family.equations(x, p)
+        return self._locus(z, self._jacobian(z, values, slope), np.eye(len(z))[-1])
 
-    def _locus(self, z: FloatArray, slope: FloatArray, along: FloatArray) -> Locus:
+    def _locus(self, z: FloatArray, jacobian: FloatArray, along: FloatArray) -> Locus:
         """The point of a root with the tangent that points `along`; NaN outside the domain."""
-        whole = np.column_stack([slope, self._by_p(z)])
-        if not np.all(np.isfinite(whole)):
+        if not np.all(np.isfinite(jacobian)):
             return Locus(z, np.full(len(z), np.nan))
-        tangent = np.linalg.svd(whole)[2][-1]
+        tangent = np.linalg.svd(jacobian)[2][-1]
         return Locus(z, tangent if tangent @ along >= 0 else -tangent)
 
-    def _by_p(self, z: FloatArray) -> FloatArray:
-        """DF/dp per range."""
-        return (self._high - self._low) * self._family.by_parameter(z[:-1], self.parameter(z))
+    def _jacobian(self, z: FloatArray, values: FloatArray, slope: FloatArray) -> FloatArray:
+        """DF/dz from F and dF/dx."""
+        by_p = self._family.by_parameter(z[:-1], self.parameter(z), values)
+        return np.column_stack([slope, (self._high - self._low) * by_p])
 
     def _corrected(self, here: Locus, ds: float) -> Locus | None:
         """The root near the tangent from `here` at length ds, or None.
@@ -182,13 +185,13 @@ class _Walker:
             if not 0.0 <= z[-1] <= 1.0:
                 return None
             values, slope = self._family.equations(z[:-1], self.parameter(z))
-            by_p = np.zeros(len(values)) if steep else self._by_p(z)
-            matrix = np.vstack([np.column_stack([slope, by_p]), normal])
+            jacobian = np.pad(slope, ((0, 0), (0, 1))) if steep else self._jacobian(z, values, slope)
+            matrix = np.vstack([jacobian, normal])
             if not (np.all(np.isfinite(values)) and np.all(np.isfinite(matrix))):
                 return None
             step = np.linalg.lstsq(matrix, -np.array([*values, normal @ (z - guess)]), rcond=None)[0]
             if np.abs(values).max() <= self._tolerance or np.abs(step).max() <= ROUNDING:
-                return self._locus(z, slope, here.tangent)
+                return self._locus(z, self._jacobian(z, values, slope) if steep else jacobian, here.tangent)
             z = z + step
         return None
 
@@ -210,7 +213,7 @@ class _Walker:
             if len(steps) > 3 and _passes(start, here, there):
                 return [*steps[:-1], Step(start.z, False)], "closed"
             here, ds = there, min(1.5 * ds, self._longest)
-        return steps, "lost"
+        return _thinned(start, steps, CROWDED * self._longest), "lost"
 
     def _at_limit(self, here: Locus) -> Locus | None:
         """The root on the limit that the tangent crosses."""
@@ -218,7 +221,10 @@ class _Walker:
         guess = here.z + (limit - here.z[-1]) / here.tangent[-1] * here.tangent
         p = self._high if limit == 1.0 else self._low
         x = newton(lambda x: self._family.equations(x, p), guess[:-1], tolerance=self._tolerance)
-        return None if x is None else self._locus(np.array([*x, limit]), self._family.equations(x, p)[1], here.tangent)
+        if x is None:
+            return None
+        z = np.array([*x, limit])
+        return self._locus(z, self._jacobian(z, *self._family.equations(x, p)), here.tangent)
 
     def _turning_point(self, here: Locus, there: Locus) -> FloatArray:
         """Where p has its extremum between two points: regula falsi (Illinois) for the tangent's last component."""
@@ -248,6 +254,19 @@ def _continues(here: Locus, there: Locus, ds: float) -> bool:
     """Whether a step of length ds stayed on its branch."""
     straight = here.tangent @ there.tangent > STRAIGHT
     return bool(straight and np.linalg.norm(there.z - here.z) < FARTHEST * ds)
+
+
+def _thinned(start: Locus, steps: list[Step], least: float) -> list[Step]:
+    """Steps without those that are hardly further than the last one that is kept; the end and turning points are kept.
+
+    Where a branch ends inside the range, ever shorter steps only say where.
+    """
+    kept, z = [], start.z
+    for step in steps:
+        if step is steps[-1] or step.turning or np.linalg.norm(step.z - z) >= least:
+            kept.append(step)
+            z = step.z
+    return kept
 
 
 def _passes(start: Locus, here: Locus, there: Locus) -> bool:

@@ -21,11 +21,13 @@ DIFFERENCE = 1e-5
 """Of derivatives by the parameter, in parts of its range."""
 
 
-def by_difference(function: Callable[[float], FloatArray], p: float, limits: tuple[float, float]) -> FloatArray:
-    """The derivative of F(p) by p, as a difference inside the range: good enough for `Family.by_parameter`."""
+def by_difference(
+    function: Callable[[float], FloatArray], p: float, values: FloatArray, limits: tuple[float, float]
+) -> FloatArray:
+    """The derivative of F by p where F(p) = values, as a difference inside the range; for `Family.by_parameter`."""
     low, high = limits
     step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
-    return np.asarray((function(p + step) - function(p)) / step)
+    return np.asarray((function(p + step) - values) / step)
 
 
 class Searchable(Family, Protocol):

@@ -17,7 +17,8 @@ Its elimination needs no pivoting, because the matrix is an M-matrix, and no sub
 s_0 = 1 and s_{i+1} = 1 + s_i g_i/(s_i + f_i). Fluxes are kept as fractions f = n/d, g = n x/d with x = exp(-z), so that
 one division per cell is enough: g/(s + f) = n x q with q = 1/(n + s d).
 
-The systems of `LANES` nodes are solved side by side; arrays are laid out as [block of nodes][cell][node in block].
+The systems of several nodes are solved side by side, in the lanes of `meanfield.density.lanes`; arrays are laid out as
+[block of nodes][cell][node in block].
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import math
 import numba
 import numpy as np
 
-from meanfield.density.lanes import LANES, load, spread, store, where_less
+from meanfield.density.lanes import NARROW, WIDE, lanes_for, load, spread, store, where_less
 from meanfield.elementary import exp_between
 from meanfield.typing import FloatArray
 
@@ -47,7 +48,7 @@ def flux_fractions(z, root, k):  # type: ignore[no-untyped-def]
     x = root * root
     y = z * z
     series = (((S4 * y + S3) * y + S2) * y + S1) * y + 1.0
-    n = where_less(y, SMALL * SMALL, spread(k), k * z)
+    n = where_less(y, SMALL * SMALL, k, k * z)
     d = where_less(y, SMALL * SMALL, root * series, 1.0 - x)
     return n, d, x
 
@@ -55,73 +56,85 @@ def flux_fractions(z, root, k):  # type: ignore[no-untyped-def]
 @numba.njit(inline="always")
 def steep_root(z):  # type: ignore[no-untyped-def]
     """Lanes of exp(-z/2), cut at |z| = STEEP."""
-    upper = where_less(z, STEEP, z, spread(STEEP))
-    return exp_between(-0.5 * where_less(upper, -STEEP, spread(-STEEP), upper))
+    upper = where_less(z, STEEP, z, STEEP)
+    return exp_between(-0.5 * where_less(upper, -STEEP, -STEEP, upper))
 
 
-@numba.njit(
-    "void(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, u8, u8)",
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    fastmath={"contract"},
-)
-def midpoint_step(P, result, scratch, a, b, k, cells, blocks):  # type: ignore[no-untyped-def]
-    """Take one implicit midpoint step from P to result: solve for the half step M, then result = 2 M - P.
-
-    Parameters
-    ----------
-    P, result : ndarray, shape (blocks * cells * LANES,)
-        Densities in packed layout.
-    scratch : ndarray, shape (cells * (LANES + 1),)
-        Elimination factors of a block, and exp(-a/2).
-    a : ndarray, shape (cells - 1,)
-        Part of z that depends on the face.
-    b : ndarray, shape (blocks * LANES,)
-        Part of z that depends on the node.
-    k : float
-        D dt / (2 h^2).
-    """
-    lanes = numba.uint64(LANES)
+@numba.njit(inline="always", error_model="numpy")
+def _midpoint_step(P, result, scratch, a, b, k, cells, blocks, lanes):  # type: ignore[no-untyped-def]
+    """See `midpoint_step`; `lanes` is a constant."""
     one = numba.uint64(1)
-    roots = cells * lanes
+    width = numba.uint64(lanes)
+    roots = cells * width
     for i in range(cells - one):
         scratch[roots + i] = exp_between(-0.5 * min(max(a[i], -STEEP), STEEP))
     for block in range(blocks):
-        start = block * cells * lanes
-        tilt = load(b, block * lanes)
+        start = block * cells * width
+        tilt = load(b, block * width, lanes)
         tilt_root = steep_root(tilt)
         largest_tilt = 0.0
-        for lane in range(lanes):
-            largest_tilt = max(largest_tilt, abs(b[block * lanes + lane]))
-        s = spread(1.0)
-        inflow = spread(0.0)
+        for lane in range(width):
+            largest_tilt = max(largest_tilt, abs(b[block * width + lane]))
+        s = spread(1.0, lanes)
+        inflow = spread(0.0, lanes)
         for i in range(cells - one):
             z = a[i] + tilt
             root = scratch[roots + i] * tilt_root if abs(a[i]) + largest_tilt <= STEEP else steep_root(z)
             n, d, x = flux_fractions(z, root, k)
             q = 1.0 / (n + s * d)
-            v = (load(P, start + i * lanes) + inflow) * q
-            factor = n * (x * q)
-            store(result, start + i * lanes, v * d)
-            store(scratch, i * lanes, factor)
+            v = (load(P, start + i * width, lanes) + inflow) * q
+            factor = (n * x) * q
+            store(result, start + i * width, v * d)
+            store(scratch, i * width, factor)
             inflow = n * v
             s = 1.0 + s * factor
-        last = start + (cells - one) * lanes
-        M = (load(P, last) + inflow) / s
-        store(result, last, M + (M - load(P, last)))
+        last = start + (cells - one) * width
+        M = (load(P, last, lanes) + inflow) / s
+        store(result, last, M + (M - load(P, last, lanes)))
         for j in range(one, cells):
             i = cells - one - j
-            M = load(result, start + i * lanes) + load(scratch, i * lanes) * M
-            store(result, start + i * lanes, M + (M - load(P, start + i * lanes)))
+            M = load(result, start + i * width, lanes) + load(scratch, i * width, lanes) * M
+            store(result, start + i * width, M + (M - load(P, start + i * width, lanes)))
+
+
+@numba.njit(
+    "void(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, u8, u8, u8)",
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+    fastmath={"contract"},
+)
+def midpoint_step(P, result, scratch, a, b, k, cells, blocks, lanes):  # type: ignore[no-untyped-def]
+    """Take one implicit midpoint step from P to result: solve for the half step M, then result = 2 M - P.
+
+    Parameters
+    ----------
+    P, result : ndarray, shape (blocks * cells * lanes,)
+        Densities in packed layout.
+    scratch : ndarray, shape (cells * (lanes + 1),)
+        Elimination factors of a block, and exp(-a/2).
+    a : ndarray, shape (cells - 1,)
+        Part of z that depends on the face.
+    b : ndarray, shape (blocks * lanes,)
+        Part of z that depends on the node.
+    k : float
+        D dt / (2 h^2).
+    lanes : int
+        `NARROW` or `WIDE`.
+    """
+    if lanes == NARROW:
+        _midpoint_step(P, result, scratch, a, b, k, cells, blocks, NARROW)
+    else:
+        _midpoint_step(P, result, scratch, a, b, k, cells, blocks, WIDE)
 
 
 def pack(P: FloatArray) -> FloatArray:
-    """(nodes, cells) -> (blocks, cells, LANES), filled up with copies of the last node."""
+    """(nodes, cells) -> (blocks, cells, lanes), filled up with copies of the last node."""
     nodes, cells = P.shape
-    blocks = -(-nodes // LANES)
-    padded = np.concatenate([P, np.repeat(P[-1:], blocks * LANES - nodes, axis=0)])
-    return np.ascontiguousarray(padded.reshape(blocks, LANES, cells).transpose(0, 2, 1))
+    lanes = lanes_for(nodes)
+    blocks = -(-nodes // lanes)
+    padded = np.concatenate([P, np.repeat(P[-1:], blocks * lanes - nodes, axis=0)])
+    return np.ascontiguousarray(padded.reshape(blocks, lanes, cells).transpose(0, 2, 1))
 
 
 def unpack(packed: FloatArray, nodes: int) -> FloatArray:

@@ -1,8 +1,9 @@
-"""`LANES` numbers side by side as one value of compiled code.
+"""Several numbers side by side as one value of compiled code.
 
 LLVM vectorises a loop over lanes only if it can prove that arrays do not overlap and that unrolling does not pay more,
-and says nothing when it gives up. A value of type `Lanes` is a vector from the start and stays in registers: two of
-AVX-512, four of AVX2. It knows + - * / with lanes and with numbers, and the functions below.
+and says nothing when it gives up. A value of type `LanesType` is a vector from the start and stays in registers: 16
+lanes in two of AVX-512, or four of AVX2. It knows + - * / with lanes and with numbers, and the functions below. How
+many lanes there are belongs to its type; where no argument tells, a constant does.
 """
 
 from __future__ import annotations
@@ -16,52 +17,62 @@ from numba.core.datamodel.models import PrimitiveModel
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, register_model
 
-LANES = 16
+WIDE = 16
 """Enough to hide the latency of divisions, few enough to waste little on the last block of nodes."""
 
-VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+NARROW = 4
+"""Divisions wait for each other, but few nodes waste less."""
+
 CONTRACT = ("contract",)
 """Products and sums may fuse."""
+
+
+def lanes_for(nodes: int) -> int:
+    """The number of lanes that solves so many nodes fastest."""
+    return NARROW if nodes <= NARROW else WIDE
 
 
 class LanesType(types.Type):  # type: ignore[misc]
     """Numba's name for the type of the values."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Lanes")
-
-
-Lanes = LanesType()
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(name=f"Lanes({count})")
 
 
 @register_model(LanesType)
 class _LanesModel(PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, lanes: LanesType) -> None:
-        super().__init__(manager, lanes, VECTOR)
+        super().__init__(manager, lanes, _vector(lanes.count))
 
 
-def _spread(builder: Any, x: Any) -> Any:
+def _vector(count: int) -> ir.VectorType:
+    return ir.VectorType(ir.DoubleType(), count)
+
+
+def _spread(builder: Any, x: Any, count: int) -> Any:
     """The same number in all lanes; lanes as they are."""
-    if x.type == VECTOR:
+    if x.type == _vector(count):
         return x
-    nothing = ir.Constant(VECTOR, ir.Undefined)
+    nothing = ir.Constant(_vector(count), ir.Undefined)
     first = builder.insert_element(nothing, x, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count))
 
 
 def _register_arithmetic(symbol: Any, instruction: str) -> None:
     @infer_global(symbol)
     class _Arithmetic(AbstractTemplate):  # type: ignore[misc]
         def generic(self, arguments: Any, _: Any) -> Any:
-            if Lanes in arguments and all(kind in (Lanes, types.float64) for kind in arguments):
-                return signature(Lanes, *arguments)
+            lanes = next((kind for kind in arguments if isinstance(kind, LanesType)), None)
+            if lanes is not None and all(kind in (lanes, types.float64) for kind in arguments):
+                return signature(lanes, *arguments)
             return None
 
-    def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        x, y = (_spread(builder, argument) for argument in arguments)
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, y = (_spread(builder, argument, signature.return_type.count) for argument in arguments)
         return getattr(builder, instruction)(x, y, flags=CONTRACT)
 
-    for kinds in ((Lanes, Lanes), (Lanes, types.float64), (types.float64, Lanes)):
+    for kinds in ((LanesType, LanesType), (LanesType, types.float64), (types.float64, LanesType)):
         lower_builtin(symbol, *kinds)(generate)
 
 
@@ -74,19 +85,23 @@ for _symbol, _instruction in (
     _register_arithmetic(_symbol, _instruction)
 
 
-def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any, count: int) -> Any:
     data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), VECTOR.as_pointer())
+    return builder.bitcast(builder.gep(data, [index]), _vector(count).as_pointer())
 
 
 @intrinsic
-def load(typing_context, array, index):  # type: ignore[no-untyped-def]
-    """`LANES` consecutive numbers of a flat array."""
+def load(typing_context, array, index, lanes):  # type: ignore[no-untyped-def]
+    """As many consecutive numbers of a flat array as the constant `lanes` says."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.load(_pointer(context, builder, signature.args[0], *arguments), align=8)
+        array, index, _ = arguments
+        pointer = _pointer(context, builder, signature.args[0], array, index, signature.return_type.count)
+        return builder.load(pointer, align=8)
 
-    return Lanes(array, types.uint64), generate
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    return LanesType(lanes.literal_value)(array, types.uint64, lanes), generate
 
 
 @intrinsic
@@ -95,24 +110,31 @@ def store(typing_context, array, index, value):  # type: ignore[no-untyped-def]
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array, index, value = arguments
-        builder.store(value, _pointer(context, builder, signature.args[0], array, index), align=8)
+        pointer = _pointer(context, builder, signature.args[0], array, index, signature.args[2].count)
+        builder.store(value, pointer, align=8)
         return context.get_dummy_value()
 
-    return types.none(array, types.uint64, Lanes), generate
+    return types.none(array, types.uint64, value), generate
 
 
 @intrinsic
-def spread(typing_context, x):  # type: ignore[no-untyped-def]
-    """A number in all lanes."""
-    return Lanes(types.float64), lambda context, builder, signature, arguments: _spread(builder, *arguments)
+def spread(typing_context, x, lanes):  # type: ignore[no-untyped-def]
+    """A number in all of as many lanes as the constant `lanes` says."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return _spread(builder, arguments[0], signature.return_type.count)
+
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    return LanesType(lanes.literal_value)(types.float64, lanes), generate
 
 
 @intrinsic
 def where_less(typing_context, x, limit, yes, no):  # type: ignore[no-untyped-def]
-    """`yes` in the lanes where x < limit, a number, and `no` in the others."""
+    """`yes` in the lanes where x < limit, a number, and `no` in the others; one of these may be a number, too."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        x, limit, yes, no = arguments
-        return builder.select(builder.fcmp_ordered("<", x, _spread(builder, limit)), yes, no)
+        x, limit, yes, no = (_spread(builder, argument, signature.return_type.count) for argument in arguments)
+        return builder.select(builder.fcmp_ordered("<", x, limit), yes, no)
 
-    return Lanes(Lanes, types.float64, Lanes, Lanes), generate
+    return x(x, types.float64, yes, no), generate

@@ -15,7 +15,7 @@ from meanfield.density.barrier import counters, give_way_address, meet
 from meanfield.density.evolution import LONGEST_STEP, MEMORY, START_ITERATIONS, Evolution
 from meanfield.density.grid import Grid
 from meanfield.density.kernel import midpoint_step
-from meanfield.density.lanes import LANES, load, spread, store
+from meanfield.density.lanes import NARROW, WIDE, lanes_for, load, spread, store
 from meanfield.density.steppers import LEAST_DIFFUSION, MakeStepper, NumbaStepper, available_cores
 from meanfield.problem import Problem
 from meanfield.typing import FloatArray, IntArray
@@ -32,9 +32,9 @@ class Field(NamedTuple):
 
     Parameters
     ----------
-    u : ndarray, shape (blocks * LANES, d1)
+    u : ndarray, shape (blocks * lanes, d1)
         Nodes; those that fill the last block have no weight.
-    u_weight : ndarray, shape (blocks * LANES,)
+    u_weight : ndarray, shape (blocks * lanes,)
     rows : ndarray, shape (4, cells)
         h times w, w phi(w), w^2 and 1.
     square_steps, potential_steps : ndarray, shape (cells - 1,)
@@ -42,6 +42,8 @@ class Field(NamedTuple):
     h : float
     worst_norm : float
         Error of E[w^2] = 1 at which to stop.
+    lanes : int
+        Nodes of a block.
     """
 
     u: FloatArray
@@ -51,6 +53,7 @@ class Field(NamedTuple):
     potential_steps: FloatArray
     h: float
     worst_norm: float
+    lanes: int
 
 
 class Meeting(NamedTuple):
@@ -58,7 +61,7 @@ class Meeting(NamedTuple):
 
     Parameters
     ----------
-    sums : ndarray, shape (2, blocks, 4 * LANES)
+    sums : ndarray, shape (2, blocks, 4 * lanes)
         Moments of the nodes. Marches fill the two in turn, so that a thread never writes what a slower one still reads.
     arrived : ndarray of int
         From `meanfield.density.barrier.counters`.
@@ -81,19 +84,22 @@ class MarchingEvolution(Evolution):
         self, problem: Problem, closure: Closure, grid: Grid, make_stepper: type[NumbaStepper], worst_norm: float
     ) -> None:
         super().__init__(problem, closure, grid, make_stepper, worst_norm)
-        nodes, padded = len(grid.u_weight), -(-len(grid.u_weight) // LANES) * LANES
+        nodes = len(grid.u_weight)
+        lanes = lanes_for(nodes)
+        blocks = -(-nodes // lanes)
+        padded = blocks * lanes
         u, u_weight = np.zeros((padded, grid.u.shape[1])), np.zeros(padded)
         u[:nodes], u_weight[:nodes] = grid.u, grid.u_weight
         u[nodes:] = grid.u[-1]
-        self._field = Field(u, u_weight, self._rows, self._square_steps, self._potential_steps, grid.h, worst_norm)
-        blocks = padded // LANES
+        steps = self._square_steps, self._potential_steps
+        self._field = Field(u, u_weight, self._rows, *steps, grid.h, worst_norm, lanes)
         values = padded * grid.shape[1]
         most = min(available_cores(), int(numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
         threads = min(most, blocks, max(1, values // VALUES_PER_THREAD))
         bounds = np.linspace(0, blocks, threads + 1).astype(int)
         self._shares = list(pairwise(bounds.tolist()))
-        self._sums = np.empty((2, blocks, 4 * LANES))
-        self._scratch = np.empty((threads, grid.shape[1] * (LANES + 1)))
+        self._sums = np.empty((2, blocks, 4 * lanes))
+        self._scratch = np.empty((threads, grid.shape[1] * (lanes + 1)))
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
     def advance(self, times: FloatArray) -> None:
@@ -152,7 +158,7 @@ def march(  # type: ignore[no-untyped-def]
         How many of them are known.
     closure : Coefficients
     field : Field
-    current, trial : ndarray, shape (blocks * cells * LANES,)
+    current, trial : ndarray, shape (blocks * cells * lanes,)
         The density, and room for the next one; they take turns.
     scratch : ndarray
         Working space of `midpoint_step`.
@@ -169,12 +175,12 @@ def march(  # type: ignore[no-untyped-def]
     rate : float
         The relaxation rate that is too fast for the next step.
     """
-    d1 = field.u.shape[1]
+    d1, lanes = field.u.shape[1], field.lanes
     guess, half = np.empty(d1 + 3), np.empty(d1 + 3)
-    a, b = np.empty(field.square_steps.size), np.empty((end_block - first_block) * LANES)
-    size = LANES * field.rows.shape[1]
+    a, b = np.empty(field.square_steps.size), np.empty((end_block - first_block) * lanes)
+    size = lanes * field.rows.shape[1]
     current, trial = current[first_block * size : end_block * size], trial[first_block * size : end_block * size]
-    own = first_block * LANES
+    own = first_block * lanes
     meetings = 0
     for step in range(known, ends.size):
         attempts = 1 if step >= MEMORY else START_ITERATIONS
@@ -190,7 +196,7 @@ def march(  # type: ignore[no-untyped-def]
             meetings += 1
             sums = meeting.sums[meetings % 2]
             for block in range(first_block, end_block):
-                _sums_of_block(trial, numba.uint64(block - first_block), field.rows, sums[block])
+                _sums_of_block(trial, numba.uint64(block - first_block), field.rows, sums[block], lanes)
             meet(meeting.arrived, thread, meetings, meeting.give_way)
             _moments(sums, field, guess)
         history[step] = guess
@@ -242,37 +248,47 @@ def _attempt(half, dt, closure, field, own, current, trial, scratch, a, b):  # t
             tilt += field.u[own + n, k] * g[k]
         b[n] = -tilt * field.h / D
     cells = numba.uint64(a.size + 1)
-    blocks = numba.uint64(b.size // LANES)
-    midpoint_step(current, trial, scratch, a, b, 0.5 * dt * D / (field.h * field.h), cells, blocks)
+    blocks, lanes = numba.uint64(b.size // field.lanes), numba.uint64(field.lanes)
+    midpoint_step(current, trial, scratch, a, b, 0.5 * dt * D / (field.h * field.h), cells, blocks, lanes)
     return rate
 
 
 @numba.njit(inline="always", error_model="numpy")
 def _moments(sums, field, result):  # type: ignore[no-untyped-def]
     """q, r, E[w^2] and the mass from the sums of all blocks."""
-    d1 = field.u.shape[1]
+    d1, lanes = field.u.shape[1], field.lanes
     result[:] = 0.0
     for block in range(sums.shape[0]):
-        for lane in range(LANES):
-            n = block * LANES + lane
+        for lane in range(lanes):
+            n = block * lanes + lane
             for k in range(d1):
                 result[k] += field.u_weight[n] * field.u[n, k] * sums[block, lane]
             for j in range(3):
-                result[d1 + j] += field.u_weight[n] * sums[block, (j + 1) * LANES + lane]
+                result[d1 + j] += field.u_weight[n] * sums[block, (j + 1) * lanes + lane]
 
 
 @numba.njit(error_model="numpy", cache=True, nogil=True, fastmath={"contract"})
-def _sums_of_block(P, block, rows, sums):  # type: ignore[no-untyped-def]
+def _sums_of_block(P, block, rows, sums, lanes):  # type: ignore[no-untyped-def]
     """Sums over cells, weighted with each row, for all lanes of a block."""
-    lanes, cells = numba.uint64(LANES), numba.uint64(rows.shape[1])
-    first, force, second, mass = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+    if lanes == NARROW:
+        _weighted_sums(P, block, rows, sums, NARROW)
+    else:
+        _weighted_sums(P, block, rows, sums, WIDE)
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _weighted_sums(P, block, rows, sums, lanes):  # type: ignore[no-untyped-def]
+    """See `_sums_of_block`; `lanes` is a constant."""
+    width, cells = numba.uint64(lanes), numba.uint64(rows.shape[1])
+    nothing = spread(0.0, lanes)
+    first, force, second, mass = nothing, nothing, nothing, nothing
     for i in range(cells):
-        p = load(P, (block * cells + i) * lanes)
+        p = load(P, (block * cells + i) * width, lanes)
         first = first + rows[0, i] * p
         force = force + rows[1, i] * p
         second = second + rows[2, i] * p
         mass = mass + rows[3, i] * p
     store(sums, numba.uint64(0), first)
-    store(sums, lanes, force)
-    store(sums, numba.uint64(2) * lanes, second)
-    store(sums, numba.uint64(3) * lanes, mass)
+    store(sums, width, force)
+    store(sums, numba.uint64(2) * width, second)
+    store(sums, numba.uint64(3) * width, mass)

@@ -10,7 +10,6 @@ import numpy as np
 
 from meanfield.density.grid import Grid
 from meanfield.density.kernel import midpoint_step, pack, unpack
-from meanfield.density.lanes import LANES
 from meanfield.typing import FloatArray
 
 LEAST_DIFFUSION = 1e-14
@@ -61,9 +60,9 @@ class NumbaStepper:
         self.grid = grid
         self._current = pack(initial)
         self._trial = self._current.copy()
-        blocks, cells, _ = self._current.shape
-        self._tilt = np.zeros(blocks * LANES)
-        self._scratch = np.empty(cells * (LANES + 1))
+        blocks, cells, lanes = self._current.shape
+        self._tilt = np.zeros(blocks * lanes)
+        self._scratch = np.empty(cells * (lanes + 1))
 
     @property
     def buffers(self) -> tuple[FloatArray, FloatArray]:
@@ -73,11 +72,12 @@ class NumbaStepper:
     def attempt(self, pull: FloatArray, tilt: FloatArray, diffusion: float, dt: float) -> None:
         """See `Stepper.attempt`."""
         D = max(diffusion, LEAST_DIFFUSION)
-        nodes, cells = self.grid.shape
+        nodes = self.grid.shape[0]
         np.divide(tilt, D, out=self._tilt[:nodes])
         self._tilt[nodes:] = self._tilt[nodes - 1]
         a, k = pull / D, 0.5 * dt * D / self.grid.h**2
-        midpoint_step(*self.buffers, self._scratch, a, self._tilt, k, cells, len(self._current))
+        blocks, cells, lanes = self._current.shape
+        midpoint_step(*self.buffers, self._scratch, a, self._tilt, k, cells, blocks, lanes)
 
     def sums(self, rows: FloatArray) -> FloatArray:
         """See `Stepper.sums`."""

@@ -106,9 +106,9 @@ class _Family:
         values, slope = self.at(p).equations(x)
         return values / self._size, slope / self._size
 
-    def by_parameter(self, x: FloatArray, p: float) -> FloatArray:
+    def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
         """dF/dp."""
-        return by_difference(lambda p: self.at(p)(x) / self._size, p, self.limits)
+        return by_difference(lambda p: self.at(p)(x) / self._size, p, values, self.limits)
 
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
         """All isolated fixed points."""

@@ -6,7 +6,8 @@ of rate - L takes polynomials on each panel.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -19,6 +20,9 @@ from meanfield.typing import FloatArray
 
 INVERSIONS = 4
 """How often the inverse of L is applied."""
+
+DEGREE = 9
+"""Of the polynomials on each panel that the inverse of rate - L takes: to 1e-6, which the spectrum has squared."""
 
 NOTHING_NEW = 1e-7
 """A function that differs from combinations of the others by less is left out: for linear priors w and w^2 are all."""
@@ -59,7 +63,7 @@ class Line:
         total = (density * self._half * WEIGHTS).sum(axis=(1, 2), keepdims=True)
         self._density = density / total
         self._mass = self._density * self._half * WEIGHTS
-        self._weight = state.tilts.weight
+        self._whole_mass = state.tilts.weight[:, None, None] * self._mass
         self._diffusion = 0.5 * state.coefficients.diffusion
         slope = a * points - tilt[:, None, None] - b * prior.forces(points)
         self.points = points
@@ -69,7 +73,7 @@ class Line:
 
     def average(self, f: FloatArray) -> float:
         """E[f] of a function at all points."""
-        return float(self._weight @ (self._mass * f).sum(axis=(1, 2)))
+        return float(self._whole_mass.ravel() @ f.ravel())
 
     def _centred(self, f: FloatArray) -> FloatArray:
         return np.asarray(f - (self._mass * f).sum(axis=(1, 2), keepdims=True))
@@ -82,50 +86,60 @@ class Line:
         after = np.cumsum(panels[:, ::-1], axis=1)[:, ::-1]
         return before[:, :, None] + inside, after[:, :, None] - inside
 
+    @cached_property
+    def _left_half(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Where less than half of the probability lies to the left."""
+        return np.asarray(self._integrals(self._density)[0] < 0.5)
+
     def _inverse(self, f: FloatArray) -> Pair:
         """The h of mean 0 with L h = f, and its derivative."""
         from_left, from_right = self._integrals(self._density * f)
-        share, _ = self._integrals(self._density)
-        slope = np.where(share < 0.5, from_left, -from_right) / (self._diffusion * self._density)
+        slope = np.where(self._left_half, from_left, -from_right) / (self._diffusion * self._density)
         h, _ = self._integrals(slope)
         return self._centred(h), slope
 
-    def functions(self, starts: list[Pair], rate: float | None = None) -> Functions:
-        """Functions made of `starts`, of their images under the inverse of L, and of (rate - L)^-1 L of them.
+    def functions(self, starts: list[Pair]) -> Functions:
+        """Functions made of `starts` and of what the inverse of L makes of them again and again.
 
         They are orthonormal in the average over P and u.
         """
-        given = [*starts, *([] if rate is None else self._resolvents(starts, rate))]
-        shape, most = self._mass.shape, len(given) + len(starts) * INVERSIONS
-        weight = (self._weight[:, None, None] * self._mass).ravel()
-        values, slopes = np.empty((2, most, weight.size))
-        combined = np.zeros((most, len(starts)))
-        inverted: list[int] = []  # functions whose images are still to come
+        most = len(starts) * (1 + INVERSIONS)
+        values, slopes = np.empty((2, most, *self._mass.shape))
         count = 0
         for i in range(most):
-            if i >= len(given) and not inverted:
-                break
-            pair = given[i] if i < len(given) else self._inverse(values[inverted.pop(0)].reshape(shape))
-            value, slope = (part.ravel() for part in pair)
-            before = np.sqrt(weight @ value**2)
-            for _ in range(2):  # the second time for what rounding left
-                shares = values[:count] @ (weight * value)
-                value, slope = value - shares @ values[:count], slope - shares @ slopes[:count]
-                if i < len(starts):
-                    combined[:count, i] += shares
-            value = self._centred(value.reshape(shape)).ravel()  # a constant left by rounding would not relax
-            length = np.sqrt(weight @ value**2)
-            if not length > NOTHING_NEW * before:
-                continue
-            if i < len(starts):
-                combined[count, i] = length
-            if not len(starts) <= i < len(given):
-                inverted.append(count)
-            values[count], slopes[count] = value / length, slope / length
-            count += 1
-        return Functions(values[:count].reshape(-1, *shape), slopes[:count].reshape(-1, *shape), combined[:count])
+            if i >= len(starts) + count:
+                break  # all have been inverted
+            pair = starts[i] if i < len(starts) else self._inverse(values[i - len(starts)])
+            count += self._append(values, slopes, count, pair)
+        combined = [[self.average(value * start) for start, _ in starts] for value in values[:count]]
+        return Functions(values[:count], slopes[:count], np.array(combined))
 
-    def _resolvents(self, starts: list[Pair], rate: float) -> list[Pair]:
+    def extended(self, functions: Functions, others: list[Pair]) -> Functions:
+        """The same functions, and what others add to them."""
+        count, more = len(functions.values), len(others)
+        values, slopes = (np.concatenate([old, np.empty((more, *old.shape[1:]))]) for old in functions[:2])
+        for pair in others:
+            count += self._append(values, slopes, count, pair)
+        starts = np.zeros((count, functions.starts.shape[1]))
+        starts[: len(functions.starts)] = functions.starts
+        return Functions(values[:count], slopes[:count], starts)
+
+    def _append(self, values: FloatArray, slopes: FloatArray, count: int, pair: Pair) -> bool:
+        """Write what is new in a function behind the first `count`; whether there is anything."""
+        value, slope = pair
+        before = np.sqrt(self.average(value**2))
+        for _ in range(2):  # the second time for what rounding left
+            shares = values[:count].reshape(count, value.size) @ (self._whole_mass * value).ravel()
+            value = value - np.tensordot(shares, values[:count], 1)
+            slope = slope - np.tensordot(shares, slopes[:count], 1)
+        value = self._centred(value)  # a constant left by rounding would not relax
+        length = np.sqrt(self.average(value**2))
+        if not length > NOTHING_NEW * before:
+            return False
+        values[count], slopes[count] = value / length, slope / length
+        return True
+
+    def resolvents(self, starts: list[Pair], rate: float) -> list[Pair]:
         """Images (rate - L)^-1 L k of functions k, by polynomials on each panel that meet at the ends.
 
         In weak form rate E[h v] + D E[h' v'] = -D E[k' v'] for all v; unknowns inside a panel are eliminated first.
@@ -135,7 +149,7 @@ class Line:
         mass, slope_mass = self._mass, self._diffusion * self._mass / half**2
         matrix = rate * (_BASIS * mass[:, :, None, :]) @ _BASIS.T
         matrix += (_BASIS_SLOPE * slope_mass[:, :, None, :]) @ _BASIS_SLOPE.T
-        matrix[~inside] = np.eye(ORDER)
+        matrix[~inside] = np.eye(DEGREE + 1)
         loads = np.stack([-(self._diffusion * mass / half * slope) @ _BASIS_SLOPE.T for _, slope in starts], axis=-1)
         solved = np.linalg.solve(matrix[:, :, 2:, 2:], np.concatenate([matrix[:, :, 2:, :2], loads[:, :, 2:]], axis=-1))
         coupling, bubbles = solved[..., :2], solved[..., 2:]
@@ -169,10 +183,10 @@ _INTEGRATION = _integration_matrix()
 
 
 def _basis() -> tuple[FloatArray, FloatArray]:
-    """Values and derivatives at the nodes of two hats and of polynomials that vanish at both ends, (ORDER, ORDER)."""
-    polynomials = np.zeros((ORDER, ORDER))
+    """Two hats, then polynomials that vanish at both ends: values and derivatives at the nodes, (DEGREE + 1, ORDER)."""
+    polynomials = np.zeros((DEGREE + 1, DEGREE + 1))
     polynomials[0, :2], polynomials[1, :2] = (0.5, -0.5), (0.5, 0.5)
-    for j in range(1, ORDER - 1):
+    for j in range(1, DEGREE):
         polynomials[j + 1, j + 1], polynomials[j + 1, j - 1] = 1.0, -1.0
     slopes = legendre.legder(polynomials.T)
     return np.asarray(legendre.legval(NODES, polynomials.T)), np.asarray(legendre.legval(NODES, slopes))

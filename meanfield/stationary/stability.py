@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.stationary.equations import State
-from meanfield.stationary.line import Line
+from meanfield.stationary.line import Functions, Line
 from meanfield.typing import FloatArray
 
 DEPENDENT = 1e-11
@@ -82,7 +82,8 @@ def stability(line: Line, state: State) -> Stability:
     Source: theory.md, section 6, and the module's text.
     """
     d1 = len(state.q)
-    problem = _Ritz(line, state)
+    odd, even = line.functions([line.w]), line.functions([line.square, line.energy])
+    problem = _Ritz(line, state, odd, even)
     gap, values = problem.gap(), problem.eigenvalues()
     before = 0.0
     for _ in range(MOST_REFINEMENTS):
@@ -90,7 +91,9 @@ def stability(line: Line, state: State) -> Stability:
         if largest.real <= 0 or abs(largest.real - before) <= RESOLVED * largest.real:
             break
         before = largest.real
-        values = _Ritz(line, state, abs(largest)).eigenvalues()
+        images = line.resolvents([line.w, line.square, line.energy], abs(largest))
+        problem = _Ritz(line, state, line.extended(odd, images[:1]), line.extended(even, images[1:]))
+        values = problem.eigenvalues()
     order = np.lexsort((values.imag, -values.real))
     leading = np.full(d1 + 2, np.nan + 0j)
     leading[: len(order)] = values[order[: d1 + 2]]
@@ -102,12 +105,11 @@ def stability(line: Line, state: State) -> Stability:
 
 
 class _Ritz:
-    """The linearised equation on a space of functions; `rate` is where its error is squared once more."""
+    """The linearised equation on a space: functions that are multiplied by u, and others."""
 
-    def __init__(self, line: Line, state: State, rate: float | None = None) -> None:
+    def __init__(self, line: Line, state: State, with_u: Functions, without: Functions) -> None:
         self._state = state
-        self._with_u = line.functions([line.w], rate)
-        self._without = line.functions([line.square, line.energy], rate)
+        self._with_u, self._without = with_u, without
         # inner products, then those of derivatives
         self._odd, self._even = line.products(self._with_u), line.products(self._without)
         self._mixed = line.products(self._with_u, self._without)

@@ -4,7 +4,7 @@ import pytest
 import meanfield
 from meanfield.analysis import format_comparison
 from meanfield.errors import InputError
-from meanfield.problem import DensitySettings
+from meanfield.method_settings import DensitySettings
 from meanfield.problem_file import parse_problem
 from tests.problems import SMALL
 

@@ -12,7 +12,7 @@ from meanfield.density import solve_density
 from meanfield.density.grid import Mirror
 from meanfield.density.refinement import _Series
 from meanfield.errors import InputError
-from meanfield.problem import DensitySettings
+from meanfield.method_settings import DensitySettings
 from tests.problems import feature, features, make_problem
 
 SPARSE_COORDINATE = (

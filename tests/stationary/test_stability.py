@@ -60,6 +60,21 @@ def check_linear(found_spectra):
         assert spectrum.gap == pytest.approx(-G, rel=1e-8)  # Ornstein-Uhlenbeck: -G' itself, from integrals
 
 
+@pytest.mark.parametrize("prior", ["none", "l1", "quartic"])
+def test_resolvents_solve_their_equation(prior):
+    """(rate - L) h = L k in weak form, for a v that is no polynomial."""
+    problem = make_problem(f'prior = {{ name = "{prior}", strength = 0.3 }}')
+    equations = StationaryEquations(problem, Closure(problem), Coordinates(problem))
+    state = equations.state(np.array([0.4]))
+    line, D, rate = Line(equations, state), 0.5 * state.coefficients.diffusion, 0.02
+    v, v_slope = np.sin(1.3 * line.points), 1.3 * np.cos(1.3 * line.points)
+    functions = [line.w, line.square, line.energy]
+    for (k, k_slope), (h, h_slope) in zip(functions, line.resolvents(functions, rate), strict=True):
+        source = D * line.average(k_slope * v_slope)
+        found = -rate * line.average(h * v) - D * line.average(h_slope * v_slope)
+        assert found == pytest.approx(source, abs=1e-6 * np.sqrt(line.average(k**2)))  # DEGREE
+
+
 def discretised(equations, state, cells):
     """Eigenvalues of Scharfetter-Gummel cells with the full coupling through q, r and G, for atomic u."""
     c, t, tau = state.coefficients, state.tilts, equations.problem.model.learning_rate

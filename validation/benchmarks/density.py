@@ -6,8 +6,9 @@ multiply-adds per cell. To see what the processor is given:
     (listing,) = numba.njit(midpoint_step.signatures[0], error_model="numpy", fastmath={"contract"})(
         midpoint_step.py_func).inspect_asm().values()
 
-has two vdivpd per row of 16 cells in zmm registers (four in ymm without AVX-512) and no vdivsd; the loop over cells
-around them holds everything but P, the result and the factors in registers.
+has two vdivpd per row of 16 cells in zmm registers (four in ymm without AVX-512), one in ymm per row of 4, and no
+vdivsd; the loop over cells around them holds everything but P, the result and the factors in registers. Rows of 4, for
+problems of few nodes, wait for one division after the other.
 
 Rates and what runs in one thread are by the processor time of that thread, so that other programs disturb less.
 Speedups and whole solutions are in wall time and mean something on an idle machine only.
@@ -30,18 +31,18 @@ from timeit import repeat
 
 import numba
 import numpy as np
-from density_elsewhere import FINE, OURS, contenders, error, our_kernel
+from density_elsewhere import FINE, OURS, contenders, error
 from machine import LIMITS, Work, rate, take_turns
 
 from meanfield import load_problem, solve_density
 from meanfield.closures import Closure
 from meanfield.density.fipy_stepper import FiPyStepper
 from meanfield.density.kernel import midpoint_step
-from meanfield.density.lanes import LANES
+from meanfield.density.lanes import WIDE, lanes_for
 from meanfield.density.marching import MarchingEvolution, make_evolution
 from meanfield.density.plan import fixed_plan
 from meanfield.density.steppers import NumbaStepper
-from meanfield.problem import DensitySettings
+from meanfield.method_settings import DensitySettings
 
 EXAMPLE = Path(__file__).parents[2] / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)
@@ -49,7 +50,7 @@ ORDER_TWO = PROBLEM.model_copy(update={"density": DensitySettings(order=2, cells
 CORES = os.cpu_count() or 1
 STEPS = 20
 """Steps between outputs that are timed together."""
-SIZES = ((LANES, 200), (3 * LANES, 800), (6 * LANES, 800), (6 * LANES, 1600))
+SIZES = ((1, 200), (WIDE, 200), (3 * WIDE, 800), (6 * WIDE, 800), (6 * WIDE, 1600))
 """Nodes and cells."""
 STEEPNESS = {"|z| < 8": 4.0, "|z| > 600, almost no diffusion": 1e5}
 """What is told of the drift across a cell, and its size."""
@@ -67,10 +68,13 @@ def seconds(work: Work, repeats: int = 5) -> float:
 
 def kernel_work(nodes: int, cells: int, steepness: float) -> Work:
     """One step of the kernel."""
-    rng, blocks = np.random.default_rng(0), nodes // LANES
-    P, after, scratch = rng.random(nodes * cells), np.empty(nodes * cells), np.empty(cells * (LANES + 1))
-    a, b = steepness * np.linspace(-1, 1, cells - 1), steepness * np.sort(rng.uniform(-1, 1, nodes))
-    return lambda: midpoint_step(P, after, scratch, a, b, 3.0, np.uint64(cells), np.uint64(blocks))
+    rng, lanes = np.random.default_rng(0), lanes_for(nodes)
+    blocks = -(-nodes // lanes)
+    padded = blocks * lanes
+    P, after, scratch = rng.random(padded * cells), np.empty(padded * cells), np.empty(cells * (lanes + 1))
+    a, b = steepness * np.linspace(-1, 1, cells - 1), steepness * np.sort(rng.uniform(-1, 1, padded))
+    sizes = np.uint64(cells), np.uint64(blocks), np.uint64(lanes)
+    return lambda: midpoint_step(P, after, scratch, a, b, 3.0, *sizes)
 
 
 def machine_table() -> None:
@@ -116,7 +120,7 @@ def step_table() -> None:
         kernel, step = take_turns([kernel_work(nodes, cells, 4.0), alone], clock=time.thread_time)
         before, after = take_turns([alone, shared], rounds=25)
         remark = f"kernel {1e6 * median(kernel):.1f}"
-        if nodes > LANES:
+        if nodes > WIDE:
             gain = [x / y for x, y in zip(before, after, strict=True)]
             remark += f"; in {CORES} threads {median(gain):.2f} times as fast (best {max(gain):.2f})"
         line(f"whole step, {nodes} nodes x {cells} cells", 1e6 * median(step) / STEPS, "us", remark)
@@ -124,20 +128,20 @@ def step_table() -> None:
 
 def comparison_table(fine: bool) -> None:
     """All contenders at one accuracy, each with the coarsest setting that reaches it, or on the same fine cells."""
-    print(f"{'cells, steps':>47}{'error':>10}{'time, us':>12}{'/ ours':>10}{f'/ ours in {LANES} nodes':>22}")
+    print(f"{'cells, steps':>47}{'error':>10}{'time, us':>12}{'/ ours':>10}{f'/ ours in {WIDE} nodes':>22}")
     if not find_spec("pde"):
         print("py-pde is not installed: pip install 'meanfield[bench]'")
-    rows, works = contenders(), []
-    for row in rows:
-        works.append(row.prepare(*((FINE, row.on_fine_cells) if fine else row.coarsest)))
-    full = our_kernel(*((FINE, OURS[0].on_fine_cells) if fine else OURS[0].coarsest), nodes=LANES)
-    *times, block = (1e6 * median(column) for column in take_turns([*works, full], clock=time.thread_time, rounds=5))
-    for row, work, taken in zip(rows, works, times, strict=True):
-        cells, steps = (FINE, row.on_fine_cells) if fine else row.coarsest
+    rows = contenders()
+    settings = [(FINE, row.on_fine_cells) if fine else row.coarsest for row in rows]
+    works = [row.prepare(*setting) for row, setting in zip(rows, settings, strict=True)]
+    full = [row.prepare(*setting, nodes=WIDE) for row, setting in zip(OURS, settings, strict=False)]
+    times = [1e6 * median(column) for column in take_turns([*works, *full], clock=time.thread_time, rounds=5)]
+    ours, ours_in_full = min(times[: len(OURS)]), min(times[len(works) :]) / WIDE
+    for row, (cells, steps), work, taken in zip(rows, settings, works, times, strict=False):
         setting = f"{cells:>6}, {steps:>5}"
         print(
-            f"{row.name:<34}{setting}{error(work()):>10.1e}{taken:>12.1f}{taken / times[0]:>10.1f}"
-            f"{taken / (block / LANES):>22.0f}"
+            f"{row.name:<34}{setting}{error(work()):>10.1e}{taken:>12.1f}{taken / ours:>10.1f}"
+            f"{taken / ours_in_full:>22.0f}"
         )
 
 

@@ -26,6 +26,7 @@ NOISY = Problem.model_validate(SPARSE.model_dump() | {"augmentation": {"variance
 BRANCHES = [
     ("l1 strength 0 to 0.3", SPARSE, "prior.strength", 0.0, 0.3),
     ("learning rate 0.02 to 0.3", SPARSE, "model.learning_rate", 0.02, 0.3),
+    ("learning rate 0.06 to 0.09, a third unstable", SPARSE, "model.learning_rate", 0.06, 0.09),
     ("second moment 0.6 to 1.2", SPARSE, "features[0].hidden.second_moment", 0.6, 1.2),
     ("quartic strength 0 to 1, two features", TWO, "prior.strength", 0.0, 1.0),
     ("correlation of the noise 0 to 1", with_value(NOISY, "prior.strength", 0.2), "augmentation.correlation", 0.0, 1.0),
@@ -46,7 +47,8 @@ def line(label: str, work: Callable[[], str], repeats: int = 1) -> None:
 def branches(problem: Problem, key: str, start: float, stop: float) -> str:
     found = continue_stationary_states(problem, key, start, stop, points=41)
     count = len(np.unique(found["branch"]))
-    return f"{found.sizes['point']} points on {count} branches, {int(found['turning'].sum())} turning points"
+    unstable, turning = int((found["stability"] < 0).sum()), int(found["turning"].sum())
+    return f"{found.sizes['point']} points on {count} branches, {unstable} unstable, {turning} turning points"
 
 
 def main() -> None:

@@ -43,6 +43,9 @@ class Statement:
     holds: bool
     number: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "holds", bool(self.holds))  # numpy's truth has no JSON
+
     def __str__(self) -> str:
         return f"{'holds' if self.holds else 'does not hold'}: {self.text} ({self.source}): {self.number}"
 
