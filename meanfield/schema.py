@@ -90,7 +90,7 @@ VARIABLES: dict[str, Variable] = {
     "escape_time": Variable(("replica",), "time t = k/N at which |q| first reached particles.escape_overlap"),
     "count": Variable((), "number of replicas in the statistics"),
     "q_mean": Variable(("time", "feature"), "mean of the overlap q over replicas"),
-    "q_covariance": Variable(("time", "feature", "feature_"), "N times the covariance of q over replicas"),
+    "q_covariance": Variable(("time", "feature", "feature_"), "N times the covariance of the overlap q over runs"),
     "quantile": Variable(("quantile",), "probability of a quantile"),
     "q_quantile": Variable(("quantile", "time", "feature"), "quantile of the overlap q over replicas"),
     "r_mean": Variable(("time",), "mean of the prior work r over replicas"),
@@ -171,6 +171,7 @@ NAMES = ("pair", "kind")
 
 OPTIONAL: dict[str, tuple[str, ...]] = {
     "density": ("q_error", "r_error", "P_error"),
+    "order_parameters": ("q_covariance",),
     "stationary": ("potential",),
     "continuation": ("potential",),
     "particles": ("snapshot_time", "weights", "U", "escape_time"),

@@ -3,7 +3,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield import plotting
+from meanfield import keys, plotting
 from meanfield.problem_file import parse_problem
 
 TEXT = """
@@ -80,6 +80,20 @@ def test_comparison_has_weights_only_where_both_are_there(results, chosen):
     figure = plotting.plot_comparison({label: results[label] for label in chosen})
     assert len(figure.axes) == (4 if "SGD" in chosen else 2)
     figure.canvas.draw()
+
+
+def test_fluctuations_are_bands_and_bars(results, axes):
+    statistics = keys.with_value(parse_problem(TEXT + 'record = "statistics"\n'), "particles.dimension", 400)
+    ensemble = meanfield.simulate_sgd(statistics)
+    assert plotting.plot_fluctuations(results["ODE"], axes, ensemble) is axes
+    assert [label for label in axes.get_legend_handles_labels()[1] if "400" in label] != []
+    band = axes.collections[0].get_paths()[0].vertices
+    spread = 2 * np.sqrt(results["ODE"]["q_covariance"].values[-1, 0, 0] / 400)
+    at_end = band[band[:, 0] == 1.0, 1]
+    assert np.ptp(at_end) == pytest.approx(2 * spread, rel=1e-12)  # rounding
+    assert len(axes.containers) == 2
+    alone = plotting.plot_fluctuations(results["ODE"], Figure().subplots(), dimension=10**6)
+    assert "1000000" in alone.get_legend_handles_labels()[1][0]
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def averages(table, mixture, q, result):  # type: ignore[no-untyped-def]
         k = components.boxes[j]
         gains[j] = math.copysign(mixture.half_width[k], q[k])
     edges = _box_edges(components.half_width)
-    table = _refined(table, components, edges)
+    table = refined(table, components, edges)
     at_nodes = np.zeros((columns, table.nodes.size))
     direct = np.zeros((table.values.shape[0], columns))
     at_break = np.zeros((columns, table.breaks.size))
@@ -159,7 +159,7 @@ def _add_weights(x, weight, components, a, gains, columns, first):  # type: igno
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _refined(table, components, box_edges):  # type: ignore[no-untyped-def]
+def refined(table, components, box_edges):  # type: ignore[no-untyped-def]
     """The table with panels cut as narrow as the components that lie there need, if sharing the cuts pays."""
     panels = table.edges.size - 1
     least = np.full(panels, math.inf)

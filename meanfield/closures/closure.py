@@ -40,7 +40,16 @@ from meanfield.typing import FloatArray
 if TYPE_CHECKING:
     from meanfield.problem import Problem
 
-__all__ = ["CENTERINGS", "Closure", "Expectation", "brackets", "drift_and_diffusion", "hidden_mixture", "mean_outputs"]
+__all__ = [
+    "CENTERINGS",
+    "Closure",
+    "Expectation",
+    "brackets",
+    "drift_and_diffusion",
+    "hidden_mixture",
+    "mean_outputs",
+    "noise_of",
+]
 
 CENTERINGS = {"none": 0, "population": 1, "batch": 2}
 """Codes of the centrings in compiled code."""
@@ -175,10 +184,8 @@ class Closure:
 
     def _choose_expectation(self) -> Expectation:
         problem = self._problem
-        law = hidden_mixture(problem)
-        v = problem.noise_covariance
-        v = np.where(np.minimum.outer(np.diag(v), np.diag(v)) < NO_NOISE, 0.0, v)
-        noise = (float(v[0, 0]), float(v[0, 1]), float(v[1, 1]))
+        law = hidden_mixture(problem, problem.model.activation_functions.highest_power)
+        noise = noise_of(problem)
         activation, centred = problem.model.activation_functions, self.centering > 0
         table = bracket_table(activation, noise, centred, reach_of(law))
         outputs = some_rows(table, OUTPUTS if centred else ())
@@ -215,15 +222,27 @@ class Closure:
         return scales
 
 
-def hidden_mixture(problem: Problem) -> Mixture:
+def noise_of(problem: Problem) -> tuple[float, float, float]:
+    """v11, v12, v22 of the noise, but for what is too weak to change anything."""
+    v = problem.noise_covariance
+    v = np.where(np.minimum.outer(np.diag(v), np.diag(v)) < NO_NOISE, 0.0, v)
+    return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
+
+
+def hidden_mixture(problem: Problem, power: float) -> Mixture:
     """The joint law of the hidden variables: a mixture of Gaussians, uniform variables and random variances.
+
+    Parameters
+    ----------
+    problem : Problem
+    power : float
+        Highest power of a hidden variable that is averaged.
 
     Raises
     ------
     InputError
-        If a law lacks the moments that the activation needs.
+        If a law lacks that moment.
     """
-    power = problem.model.activation_functions.highest_power
     laws = problem.hidden_laws
     none = np.ones(1), np.zeros((1, 1)), np.zeros((1, 1))
     parts = [law.components(power) if law.exact else none for law in laws]

@@ -99,7 +99,7 @@ def components_of_b(mixture, q):  # type: ignore[no-untyped-def]
     deviation = math.sqrt(least)
     centre, weight = mixture.mean @ q, _weights(mixture)
     if own.max() - own.min() <= 1e-15 * least:
-        centre, weight = _fewer_means(centre, weight, deviation / mixture.fineness)
+        centre, weight = fewer_means(centre, weight, deviation / mixture.fineness)
         own = own[: centre.size]  # all the same
     boxes, half_width, shift, shift_weight = _sum_of_boxes(mixture, q, deviation)
     random, random_weight = _sum_of_variances(mixture, squared, least)
@@ -140,24 +140,20 @@ def _sum_of_boxes(mixture, q, deviation):  # type: ignore[no-untyped-def]
     """Boxes that stay boxes, and the nodes of the sum of the others with weights p, p c_k."""
     d1 = q.size
     reach = np.abs(q) * mixture.half_width
-    order = _widest_first(reach)
+    order = widest_first(reach)
     exact = exact_boxes(reach[order], deviation)
     shift, weight = np.zeros(1), np.zeros((1, 1 + d1))
     weight[0, 0] = 1.0
     for k in order[exact:]:
-        pieces = 1
-        nodes, probability = BOX_NODES, BOX_WEIGHTS
-        if reach[k] > NARROW_BOX * deviation:
-            pieces = int(min(math.ceil(2.0 * reach[k] / (PIECE * deviation)), MOST_PIECES * mixture.fineness))
-            nodes, probability = _composite(pieces)
+        nodes, probability = box_nodes(reach[k] / deviation, mixture.fineness)
         values = mixture.half_width[k] * nodes
         shift, weight = _sum(shift, weight, q[k] * values, _with_values(probability, values), 1 + k)
-        shift, weight = _fewer_means(shift, weight, deviation / mixture.fineness)
+        shift, weight = fewer_means(shift, weight, deviation / mixture.fineness)
     return order[:exact], reach[order[:exact]], shift, weight
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _widest_first(reach):  # type: ignore[no-untyped-def]
+def widest_first(reach):  # type: ignore[no-untyped-def]
     """Indices of what is not 0, in descending order."""
     order = np.empty(reach.size, dtype=np.int64)
     count = 0
@@ -174,8 +170,11 @@ def _widest_first(reach):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _composite(pieces):  # type: ignore[no-untyped-def]
-    """Gauss-Legendre nodes and probabilities of a variable that is uniform on [-1, 1]."""
+def box_nodes(reach, fineness):  # type: ignore[no-untyped-def]
+    """Nodes and probabilities of a variable that is uniform on [-1, 1], `reach` standard deviations of the Gaussian."""
+    if reach <= NARROW_BOX:
+        return BOX_NODES, BOX_WEIGHTS
+    pieces = int(min(math.ceil(2.0 * reach / PIECE), MOST_PIECES * fineness))
     nodes, probability = np.empty(pieces * ORDER), np.empty(pieces * ORDER)
     for piece in range(pieces):
         for i in range(ORDER):
@@ -185,23 +184,29 @@ def _composite(pieces):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def random_variance(mixture, k):  # type: ignore[no-untyped-def]
+    """Values of the random variance of c_k and their probabilities; none if it has none."""
+    count = 0
+    for probability in mixture.scale_probability[k]:
+        count += probability > 0.0
+    return mixture.scale_variance[k, :count], mixture.scale_probability[k, :count]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _sum_of_variances(mixture, squared, least):  # type: ignore[no-untyped-def]
     """Values of sum_k q_k^2 v_k with weights p, p v_k, for averages over Gaussians of variance `least` more."""
     d1 = squared.size
     total, weight = np.zeros(1), np.zeros((1, 1 + d1))
     weight[0, 0] = 1.0
     for k in range(d1):
-        count = 0
-        for probability in mixture.scale_probability[k]:
-            count += probability > 0.0
-        if count == 0:
+        values, probability = random_variance(mixture, k)
+        if values.size == 0:
             continue
-        values, probability = mixture.scale_variance[k, :count], mixture.scale_probability[k, :count]
-        own, own_weight = _fewer_variances(
+        own, own_weight = fewer_variances(
             squared[k] * values, _with_values(probability, values), least, mixture.fineness
         )
         total, weight = _sum(total, weight, own, own_weight, 1 + k)
-        total, weight = _fewer_variances(total, weight, least, mixture.fineness)
+        total, weight = fewer_variances(total, weight, least, mixture.fineness)
     return total, weight
 
 
@@ -232,14 +237,14 @@ def _sum(left, left_weight, right, right_weight, column):  # type: ignore[no-unt
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _fewer_means(mean, weight, deviation):  # type: ignore[no-untyped-def]
+def fewer_means(mean, weight, deviation):  # type: ignore[no-untyped-def]
     """Nodes instead of means of Gaussians of the same variance where they lie so close that nodes are fewer."""
     low = mean.min()
     return _fewer(mean, weight, low, mean.max() - low, MEAN_WIDTH * deviation)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _fewer_variances(variance, weight, least, fineness):  # type: ignore[no-untyped-def]
+def fewer_variances(variance, weight, least, fineness):  # type: ignore[no-untyped-def]
     """Nodes instead of variances that come on top of a `least` one where they lie so close that nodes are fewer."""
     logarithm = np.log1p(variance / least)
     logarithm, weight = _fewer(logarithm, weight, 0.0, logarithm.max(), LOG_WIDTH / fineness)

@@ -131,7 +131,7 @@ def tabulate(
     breaks = np.array(sorted(b for b in set(breaks) if abs(b) < reach))
     edges = np.unique([*_first_edges(breaks, reach), *(x for x in layers if abs(x) < reach)])
     left, right = edges[:-1], edges[1:]
-    core: FloatArray | None = None
+    core = np.empty(0)
     done: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     kept = 0
     while left.size:
@@ -139,7 +139,7 @@ def tabulate(
         points = centre[:, None] + half[:, None] * NODES
         values = rows(points.ravel()).reshape(-1, left.size, ORDER)
         _check_finite(values, points, what)
-        if core is None:
+        if not core.size:
             core = _by_group(np.abs(values[:, np.abs(centre) <= 1 + half]).max(axis=(1, 2)), groups)
         coefficients = values @ TO_COEFFICIENTS.T
         tail = np.abs(coefficients[:, :, -3:]).max(axis=2)
@@ -155,7 +155,7 @@ def tabulate(
             np.concatenate([left[coarse], centre[coarse]]),
             np.concatenate([centre[coarse], right[coarse]]),
         )
-    return _assemble(done, breaks, groups, what, remedy)
+    return _assemble(done, breaks, groups, core, what, remedy)
 
 
 def _by_group(sizes: FloatArray, groups: Sequence[int] | None) -> FloatArray:
@@ -231,6 +231,7 @@ def _assemble(
     done: list[tuple[FloatArray, FloatArray, FloatArray]],
     breaks: FloatArray,
     groups: Sequence[int] | None,
+    core: FloatArray,
     what: str,
     remedy: str,
 ) -> Table:
@@ -248,7 +249,7 @@ def _assemble(
     jumps = from_right - coefficients[:-1].sum(axis=1)
     inner = edges[1:-1]
     local = _by_group(np.abs(values).reshape(len(values), -1, ORDER).max(axis=2), groups)
-    _check_continuous(inner, np.abs(jumps), local.T, np.isin(inner, breaks), what, remedy)
+    _check_continuous(inner, np.abs(jumps), local.T, core, np.isin(inner, breaks), what, remedy)
     return Table(
         edges,
         (centre[:, None] + half[:, None] * NODES).ravel(),
@@ -264,12 +265,12 @@ def _check_continuous(
     inner: FloatArray,
     jumps: FloatArray,
     local: FloatArray,
+    core: FloatArray,
     declared: np.ndarray[Any, np.dtype[np.bool_]],
     what: str,
     remedy: str,
 ) -> None:
     """Refuse a jump at an edge that is no break: the panels on both sides are resolved, and would hide it."""
-    core = local[np.abs(np.append(inner, np.inf)).argmin()]
     hidden = np.any(jumps > CONTINUOUS * (np.maximum(local[1:], local[:-1]) + 1e-4 * core), axis=1) & ~declared
     if hidden.any():
         where = inner[np.flatnonzero(hidden)[0]]

@@ -1,16 +1,18 @@
-"""Trajectories of the overlaps q_t."""
+"""Trajectories of the overlaps q_t, and of their covariance at finite N."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 import xarray as xr
 from scipy.integrate import solve_ivp
 
-from meanfield.closures import Closure
 from meanfield.errors import BlowUpError, InputError
-from meanfield.order_parameters.field import check_closes, rate
+from meanfield.order_parameters.field import VectorField, check_closes, rate
+from meanfield.order_parameters.fluctuations import covariance_along
+from meanfield.order_parameters.noise import StepNoise
 from meanfield.problem import Problem
 from meanfield.progress import progress_bar
 from meanfield.provenance import provenance
@@ -22,7 +24,7 @@ ABSOLUTE_TOLERANCE = 1e-13
 
 
 def solve_order_parameters(problem: Problem) -> xr.Dataset:
-    """Overlaps q_t from the reduced ODEs.
+    """Overlaps q_t from the reduced ODEs, and how much they fluctuate at finite N.
 
     Parameters
     ----------
@@ -32,8 +34,9 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        `q`, `g`, `Lambda` as `meanfield.schema` describes them. The attribute `status` is `complete` or
-        `failed: ...`; output times after a failure are NaN.
+        `q`, `g`, `Lambda` as `meanfield.schema` describes them, and `q_covariance`, N times the covariance of q over
+        runs of SGD to leading order, except under batch centring and where S does not exist (`StepNoise`). The
+        attribute `status` is `complete` or `failed: ...`; output times after a failure are NaN.
 
     Raises
     ------
@@ -42,7 +45,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     """
     _check(problem)
     started = time.perf_counter()
-    closure = Closure(problem)
+    field = VectorField(problem)
     times = problem.time.outputs_at
     q = np.full((len(times), len(problem.features)), np.nan)
     status = "complete"
@@ -51,7 +54,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
 
         def derivative(t: float, q: FloatArray) -> FloatArray:
             bar.update(max(t - bar.n, 0.0))
-            return rate(closure, q)
+            return rate(field.closure, q)
 
         solution = solve_ivp(
             derivative,
@@ -59,23 +62,41 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
             problem.initial_overlap,
             method="LSODA",
             t_eval=times,
+            dense_output=True,
             rtol=RELATIVE_TOLERANCE,
             atol=ABSOLUTE_TOLERANCE,
         )
     reached = solution.y.T
     q[: len(reached)] = reached
     inside = np.einsum("tf,tf->t", q, q) <= 1.0 + 1e-6
-    if not inside.all():
-        status = _blow_up(times, q, int(np.argmin(inside))).status
-        q[int(np.argmin(inside)) :] = np.nan
-    closed = [closure(row) if np.all(np.isfinite(row)) else (row, np.nan) for row in q]
+    last = len(times) if inside.all() else int(np.argmin(inside))
+    if last < len(times):
+        status = _blow_up(times, q, last).status
+        q[last:] = np.nan
+    closed = [field.closure(row) if np.all(np.isfinite(row)) else (row, np.nan) for row in q]
     arrays = {
         "time": times,
         "q": q,
         "g": np.array([g for g, _ in closed]),
         "Lambda": np.array([diffusion for _, diffusion in closed]),
     }
+    if solution.sol is not None:
+        arrays |= _covariance(field, solution.sol, times, last)
     return build_dataset("order_parameters", problem, arrays, status, provenance(time.perf_counter() - started))
+
+
+def _covariance(
+    field: VectorField, trajectory: Callable[[float], FloatArray], times: FloatArray, last: int
+) -> dict[str, FloatArray]:
+    """C at the times before `last`, or nothing if the covariance of a step is not known."""
+    try:
+        noise = StepNoise(field)
+    except InputError:
+        return {}
+    C = np.full((len(times), field.features, field.features), np.nan)
+    with np.errstate(all="ignore"):  # an overflow ends in NaN
+        C[:last] = covariance_along(field, noise, trajectory, times[:last])
+    return {"q_covariance": C}
 
 
 def _check(problem: Problem) -> None:

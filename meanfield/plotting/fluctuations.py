@@ -1,0 +1,66 @@
+"""Fluctuations of the overlaps at finite N: predicted bands, and the spread of an ensemble."""
+
+from __future__ import annotations
+
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield.plotting.style import COLOURS
+from meanfield.schema import problem_of
+
+DEVIATIONS = 2.0
+"""Half-width of bands and bars in standard deviations."""
+
+MOST_BARS = 15
+"""With more of them bars hide the band."""
+
+
+def plot_fluctuations(
+    prediction: xr.Dataset, axes: Axes, ensemble: xr.Dataset | None = None, dimension: int | None = None
+) -> Axes:
+    """Limit of q with the band of two standard deviations at finite N, and the same of an ensemble as bars.
+
+    Parameters
+    ----------
+    prediction : xarray.Dataset
+        From `meanfield.solve_order_parameters`, with `q_covariance`.
+    axes : Axes
+    ensemble : xarray.Dataset, optional
+        From `meanfield.simulate_sgd` with `particles.record = 'statistics'`.
+    dimension : int, optional
+        N of the band; by default that of the ensemble, or else `particles.dimension` of the prediction's problem.
+    """
+    source = prediction if ensemble is None else ensemble
+    N = dimension or problem_of(source).particles.dimension
+    several = prediction.sizes["feature"] > 1
+    for k in range(prediction.sizes["feature"]):
+        colour, name = COLOURS[k % len(COLOURS)], f"$q_{k + 1}$, " if several else ""
+        q = prediction["q"].isel(feature=k)
+        spread = _spread(prediction, k, N)
+        axes.plot(q["time"], q, color=colour, label=rf"{name}limit $\pm$ 2 deviations at $N = {N}$")
+        axes.fill_between(q["time"], q - spread, q + spread, color=colour, alpha=0.25, lw=0)
+        if ensemble is not None:
+            _plot_bars(ensemble, axes, k, "" if k else r"SGD $\pm$ 2 deviations")
+    axes.set(xlabel="time $t = k/N$", ylabel="overlap $q_t$")
+    return axes
+
+
+def _spread(dataset: xr.Dataset, feature: int, dimension: int) -> xr.DataArray:
+    """Half-width of a band: rounding may leave variances a little below 0."""
+    variance = dataset["q_covariance"].isel(feature=feature, feature_=feature)
+    return DEVIATIONS * (variance.clip(min=0.0) / dimension) ** 0.5
+
+
+def _plot_bars(ensemble: xr.Dataset, axes: Axes, feature: int, label: str) -> None:
+    shown = ensemble.isel(time=slice(None, None, max(1, -(-ensemble.sizes["time"] // MOST_BARS))))
+    axes.errorbar(
+        shown["time"],
+        shown["q_mean"].isel(feature=feature),
+        yerr=_spread(shown, feature, problem_of(ensemble).particles.dimension),
+        fmt="o",
+        markersize=2.5,
+        capsize=2,
+        lw=1,
+        color="0.2",
+        label=label,
+    )
