@@ -22,9 +22,9 @@ DIFFERENCE = 1e-5
 
 
 def by_difference(
-    function: Callable[[float], FloatArray], p: float, limits: tuple[float, float], values: FloatArray
+    function: Callable[[float], FloatArray], p: float, values: FloatArray, limits: tuple[float, float]
 ) -> FloatArray:
-    """The derivative of F(p) by p, whose values are known, as a difference inside the range: for `by_parameter`."""
+    """The derivative of F by p where F(p) = values, as a difference inside the range; for `Family.by_parameter`."""
     low, high = limits
     step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
     return np.asarray((function(p + step) - values) / step)

@@ -108,7 +108,7 @@ class _Family:
 
     def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
         """dF/dp."""
-        return by_difference(lambda p: self.at(p)(x) / self._size, p, self.limits, values)
+        return by_difference(lambda p: self.at(p)(x) / self._size, p, values, self.limits)
 
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
         """All isolated fixed points."""

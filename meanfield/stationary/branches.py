@@ -120,7 +120,7 @@ class _Family:
 
     def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
         """dF/dp."""
-        return by_difference(lambda p: self.at(p)(x)[0], p, self.limits, values)
+        return by_difference(lambda p: self.at(p)(x)[0], p, values, self.limits)
 
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
         """All overlaps; at the ends of the range with nodes that resolve them as far as branches can afford."""

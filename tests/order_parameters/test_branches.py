@@ -55,16 +55,16 @@ def test_branches_between_are_found_once(bistable):
 
 
 def test_states_that_exist_only_in_between_are_found():
-    """With m2 from 0.6 to 1.2 at m4 = 5 the origin loses its stability in a pitchfork on the way."""
-    result = continue_fixed_points(ONE, MOMENT, 0.9, 1.1, points=6)
+    """At m4 = 5 the origin loses its stability in a pitchfork on the way."""
+    result = continue_fixed_points(ONE, MOMENT, 1.0, 1.04, points=3)
     expected = 1 + 0.02 * 16 * 15 / 24 / 10  # <c^2> = 1 + Lambda(0)/(24 tau), theory.md, section 7
     turning = result["parameter"].values[result["turning"].values == 1]
     assert turning == pytest.approx([expected], abs=1e-6)  # flat there
 
 
 def test_two_features_agree_with_single_searches():
-    result = continue_fixed_points(TWO, RATE, 0.05, 0.1, points=4)
-    for value in (0.05, 0.1):
+    result = continue_fixed_points(TWO, RATE, 0.05, 0.06, points=2)
+    for value in (0.05, 0.06):
         expected = find_fixed_points(VectorField(with_value(TWO, RATE, value)))
         found = at_end(result, value)
         nearest = np.linalg.norm(expected.q[:, None] - found[None], axis=2).min(axis=1)

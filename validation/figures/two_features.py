@@ -48,7 +48,7 @@ seed = {seed}
 """
 
 
-DIRECTIONS = 40
+DIRECTIONS = 30
 """Of starts at one radius, evenly spaced in a quadrant."""
 
 
