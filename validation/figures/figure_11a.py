@@ -8,13 +8,11 @@ is one threshold, too) does; here it is 0.175, and the state emerges at Q = 0.5.
 that of x^2, 1 + 10 tau/m, at the same tau/m; it is larger in the figure only because tau/m is, 0.175 against 0.0094.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import xarray as xr
 from drift_curves import listed
 from matplotlib.figure import Figure
-from one_feature import find_states, largest_growth, origin_growth, problem_with, threshold
+from one_feature import end_of_recovery, find_states, problem_with
 from relu_curves import (
     CENTERINGS,
     both_are_drift_of_sgd,
@@ -25,7 +23,8 @@ from relu_curves import (
 )
 from study import Statement, Study, run_study
 
-from meanfield.order_parameters.field import VectorField
+from meanfield.order_parameters.learnability import learnability
+from meanfield.problem import Problem
 
 STEP = 0.175
 """tau/m of the figure."""
@@ -44,27 +43,27 @@ BELOW = 1e-3
 
 def theory() -> xr.Dataset:
     """Curves, and for several tau/m the m2 above which Q = 0 is unstable, and whether recovery is there before."""
-    unstable = np.array([[_threshold(origin_growth, centering, step) for step in STEPS] for centering in CENTERINGS])
+    unstable = np.array(
+        [[_learnable(relu_problem(centering, step, 1.0)) for step in STEPS] for centering in CENTERINGS]
+    )
     before = [
         [find_states(relu_problem(centering, step, m2 - BELOW)).recovery for step, m2 in zip(STEPS, row, strict=True)]
         for centering, row in zip(CENTERINGS, unstable, strict=True)
     ]
-    quadratic = [
-        threshold(origin_growth, lambda m2, s=s: problem_with(m2, learning_rate=s, batch_size=1), 0.9, 7.0)
-        for s in STEPS
-    ]
+    quadratic = [_learnable(problem_with(learning_rate=step, batch_size=1)) for step in STEPS]
+    emerges = end_of_recovery(lambda m2: relu_problem("population", STEP, m2), 1.2, 1.0)
     dims = ("centering", "step")
     new = {
         "m_u": (dims, unstable, {"long_name": "m2 above which Q = 0 is unstable"}),
         "m_u_quadratic": ("step", quadratic, {"long_name": "the same for x^2"}),
         "recovery_below": (dims, before, {"long_name": "Q of recovery just below m_u"}),
-        "m_l": ((), _threshold(largest_growth, "population", STEP), {"long_name": "m2 below which recovery vanishes"}),
+        "m_l": ((), emerges, {"long_name": "m2 below which recovery vanishes"}),
     }
     return curves_of_both(FAMILIES, "m2").assign(new).assign_coords(step=list(STEPS))
 
 
-def _threshold(growth: Callable[[VectorField], float], centering: str, step: float) -> float:
-    return threshold(growth, lambda m2: relu_problem(centering, step, m2), 0.5, 2.0)
+def _learnable(problem: Problem) -> float:
+    return learnability(problem).learnable_moments[0]
 
 
 def simulate() -> xr.Dataset:

@@ -14,7 +14,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from noisy_views import CORRELATIONS
-from one_feature import Ensemble, find_states, largest_growth, overlap_by_sgd, problem_with, started, threshold
+from one_feature import Ensemble, end_of_recovery, find_states, overlap_by_sgd, problem_with, started
 from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq, minimize_scalar
 from study import Statement, Study, run_study
@@ -76,7 +76,7 @@ def _joined(parts: list[xr.Dataset], dim: str, names: Iterable[str]) -> xr.Datas
 
 def branch(model: str, views: str) -> xr.Dataset:
     """All of this for one activation and one kind of views."""
-    end = threshold(largest_growth, lambda eta: problem_at(model, views, eta), 0.0, LARGEST[model])
+    end = end_of_recovery(lambda eta: problem_at(model, views, eta), 0.0, LARGEST[model])
     eta = strength(end, ANGLES)
     values = np.array([similarity(model, views, x) for x in eta])
     best, beyond = _helpful(lambda angle: similarity(model, views, strength(end, angle)), values)

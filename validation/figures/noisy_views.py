@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from drift_curves import LONG_NAMES, curves, draw_curves, explain, measured
 from matplotlib.figure import Figure
-from one_feature import Ensemble, largest_growth, problem_with, threshold
+from one_feature import Ensemble, end_of_recovery, problem_with
 
 from meanfield.closures import Closure
 from meanfield.problem import Problem
@@ -37,7 +37,7 @@ def curves_with_noise(views: str, printed: Callable[[np.ndarray, float], np.ndar
     wrong = np.array([printed(Q, eta) for eta in STRENGTHS])
     problems = {eta: problem_at(views, eta) for eta in MORE_STRENGTHS}
     diffusion = [[Closure(problem)(q)[1] for q in np.sqrt(Q)[:, None]] for problem in problems.values()]
-    end = threshold(largest_growth, lambda eta: problem_at(views, eta), 0.0, 1.4)
+    end = end_of_recovery(lambda eta: problem_at(views, eta), 0.0, 1.4)
     return xr.merge(
         [
             numbers.assign(h_printed=(("eta", "Q"), wrong, {"long_name": "drift by the printed formula"})),

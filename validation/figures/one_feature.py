@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 from scipy.interpolate import CubicSpline
-from scipy.optimize import brentq, minimize_scalar
 
 import meanfield
 from meanfield.order_parameters.field import VectorField
+from meanfield.order_parameters.fixed_points import find_fixed_points
+from meanfield.order_parameters.learnability import learnability
 from meanfield.problem import Problem
 from meanfield.problem_file import problem_from
 
@@ -29,11 +30,8 @@ NON_ZERO = 0.2
 SECOND_MOMENTS = (0.9, 1.0, 1.1)
 """Of figures 2 and 6."""
 
-OVERLAPS = np.linspace(0.0, 1.0, 201)[1:]
-"""Between which zeros of the drift are told apart."""
-
-TINY = 1e-6
-"""Overlaps that count as positive when a zero is sought between 0 and the first of them."""
+RESOLUTION = 1e-5
+"""Of the value at which recovery ends."""
 
 RUNGE_KUTTA_STEPS = 10
 """Of a time over which Q changes by a few percent: exact to rounding."""
@@ -105,45 +103,23 @@ def drift(problem: Problem, Q: np.ndarray) -> np.ndarray:
 
 
 def find_states(problem: Problem) -> States:
-    """Fixed points as zeros of b(q)/q."""
-    field = VectorField(problem)
-    growth = origin_growth(field)
-    above = np.append(growth, field(OVERLAPS[:, None])[:, 0] / OVERLAPS) > 0
-    falls, rises = np.flatnonzero(above[:-1] & ~above[1:]), np.flatnonzero(~above[:-1] & above[1:])
-
-    def zero(i: int) -> float:
-        low, high = np.append(TINY, OVERLAPS)[i : i + 2]
-        return float(brentq(lambda q: field(np.array([q]))[0], low, high, xtol=1e-13)) ** 2
-
-    if not falls.size:
+    """Fixed points, of which those of negative q are copies: the law of c is symmetric."""
+    points = find_fixed_points(VectorField(problem)).points
+    growth = 2 * float(learnability(problem).growth_rates[0]) / problem.model.learning_rate
+    recovery = max((point.q[0] for point in points if point.verdict == 1), default=0.0)
+    if recovery == 0.0:
         return States(growth, np.nan, np.nan)
-    below = rises[rises < falls[-1]]
-    return States(growth, zero(falls[-1]), zero(below[-1]) if below.size else 0.0)
+    boundary = max(point.q[0] for point in points if point.verdict != 1 and 0 <= point.q[0] < recovery)
+    return States(growth, recovery**2, boundary**2)
 
 
-def origin_growth(field: VectorField) -> float:
-    """h'(0)."""
-    return 2 * float(field.jacobian(np.zeros(1))[0, 0]) / field.problem.model.learning_rate
-
-
-def largest_growth(field: VectorField) -> float:
-    """The largest h(Q)/Q: a recovery state exists where it is positive, for h(1) is not."""
-
-    def fall(q: float) -> float:
-        return -2 * float(field(np.array([q]))[0]) / q / field.problem.model.learning_rate
-
-    q = OVERLAPS[::4]
-    best = q[np.argmin([fall(x) for x in q])]
-    bounds = max(best - (q[1] - q[0]), TINY), min(best + (q[1] - q[0]), 1.0)
-    inside = minimize_scalar(fall, bounds=bounds, method="bounded", options={"xatol": 1e-7})
-    return max(-float(inside.fun), origin_growth(field))
-
-
-def threshold(
-    growth: Callable[[VectorField], float], problem_at: Callable[[float], Problem], low: float, high: float
-) -> float:
-    """The value between `low` and `high` at which a growth changes its sign."""
-    return float(brentq(lambda value: growth(VectorField(problem_at(value))), low, high, xtol=1e-7))
+def end_of_recovery(problem_at: Callable[[float], Problem], found: float, lost: float) -> float:
+    """The value between `found`, where there is a recovery state, and `lost`, where there is none, at which it ends."""
+    while abs(lost - found) > RESOLUTION:
+        middle = 0.5 * (found + lost)
+        there = np.isfinite(find_states(problem_at(middle)).recovery)
+        found, lost = (middle, lost) if there else (found, middle)
+    return 0.5 * (found + lost)
 
 
 def drift_by_sgd(problem: Problem, Q: np.ndarray, run: Ensemble) -> tuple[np.ndarray, np.ndarray]:
