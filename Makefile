@@ -26,6 +26,7 @@ bench: $(VENV)/installed-bench $(VENV)/sources
 	$(BIN)/python validation/benchmarks/closures.py
 	$(BIN)/python validation/benchmarks/particles.py
 	$(BIN)/python validation/benchmarks/stationary.py
+	$(BIN)/python validation/benchmarks/dynamics.py
 
 accuracy: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/accuracy.py

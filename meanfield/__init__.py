@@ -15,11 +15,18 @@ from meanfield.checkpoint import Checkpoint
 from meanfield.density import solve_density
 from meanfield.errors import InputError
 from meanfield.order_parameters import solve_order_parameters
+from meanfield.order_parameters.augmentation import best_augmentation
+from meanfield.order_parameters.learnability import learnability
 from meanfield.particles import simulate_sgd
 from meanfield.priors import Prior
 from meanfield.problem import Problem
 from meanfield.problem_file import load_problem
-from meanfield.stationary import continue_stationary_states, find_stationary_states
+from meanfield.stationary import (
+    continue_stationary_states,
+    critical_values,
+    find_stationary_states,
+    growth_rate_at_zero,
+)
 from meanfield.storage import load, save
 
 __all__ = [
@@ -28,9 +35,13 @@ __all__ = [
     "InputError",
     "Prior",
     "Problem",
+    "best_augmentation",
     "compare",
     "continue_stationary_states",
+    "critical_values",
     "find_stationary_states",
+    "growth_rate_at_zero",
+    "learnability",
     "load",
     "load_problem",
     "save",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from meanfield.base import NamedNumbers, Part, nearest
@@ -51,6 +51,44 @@ def with_value(problem: Problem, key: str, value: float) -> Problem:
     changed = problem_from(_replaced(problem, steps, given))
     _keep_functions(problem, changed, steps)
     return changed
+
+
+def check_range(
+    problem: Problem, key: str, start: float, stop: float, points: int, parts: Sequence[str], what: str
+) -> None:
+    """Refuse ranges of a number over which no branches can be followed.
+
+    Parameters
+    ----------
+    problem : Problem
+    key : str
+        What is varied.
+    start, stop : float
+        Ends of its range.
+    points : int
+        Along a branch.
+    parts : sequence of str
+        Parts of the problem that the branches depend on.
+    what : str
+        What the branches consist of, for the message.
+
+    Raises
+    ------
+    InputError
+        If there is no such key, it holds no real number, nothing depends on it, or a value is not allowed.
+    """
+    value = value_of(problem, key)
+    part = key.replace("[", ".").split(".")[0]
+    if part not in parts or key.endswith("initial_overlap"):
+        raise InputError(f"'{key}': {what} do not depend on it; vary a number of {', '.join(parts)}")
+    if isinstance(value, int):
+        raise InputError(f"'{key}' = {value} takes whole numbers only, and branches need one that varies continuously")
+    if start == stop:
+        raise InputError(f"'{key}' from {start:g} to {stop:g}: the ends of the range are equal; give two numbers")
+    if points < 2:
+        raise InputError(f"points = {points}: give at least 2, the ends of the range")
+    for end in (start, stop):
+        with_value(problem, key, end)
 
 
 def _steps(key: str) -> list[str | int]:

@@ -60,6 +60,16 @@ VARIABLES: dict[str, Variable] = {
     "parameter": Variable(("time",), "value of the key that is varied"),
     "branch": Variable(("time",), "number of the branch that a point belongs to; points are in its order"),
     "turning": Variable(("time",), "1 where the parameter has an extremum along the branch"),
+    "kind": Variable(("time",), "kind of a fixed point: stable or unstable node or focus, saddle, or marginal"),
+    "orbit": Variable(("time",), "number of the set of fixed points that are copies by flips of features"),
+    "q_cell": Variable(("row", "column", "feature"), "overlap q at the centre of a cell of a portrait"),
+    "velocity": Variable(("row", "column", "feature"), "dq/dt at the centre of a cell"),
+    "region": Variable(("row", "column"), "state that attracts a cell, -1 undecided, -2 outside the unit ball"),
+    "region_share": Variable(("time",), "part of the area of a portrait that a state attracts"),
+    "separatrix": Variable(("trace", "feature"), "overlap q along stable manifolds of saddles, NaN between curves"),
+    "nullcline": Variable(("contour", "feature"), "overlap q where a component of dq/dt vanishes, in no order"),
+    "nullcline_component": Variable(("contour",), "number of that component, from 0"),
+    "table_error": Variable((), "error of the interpolated velocity in units of the largest one"),
     "pair": Variable(("pair",), "the two results that are compared: first - second"),
     "q_difference": Variable(("pair", "time", "feature"), "second minus first overlap q, means over replicas"),
     "q_standard_error": Variable(("pair", "time", "feature"), "standard error of that difference"),
@@ -106,11 +116,35 @@ OF_A_STATE = (
     "stability",
 )
 
+OF_A_FIXED_POINT = (
+    "q",
+    "g",
+    "Lambda",
+    "growth_rate",
+    "eigenvalue_real",
+    "eigenvalue_imag",
+    "stability",
+    "kind",
+)
+
 METHODS: dict[str, tuple[str, ...]] = {
     "density": ("time", "q", "r", "P", "u", "u_weight", "w", "w_edge", "mass", "norm", "g", "Lambda"),
     "order_parameters": ("time", "q", "g", "Lambda"),
     "stationary": (*OF_A_STATE, "P", "u", "u_weight", "w", "w_edge"),
     "continuation": (*OF_A_STATE, "parameter", "branch", "turning"),
+    "fixed_point_branches": (*OF_A_FIXED_POINT, "parameter", "branch", "turning"),
+    "portrait": (
+        *OF_A_FIXED_POINT,
+        "orbit",
+        "q_cell",
+        "velocity",
+        "region",
+        "region_share",
+        "separatrix",
+        "nullcline",
+        "nullcline_component",
+        "table_error",
+    ),
     "comparison": (
         "pair",
         "time",
@@ -135,6 +169,9 @@ METHODS: dict[str, tuple[str, ...]] = {
 }
 """Variables that a result of each method must hold."""
 
+NAMES = ("pair", "kind")
+"""Variables that are words and have no units."""
+
 OPTIONAL: dict[str, tuple[str, ...]] = {
     "density": ("q_error", "r_error", "P_error"),
     "order_parameters": ("q_covariance",),
@@ -145,7 +182,12 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
 }
 """Variables that it may hold besides."""
 
-INSTEAD_OF_TIME = {"stationary": "state", "continuation": "point"}
+INSTEAD_OF_TIME = {
+    "stationary": "state",
+    "continuation": "point",
+    "fixed_point_branches": "point",
+    "portrait": "state",
+}
 """The leading dim of methods whose results are not in time."""
 
 
@@ -191,8 +233,8 @@ def _dims(method: str, known: Variable) -> tuple[str, ...]:
 
 
 def _attributes(name: str, known: Variable) -> dict[str, str]:
-    """CF attributes; a name is no quantity and has no units."""
-    return {"long_name": known.long_name} | ({} if name == "pair" else {"units": "1"})
+    """CF attributes."""
+    return {"long_name": known.long_name} | ({} if name in NAMES else {"units": "1"})
 
 
 def validate(dataset: xr.Dataset) -> None:

@@ -4,7 +4,19 @@ Equations are functions x -> (F, dF/dx), shapes (n,) and (n, n), or (x, p) -> (F
 parameter p. They return NaN outside their domain.
 """
 
+from meanfield.continuation.ball import ball_starts, signed_permutations
 from meanfield.continuation.branches import Branch, follow
+from meanfield.continuation.diagram import all_branches, by_difference
 from meanfield.continuation.roots import Equations, find_roots, newton
 
-__all__ = ["Branch", "Equations", "find_roots", "follow", "newton"]
+__all__ = [
+    "Branch",
+    "Equations",
+    "all_branches",
+    "ball_starts",
+    "by_difference",
+    "find_roots",
+    "follow",
+    "newton",
+    "signed_permutations",
+]

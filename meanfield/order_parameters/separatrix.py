@@ -23,6 +23,7 @@ from meanfield.errors import InputError
 from meanfield.order_parameters.field import VectorField
 from meanfield.order_parameters.outcomes import RADIUS, follow_paths
 from meanfield.order_parameters.random_start import RandomStart
+from meanfield.order_parameters.symmetry import is_reflected, sign_symmetries
 from meanfield.typing import FloatArray
 
 WIDEST = 12.0
@@ -33,9 +34,6 @@ LOOKS = 49
 
 ZOOMS = 4
 """How often: log K to 1e-5, from which the saddle is found."""
-
-SYMMETRIC = 1e-9
-"""Largest change of the drift, in learning rates, under a change of sign that symmetry allows."""
 
 TRACES = ((1e-5, 1e-4, 1e-12), (1e-4, 1e-3, 1e-10))
 """Distances from the saddle where a trace begins and from the origin where it ends, and tolerances: K and its error."""
@@ -127,15 +125,11 @@ def _check(start: RandomStart) -> None:
             f"features: {start.growing} of {start.field.features} grow from a random start, but a separatrix is "
             "between two that both grow; use limit_outcomes, which takes any number"
         )
-    points = np.random.default_rng(0).uniform(-0.6, 0.6, (10, 2))
-    scale = start.field.problem.model.learning_rate
-    for signs in np.array([[1.0, -1.0], [-1.0, 1.0]]):
-        change = np.abs(start.field(points * signs) - signs * start.field(points)).max()
-        if change > SYMMETRIC * scale:
-            raise InputError(
-                f"features.hidden: the sign of an overlap matters (dq/dt changes by {change:.2g}), so that quadrants "
-                "have separatrices of their own; use limit_outcomes, or hidden laws that are symmetric and independent"
-            )
+    if not is_reflected(sign_symmetries(start.field)):
+        raise InputError(
+            "features.hidden: the sign of an overlap matters, so that quadrants have separatrices of their own; use "
+            "limit_outcomes, or hidden laws that are symmetric and independent"
+        )
 
 
 def _starts(start: RandomStart, axes: FloatArray, log_K: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ Functions of one quantity take a Dataset and Axes and return the Axes; functions
 from meanfield.plotting.branches import plot_branches
 from meanfield.plotting.comparison import plot_comparison
 from meanfield.plotting.fluctuations import plot_fluctuations
+from meanfield.plotting.portrait import plot_fixed_points, plot_portrait, plot_trajectories
 from meanfield.plotting.random_starts import plot_chance, plot_escape_times
 from meanfield.plotting.style import COLOURS, LINES
 from meanfield.plotting.trajectories import plot_overlap, plot_prior_work
@@ -20,8 +21,11 @@ __all__ = [
     "plot_conditional",
     "plot_density",
     "plot_escape_times",
+    "plot_fixed_points",
     "plot_fluctuations",
     "plot_histogram",
     "plot_overlap",
+    "plot_portrait",
     "plot_prior_work",
+    "plot_trajectories",
 ]

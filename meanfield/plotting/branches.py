@@ -20,20 +20,20 @@ STABILITY_STYLES: dict[int, dict[str, Any]] = {
 
 
 def plot_branches(continuation: xr.Dataset) -> Figure:
-    """Branches of stationary states against the number that varies: a panel for each overlap, one for r if it is not 0.
+    """Branches of states against the number that varies: a panel for each overlap, one for r if it is not 0.
 
     Stable states are solid, unstable ones dashed, marginal ones dotted; circles are turning points.
 
     Parameters
     ----------
     continuation : xarray.Dataset
-        From `meanfield.continue_stationary_states`.
+        From `meanfield.continue_stationary_states` or `continue_fixed_points`.
     """
     panels: list[tuple[str, xr.DataArray]] = [
         ("overlap $q$" if continuation.sizes["feature"] == 1 else f"overlap $q_{k + 1}$", continuation["q"][:, k])
         for k in range(continuation.sizes["feature"])
     ]
-    if np.any(continuation["r"] != 0):
+    if "r" in continuation and np.any(continuation["r"] != 0):
         panels.append((r"prior work $r = E[w\,\phi(w)]$", continuation["r"]))
     figure = Figure(figsize=(4.6 * len(panels), 3.8), layout="constrained")
     for axes, (label, values) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):

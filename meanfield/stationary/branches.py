@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from meanfield.closures import Closure
-from meanfield.continuation import Branch, follow, newton
-from meanfield.errors import InputError
-from meanfield.keys import value_of, with_value
+from meanfield.continuation import Branch, all_branches, by_difference
+from meanfield.keys import check_range, with_value
 from meanfield.problem import Problem
 from meanfield.progress import progress_bar
 from meanfield.provenance import provenance
@@ -26,20 +26,11 @@ from meanfield.typing import FloatArray
 OF_THE_LIMIT = ("model", "features", "hidden", "augmentation", "prior")
 """Parts of a problem that stationary states depend on."""
 
-DIFFERENCE = 1e-5
-"""Of derivatives by the parameter, in parts of its range."""
-
-BETWEEN = (0.5, 0.25, 0.75)
-"""Where states are searched that no branch from the ends leads to, in parts of the range."""
-
 MOST_RUNG = 2
 """Of the nodes in u along branches; `quadrature_error` says what they leave."""
 
 MOST_KEPT = 200
 """Equations that are kept for values of the parameter."""
-
-NEAR = 1e-5
-"""Overlaps that are closer belong to one branch."""
 
 
 def continue_stationary_states(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
@@ -75,11 +66,11 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     ends inside the range does so where its density can no longer be normalised. Source: theory.md, section 6.
     """
     check_features(problem)
-    _check(problem, key, start, stop, points)
+    check_range(problem, key, start, stop, points, OF_THE_LIMIT, "stationary states")
     started = time.perf_counter()
     family = _Family(problem, key, (min(start, stop), max(start, stop)))
     with progress_bar(1, "stationary states", "diagram") as bar:
-        branches = _all_branches(family, (start, stop), 1.0 / (points - 1))
+        branches = all_branches(family, (start, stop), 1.0 / (points - 1))
         points_of = [
             _row(family, branch, number, i) for number, branch in enumerate(branches) for i in range(len(branch.p))
         ]
@@ -91,21 +82,6 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     result = build_dataset("continuation", problem, arrays, status, provenance(time.perf_counter() - started, key=key))
     result["parameter"].attrs["key"] = key
     return result
-
-
-def _check(problem: Problem, key: str, start: float, stop: float, points: int) -> None:
-    value = value_of(problem, key)
-    part = key.replace("[", ".").split(".")[0]
-    if part not in OF_THE_LIMIT or key.endswith("initial_overlap"):
-        raise InputError(f"'{key}': stationary states do not depend on it; vary a number of {', '.join(OF_THE_LIMIT)}")
-    if isinstance(value, int):
-        raise InputError(f"'{key}' = {value} takes whole numbers only, and branches need one that varies continuously")
-    if start == stop:
-        raise InputError(f"'{key}' from {start:g} to {stop:g}: the ends of the range are equal; give two numbers")
-    if points < 2:
-        raise InputError(f"points = {points}: give at least 2, the ends of the range")
-    for end in (start, stop):
-        with_value(problem, key, end)
 
 
 class _Family:
@@ -143,41 +119,19 @@ class _Family:
         return self.at(p)(x)
 
     def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
-        """dF/dp, as a difference inside the range."""
-        low, high = self.limits
-        step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
-        return np.asarray((self.at(p + step)(x)[0] - values) / step)
+        """dF/dp."""
+        return by_difference(lambda p: self.at(p)(x)[0], p, values, self.limits)
 
-    def search(self, p: float) -> list[FloatArray]:
-        """All overlaps at an end of the range, with nodes that resolve them as far as branches can afford."""
+    def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
+        """All overlaps; at the ends of the range with nodes that resolve them as far as branches can afford."""
+        if p not in self.limits:
+            return all_overlaps(self.at(p), known)
         equations, overlaps = resolved(self.problem(p), self.closure(p))
         needed = min(equations.coordinates.rung, MOST_RUNG)
         if needed > self.rung:
             self.rung = needed
             self._kept.clear()
         return overlaps
-
-
-def _all_branches(family: _Family, ends: tuple[float, float], longest: float) -> list[Branch]:
-    """Branches from the states at both ends, then from those in between that none of them leads to."""
-    searched = {p: family.search(p) for p in ends}
-    branches: list[Branch] = []
-    for p in ends:
-        for q in searched[p]:
-            root = newton(family.at(p), q)
-            if root is not None and not _is_on(branches, root, p):
-                branches.append(follow(family, root, p, family.limits, longest))
-    for share in BETWEEN:
-        p = ends[0] + share * (ends[1] - ends[0])
-        crossings = [newton(family.at(p), q) for branch in branches for q in branch.crossings(p)]
-        for q in all_overlaps(family.at(p), [q for q in crossings if q is not None]):
-            if not _is_on(branches, q, p):
-                branches.append(follow(family, q, p, family.limits, longest))
-    return branches
-
-
-def _is_on(branches: list[Branch], q: FloatArray, p: float) -> bool:
-    return any(np.linalg.norm(q - x) < NEAR for branch in branches for x in branch.crossings(p))
 
 
 def _row(family: _Family, branch: Branch, number: int, i: int) -> dict[str, Any] | None:

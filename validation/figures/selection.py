@@ -6,9 +6,9 @@ large that the path starts beyond the separatrix, |q_2| > K |q_1|^(j_2/j_1); thi
 
 Two three-point features with second moments 4 and 3, tau = 0.2 and m = 10, so that escapes take less than one unit of
 time and large N are affordable; a single feature with second moment 3 for the closed form of the escape time. The
-asymptotic chance is off by about 15/N of itself (N = 100 and 300); "ODE with noise" has this correction, by 2048 paths. SGD
-is the order-parameter chain with 2000 replicas, but 500 at N = 10^4; N = 10^5 with 2000 takes minutes, and is in
-`make test-slow`. At N = 100 a step is so large that noise of order 1/sqrt(N) does not tell everything.
+asymptotic chance is off by about 15/N of itself (N = 100 and 300); "ODE with noise" has this correction, by 2048
+paths. SGD is the order-parameter chain with 2000 replicas, but 500 at N = 10^4; N = 10^5 with 2000 takes minutes, and
+is in `make test-slow`. At N = 100 a step is so large that noise of order 1/sqrt(N) does not tell everything.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ESCAPE = 0.5
 """|q| that counts as escape."""
 
 CORRECTION = 60.0
-"""The asymptotic chance may be off by this/N, in parts of itself; it is off by about 15/N here, and 50/N where j_2/j_1 = 1/3."""
+"""The asymptotic chance may be off by this/N of itself; it is by about 15/N here, and by 50/N where j_2/j_1 = 1/3."""
 
 STANDARD_ERRORS = 3.0
 
