@@ -88,6 +88,9 @@ VARIABLES: dict[str, Variable] = {
     "weights": Variable(("replica", "snapshot_time", "coordinate"), "weights w of SGD"),
     "U": Variable(("replica", "coordinate", "feature"), "feature matrix U with U^T U = N I"),
     "escape_time": Variable(("replica",), "time t = k/N at which |q| first reached particles.escape_overlap"),
+    "winner": Variable(
+        ("replica",), "index of the feature with the largest |q_k| at the end; -1 without escape by then"
+    ),
     "count": Variable((), "number of replicas in the statistics"),
     "q_mean": Variable(("time", "feature"), "mean of the overlap q over replicas"),
     "q_covariance": Variable(("time", "feature", "feature_"), "N times the covariance of the overlap q over runs"),
@@ -174,8 +177,8 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
     "order_parameters": ("q_covariance",),
     "stationary": ("potential",),
     "continuation": ("potential",),
-    "particles": ("snapshot_time", "weights", "U", "escape_time"),
-    "ensemble": ("escape_time",),
+    "particles": ("snapshot_time", "weights", "U", "escape_time", "winner"),
+    "ensemble": ("escape_time", "winner"),
 }
 """Variables that it may hold besides."""
 

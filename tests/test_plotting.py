@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.figure import Figure
 
 import meanfield
@@ -112,3 +113,21 @@ def test_branches_are_solid_where_stable_and_dashed_where_not(branches):
     assert sum(len(line.get_xdata()) for line in lines) >= branches.sizes["point"]
     assert figure.axes[0].get_xlabel() == "model.learning_rate"
     figure.canvas.draw()
+
+
+def test_histogram_of_escape_times_counts_those_that_never_escape():
+    ensemble = xr.Dataset({"escape_time": ("replica", [1.0, 2.0, 2.5, np.nan])})
+    axes = plotting.plot_escape_times(ensemble, Figure().subplots(), bins=3)
+    heights, edges, _ = axes.patches[0].get_data()
+    assert np.sum(heights * np.diff(edges)) == pytest.approx(0.75)  # exact: rounding
+
+
+def test_chances_are_a_line_or_bars_of_two_standard_errors():
+    axes = Figure().subplots()
+    N, share = np.array([100.0, 1000.0]), np.array([0.5, 0.2])
+    plotting.plot_chance(N, share, axes)
+    assert np.array_equal(axes.lines[0].get_ydata(), share)
+    plotting.plot_chance(N, share, axes, replicas=np.array([100, 400]))
+    (bars,) = axes.containers[0].lines[2]
+    heights = [np.ptp(segment[:, 1]) for segment in bars.get_segments()]
+    assert heights == pytest.approx([4 * 0.05, 4 * 0.02])  # exact: rounding

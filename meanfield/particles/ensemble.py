@@ -14,10 +14,12 @@ from meanfield.closures.expectation import no_expectation
 from meanfield.errors import BlowUpError
 from meanfield.particles.batch import training_of
 from meanfield.particles.collectors import Collector, Rows
+from meanfield.particles.draws import IntArray
 from meanfield.particles.steppers import STEPPERS, Stepper, WithWeights
 from meanfield.problem import Problem
 from meanfield.progress import progress_bar
 from meanfield.record import Record
+from meanfield.typing import FloatArray
 
 MOST_TOGETHER = 256
 """Replicas of a chain that are advanced by one call."""
@@ -36,6 +38,27 @@ def blocks_of(method: str, replicas: int) -> list[range]:
     """Replicas that are advanced together; their numbers do not depend on it."""
     size = min(MOST_TOGETHER, -(-replicas // LEAST_BLOCKS)) if method == "chain" else 1
     return [range(first, min(first + size, replicas)) for first in range(0, replicas, size)]
+
+
+def winners(q: FloatArray, escape: IntArray) -> IntArray:
+    """The feature that won in each replica: the one with the largest |q_k| at the end, if |q| has escaped by then.
+
+    Right after the escape the order may still change: the replica may have to pass a saddle between recovery states.
+
+    Parameters
+    ----------
+    q : ndarray, shape (replicas, d1)
+        Overlaps at the end; NaN where they are not finite.
+    escape : ndarray of int, shape (replicas,)
+        The step of the escape, or -1.
+
+    Returns
+    -------
+    ndarray of int, shape (replicas,)
+        Index of the feature; -1 where there is none.
+    """
+    decided = (escape >= 0) & np.isfinite(q).all(axis=1)
+    return np.asarray(np.where(decided, np.abs(q).argmax(axis=1), -1))
 
 
 class Ensemble:
@@ -66,6 +89,8 @@ class Ensemble:
         """Of each block the replica that was the first to blow up, and the step at which it did."""
         self.escape = record.array("escape", (self._replicas,), np.int64)
         """The step at which each replica escaped, or -1."""
+        self.winner = record.array("winner", (self._replicas,), np.int64)
+        """The feature that won in each replica (see `winners`), or -1."""
         self._done = np.zeros(len(self._blocks), dtype=bool)
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._saved_at = time.monotonic()
@@ -170,6 +195,7 @@ class Ensemble:
         if stepper.reached[first] < self._step_at[-1]:
             self._failed[b] = replicas[first], stepper.reached[first]
         self.escape[replicas.start : replicas.stop] = stepper.escape
+        self.winner[replicas.start : replicas.stop] = winners(rows.q[:, -1], stepper.escape)
         with self._lock:
             self._collector.add(b, rows)
             self._done[b] = True

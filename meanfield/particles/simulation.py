@@ -22,6 +22,9 @@ from meanfield.schema import build_dataset
 STREAMS = "Philox4x32-10, layout 1"
 """Names what turns a seed into numbers; another one could not go on with a run that this one began."""
 
+KEPT = "results 2"
+"""Names what is kept of a replica that is done, likewise."""
+
 
 def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
     """Replicas of one-pass SGD at finite N.
@@ -41,8 +44,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     -------
     xarray.Dataset
         `q`, `r` at every output time, and `weights`, `U` at the snapshots if there are any; with
-        `particles.record = 'statistics'` their statistics instead; `escape_time` if an overlap was named. See
-        `meanfield.schema`. Output time t is step round(t N). The attribute `status` is `complete`, `interrupted` or
+        `particles.record = 'statistics'` their statistics instead; `escape_time` and `winner` if an overlap was named.
+        See `meanfield.schema`. Output time t is step round(t N). The attribute `status` is `complete`, `interrupted` or
         `failed: ...`; what was not reached is NaN.
 
     Raises
@@ -60,7 +63,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     workers = workers or os.cpu_count() or 1
     record = record or Record()
     check_memory(problem, method, snapshots, workers, record.in_memory)
-    record.open(f"{STREAMS}\n{method}\n{format_problem(problem)}")
+    record.open(f"{STREAMS}\n{KEPT}\n{method}\n{format_problem(problem)}")
     statistics = problem.particles.record == "statistics"
     collector = Statistics(problem) if statistics else Replicas(problem, snapshots, record)
     ensemble = Ensemble(problem, method, collector, record)
@@ -69,6 +72,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     if problem.particles.escape_overlap is not None:
         steps = ensemble.escape
         arrays["escape_time"] = np.where(steps < 0, np.nan, steps / problem.particles.dimension)
+        arrays["winner"] = np.asarray(ensemble.winner)
     origin = provenance(time.perf_counter() - started, seed=problem.particles.seed, steps=method)
     return build_dataset("ensemble" if statistics else "particles", problem, arrays, status, origin)
 

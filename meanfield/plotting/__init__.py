@@ -7,6 +7,7 @@ from meanfield.plotting.branches import plot_branches
 from meanfield.plotting.comparison import plot_comparison
 from meanfield.plotting.fluctuations import plot_fluctuations
 from meanfield.plotting.portrait import plot_fixed_points, plot_portrait, plot_trajectories
+from meanfield.plotting.random_starts import plot_chance, plot_escape_times
 from meanfield.plotting.style import COLOURS, LINES
 from meanfield.plotting.trajectories import plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram
@@ -15,9 +16,11 @@ __all__ = [
     "COLOURS",
     "LINES",
     "plot_branches",
+    "plot_chance",
     "plot_comparison",
     "plot_conditional",
     "plot_density",
+    "plot_escape_times",
     "plot_fixed_points",
     "plot_fluctuations",
     "plot_histogram",

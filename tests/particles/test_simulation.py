@@ -6,8 +6,9 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.particles import ensemble
-from meanfield.particles.ensemble import blocks_of
+from meanfield.particles.ensemble import blocks_of, winners
 from meanfield.particles.steppers import Chain
+from meanfield.schema import validate
 from tests.problems import THREE_POINT, feature, features, make_problem
 
 SHORT = ("time = { stop = 0.5, outputs = 3 }", "model.learning_rate = 0.5", "particles.dimension = 40")
@@ -118,6 +119,26 @@ def test_a_start_above_the_overlap_has_escaped_at_once():
     for method in ("plain", "projected", "chain"):
         run = simulate(f"particles.method = '{method}'", "particles.snapshots = []", "particles.escape_overlap = 0.4")
         assert run.escape_time.values.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("method", ["plain", "projected", "chain"])
+def test_the_winner_has_the_largest_overlap_at_the_end(method):
+    lines = ("time.stop = 1.5", "particles.replicas = 30", "particles.escape_overlap = 0.75")
+    run = simulate(f"particles.method = '{method}'", "particles.snapshots = []", features(*[feature(0.4)] * 2), *lines)
+    largest = np.abs(run.q[:, -1]).argmax("feature")
+    assert np.array_equal(run.winner, np.where(np.isnan(run.escape_time), -1, largest))
+    assert set(run.winner.values) == {-1, 0, 1}
+
+
+def test_results_from_before_winners_were_kept_are_valid():
+    run = simulate("particles.method = 'chain'", "particles.escape_overlap = 0.4")
+    validate(run.drop_vars("winner"))
+
+
+def test_a_replica_that_blows_up_has_no_winner():
+    """Whether it had escaped before or not; the largest |q_k| decides, of whichever sign."""
+    q = np.array([[0.1, -0.8], [np.nan, np.nan], [0.3, 0.1], [0.9, 0.0]])
+    assert winners(q, np.array([5, 5, -1, 0])).tolist() == [1, -1, -1, 0]
 
 
 @pytest.mark.parametrize("method", ["projected", "chain"])

@@ -94,6 +94,7 @@ def test_ensembles_are_summed_up_as_their_record_says(method):
     assert summed.q_covariance.values == pytest.approx(np.array(expected), abs=1e-12)  # rounding, times N
     assert np.array_equal(summed.q_quantile, np.quantile(whole.q, LEVELS, axis=0))
     assert np.array_equal(summed.escape_time, whole.escape_time, equal_nan=True)
+    assert np.array_equal(summed.winner, whole.winner)
     assert summed.r_mean.values == pytest.approx(2.0, abs=1e-12)  # rounding
 
 

@@ -1,0 +1,62 @@
+"""Random starts: when replicas escape, and which feature wins."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield.plotting.style import COLOURS
+from meanfield.typing import FloatArray
+
+BARS = 2.0
+"""Standard errors that a bar spans to either side."""
+
+
+def plot_escape_times(
+    ensemble: xr.Dataset, axes: Axes, label: str = "SGD", colour: str = COLOURS[5], bins: int = 30
+) -> Axes:
+    """A histogram of the escape times of an ensemble, of area 1 if all replicas escaped.
+
+    Parameters
+    ----------
+    ensemble : xarray.Dataset
+        From `meanfield.simulate_sgd` with `particles.escape_overlap`.
+    axes : Axes
+    label, colour : str
+    bins : int
+    """
+    times = ensemble["escape_time"].values
+    escaped = times[np.isfinite(times)]
+    heights, edges = np.histogram(escaped, bins)
+    axes.stairs(heights / (len(times) * np.diff(edges)), edges, fill=True, color=colour, alpha=0.45, label=label)
+    axes.set(xlabel="escape time $t$", ylabel="density")
+    return axes
+
+
+def plot_chance(
+    N: FloatArray,
+    chance: FloatArray,
+    axes: Axes,
+    replicas: FloatArray | None = None,
+    label: str = "",
+    colour: str = COLOURS[0],
+    line: str = "-",
+) -> Axes:
+    """The chance that a feature wins, against N: a line, or for shares of replicas bars of two standard errors.
+
+    Parameters
+    ----------
+    N, chance : ndarray, shape (n,)
+    axes : Axes
+    replicas : ndarray, shape (n,), optional
+        How many the shares are of.
+    label, colour, line : str
+    """
+    if replicas is None:
+        axes.plot(N, chance, line, color=colour, label=label)
+    else:
+        error = np.sqrt(chance * (1 - chance) / replicas)
+        axes.errorbar(N, chance, BARS * error, fmt="o", ms=4, capsize=2, color=colour, label=label)
+    axes.set(xlabel="dimension $N$", ylabel="chance to win", xscale="log", yscale="log")
+    return axes
