@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import permutations, product
 
 import numpy as np
-from scipy.stats import qmc
 
 from meanfield.typing import FloatArray
 
@@ -27,6 +26,8 @@ def ball_starts(n: int) -> Iterator[FloatArray]:
     yield np.zeros(n)
     for radius in RADII:
         yield from (radius * direction for direction in directions(n))
+    from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
+
     cube = qmc.Sobol(n, scramble=False).random(4 * SCATTERED * n) * 2.0 - 1.0
     yield from cube[np.linalg.norm(cube, axis=1) < 0.999]
 

@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from meanfield.closures import Closure
 from meanfield.errors import InputError
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points import find_fixed_points
+from meanfield.order_parameters.fixed_points.points import find_fixed_points
 from meanfield.order_parameters.learnability import origin
 from meanfield.problem import Augmentation, Problem
 

@@ -1,16 +1,23 @@
-"""The vector field of two features, tabulated once for the many values that regions of attraction take.
+"""Functions of the overlaps of one or two features, tabulated once for the many values that paths take.
 
-In the angles (arcsin |q|, direction) the field is as smooth as in q, and the square root sqrt(1 - |q|^2) that averages
-are made of is smooth too, so that splines converge up to the edge of the disc.
+In the angles (arcsin |q|, direction) a function is as smooth as in q, and the square root sqrt(1 - |q|^2) that averages
+are made of is smooth too, so that splines converge up to the edge of the ball.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.interpolate import RectBivariateSpline
+from collections.abc import Callable
 
-from meanfield.order_parameters.field import VectorField
+import numpy as np
+from scipy.interpolate import RectBivariateSpline, make_interp_spline
+
+from meanfield.errors import InputError
 from meanfield.typing import FloatArray
+
+Function = Callable[[FloatArray], FloatArray]
+
+MOST_FEATURES = 2
+"""Of a problem that has room in a table."""
 
 NODES = 25
 """Along the radius and along a right angle, at first."""
@@ -26,63 +33,109 @@ OVERLAPPING = 6
 """Nodes beyond a whole turn, so that the spline is periodic to its own accuracy."""
 
 CHECKS = 97
-"""Points between the nodes at which the table is held against the field."""
+"""Points between the nodes at which the table is held against the function."""
+
+ROUNDED_INWARDS = 1.0 - 2e-16
+"""Keeps nodes on the sphere inside the ball."""
+
+OUTERMOST = 1.0 - 1e-12
+"""The largest |q| of points that were outside: rounding must not lead out again."""
 
 
-class FieldTable:
-    """b(q) of two features by interpolation.
+def into_ball(q: FloatArray) -> FloatArray:
+    """Points, shape (n, d1), those outside the unit ball moved radially to its sphere."""
+    return np.asarray(q * np.minimum(1.0, OUTERMOST / np.maximum(np.linalg.norm(q, axis=1), 1e-300))[:, None])
+
+
+class BallTable:
+    """A function of q by interpolation.
 
     Parameters
     ----------
-    field : VectorField
-        With two features.
+    function : callable
+        From q, shape (d1,), to values of any shape, at |q| <= 1.
+    features : int
+        d1, 1 or 2.
     quadrant : bool
         Whether q_1, q_2 >= 0 is all that is asked for.
 
     Attributes
     ----------
     error : float
-        Largest deviation from the field at points between the nodes, in units of its largest value.
+        Largest deviation from the function at points between the nodes, in units of its largest value.
+
+    Raises
+    ------
+    InputError
+        If there are more features.
     """
 
-    def __init__(self, field: VectorField, quadrant: bool) -> None:
+    def __init__(self, function: Function, features: int, quadrant: bool = False) -> None:
+        if features > MOST_FEATURES:
+            raise InputError(
+                f"features: {features} are too many for a table over all q, which has room for {MOST_FEATURES}; use SGD"
+            )
         self._quadrant = quadrant
-        nodes = NODES
+        checks = _line_checks() if features == 1 else _disc_checks(quadrant)
+        right = np.array([function(q) for q in checks])
+        self._shape, nodes = right.shape[1:], NODES
         for _ in range(MOST_DOUBLINGS + 1):
-            self._splines, largest = self._tabulated(field, nodes)
-            self.error = self._deviation(field) / largest
+            self._interpolate, largest = (
+                _on_line(function, nodes) if features == 1 else _on_disc(function, nodes, quadrant)
+            )
+            self.error = float(np.abs(self(checks) - right).max()) / largest
             if self.error <= ACCURATE:
                 break
             nodes = 2 * nodes - 1
 
     def __call__(self, q: FloatArray) -> FloatArray:
-        """The field at many points, shape (n, 2); NaN outside the disc and the quadrant."""
-        radius, turn = np.hypot(q[:, 0], q[:, 1]), np.arctan2(q[:, 1], q[:, 0])
-        if not self._quadrant:
-            turn = np.where(turn < 0, turn + 2 * np.pi, turn)
-        angle = np.arcsin(np.minimum(radius, 1.0))
-        values = np.stack([spline.ev(angle, turn) for spline in self._splines], axis=-1)
-        inside = (radius <= 1.0) & ((q >= 0).all(axis=1) | (not self._quadrant))
-        return np.where(inside[:, None], values, np.nan)
+        """Values at many points, shape (n, ...) for q of shape (n, d1); NaN outside the ball and the quadrant."""
+        inside = np.linalg.norm(q, axis=1) <= 1.0
+        if self._quadrant:
+            inside &= (q >= 0).all(axis=1)
+        return np.where(inside[:, None], self._interpolate(q), np.nan).reshape(-1, *self._shape)
 
-    def _tabulated(self, field: VectorField, nodes: int) -> tuple[list[RectBivariateSpline], float]:
-        angle = np.linspace(0.0, 0.5 * np.pi, nodes)
-        spacing = angle[1]
-        beyond = 0 if self._quadrant else OVERLAPPING
-        turn = spacing * np.arange(nodes if self._quadrant else 4 * (nodes - 1))
-        inwards = (1.0 - 2e-16) * np.sin(angle)
-        points = inwards[:, None, None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
-        values = field(points)
-        if beyond:
-            values = np.concatenate([values[:, -beyond:], values, values[:, : beyond + 1]], axis=1)
-            turn = spacing * np.arange(-beyond, len(turn) + beyond + 1)
-        splines = [RectBivariateSpline(angle, turn, values[..., k], kx=DEGREE, ky=DEGREE) for k in range(2)]
-        return splines, max(float(np.abs(values).max()), np.finfo(float).tiny)
 
-    def _deviation(self, field: VectorField) -> float:
-        """Largest difference from the field at points spread evenly over the area (a golden spiral)."""
-        k = np.arange(CHECKS) + 0.5
-        turn = np.pi * (3.0 - np.sqrt(5.0)) * k
-        turn = np.mod(turn, 0.5 * np.pi if self._quadrant else 2.0 * np.pi)
-        points = np.sqrt(k / CHECKS)[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
-        return float(np.abs(self(points) - field(points)).max())
+def _on_line(function: Function, nodes: int) -> tuple[Function, float]:
+    """A spline through values at q = sin(angle), and the largest of them."""
+    angle = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * nodes - 1)
+    values = np.array([function(np.array([q])) for q in ROUNDED_INWARDS * np.sin(angle)]).reshape(angle.size, -1)
+    spline = make_interp_spline(angle, values, DEGREE)
+    return lambda q: np.asarray(spline(np.arcsin(np.clip(q[:, 0], -1.0, 1.0)))), _largest(values)
+
+
+def _on_disc(function: Function, nodes: int, quadrant: bool) -> tuple[Function, float]:
+    """Splines through values at radii sin(angle) and evenly spaced directions, and the largest of them."""
+    angle = np.linspace(0.0, 0.5 * np.pi, nodes)
+    beyond = 0 if quadrant else OVERLAPPING
+    turn = angle[1] * np.arange(nodes if quadrant else 4 * (nodes - 1))
+    radius = ROUNDED_INWARDS * np.sin(angle)
+    points = radius[:, None, None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
+    values = np.array([function(q) for q in points.reshape(-1, 2)]).reshape(nodes, len(turn), -1)
+    if beyond:
+        values = np.concatenate([values[:, -beyond:], values, values[:, : beyond + 1]], axis=1)
+        turn = angle[1] * np.arange(-beyond, len(turn) + beyond + 1)
+    splines = [RectBivariateSpline(angle, turn, values[..., k], kx=DEGREE, ky=DEGREE) for k in range(values.shape[2])]
+
+    def interpolate(q: FloatArray) -> FloatArray:
+        turn = np.arctan2(q[:, 1], q[:, 0])
+        turn = turn if quadrant else np.where(turn < 0, turn + 2 * np.pi, turn)
+        angle = np.arcsin(np.minimum(np.hypot(q[:, 0], q[:, 1]), 1.0))
+        return np.stack([spline.ev(angle, turn) for spline in splines], axis=-1)
+
+    return interpolate, _largest(values)
+
+
+def _line_checks() -> FloatArray:
+    return np.asarray((2.0 * (np.arange(CHECKS) + 0.5) / CHECKS - 1.0)[:, None])
+
+
+def _disc_checks(quadrant: bool) -> FloatArray:
+    """Points spread evenly over the area (a golden spiral)."""
+    k = np.arange(CHECKS) + 0.5
+    turn = np.mod(np.pi * (3.0 - np.sqrt(5.0)) * k, 0.5 * np.pi if quadrant else 2.0 * np.pi)
+    return np.asarray(np.sqrt(k / CHECKS)[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1))
+
+
+def _largest(values: FloatArray) -> float:
+    return max(float(np.abs(values).max()), np.finfo(float).tiny)

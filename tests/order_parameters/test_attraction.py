@@ -5,15 +5,15 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from meanfield.errors import InputError
-from meanfield.order_parameters.attraction import (
+from meanfield.order_parameters.field import VectorField
+from meanfield.order_parameters.fixed_points.attraction import (
     UNDECIDED,
     attraction_intervals,
     attraction_shares,
     attractor_of,
     traps,
 )
-from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points import find_fixed_points
+from meanfield.order_parameters.fixed_points.points import find_fixed_points
 from tests.problems import feature, features, gaussian, make_problem
 
 LAW = '{ law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }'

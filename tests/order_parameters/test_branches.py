@@ -6,9 +6,9 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.keys import with_value
-from meanfield.order_parameters.branches import continue_fixed_points, stationary_similarity
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points import find_fixed_points
+from meanfield.order_parameters.fixed_points.branches import continue_fixed_points, stationary_similarity
+from meanfield.order_parameters.fixed_points.points import find_fixed_points
 from meanfield.plotting import plot_branches
 from tests.problems import feature, features, gaussian, make_problem
 

@@ -7,7 +7,7 @@ from scipy.optimize import root
 
 from meanfield.errors import InputError
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points import find_fixed_points
+from meanfield.order_parameters.fixed_points.points import find_fixed_points
 from tests.order_parameters.random_problems import random_problem
 from tests.problems import feature, features, gaussian, make_problem
 

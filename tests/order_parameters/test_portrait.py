@@ -6,10 +6,10 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.order_parameters.attraction import attractor_of
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points import find_fixed_points
-from meanfield.order_parameters.portrait import OUTSIDE, phase_portrait, portrait_arrays, portrait_of
+from meanfield.order_parameters.fixed_points.attraction import attractor_of
+from meanfield.order_parameters.fixed_points.points import find_fixed_points
+from meanfield.order_parameters.fixed_points.portrait import OUTSIDE, phase_portrait, portrait_arrays, portrait_of
 from meanfield.order_parameters.table import ACCURATE
 from meanfield.plotting import plot_portrait, plot_trajectories
 from meanfield.schema import build_dataset

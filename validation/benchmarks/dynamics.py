@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield import Problem
-from meanfield.order_parameters.attraction import attraction_shares
-from meanfield.order_parameters.branches import continue_fixed_points
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points import find_fixed_points
-from meanfield.order_parameters.portrait import phase_portrait
+from meanfield.order_parameters.fixed_points.attraction import attraction_shares
+from meanfield.order_parameters.fixed_points.branches import continue_fixed_points
+from meanfield.order_parameters.fixed_points.points import find_fixed_points
+from meanfield.order_parameters.fixed_points.portrait import phase_portrait
 from meanfield.problem_file import parse_problem
 
 GAUSSIAN = '{ law = "gaussian", second_moment = 1.2 }'

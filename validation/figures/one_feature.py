@@ -14,7 +14,7 @@ from scipy.interpolate import CubicSpline
 
 import meanfield
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points import find_fixed_points
+from meanfield.order_parameters.fixed_points.points import find_fixed_points
 from meanfield.order_parameters.learnability import learnability
 from meanfield.problem import Problem
 from meanfield.problem_file import problem_from

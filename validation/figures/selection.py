@@ -20,11 +20,11 @@ from scipy.stats import kstest
 from study import Statement, Study, run_study
 
 import meanfield
-from meanfield.order_parameters.escape import EscapeLaw, escape_law
-from meanfield.order_parameters.langevin import langevin_outcomes
-from meanfield.order_parameters.outcomes import limit_outcomes
-from meanfield.order_parameters.random_start import random_start
-from meanfield.order_parameters.separatrix import find_separatrix, selection_probability
+from meanfield.order_parameters.random_starts.escape import EscapeLaw, escape_law
+from meanfield.order_parameters.random_starts.langevin import langevin_outcomes
+from meanfield.order_parameters.random_starts.outcomes import limit_outcomes
+from meanfield.order_parameters.random_starts.separatrix import find_separatrix, selection_probability
+from meanfield.order_parameters.random_starts.start import random_start
 from meanfield.plotting import COLOURS, plot_chance, plot_escape_times
 from meanfield.problem import Problem
 from meanfield.problem_file import parse_problem

@@ -12,10 +12,10 @@ from scipy.optimize import root
 from study import Statement
 
 import meanfield
-from meanfield.order_parameters.attraction import attractor_of
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points import find_fixed_points
-from meanfield.order_parameters.portrait import phase_portrait
+from meanfield.order_parameters.fixed_points.attraction import attractor_of
+from meanfield.order_parameters.fixed_points.points import find_fixed_points
+from meanfield.order_parameters.fixed_points.portrait import phase_portrait
 from meanfield.plotting import plot_portrait
 from meanfield.problem import Problem
 from meanfield.problem_file import parse_problem

@@ -15,7 +15,7 @@ from scipy.integrate import RK45
 from scipy.linalg import solve_continuous_lyapunov
 
 from meanfield.errors import InputError
-from meanfield.order_parameters.fixed_points import FixedPoints, jacobian_at
+from meanfield.order_parameters.fixed_points.points import FixedPoints, jacobian_at
 from meanfield.typing import FloatArray
 
 Velocity = Callable[[FloatArray], FloatArray]

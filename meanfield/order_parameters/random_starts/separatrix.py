@@ -21,9 +21,9 @@ from scipy.special import ndtr
 from meanfield.continuation import newton
 from meanfield.errors import InputError
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.outcomes import RADIUS, follow_paths
-from meanfield.order_parameters.random_start import RandomStart
-from meanfield.order_parameters.symmetry import is_reflected, sign_symmetries
+from meanfield.order_parameters.fixed_points.symmetry import is_reflected, sign_symmetries
+from meanfield.order_parameters.random_starts.outcomes import RADIUS, follow_paths
+from meanfield.order_parameters.random_starts.start import RandomStart
 from meanfield.typing import FloatArray
 
 WIDEST = 12.0
@@ -109,7 +109,7 @@ def selection_probability(separatrix: Separatrix, start: RandomStart, N: float) 
     -----
     Exact as N -> infinity, where it goes to 0. Corrections are of relative order 1/N, with a large factor: paths that
     are close to the separatrix escape along both features at once, and then noise of order 1/sqrt(N) pushes them to
-    either side. `meanfield.order_parameters.langevin` has them.
+    either side. `meanfield.order_parameters.random_starts.langevin` has them.
     """
     fast, slow = np.sqrt(np.diag(start.covariance))
     p = separatrix.exponent

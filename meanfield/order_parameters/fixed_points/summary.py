@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points import FixedPoint, FixedPoints
+from meanfield.order_parameters.fixed_points.points import FixedPoint, FixedPoints
 
 
 def fixed_point_arrays(points: FixedPoints, chosen: Sequence[int] | None = None) -> dict[str, Any]:

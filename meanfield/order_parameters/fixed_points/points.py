@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.search import all_zeros, field_size
-from meanfield.order_parameters.symmetry import copies, sign_symmetries
+from meanfield.order_parameters.fixed_points.search import all_zeros, field_size
+from meanfield.order_parameters.fixed_points.symmetry import copies, sign_symmetries
 from meanfield.typing import FloatArray
 
 MARGINAL = 1e-7

@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from meanfield.order_parameters.field_table import INSIDE, BallTable
 from meanfield.order_parameters.noise import StepNoise
-from meanfield.order_parameters.outcomes import Outcomes, crossing, longest_step, runge_kutta
-from meanfield.order_parameters.random_start import RandomStart
+from meanfield.order_parameters.random_starts.outcomes import Outcomes, crossing, longest_step, runge_kutta
+from meanfield.order_parameters.random_starts.start import RandomStart
+from meanfield.order_parameters.table import BallTable, into_ball
 from meanfield.typing import FloatArray
 
 
@@ -60,7 +60,7 @@ def langevin_outcomes(
     escape = np.where(np.linalg.norm(q, axis=1) >= overlap, 0.0, np.inf)
 
     def drift(q: FloatArray, since: float, length: float) -> FloatArray:
-        after = _inside(runge_kutta(start.drift, q, length))
+        after = into_ball(runge_kutta(start.drift, q, length))
         np.minimum(escape, since + length * crossing(q, after, overlap), out=escape)
         return after
 
@@ -68,7 +68,7 @@ def langevin_outcomes(
     for k in range(steps):
         now = (k + 0.5) * step
         kick = np.einsum("nij,nj->ni", _lower(noise(q)), rng.standard_normal(q.shape))
-        before, q = q, _inside(q + np.sqrt(step / N) * kick)
+        before, q = q, into_ball(q + np.sqrt(step / N) * kick)
         np.minimum(escape, np.where(np.isfinite(crossing(before, q, overlap)), now, np.inf), out=escape)
         q = drift(q, now, step if k < steps - 1 else 0.5 * step)
     return Outcomes(escape, q)
@@ -79,11 +79,6 @@ def uniform_overlaps(rng: Generator, paths: int, features: int, N: float) -> Flo
     normals = rng.standard_normal((paths, features))
     length = np.einsum("nk,nk->n", normals, normals) + rng.chisquare(N - features, paths)
     return np.asarray(normals / np.sqrt(length)[:, None])
-
-
-def _inside(q: FloatArray) -> FloatArray:
-    """Back into the ball where a kick of order 1/sqrt(N) led out of it."""
-    return np.asarray(q * np.minimum(1.0, INSIDE / np.maximum(np.linalg.norm(q, axis=1), 1e-300))[:, None])
 
 
 def _lower(S: FloatArray) -> FloatArray:

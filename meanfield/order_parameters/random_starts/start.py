@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import qmc
 
 from meanfield.errors import InputError
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.field_table import MOST_FEATURES, BallTable
 from meanfield.order_parameters.noise import StepNoise
+from meanfield.order_parameters.table import MOST_FEATURES, BallTable, into_ball
 from meanfield.problem import Problem
 from meanfield.typing import FloatArray
 
@@ -60,17 +59,20 @@ class RandomStart:
     def drift(self) -> Callable[[FloatArray], FloatArray]:
         """dq/dt at many points, (n, d1) -> (n, d1): from a table, to about 1e-5, where there is room for one."""
         features = self.field.features
-        return BallTable(self.field, features) if features <= MOST_FEATURES else self.field
+        values = BallTable(self.field, features) if features <= MOST_FEATURES else self.field
+        return lambda q: values(into_ball(q))
 
     def amplitudes(self, samples: int, seed: int = 0) -> FloatArray:
         """Y, shape (samples, growing), by a scrambled Sobol sequence: best where `samples` is a power of 2.
 
         Parameters
         ----------
-            samples : int
+        samples : int
         seed : int
             Of the scrambling; different seeds are independent.
         """
+        from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
+
         law = qmc.MultivariateNormalQMC(np.zeros(self.growing), self.covariance, seed=np.random.default_rng(seed))
         return np.asarray(law.random(samples))
 

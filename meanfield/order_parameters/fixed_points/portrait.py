@@ -10,13 +10,13 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.order_parameters.attraction import UNDECIDED, Labels, settle, traps
-from meanfield.order_parameters.curves import nullclines, separatrices
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points import FixedPoints, find_fixed_points
-from meanfield.order_parameters.summary import fixed_point_arrays
-from meanfield.order_parameters.symmetry import is_reflected
-from meanfield.order_parameters.table import FieldTable
+from meanfield.order_parameters.fixed_points.attraction import UNDECIDED, Labels, settle, traps
+from meanfield.order_parameters.fixed_points.curves import nullclines, separatrices
+from meanfield.order_parameters.fixed_points.points import FixedPoints, find_fixed_points
+from meanfield.order_parameters.fixed_points.summary import fixed_point_arrays
+from meanfield.order_parameters.fixed_points.symmetry import is_reflected
+from meanfield.order_parameters.table import BallTable
 from meanfield.problem import Problem
 from meanfield.provenance import provenance
 from meanfield.schema import build_dataset
@@ -89,7 +89,7 @@ def portrait_of(fixed_points: FixedPoints, plane: Plane | None = None, cells: in
     plane = _checked(fixed_points, plane, cells)
     quadrant = plane == "Q"
     field = fixed_points.field
-    table = FieldTable(field, quadrant)
+    table = BallTable(field, 2, quadrant)
     q = _cells(plane, cells)
     inside = np.isfinite(q[..., 0])
     velocity, region = np.full(q.shape, np.nan), np.full(inside.shape, OUTSIDE)

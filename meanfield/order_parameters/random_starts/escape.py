@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from meanfield.errors import InputError
-from meanfield.order_parameters.random_start import RandomStart
+from meanfield.order_parameters.random_starts.start import RandomStart
 from meanfield.typing import FloatArray
 
 FIRST = 1e-4

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from meanfield.order_parameters.fixed_points import FixedPoints, jacobian_at
-from meanfield.order_parameters.table import FieldTable
+from meanfield.order_parameters.fixed_points.points import FixedPoints, jacobian_at
+from meanfield.order_parameters.table import BallTable
 from meanfield.typing import FloatArray
 
 LEAVING = 1e-4
@@ -85,12 +85,12 @@ def _backwards(points: FixedPoints, start: FloatArray) -> FloatArray:
     return np.vstack([path, *close])
 
 
-def nullclines(table: FieldTable, quadrant: bool) -> list[FloatArray]:
+def nullclines(table: BallTable, quadrant: bool) -> list[FloatArray]:
     """Points of the curves b_1 = 0 and b_2 = 0, close to each other but in no order.
 
     Parameters
     ----------
-    table : FieldTable
+    table : BallTable
     quadrant : bool
         Whether q_1, q_2 >= 0 only; the axes, on which one component vanishes by symmetry, are left out then.
 

@@ -12,9 +12,15 @@ from meanfield.continuation import all_branches, by_difference, newton
 from meanfield.errors import InputError
 from meanfield.keys import check_range, with_value
 from meanfield.order_parameters.field import VectorField, check_closes
-from meanfield.order_parameters.fixed_points import MARGINAL, FixedPoint, find_fixed_points, jacobian_at, sorted_rates
-from meanfield.order_parameters.search import TOLERANCE, field_size
-from meanfield.order_parameters.summary import row_of, stacked
+from meanfield.order_parameters.fixed_points.points import (
+    MARGINAL,
+    FixedPoint,
+    find_fixed_points,
+    jacobian_at,
+    sorted_rates,
+)
+from meanfield.order_parameters.fixed_points.search import TOLERANCE, field_size
+from meanfield.order_parameters.fixed_points.summary import row_of, stacked
 from meanfield.problem import Problem
 from meanfield.progress import progress_bar
 from meanfield.provenance import provenance

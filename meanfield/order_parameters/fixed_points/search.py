@@ -18,8 +18,8 @@ from scipy.optimize import least_squares
 
 from meanfield.continuation import ball_starts, find_roots, newton
 from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.line import line_roots
-from meanfield.order_parameters.symmetry import copies, is_reflected
+from meanfield.order_parameters.fixed_points.line import line_roots
+from meanfield.order_parameters.fixed_points.symmetry import copies, is_reflected
 from meanfield.typing import FloatArray
 
 TOLERANCE = 1e-11

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.order_parameters.random_start import RandomStart
+from meanfield.order_parameters.random_starts.start import RandomStart
 from meanfield.typing import FloatArray
 
 Drift = Callable[[FloatArray], FloatArray]
