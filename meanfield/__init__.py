@@ -14,9 +14,15 @@ from meanfield.analysis import compare
 from meanfield.checkpoint import Checkpoint
 from meanfield.density import solve_density
 from meanfield.errors import InputError
-from meanfield.order_parameters import solve_order_parameters
-from meanfield.order_parameters.augmentation import best_augmentation
-from meanfield.order_parameters.learnability import learnability
+from meanfield.order_parameters import (
+    analyse_dynamics,
+    best_augmentation,
+    continue_fixed_points,
+    learnability,
+    phase_portrait,
+    solve_order_parameters,
+    stationary_similarity,
+)
 from meanfield.particles import simulate_sgd
 from meanfield.priors import Prior
 from meanfield.problem import Problem
@@ -35,8 +41,10 @@ __all__ = [
     "InputError",
     "Prior",
     "Problem",
+    "analyse_dynamics",
     "best_augmentation",
     "compare",
+    "continue_fixed_points",
     "continue_stationary_states",
     "critical_values",
     "find_stationary_states",
@@ -44,8 +52,10 @@ __all__ = [
     "learnability",
     "load",
     "load_problem",
+    "phase_portrait",
     "save",
     "simulate_sgd",
     "solve_density",
     "solve_order_parameters",
+    "stationary_similarity",
 ]

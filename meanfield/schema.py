@@ -65,11 +65,22 @@ VARIABLES: dict[str, Variable] = {
     "q_cell": Variable(("row", "column", "feature"), "overlap q at the centre of a cell of a portrait"),
     "velocity": Variable(("row", "column", "feature"), "dq/dt at the centre of a cell"),
     "region": Variable(("row", "column"), "state that attracts a cell, -1 undecided, -2 outside the unit ball"),
-    "region_share": Variable(("time",), "part of the area of a portrait that a state attracts"),
+    "region_share": Variable(("time",), "part of the portrait, or of [-1, 1] for one feature, that a state attracts"),
     "separatrix": Variable(("trace", "feature"), "overlap q along stable manifolds of saddles, NaN between curves"),
     "nullcline": Variable(("contour", "feature"), "overlap q where a component of dq/dt vanishes, in no order"),
     "nullcline_component": Variable(("contour",), "number of that component, from 0"),
     "table_error": Variable((), "error of the interpolated velocity in units of the largest one"),
+    "line": Variable(("line",), "overlap q of a single feature"),
+    "rate": Variable(("line",), "dq/dt of a single feature"),
+    "uninformed_rate": Variable(
+        ("mode",), "growth rate of small overlaps at q = 0, by feature if these are independent"
+    ),
+    "learnable_moment": Variable(("bound",), "second moments of hidden variables that are learnable: from, to"),
+    "dimension": Variable(("dimension",), "dimension N of a random start"),
+    "escape_time_quantile": Variable(
+        ("dimension", "quantile"), "quantile of the time at which |q| first escapes from 0"
+    ),
+    "win_chance": Variable(("dimension", "feature"), "chance that a feature has the largest |q_k| in the end"),
     "pair": Variable(("pair",), "the two results that are compared: first - second"),
     "q_difference": Variable(("pair", "time", "feature"), "second minus first overlap q, means over replicas"),
     "q_standard_error": Variable(("pair", "time", "feature"), "standard error of that difference"),
@@ -127,24 +138,25 @@ OF_A_FIXED_POINT = (
     "kind",
 )
 
+OF_A_PORTRAIT = (
+    "q_cell",
+    "velocity",
+    "region",
+    "region_share",
+    "separatrix",
+    "nullcline",
+    "nullcline_component",
+    "table_error",
+)
+
 METHODS: dict[str, tuple[str, ...]] = {
     "density": ("time", "q", "r", "P", "u", "u_weight", "w", "w_edge", "mass", "norm", "g", "Lambda"),
     "order_parameters": ("time", "q", "g", "Lambda"),
     "stationary": (*OF_A_STATE, "P", "u", "u_weight", "w", "w_edge"),
     "continuation": (*OF_A_STATE, "parameter", "branch", "turning"),
     "fixed_point_branches": (*OF_A_FIXED_POINT, "parameter", "branch", "turning"),
-    "portrait": (
-        *OF_A_FIXED_POINT,
-        "orbit",
-        "q_cell",
-        "velocity",
-        "region",
-        "region_share",
-        "separatrix",
-        "nullcline",
-        "nullcline_component",
-        "table_error",
-    ),
+    "portrait": (*OF_A_FIXED_POINT, "orbit", *OF_A_PORTRAIT),
+    "dynamics": (*OF_A_FIXED_POINT, "orbit"),
     "comparison": (
         "pair",
         "time",
@@ -173,6 +185,18 @@ NAMES = ("pair", "kind")
 """Variables that are words and have no units."""
 
 OPTIONAL: dict[str, tuple[str, ...]] = {
+    "dynamics": (
+        *OF_A_PORTRAIT,
+        "line",
+        "rate",
+        "q_covariance",
+        "uninformed_rate",
+        "learnable_moment",
+        "dimension",
+        "quantile",
+        "escape_time_quantile",
+        "win_chance",
+    ),
     "density": ("q_error", "r_error", "P_error"),
     "order_parameters": ("q_covariance",),
     "stationary": ("potential",),
@@ -187,6 +211,7 @@ INSTEAD_OF_TIME = {
     "continuation": "point",
     "fixed_point_branches": "point",
     "portrait": "state",
+    "dynamics": "state",
 }
 """The leading dim of methods whose results are not in time."""
 

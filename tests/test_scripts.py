@@ -62,7 +62,7 @@ def runs(folder):
     return paths
 
 
-@pytest.mark.parametrize("name", [*SOLVERS, "compare", "find_stationary_states"])
+@pytest.mark.parametrize("name", [*SOLVERS, "compare", "find_stationary_states", "analyse_dynamics"])
 def test_help(name, inside):
     result = inside(name, "--help")
     assert result.returncode == 0
@@ -251,3 +251,22 @@ def test_bad_branches_end_with_code_2_and_no_file(folder, tmp_path, arguments, m
     assert result.returncode == 2
     assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_dynamics_are_listed_saved_and_drawn(folder, tmp_path, inside):
+    outputs = tmp_path / "dynamics.nc", tmp_path / "dynamics.png"
+    result = inside("analyse_dynamics", folder / "small.toml", "-o", outputs[0], "--figure", outputs[1])
+    assert result.returncode == 0, result.stderr
+    assert "stable node" in result.stdout
+    assert "growth rates at q = 0" in result.stdout
+    assert result.stdout.endswith(f"wrote {outputs[0]} and {outputs[1]}\n")
+    assert meanfield.load(outputs[0]).attrs["method"] == "dynamics"
+    assert outputs[1].stat().st_size > 10_000
+
+
+def test_dynamics_of_a_prior_that_does_not_close_are_refused(folder, tmp_path, inside):
+    (tmp_path / "l1.toml").write_text(SMALL + '[prior]\nname = "l1"\nstrength = 1.0\n')
+    result = inside("analyse_dynamics", tmp_path / "l1.toml", "-o", tmp_path / "out.nc")
+    assert result.returncode == 2
+    assert "prior.name = 'l1'" in result.stderr
+    assert not (tmp_path / "out.nc").exists()

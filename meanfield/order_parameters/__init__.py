@@ -1,6 +1,7 @@
 """The reduced ODEs for the overlaps q, where the prior lets them close."""
 
 from meanfield.order_parameters.augmentation import best_augmentation
+from meanfield.order_parameters.dynamics import analyse_dynamics
 from meanfield.order_parameters.field import VectorField
 from meanfield.order_parameters.fixed_points import (
     continue_fixed_points,
@@ -14,6 +15,7 @@ from meanfield.order_parameters.trajectory import solve_order_parameters
 
 __all__ = [
     "VectorField",
+    "analyse_dynamics",
     "best_augmentation",
     "continue_fixed_points",
     "find_fixed_points",

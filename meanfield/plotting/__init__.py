@@ -5,6 +5,7 @@ Functions of one quantity take a Dataset and Axes and return the Axes; functions
 
 from meanfield.plotting.branches import plot_branches
 from meanfield.plotting.comparison import plot_comparison
+from meanfield.plotting.dynamics import plot_dynamics, plot_escape_quantiles, plot_rate, plot_similarities
 from meanfield.plotting.fluctuations import plot_fluctuations
 from meanfield.plotting.portrait import plot_fixed_points, plot_portrait, plot_trajectories
 from meanfield.plotting.random_starts import plot_chance, plot_escape_times
@@ -20,6 +21,8 @@ __all__ = [
     "plot_comparison",
     "plot_conditional",
     "plot_density",
+    "plot_dynamics",
+    "plot_escape_quantiles",
     "plot_escape_times",
     "plot_fixed_points",
     "plot_fluctuations",
@@ -27,5 +30,7 @@ __all__ = [
     "plot_overlap",
     "plot_portrait",
     "plot_prior_work",
+    "plot_rate",
+    "plot_similarities",
     "plot_trajectories",
 ]

@@ -1,0 +1,51 @@
+"""The dynamics of a problem as a few lines of text."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+
+def describe(dynamics: xr.Dataset) -> str:
+    """What `analyse_dynamics` found: a line for each fixed point, then growth from nothing and random starts."""
+    lines = [_state(dynamics.isel(state=i)) for i in range(dynamics.sizes["state"])]
+    if dynamics.attrs["indices_add_up"] != "true":
+        lines.append("the indices of these do not add up to 1: a fixed point may be missing")
+    return "\n".join([*lines, *_growth(dynamics), *_random_starts(dynamics)])
+
+
+def _state(state: xr.Dataset) -> str:
+    overlaps = ", ".join(f"{value:9.6f}" for value in state["q"].values + 0.0)
+    parts = [f"q = {overlaps}   {state['kind'].values!s:<13} growth rate {float(state['growth_rate']):.4g}"]
+    if "region_share" in state and float(state["region_share"]) > 0:
+        parts.append(f"attracts {float(state['region_share']):.1%}")
+    if "q_covariance" in state and np.isfinite(state["q_covariance"].values).all():
+        spread = np.sqrt(np.maximum(np.diag(state["q_covariance"].values), 0.0))
+        parts.append("spread of SGD " + ", ".join(f"{value:.3g}" for value in spread) + " / sqrt(N)")
+    return ", ".join(parts)
+
+
+def _growth(dynamics: xr.Dataset) -> list[str]:
+    if "uninformed_rate" not in dynamics:
+        return ["q = 0 is not stationary: overlaps leave it at once"]
+    rates = ", ".join(f"{value:.4g}" for value in dynamics["uninformed_rate"].values)
+    low, high = dynamics["learnable_moment"].values
+    if np.isnan(low):
+        learnable = "no second moment is learnable"
+    else:
+        learnable = f"second moments above {low:.4g}" if np.isinf(high) else f"second moments below {high:.4g}"
+        learnable += " are learnable from nothing"
+    return [f"growth rates at q = 0: {rates}; {learnable}"]
+
+
+def _random_starts(dynamics: xr.Dataset) -> list[str]:
+    if "escape_time_quantile" not in dynamics:
+        return []
+    lines = []
+    for i, N in enumerate(dynamics["dimension"].values):
+        times = dynamics["escape_time_quantile"].values[i]
+        line = f"random start, N = {N:.0e}: escape at t = {times[0]:.4g}, {times[1]:.4g}, {times[2]:.4g} (10, 50, 90 %)"
+        if "win_chance" in dynamics:
+            line += "; features win with chance " + ", ".join(f"{p:.3f}" for p in dynamics["win_chance"].values[i])
+        lines.append(line)
+    return lines

@@ -1,0 +1,85 @@
+"""What the reduced ODEs do, in one figure: fixed points and attraction, and what happens from random starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.plotting.portrait import MARKERS, plot_portrait
+from meanfield.plotting.random_starts import plot_chance
+from meanfield.plotting.style import COLOURS, LINES
+
+
+def plot_dynamics(dynamics: xr.Dataset) -> Figure:
+    """Fixed points with what they attract, escape times from random starts, and which feature wins.
+
+    Parameters
+    ----------
+    dynamics : xarray.Dataset
+        From `meanfield.analyse_dynamics`. Panels of what it does not hold are left out.
+    """
+    panels: list[Any] = [_plot_states]
+    panels += [plot_escape_quantiles] if "escape_time_quantile" in dynamics else []
+    panels += [_plot_chances] if "win_chance" in dynamics else []
+    figure = Figure(figsize=(1.0 + 4.2 * len(panels), 4.6), layout="constrained")
+    for plot, axes in zip(panels, np.atleast_1d(figure.subplots(1, len(panels))), strict=True):
+        plot(dynamics, axes)
+        axes.legend(frameon=False, fontsize="small")
+    figure.suptitle(dynamics.attrs["title"])
+    return figure
+
+
+def plot_rate(dynamics: xr.Dataset, axes: Axes) -> Axes:
+    """The rate dq/dt of a single feature, with its zeros by kind."""
+    axes.axhline(0.0, color="0.6", lw=0.8)
+    axes.plot(dynamics["line"], dynamics["rate"], color=COLOURS[0])
+    _plot_kinds(dynamics, dynamics["q"].values[:, 0], np.zeros(dynamics.sizes["state"]), axes)
+    axes.set(xlabel="overlap $q$", ylabel=r"rate $\dot q$", xlim=(-1.03, 1.03))
+    return axes
+
+
+def plot_similarities(dynamics: xr.Dataset, axes: Axes) -> Axes:
+    """Growth rate against cosine similarity |q| of all fixed points, for any number of features."""
+    axes.axhline(0.0, color="0.6", lw=0.8)
+    similarity = np.linalg.norm(dynamics["q"].values, axis=1)
+    _plot_kinds(dynamics, similarity, dynamics["growth_rate"].values, axes)
+    axes.set(xlabel="cosine similarity $|q|$", ylabel="largest growth rate", xlim=(-0.03, 1.03))
+    return axes
+
+
+def plot_escape_quantiles(dynamics: xr.Dataset, axes: Axes) -> Axes:
+    """Median and outer quantiles of the escape time from random starts against N."""
+    N, times = dynamics["dimension"], dynamics["escape_time_quantile"]
+    low, middle, high = (times.isel(quantile=i) for i in (0, times.sizes["quantile"] // 2, -1))
+    axes.plot(N, middle, color=COLOURS[0], label="median")
+    shares = f"{float(low['quantile']):.0%} to {float(high['quantile']):.0%}"
+    axes.fill_between(N, low, high, color=COLOURS[0], alpha=0.2, lw=0, label=shares)
+    overlap = times.attrs["escape_overlap"]
+    axes.set(xlabel="dimension $N$", ylabel=f"time until $|q| = {overlap:.3g}$", xscale="log", ylim=(0, None))
+    return axes
+
+
+def _plot_states(dynamics: xr.Dataset, axes: Axes) -> Axes:
+    if "q_cell" in dynamics:
+        return plot_portrait(dynamics, axes)
+    return plot_rate(dynamics, axes) if "rate" in dynamics else plot_similarities(dynamics, axes)
+
+
+def _plot_chances(dynamics: xr.Dataset, axes: Axes) -> Axes:
+    for k in range(dynamics.sizes["feature"]):
+        chance = dynamics["win_chance"].values[:, k]
+        shown = np.where(chance > 0, chance, np.nan)
+        plot_chance(dynamics["dimension"].values, shown, axes, None, f"feature {k + 1}", COLOURS[k], LINES[k % 4])
+    return axes
+
+
+def _plot_kinds(dynamics: xr.Dataset, x: Any, y: Any, axes: Axes) -> None:
+    for kind, style in MARKERS.items():
+        chosen = dynamics["kind"].values == kind
+        if chosen.any():
+            shown: dict[str, Any] = style | {"linestyle": "", "markeredgecolor": "black", "label": kind}
+            axes.plot(x[chosen], y[chosen], zorder=4, clip_on=False, **shown)
