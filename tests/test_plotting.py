@@ -100,7 +100,7 @@ def test_fluctuations_are_bands_and_bars(results, axes):
 @pytest.fixture(scope="module")
 def branches():
     problem = parse_problem(TEXT)
-    return meanfield.continue_stationary_states(problem, "model.learning_rate", 0.02, 0.05, points=3)
+    return meanfield.continue_fixed_points(problem, "model.learning_rate", 0.02, 0.05, points=3)
 
 
 def test_branches_are_solid_where_stable_and_dashed_where_not(branches):

@@ -53,11 +53,10 @@ def test_chances_are_those_of_the_separatrix(two):
     problem, dynamics = two
     start = random_start(problem)
     separatrix = find_separatrix(start)
-    for N, chances in zip(dynamics["dimension"].values, dynamics["win_chance"].values, strict=True):
-        # 1024 evenly spread amplitudes resolve a chance to about 1024^(-3/4); below 1000 the origin is not small
-        if N >= 1e3:
-            assert chances[1] == pytest.approx(selection_probability(separatrix, start, N), abs=0.006)
-        assert chances.sum() == 1.0
+    assert np.all(dynamics["win_chance"].sum("feature") == 1.0)
+    for N, chances in zip(dynamics["dimension"].values[1:], dynamics["win_chance"].values[1:], strict=True):
+        right = selection_probability(separatrix, start, N)  # at N = 100 the origin is not small
+        assert chances[1] == pytest.approx(right, abs=0.006)  # 1024 evenly spread amplitudes: 1024^(-3/4)
 
 
 def test_one_feature_escapes_by_the_law_in_closed_form():
@@ -67,8 +66,8 @@ def test_one_feature_escapes_by_the_law_in_closed_form():
     law = escape_law(random_start(problem), float(dynamics["escape_time_quantile"].attrs["escape_overlap"]))
     for i, N in enumerate(dynamics["dimension"].values[1:], 1):
         right = [law.quantile(p, N) for p in dynamics["quantile"].values]
-        # 1024 amplitudes: 1/1024 of probability, at a density of at least 0.1/rate times the rate
-        assert dynamics["escape_time_quantile"].values[i] == pytest.approx(right, rel=0.01)
+        found = dynamics["escape_time_quantile"].values[i]
+        assert found == pytest.approx(right, rel=0.01)  # 1/1024 of probability, in tails of some tenths of 1/rate
     assert dynamics["region_share"].values.tolist() == pytest.approx([0.5, 0.0, 0.5])
     assert dynamics["rate"].values == pytest.approx(VectorField(problem)(dynamics["line"].values[:, None])[:, 0])
 

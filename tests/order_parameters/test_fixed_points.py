@@ -84,9 +84,8 @@ def test_equal_gaussian_features_have_a_circle_of_fixed_points():
     points = found(gaussian(1.2), gaussian(1.2))
     circle = [point for point in points.points if np.linalg.norm(point.q) > 0.1]
     radius = np.sqrt(roots_inside(_gaussian_polynomial(1.2)))[-1]
-    assert np.linalg.norm([point.q for point in circle], axis=1) == pytest.approx(
-        radius, abs=1e-9
-    )  # Newton, flat along
+    radii = np.linalg.norm([point.q for point in circle], axis=1)
+    assert radii == pytest.approx(radius, abs=1e-9)  # Newton's method where the field is flat along the circle
     assert {point.kind for point in circle} == {"marginal"}
     assert len(circle) < 10
 
@@ -153,7 +152,8 @@ def check_types(points):
                 continue  # what grows faster takes over before this direction has decayed
             real = vector.real / np.linalg.norm(vector.real)
             time = 2.0 / abs(value.real)
-            path = solve_ivp(lambda _, q: field(q), (0, time), point.q + distance * real, rtol=1e-8, atol=1e-12)
+            start = point.q + distance * real
+            path = solve_ivp(lambda _, q: field(q), (0, time), start, rtol=1e-8, atol=1e-12)  # far below the distance
             away = np.linalg.norm(path.y[:, -1] - point.q)
             # by the linearised field a factor of e^2 or e^-2, and for a focus at least some growth or decay
             assert (away > distance) == (value.real > 0)
