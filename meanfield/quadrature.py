@@ -20,10 +20,10 @@ def gaussian_trapezoid(nodes: int, cutoff: float = 8.5) -> tuple[FloatArray, Flo
     Returns
     -------
     x, weight : ndarray, shape (nodes,)
-        Equally spaced nodes, symmetric about 0, and weights that add up to one.
+        Equally spaced nodes, exactly symmetric about 0, and weights that add up to one.
     """
     cutoff = min(cutoff, math.sqrt(math.pi * (nodes - 1)))
-    x = np.linspace(-cutoff, cutoff, nodes)
+    x = 2.0 * cutoff / (nodes - 1) * (np.arange(nodes) - 0.5 * (nodes - 1))  # to the last bit symmetric
     weight = np.exp(-0.5 * x * x)
     weight /= weight.sum()
     return x / np.sqrt(weight @ (x * x)), weight

@@ -125,6 +125,8 @@ class Closure:
     ----------
     problem : Problem
         What is trained, on what data.
+    tabulated : bool
+        Whether averages over a single hidden variable are tabulated in q, which pays after some hundred values.
 
     Raises
     ------
@@ -136,8 +138,9 @@ class Closure:
     All quantities are dimensionless. Source: theory.md, section 2.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, tabulated: bool = True) -> None:
         self._problem = problem
+        self._tabulated = tabulated
         self._shape = (len(problem.features),)
         self.learning_rate = problem.model.learning_rate
         self.batch_size = float(problem.model.batch_size)
@@ -189,7 +192,7 @@ class Closure:
         activation, centred = problem.model.activation_functions, self.centering > 0
         table = bracket_table(activation, noise, centred, reach_of(law))
         outputs = some_rows(table, OUTPUTS if centred else ())
-        if self._shape == (1,):
+        if self._shape == (1,) and self._tabulated:
             overlap, reach = overlap_table(activation, noise, centred, as_key(law))
             return Expectation(table, outputs, law, overlap, reach)
         expectation = Expectation(table, outputs, law, some_rows(table, ()), 0.0)

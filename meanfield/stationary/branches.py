@@ -101,7 +101,7 @@ class _Family:
 
     def closure(self, p: float) -> Closure:
         """Its closure, which no prior changes."""
-        return self._closure or Closure(self.problem(p))
+        return self._closure or Closure(self.problem(p), tabulated=False)
 
     def at(self, p: float) -> StationaryEquations:
         """The equations at a value; those that were made last are kept."""

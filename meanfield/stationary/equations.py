@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.closures import Closure
-from meanfield.priors import potential_of
+from meanfield.priors import Prior, potential_of
 from meanfield.problem import Problem
 from meanfield.scalar_functions import compile_scalar
 from meanfield.stationary.coordinates import Coordinates, Tilts
-from meanfield.stationary.panels import tilted_moments
+from meanfield.stationary.panels import ODD_MOMENTS, tilted_moments
 from meanfield.typing import FloatArray
 
 STEP = 1e-3
@@ -38,6 +38,9 @@ NARROW = 1e-8
 
 MOST_TRIALS = 200
 """Values of G that are tried."""
+
+PROBES = np.geomspace(1e-3, 100.0, 97)
+"""Where phi is asked whether it is odd."""
 
 
 class Coefficients(NamedTuple):
@@ -90,6 +93,13 @@ def coefficients(closure: Closure, q: FloatArray) -> Coefficients:
     return Coefficients(g, diffusion, slope[:-1], slope[-1])
 
 
+def _is_even(prior: Prior) -> bool:
+    """Whether Phi is even, by its kinks and phi at many points between them."""
+    return {-x for x in prior.kinks} == set(prior.kinks) and np.array_equal(
+        prior.forces(PROBES), -prior.forces(-PROBES)
+    )
+
+
 class StationaryEquations:
     """F(q) = E[u w] - q with its Jacobian.
 
@@ -116,6 +126,7 @@ class StationaryEquations:
         typical = np.linspace(-4.0, 4.0, 81) + 0.01
         chance = np.exp(-0.5 * typical**2)
         self._typical_work = self.pull * float(chance @ (typical * prior.forces(typical)) / chance.sum())
+        self._even = _is_even(prior)
         self.hint: tuple[FloatArray, float, FloatArray] | None = None
 
     def __call__(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -168,10 +179,14 @@ class StationaryEquations:
 
     def _moments(self, G: float, diffusion: float, tilts: Tilts) -> tuple[FloatArray, int]:
         scale = 2.0 / diffusion
-        result: tuple[FloatArray, int] = tilted_moments(
-            self.potential, scale * G, scale * self.pull, scale * tilts.tilt, self.kinks, self._fineness
+        asked, where = np.unique(np.abs(tilts.tilt) if self._even else tilts.tilt, return_inverse=True)
+        moments, status = tilted_moments(
+            self.potential, scale * G, scale * self.pull, scale * asked, self.kinks, self._fineness
         )
-        return result
+        moments = moments[where]
+        if self._even:  # densities of opposite tilts mirror each other
+            moments[:, ODD_MOMENTS] *= np.where(tilts.tilt < 0, -1.0, 1.0)[:, None]
+        return moments, status
 
     def _derivatives(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Derivatives of (E[u w], E[w^2]) by q at fixed G, shape (d1 + 1, d1), and by G, shape (d1 + 1,)."""

@@ -45,6 +45,9 @@ SAMPLES = 5
 MOMENTS = 8
 """Averages of w, w^2, w^3, w^4, Phi, w Phi, w^2 Phi and the logarithm of the integral of exp(E)."""
 
+ODD_MOMENTS = [0, 2, 5]
+"""Those that change their sign with the tilt if Phi is even."""
+
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _exponent(potential, a, b, s, w):  # type: ignore[no-untyped-def]
@@ -191,9 +194,6 @@ def tilted_moments(potential, a, b, tilts, kinks, fineness):  # type: ignore[no-
     moments = np.empty((tilts.size, MOMENTS))
     edges = np.empty(MOST_PANELS + 1)
     for i in range(tilts.size):
-        if i > 0 and tilts[i] == tilts[i - 1]:
-            moments[i] = moments[i - 1]
-            continue
         count, top = find_panels(potential, a, b, tilts[i], kinks, fineness, edges)
         if count < 0:
             return moments, count

@@ -100,3 +100,12 @@ def test_overlaps_that_are_not_finite_give_no_number():
             assert np.all(np.isnan(g))
             assert not np.isfinite(Lambda)
             assert np.all(np.isnan(mean_outputs(closure.expectation, q)))
+
+
+@pytest.mark.parametrize("centering", ["none", "population", "batch"])
+def test_a_closure_without_the_table_is_the_same_function(centering):
+    problem = make_problem("tanh", ["three_point"], "none", centering)
+    table, direct = Closure(problem), Closure(problem, tabulated=False)
+    for overlap in (-0.999, -0.3, 0.0, 0.7):
+        q = np.array([overlap])
+        np.testing.assert_allclose(np.hstack(table(q)), np.hstack(direct(q)), rtol=1e-9, atol=1e-13)  # of the table
