@@ -261,5 +261,12 @@ def test_what_cannot_be_predicted_is_refused(call, message):
         call()
 
 
+def test_equal_features_have_equal_chances():
+    start = random_start(problem_with(TWO[0], TWO[0]))
+    separatrix = find_separatrix(start)
+    assert separatrix.K == pytest.approx(1.0, abs=1e-6)  # the diagonal; six digits are asked for
+    assert selection_probability(separatrix, start, 1e4) == pytest.approx(0.5, abs=1e-6)
+
+
 def test_features_of_which_one_always_wins_have_no_separatrix():
     assert find_separatrix(random_start(problem_with(three_point(4.0, 40.0), three_point(3.5, 40.0)))) is None

@@ -18,22 +18,14 @@ import numpy as np
 from scipy.integrate import quad, solve_ivp
 from scipy.special import ndtr
 
-from meanfield.continuation import newton
 from meanfield.errors import InputError
-from meanfield.order_parameters.field import VectorField
+from meanfield.order_parameters.fixed_points.points import find_fixed_points
 from meanfield.order_parameters.fixed_points.symmetry import is_reflected, sign_symmetries
-from meanfield.order_parameters.random_starts.outcomes import RADIUS, follow_paths
 from meanfield.order_parameters.random_starts.start import RandomStart
 from meanfield.typing import FloatArray
 
-WIDEST = 12.0
-"""|log K| that is looked for."""
-
-LOOKS = 49
-"""Paths between the widest values, and again between those that the separatrix lies between."""
-
-ZOOMS = 4
-"""How often: log K to 1e-5, from which the saddle is found."""
+INNERMOST = 1e-6
+"""Saddles with a smaller overlap lie on an axis: they divide no quadrant."""
 
 TRACES = ((1e-5, 1e-4, 1e-12), (1e-4, 1e-3, 1e-10))
 """Distances from the saddle where a trace begins and from the origin where it ends, and tolerances: K and its error."""
@@ -84,13 +76,18 @@ def find_separatrix(start: RandomStart) -> Separatrix | None:
     """
     _check(start)
     axes = np.abs(start.directions).argmax(axis=0)
-    log_K = _look(start, axes)
-    if log_K is None:
+    points = find_fixed_points(start.field).points
+    saddles = [point.q for point in points if point.kind == "saddle" and np.all(point.q > INNERMOST)]
+    leading = [q for q in saddles if np.isfinite(_trace(start, axes, q, *TRACES[-1]))]
+    if not leading:
         return None
-    saddle = _saddle(start, axes, log_K)
-    traced = [_trace(start, axes, saddle, *settings) for settings in TRACES]
+    if len(leading) > 1:
+        raise InputError(
+            f"features: {len(leading) + 1} regions of attraction meet at q = 0 in one quadrant; use limit_outcomes"
+        )
+    (saddle,) = leading
+    finer, coarser = np.exp([_trace(start, axes, saddle, *settings) for settings in TRACES])
     exponent = float(start.growth_rates[1] / start.growth_rates[0])
-    finer, coarser = np.exp(traced)
     truncated = (finer - coarser) / ((TRACES[1][1] / TRACES[0][1]) ** 2 - 1.0)  # like |q|^2 where a trace ends
     return Separatrix(float(finer + truncated), float(abs(truncated)), exponent, saddle, int(axes[0]), int(axes[1]))
 
@@ -132,60 +129,10 @@ def _check(start: RandomStart) -> None:
         )
 
 
-def _starts(start: RandomStart, axes: FloatArray, log_K: FloatArray) -> FloatArray:
-    """Points at |q| = RADIUS with given log |q_2| - (j_2/j_1) log |q_1|, shape (n, 2)."""
-    exponent = start.growth_rates[1] / start.growth_rates[0]
-    angle = np.full(len(log_K), 0.25 * np.pi)
-    low, high = np.zeros_like(angle), np.full_like(angle, 0.5 * np.pi)
-    for _ in range(200):
-        with np.errstate(divide="ignore"):
-            value = np.log(RADIUS * np.sin(angle)) - exponent * np.log(RADIUS * np.cos(angle))
-        low, high = np.where(value < log_K, angle, low), np.where(value < log_K, high, angle)
-        angle = 0.5 * (low + high)
-    q = np.empty((len(log_K), 2))
-    q[:, axes[0]], q[:, axes[1]] = RADIUS * np.cos(angle), RADIUS * np.sin(angle)
-    return q
-
-
-def _look(start: RandomStart, axes: FloatArray) -> float | None:
-    """Log K by looking where paths end, or None if it is the same everywhere."""
-    low, high = -WIDEST, WIDEST
-    for _ in range(ZOOMS):
-        log_K = np.linspace(low, high, LOOKS)
-        q = _starts(start, axes, log_K)
-        ends = np.abs(follow_paths(start.drift, q, RADIUS, float(start.growth_rates[0])).end)
-        borders = np.flatnonzero(np.abs(np.diff(ends, axis=0)).max(axis=1) > 0.01)
-        if not len(borders):
-            return None
-        if len(borders) > 1:
-            raise InputError(
-                f"features: {len(borders) + 1} regions of attraction meet at q = 0 in one quadrant; use limit_outcomes"
-            )
-        low, high = log_K[borders[0]], log_K[borders[0] + 1]
-    return float(0.5 * (low + high))
-
-
-def _saddle(start: RandomStart, axes: FloatArray, log_K: float) -> FloatArray:
-    """The saddle that a path from the separatrix comes near."""
-    field, rate = start.field, float(start.growth_rates[0])
-    (q,) = _starts(start, axes, np.array([log_K]))
-    path = solve_ivp(lambda t, q: field(q), (0.0, 100.0 / rate), q, rtol=1e-8, atol=1e-10).y.T
-    away = path[np.linalg.norm(path, axis=1) > 10 * RADIUS]
-    for near in away[np.argsort(np.linalg.norm(field(away), axis=1))]:
-        found = newton(field.equations, near)
-        if found is not None and np.linalg.norm(found) > RADIUS and np.prod(np.sign(_rates(field, found))) < 0:
-            return np.abs(found)
-    raise InputError("features: the saddle between the two states was not found; use limit_outcomes")
-
-
-def _rates(field: VectorField, q: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.eigvals(field.jacobian(q)).real)
-
-
 def _trace(
     start: RandomStart, axes: FloatArray, saddle: FloatArray, away: float, least: float, tolerance: float
 ) -> float:
-    """Log K by the stable manifold of the saddle, followed backward in log q."""
+    """Log K by the stable manifold of the saddle, followed backward in log q; NaN if it does not lead to q = 0."""
     field, exponent = start.field, start.growth_rates[1] / start.growth_rates[0]
     values, vectors = np.linalg.eig(field.jacobian(saddle))
     stable = vectors[:, values.real.argmin()].real
@@ -205,5 +152,5 @@ def _trace(
     )
     logs = path.y[:, -1]
     if path.status != 1:
-        raise InputError("features: the saddle's stable manifold does not lead to q = 0; use limit_outcomes")
+        return np.nan
     return float(logs[axes[1]] - exponent * logs[axes[0]])
