@@ -14,7 +14,7 @@ from meanfield.checkpoint import Checkpoint
 from meanfield.errors import InputError
 from meanfield.problem import Problem
 from meanfield.problem_file import load_problem
-from meanfield.storage import check_writable, save
+from meanfield.storage import check_figure_path, check_writable, save
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 
@@ -34,6 +34,21 @@ def solver_parser(description: str) -> ArgumentParser:
     result.add_argument("problem", type=Path, metavar="PROBLEM.toml", help="problem file; data/problems has examples")
     result.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nc", help="netCDF file to write")
     return result
+
+
+def checked_outputs(arguments: Namespace) -> list[Path]:
+    """The files that `output` and `figure` name, before anything is computed.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be written, or the figure's ending names no format.
+    """
+    check_writable(arguments.output)
+    if arguments.figure is None:
+        return [arguments.output]
+    check_figure_path(arguments.figure)
+    return [arguments.output, arguments.figure]
 
 
 def solve_and_save(

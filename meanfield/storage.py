@@ -118,6 +118,23 @@ def _chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(chunks))
 
 
+def check_figure_path(path: str | Path) -> None:
+    """Refuse a figure's path before anything is computed.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written to, or its ending names no format.
+    """
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    path = Path(path)
+    check_writable(path)
+    known, kind = sorted(FigureCanvasBase.get_supported_filetypes()), path.suffix.removeprefix(".")
+    if kind not in known:
+        raise InputError(f"{path}: '{kind}' is no figure format; use one of {', '.join(known)}")
+
+
 def save_figure(figure: Figure, path: str | Path) -> None:
     """Write a figure in the format of the path's ending, as atomically as a Dataset.
 
@@ -127,12 +144,8 @@ def save_figure(figure: Figure, path: str | Path) -> None:
         If the path cannot be written to, or its ending names no format.
     """
     path = Path(path)
-    check_writable(path)
-    known = sorted(figure.canvas.get_supported_filetypes())
-    kind = path.suffix.removeprefix(".")
-    if kind not in known:
-        raise InputError(f"{path}: '{kind}' is no figure format; use one of {', '.join(known)}")
-    write_atomically(path, lambda part: figure.savefig(part, dpi=150, format=kind))
+    check_figure_path(path)
+    write_atomically(path, lambda part: figure.savefig(part, dpi=150, format=path.suffix.removeprefix(".")))
 
 
 def write_atomically(path: Path, write: Callable[[str], object]) -> None:

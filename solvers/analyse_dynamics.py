@@ -8,10 +8,10 @@ l2); for others find_stationary_states.py finds the states of the density. Where
 from pathlib import Path
 
 from meanfield import analyse_dynamics, load_problem, save
-from meanfield.cli import DONE, run, solver_parser
+from meanfield.cli import DONE, checked_outputs, run, solver_parser
 from meanfield.order_parameters.description import describe
 from meanfield.plotting import plot_dynamics
-from meanfield.storage import check_writable, save_figure
+from meanfield.storage import save_figure
 
 
 def main() -> int:
@@ -19,9 +19,7 @@ def main() -> int:
     parser = solver_parser(__doc__ or "")
     parser.add_argument("--figure", type=Path, metavar="F.png", help="figure to write; png, pdf or svg")
     arguments = parser.parse_args()
-    outputs = [path for path in (arguments.output, arguments.figure) if path is not None]
-    for path in outputs:
-        check_writable(path)
+    outputs = checked_outputs(arguments)
     result = analyse_dynamics(load_problem(arguments.problem))
     print(describe(result))
     save(result, arguments.output)

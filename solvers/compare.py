@@ -8,9 +8,9 @@ from pathlib import Path
 
 from meanfield import compare, load, save
 from meanfield.analysis import format_comparison
-from meanfield.cli import DONE, parser, run
+from meanfield.cli import DONE, checked_outputs, parser, run
 from meanfield.plotting import plot_comparison
-from meanfield.storage import check_writable, save_figure
+from meanfield.storage import save_figure
 
 
 def main() -> int:
@@ -20,9 +20,7 @@ def main() -> int:
     arguments_of.add_argument("-o", "--output", type=Path, required=True, metavar="REPORT.nc", help="report to write")
     arguments_of.add_argument("--figure", type=Path, metavar="F.png", help="figure to write; png, pdf or svg")
     arguments = arguments_of.parse_args()
-    outputs = [path for path in (arguments.output, arguments.figure) if path is not None]
-    for path in outputs:
-        check_writable(path)
+    outputs = checked_outputs(arguments)
     results = {path.stem: load(path) for path in arguments.results}
     report = compare(*results.values(), labels=list(results))
     print(format_comparison(report))

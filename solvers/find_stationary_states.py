@@ -10,11 +10,11 @@ from pathlib import Path
 import xarray as xr
 
 from meanfield import continue_stationary_states, find_stationary_states, load_problem, save
-from meanfield.cli import DONE, FAILED, run, solver_parser
+from meanfield.cli import DONE, FAILED, checked_outputs, run, solver_parser
 from meanfield.errors import InputError
 from meanfield.plotting import plot_branches
 from meanfield.stationary import describe
-from meanfield.storage import check_writable, save_figure
+from meanfield.storage import save_figure
 
 
 def number(text: str) -> float:
@@ -34,9 +34,7 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=41, metavar="N", help="points of a branch (41)")
     parser.add_argument("--figure", type=Path, metavar="F.png", help="with --vary, figure to write; png, pdf or svg")
     arguments = parser.parse_args()
-    outputs = [path for path in (arguments.output, arguments.figure) if path is not None]
-    for path in outputs:
-        check_writable(path)
+    outputs = checked_outputs(arguments)
     if arguments.figure and not arguments.vary:
         raise InputError("--figure draws branches, and there are none without --vary; add --vary KEY START STOP")
     problem = load_problem(arguments.problem)

@@ -264,6 +264,15 @@ def test_dynamics_are_listed_saved_and_drawn(folder, tmp_path, inside):
     assert outputs[1].stat().st_size > 10_000
 
 
+def test_a_figure_of_no_format_is_refused_before_anything_is_computed(folder, tmp_path, inside):
+    outputs = tmp_path / "dynamics.nc", tmp_path / "dynamics.xyz"
+    result = inside("analyse_dynamics", folder / "small.toml", "-o", outputs[0], "--figure", outputs[1])
+    assert result.returncode == 2
+    assert "'xyz' is no figure format; use one of" in result.stderr
+    assert result.stdout == ""
+    assert not any(path.exists() for path in outputs)
+
+
 def test_dynamics_of_a_prior_that_does_not_close_are_refused(folder, tmp_path, inside):
     (tmp_path / "l1.toml").write_text(SMALL + '[prior]\nname = "l1"\nstrength = 1.0\n')
     result = inside("analyse_dynamics", tmp_path / "l1.toml", "-o", tmp_path / "out.nc")

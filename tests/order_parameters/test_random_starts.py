@@ -264,7 +264,7 @@ def test_what_cannot_be_predicted_is_refused(call, message):
 def test_equal_features_have_equal_chances():
     start = random_start(problem_with(TWO[0], TWO[0]))
     separatrix = find_separatrix(start)
-    assert separatrix.K == pytest.approx(1.0, abs=1e-6)  # the diagonal; six digits are asked for
+    assert pytest.approx(1.0, abs=1e-6) == separatrix.K  # the diagonal; six digits are asked for
     assert selection_probability(separatrix, start, 1e4) == pytest.approx(0.5, abs=1e-6)
 
 
