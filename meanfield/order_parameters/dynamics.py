@@ -72,8 +72,8 @@ def analyse_dynamics(problem: Problem) -> xr.Dataset:
 
     Notes
     -----
-    Source: theory.md, sections 2, 4, 5 and 7. Random starts are those of the limit; corrections at finite N are of
-    relative order N^(-j_2/j_1), see `meanfield.order_parameters.random_starts`.
+    Source: theory.md, sections 2, 4, 5 and 7. Random starts are those of the limit; chances to win are off by some
+    15/N to 50/N of themselves, see `meanfield.order_parameters.random_starts`.
     """
     started = time.perf_counter()
     with progress_bar(4, "dynamics", "part") as bar:

@@ -37,11 +37,8 @@ def starts_in(d1, count, seed=0):
 
 def ends(points, starts, time=600.0):
     """Where LSODA takes each start, as the number of the closest fixed point."""
-    reached = [
-        # far below the distances of fixed points
-        solve_ivp(lambda _, q: points.field(q), (0, time), q, method="LSODA", rtol=1e-8, atol=1e-10).y[:, -1]
-        for q in starts
-    ]
+    tight = {"rtol": 1e-8, "atol": 1e-10}  # far below the distances of fixed points
+    reached = [solve_ivp(lambda _, q: points.field(q), (0, time), q, method="LSODA", **tight).y[:, -1] for q in starts]
     distance = np.linalg.norm(points.q[None] - np.array(reached)[:, None], axis=2)
     return distance.argmin(axis=1), distance.min(axis=1)
 

@@ -1,27 +1,14 @@
-"""The vector field against closed forms and its own integral."""
+"""The vector field and its Jacobian against closed forms, and where there is none."""
 
 import numpy as np
 import pytest
 
 from meanfield import InputError
 from meanfield.order_parameters.field import VectorField
-from meanfield.problem_file import parse_problem
+from tests.problems import feature, features, gaussian, make_problem
 
-TWO = """
-[model]
-activation = "quadratic"
-learning_rate = 0.02
-batch_size = 10
-[[features]]
-hidden = { law = "gaussian", second_moment = 1.2 }
-initial_overlap = 0.3
-[[features]]
-hidden = { law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }
-initial_overlap = 0.4
-[time]
-stop = 1.0
-outputs = 2
-"""
+THREE_POINT = '{ law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }'
+TWO = features(feature(0.3, gaussian(1.2)), feature(0.4, THREE_POINT))
 
 
 def closed_form(q):
@@ -42,18 +29,18 @@ def test_agrees_with_closed_form_for_two_features():
     points = np.random.default_rng(0).normal(size=(20, 2)) * 0.4
     points = points[np.linalg.norm(points, axis=1) < 1]
     right = np.array([closed_form(q) for q in points])
-    np.testing.assert_allclose(VectorField(parse_problem(TWO))(points), right, atol=1e-13)  # rounding
+    np.testing.assert_allclose(VectorField(make_problem(TWO))(points), right, atol=1e-13)  # rounding
 
 
 @pytest.mark.parametrize("q", [[0.0, 0.0], [0.3, -0.5], [0.9999, 0.0]])
 def test_jacobian_agrees_with_complex_step_of_closed_form(q):
     right = np.array([closed_form(np.array(q) + 1e-30j * e).imag / 1e-30 for e in np.eye(2)]).T
-    found = VectorField(parse_problem(TWO)).jacobian(np.array(q))
+    found = VectorField(make_problem(TWO)).jacobian(np.array(q))
     np.testing.assert_allclose(found, right, atol=3e-11)  # truncation h^4 = 1e-12, rounding 1e-16/h where h is 2e-5
 
 
 def test_outside_the_unit_ball_there_is_no_field():
-    field = VectorField(parse_problem(TWO))
+    field = VectorField(make_problem(TWO))
     values, slope = field.equations(np.array([0.8, 0.7]))
     assert np.isnan(values).all()
     assert np.isnan(slope).all()
@@ -61,4 +48,4 @@ def test_outside_the_unit_ball_there_is_no_field():
 
 def test_priors_that_do_not_close_are_refused():
     with pytest.raises(InputError, match=r"prior\.name = 'l1'.*none, l2"):
-        VectorField(parse_problem(TWO + '[prior]\nname = "l1"\nstrength = 1.0\n'))
+        VectorField(make_problem(TWO, 'prior = { name = "l1", strength = 1.0 }'))

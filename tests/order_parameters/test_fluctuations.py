@@ -48,8 +48,8 @@ def test_two_features_agree_with_a_propagator():
         integrand.append(Phi @ noise(q) @ Phi.T)
     simpson = np.array([1, *[4, 2] * 5, 4, 1]) * 0.25 / 3
     right = np.einsum("i,ifg->fg", simpson, integrand)
-    # (h/T)^4/180 of the integral, with h = 0.25 and times of order T = 1
-    np.testing.assert_allclose(run.q_covariance.values[-1], right, rtol=1e-4)
+    found = run.q_covariance.values[-1]
+    np.testing.assert_allclose(found, right, rtol=1e-4)  # (h/T)^4/180 of the integral, h = 0.25, times of order T = 1
 
 
 def test_long_after_the_start_it_is_that_of_the_fixed_point():
@@ -57,8 +57,8 @@ def test_long_after_the_start_it_is_that_of_the_fixed_point():
     run = solve_order_parameters(problem)
     field = VectorField(problem)
     C = stationary_covariance(field, StepNoise(field), run.q.values[-1])
-    # what is left of the way to the fixed point, and LSODA at rtol 1e-7
-    np.testing.assert_allclose(run.q_covariance.values[-1], C, atol=1e-4 * np.abs(C).max())
+    found, allowed = run.q_covariance.values[-1], 1e-4 * np.abs(C).max()
+    np.testing.assert_allclose(found, C, atol=allowed)  # what is left of the way, and LSODA at rtol 1e-7
     J = field.jacobian(run.q.values[-1])
     np.testing.assert_allclose(J @ C + C @ J.T, -StepNoise(field)(run.q.values[-1]), rtol=1e-9, atol=1e-12)  # rounding
 
@@ -96,7 +96,7 @@ def test_the_spread_of_q_over_runs_of_sgd():
     predicted = solve_order_parameters(problem).q_covariance.values[-1]
     found = simulate_sgd(problem).q_covariance.values[-1]
     ratio = np.sqrt(np.diag(found) / np.diag(predicted))
-    # standard error 3.5 % of a deviation over 400 runs, 1 % for the next order at N = 1000: one false alarm in 500
-    np.testing.assert_allclose(ratio, 1, atol=0.13)
+    # one false alarm in 500
+    np.testing.assert_allclose(ratio, 1, atol=0.13)  # 3.5 % standard error over 400 runs, 1 % next order at N = 1000
     correlations = [C[0, 1] / np.sqrt(C[0, 0] * C[1, 1]) for C in (predicted, found)]
     assert correlations[1] == pytest.approx(correlations[0], abs=0.16)  # 3.2 standard errors, 1/sqrt(400)

@@ -43,8 +43,9 @@ def test_noise_by_computer_algebra(noise):
 
 @pytest.mark.parametrize(("tau", "m", "centering", "excess"), [(0.1, 2, "population", 5), (0.1, 2, "batch", 3)])
 def test_centering_of_the_quadratic_activation(tau, m, centering, excess):
-    # docs/errata.md: the origin is left at nu > 5 tau, and with the mean of a batch of two at nu > 3 tau
-    assert threshold(tau=tau, m=m, centering=centering) == pytest.approx(1 + excess * tau, rel=1e-10)
+    """docs/errata.md: the origin is left at nu > 5 tau, and with the mean of a batch of two at nu > 3 tau."""
+    right = 1 + excess * tau
+    assert threshold(tau=tau, m=m, centering=centering) == pytest.approx(right, rel=1e-10)  # digits of closures
 
 
 @pytest.mark.parametrize("noise", ["none", "unequal", "opposite"])
@@ -72,8 +73,8 @@ def test_growth_rate_agrees_with_an_independent_closure(name, centering):
     problem, h = make_problem(name, ("gaussian",), "unequal", centering), 1e-3
     at = Reference(problem, [h])
     right = -at.g[0] / h - 0.5 * Reference(problem, [0.0]).Lambda
-    # g is odd, so that the quotient is off by h^2 times its third derivative
-    assert learnability(problem).growth_rates[0] == pytest.approx(right, rel=1e-4)
+    rate = learnability(problem).growth_rates[0]
+    assert rate == pytest.approx(right, rel=1e-4)  # g is odd: the quotient is off by h^2 times its third derivative
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from study import Statement, Study, run_study
 from two_features import (
     UNEQUAL,
+    following,
     inner_point,
     labelled,
     listed,
@@ -21,7 +22,6 @@ from two_features import (
     shares,
     squared,
     trajectories,
-    worst_deviation,
 )
 
 from meanfield.plotting import COLOURS, plot_portrait, plot_trajectories
@@ -91,17 +91,8 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         ),
     ]
     if "sgd_q" in numbers:
-        worst = worst_deviation(
-            numbers["path_q"].values[:, ::FINER], numbers["sgd_q"].values, numbers["sgd_q_error"].values
-        )
-        statements.append(
-            Statement(
-                "SGD follows the trajectories of the ODE, on both sides of the separatrix",
-                "theory, section 2",
-                worst < STANDARD_ERRORS,
-                f"off by {worst:.1f} standard errors at most",
-            )
-        )
+        text = "SGD follows the trajectories of the ODE, on both sides of the separatrix"
+        statements.append(following(text, numbers["path_q"][:, ::FINER], numbers, STANDARD_ERRORS))
     return statements
 
 

@@ -158,9 +158,11 @@ def sgd_trajectories(laws: tuple[Law, Law], starts: np.ndarray, **settings: floa
     return np.array(means), np.array(errors)
 
 
-def worst_deviation(predicted: np.ndarray, mean: np.ndarray, error: np.ndarray) -> float:
-    """Largest deviation in standard errors, after the start, which is exact."""
-    return float((np.abs(mean - predicted) / np.maximum(error, 1e-12))[..., 1:, :].max())
+def following(text: str, path: xr.DataArray, numbers: xr.Dataset, allowed: float) -> Statement:
+    """Whether SGD stays within so many standard errors of a path after the start, which is exact."""
+    mean, error = numbers["sgd_q"].values, numbers["sgd_q_error"].values
+    worst = float((np.abs(mean - path.values) / np.maximum(error, 1e-12))[..., 1:, :].max())
+    return Statement(text, "theory, section 2", worst < allowed, f"off by {worst:.1f} standard errors at most")
 
 
 def printed_rate(laws: tuple[Law, Law], Q: np.ndarray) -> np.ndarray:
