@@ -43,7 +43,7 @@ def plot_branches(continuation: xr.Dataset) -> Figure:
     unique = dict(zip(labels, handles, strict=True))
     if unique:
         figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=len(unique), frameon=False)
-    figure.suptitle(continuation.attrs["title"])
+    figure.suptitle(continuation.attrs["title"], parse_math=False)
     return figure
 
 
