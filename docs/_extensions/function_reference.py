@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from markdown import code, plain, table
+from pieces import code, plain, table
 
 from meanfield.activations import ACTIVATIONS
 from meanfield.priors import PRIORS

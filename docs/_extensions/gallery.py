@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from markdown import first_sentence
+from pieces import first_sentence
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +36,7 @@ class Card(NamedTuple):
 
 def page() -> str:
     """Cards of all studies, then the descriptions that have no page of their own."""
-    first, *rest = re.split(r"^## ", (ROOT / "docs" / "figures.md").read_text(), flags=re.MULTILINE)
+    _, *rest = re.split(r"^## ", (ROOT / "docs" / "figures.md").read_text(), flags=re.MULTILINE)
     ours = [described(name, title) for name, title in OTHERS.items() if name not in PAGES]
     figures = [figure_card(text) for text in rest]
     paper = [card for card in figures if card.title.startswith("Figure ")]

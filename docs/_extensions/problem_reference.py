@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen, MultipleOf
-from markdown import code, plain, table
+from pieces import code, plain, table
 from pydantic.fields import FieldInfo
 
 from meanfield.base import Part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from markdown import code, plain, table
+from pieces import code, plain, table
 
 from meanfield.schema import INSTEAD_OF_TIME, METHODS, OPTIONAL, VARIABLES
 
