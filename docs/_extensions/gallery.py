@@ -57,15 +57,11 @@ def figure_card(text: str) -> Card:
     claim, _, decided = body.strip().partition("![")
     image = re.search(r"\]\((.+?)\)", decided)
     assert image is not None, title
+    said = re.sub(r"^Figure \w+ of the paper: ", "", first_sentence(claim))
     holds, fails = decided.count("| holds |"), decided.count("| **does not hold** |")
     verdict = f"{holds} of {holds + fails} statements hold." if fails else f"All {holds} statements hold."
-    return Card(
-        title,
-        f"figures.md#{slug(title)}",
-        image[1],
-        first_sentence(claim).partition(" of the paper: ")[2] or first_sentence(claim),
-        verdict,
-    )
+    said = said[0].upper() + said[1:] if said[:2].isalpha() else said
+    return Card(title, f"figures.md#{slug(title)}", image[1], said, verdict)
 
 
 def other_card(name: str) -> Card:

@@ -1,0 +1,150 @@
+"""What the documentation generates from the code is complete: every key, law, function, variable, script and study."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import Field
+
+import meanfield
+from meanfield.activations import ACTIVATIONS
+from meanfield.base import Part
+from meanfield.priors import PRIORS
+from meanfield.problem import Problem
+from meanfield.schema import METHODS, OPTIONAL
+from tests.documentation import ROOT
+
+ROOMS = (
+    "meanfield",
+    "meanfield.plotting",
+    "meanfield.analysis",
+    "meanfield.closures",
+    "meanfield.continuation",
+    "meanfield.order_parameters",
+    "meanfield.order_parameters.fixed_points",
+    "meanfield.order_parameters.random_starts",
+)
+NO_PAGE = ("Equations", "COLOURS", "LINES")
+"""A type of functions, and the looks of lines."""
+
+
+@pytest.fixture(scope="module")
+def page():
+    """A function from the name of a generator to its page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs" / "_extensions"))
+        yield lambda name: importlib.import_module(name).page()
+
+
+def tables(part=Part):
+    """All tables of the problem file that are no mere base of others."""
+    for below in part.__subclasses__():
+        yield from tables(below)
+        if below.__module__.startswith("meanfield.") and not below.__subclasses__():
+            yield below
+
+
+def test_every_key_of_the_problem_file_is_in_its_table(page):
+    text = page("problem_reference")
+    written = text.splitlines()
+    models = [model for model in tables() if reachable(model)]
+    assert len(models) > 20
+    for model in models:
+        for name, field in model.model_fields.items():
+            if name == "law":
+                assert f"### `{field.default}`" in text
+            else:
+                rows = [line for line in written if line.startswith(f"| `{name}` |")]
+                assert rows, f"{model.__name__}.{name}"
+                assert all(line.count(" | ") == 4 and not line.endswith("|  |") for line in rows), rows
+
+
+def reachable(model):
+    """Whether a table belongs to the problem file."""
+    parts = sys.modules["problem_reference"].parts_in
+    known, new = set(), {Problem}
+    while new:
+        known |= new
+        new = {part for one in new for field in one.model_fields.values() for part in parts(field.annotation)} - known
+    return model in known
+
+
+def test_a_key_without_description_is_an_error(page):
+    page("problem_reference")
+
+    class Undescribed(Part):
+        number: float = Field(default=1.0)
+
+    with pytest.raises(ValueError, match="the key 'x.number' of the problem file has no description"):
+        sys.modules["problem_reference"].keys(Undescribed, "x.")
+
+
+def test_keys_show_types_defaults_and_ranges(page):
+    text = page("problem_reference")
+    for row in (
+        "| `batch_size` | whole number | required | ≥ 1, ≤ 10⁹ |",
+        "| `tolerance` | number | none | ≥ 10⁻¹⁰, ≤ 0.01 |",
+        "| `replicas` | whole number | `8` | ≥ 1, ≤ 2³² |",
+        '| `centering` | `"none"` or `"population"` or `"batch"` | `"none"` |  |',
+        "| `columns` | list of whole numbers | required | not empty, ≥ 0 |",
+        "| `values` | list of lists of numbers | required | not empty |",
+        "| `variance` | list of 2 numbers | required |  |",
+        '| `initial_overlap` | number or `"random"` | required |  |',
+        "| `features` | [tables](#table-features) | required |  |",
+    ):
+        assert row in text
+
+
+def test_every_activation_and_prior_is_listed_with_its_formula(page):
+    text = page("function_reference")
+    for name in (*ACTIVATIONS, *PRIORS):
+        assert f"\n| `{name}` | " in text
+    assert "| `relu` | `max(x, 0.0)` | 0 |  |" in text
+    assert "| `cauchy` | `w / (1.0 + w * w)` | `0.5 * log1p(w * w)` |  |  |" in text
+    assert "`ratio * sign + (1 - ratio) * w` with `sign = " in text
+
+
+def test_every_variable_of_every_method_is_in_its_table(page):
+    sections = dict(part.split(")=\n", 1) for part in page("result_reference").split("(result-")[1:])
+    assert set(sections) == set(METHODS)
+    for method, text in sections.items():
+        for name in (*METHODS[method], *OPTIONAL.get(method, ())):
+            assert f"\n| `{name}` | " in text
+    assert "| `q` | `replica, time, feature` | always |" in sections["particles"]
+    assert "| `q` | `state, feature` | always |" in sections["stationary"]
+
+
+def test_functions_that_make_results_exist(page):
+    page("result_reference")
+    for _, function in sys.modules["result_reference"].MADE_BY.values():
+        assert callable(getattr(meanfield, function))
+
+
+def test_every_script_says_what_it_takes(page):
+    text = page("script_reference")
+    for script in Path(ROOT / "solvers").glob("*.py"):
+        assert f"## {script.name}\n\n```text\nusage: {script.name}" in text
+
+
+def test_every_study_has_a_card(page):
+    text = page("gallery")
+    for figure in (ROOT / "validation").rglob("*.png"):
+        assert f"](../{figure.relative_to(ROOT)})" in text
+    assert "figures.md#figure-2a" in text
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_has_a_page(room):
+    listed = [line.strip() for line in (ROOT / "docs" / "api" / "index.md").read_text().splitlines()]
+    objects = [resolve(name) for name in listed if name.startswith("meanfield.")]
+    module = importlib.import_module(room)
+    public = {name: getattr(module, name) for name in module.__all__ if name not in NO_PAGE}
+    missing = [name for name, found in public.items() if not any(found is one for one in objects)]
+    assert missing == []
+
+
+def resolve(name):
+    """The object of a dotted name."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
