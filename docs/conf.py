@@ -48,4 +48,5 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False

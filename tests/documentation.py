@@ -4,7 +4,8 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +45,7 @@ def blocks(text: str) -> list[Block]:
     """
     lines = text.splitlines()
     found = list(_blocks(lines, 0, len(lines)))
-    for index, (block, after) in enumerate(zip(found, found[1:], strict=False)):
+    for index, (block, after) in enumerate(pairwise(found)):
         if after.language == "text" and not "".join(lines[block.end + 1 : after.begin]).strip():
             found[index] = replace(block, output=after.text)
     return found
@@ -85,36 +86,36 @@ def _block(said: str, lines: list[str], begin: int, end: int) -> Iterator[Block]
         yield Block(language, "\n".join(inside).strip("\n") + "\n", begin, end, options.get("caption"))
 
 
-def prose(text: str) -> str:
-    """A page without its blocks of code and words of code."""
+def outside_code(text: str) -> str:
+    """A page without its blocks of code."""
     lines = text.splitlines()
     for block in blocks(text):
         lines[block.begin : block.end] = [""] * (block.end - block.begin)
-    return re.sub(r"`[^`\n]+`", "``", "\n".join(lines))
+    return "\n".join(lines)
 
 
 def links(text: str) -> list[str]:
     """Targets of all links and images on a page that are no addresses on the web."""
-    found = re.findall(r"\]\(<?([^()\s>]*(?:\([^()\s]*\))?[^()\s>]*)>?(?: +\"[^\"]*\")?\)", prose(text))
+    words = re.sub(r"`[^`\n]+`", "``", outside_code(text))
+    found = re.findall(r"\]\(<?([^()\s>]*(?:\([^()\s]*\))?[^()\s>]*)>?(?: +\"[^\"]*\")?\)", words)
     return [target for target in found if not re.match(r"[a-z]+:", target)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def page_text(page: Path) -> str:
     """A page with what is generated for it."""
-    if str(ROOT / "docs" / "_extensions") not in sys.path:
-        sys.path.append(str(ROOT / "docs" / "_extensions"))
+    if (folder := str(ROOT / "docs" / "_extensions")) not in sys.path:
+        sys.path.append(folder)
     from generated import filled
 
     return filled(page.read_text())
 
 
-@lru_cache(maxsize=None)
+@cache
 def anchors(page: Path) -> set[str]:
     """Where links into a page can lead: its headings, and names of its own."""
     text = page_text(page)
-    outside = "\n".join(line for line in prose(text.replace("`", "")).splitlines())
-    headings = re.findall(r"^#+ +(.+?) *$", outside, re.MULTILINE)
+    headings = re.findall(r"^#+ +(.+?) *$", outside_code(text).replace("`", ""), re.MULTILINE)
     return {slug(heading) for heading in headings} | set(re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE))
 
 

@@ -4,7 +4,6 @@ A block under a caption is a file of that name. Blocks of Python share one names
 `__main__`. A session (`console`) is not run, and neither is what sets up an environment; what they name must exist.
 """
 
-import ast
 import contextlib
 import io
 import math
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pytest
 from pydantic import ValidationError
 
 from meanfield.problem import Problem
@@ -131,11 +131,10 @@ def run_script(path: Path, arguments: list[str]) -> str:
         mock.patch.object(sys, "argv", [str(path), *arguments]),
         contextlib.redirect_stdout(shown),
         contextlib.redirect_stderr(shown),
+        pytest.raises(SystemExit) as ended,
     ):
-        try:
-            runpy.run_path(str(path), run_name="__main__")
-        except SystemExit as ended:
-            assert ended.code == 0, f"{path.name} {arguments}: {shown.getvalue()}"
+        runpy.run_path(str(path), run_name="__main__")
+    assert ended.value.code == 0, f"{path.name} {arguments}: {shown.getvalue()}"
     return shown.getvalue()
 
 

@@ -51,15 +51,14 @@ def keys(model: type[Part], path: str) -> str:
     rows = [
         [
             code(name),
-            kind(field.annotation, path + name),
+            ", ".join([kind(field.annotation, path + name), *allowed(field)]),
             "required" if field.is_required() else default(field.default),
-            allowed(field),
             plain(described(path + name, field)),
         ]
         for name, field in model.model_fields.items()
         if name != "law"
     ]
-    return table(["key", "type", "default", "allowed", "meaning"], rows)
+    return table(["key", "type and range", "default", "meaning"], rows)
 
 
 def described(key: str, field: FieldInfo) -> str:
@@ -80,7 +79,7 @@ def described(key: str, field: FieldInfo) -> str:
 def default(value: Any) -> str:
     """What holds when a key is left out."""
     if isinstance(value, Part):
-        return code(value.law) if isinstance(value, Part) and has_law(type(value)) else "its defaults"
+        return code(value.law) if has_law(type(value)) else "optional"
     if value is None or value == {} or value == "":
         return "none"
     if isinstance(value, bool):
@@ -131,10 +130,10 @@ def number(bound: float) -> str:
     return f"{bound:g}"
 
 
-def allowed(field: FieldInfo) -> str:
+def allowed(field: FieldInfo) -> list[str]:
     """The range of a key's values, as far as it does not depend on other keys."""
     bounds = [*field.metadata, *metadata_in(field.annotation)]
-    return ", ".join(dict.fromkeys(SIGNS[type(bound)](bound) for bound in bounds if type(bound) in SIGNS))
+    return list(dict.fromkeys(SIGNS[type(bound)](bound) for bound in bounds if type(bound) in SIGNS))
 
 
 def metadata_in(annotation: Any) -> Iterator[Any]:
