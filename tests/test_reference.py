@@ -1,6 +1,8 @@
 """What the documentation generates from the code is complete: every key, law, function, variable, script and study."""
 
+import doctest
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -81,7 +83,7 @@ def test_a_key_without_description_is_an_error(page):
 
 
 def test_keys_show_types_defaults_and_ranges(page):
-    text = page("problem_reference")
+    text = page("problem_reference").replace("\u00a0", " ")
     for row in (
         "| `batch_size` | whole number, ≥ 1, ≤ 10⁹ | required |",
         "| `tolerance` | number, ≥ 10⁻¹⁰, ≤ 0.01 | none |",
@@ -136,15 +138,29 @@ def test_every_study_has_a_card(page):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_public_name_has_a_page(room):
-    listed = [line.strip() for line in (ROOT / "docs" / "api" / "index.md").read_text().splitlines()]
-    objects = [resolve(name) for name in listed if name.startswith("meanfield.")]
+    objects = [resolve(name) for name in listed()]
     module = importlib.import_module(room)
     public = {name: getattr(module, name) for name in module.__all__ if name not in NO_PAGE}
     missing = [name for name, found in public.items() if not any(found is one for one in objects)]
     assert missing == []
 
 
+def listed():
+    """Names of what has a page."""
+    return re.findall(r"^ +(meanfield\.\S+)$", (ROOT / "docs" / "api" / "index.md").read_text(), re.MULTILINE)
+
+
 def resolve(name):
     """The object of a dotted name."""
     module, _, attribute = name.rpartition(".")
     return getattr(importlib.import_module(module), attribute)
+
+
+def test_examples_in_docstrings_run(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(verbose=False)
+    for name in listed():
+        for example in finder.find(resolve(name), name, globs={}):
+            runner.run(example)
+    assert runner.summarize(verbose=False) == (0, runner.tries)
+    assert runner.tries > 0

@@ -87,8 +87,9 @@ def grid(cards: list[Card]) -> str:
 
 def shown(card: Card) -> str:
     """A picture that leads to the study, its title and its claim."""
+    verdict = f" *{card.verdict}*" if card.verdict else ""
     picture = f"[![{card.title}]({card.image})]({card.link})"
-    return f":::{{container}} card\n{picture}\n\n**[{card.title}]({card.link})**\\\n{card.claim} *{card.verdict}*\n:::"
+    return f":::{{container}} card\n{picture}\n\n**[{card.title}]({card.link})**\\\n{card.claim}{verdict}\n:::"
 
 
 def slug(title: str) -> str:

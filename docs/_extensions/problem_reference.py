@@ -109,10 +109,10 @@ def kind(annotation: Any, key: str) -> str:
 
 
 SIGNS: dict[type, Callable[[Any], str]] = {
-    Gt: lambda bound: f"\\> {number(bound.gt)}",
-    Ge: lambda bound: f"≥ {number(bound.ge)}",
-    Lt: lambda bound: f"\\< {number(bound.lt)}",
-    Le: lambda bound: f"≤ {number(bound.le)}",
+    Gt: lambda bound: f"\\>\u00a0{number(bound.gt)}",
+    Ge: lambda bound: f"≥\u00a0{number(bound.ge)}",
+    Lt: lambda bound: f"\\<\u00a0{number(bound.lt)}",
+    Le: lambda bound: f"≤\u00a0{number(bound.le)}",
     MultipleOf: lambda bound: f"a multiple of {number(bound.multiple_of)}",
     MinLen: lambda bound: "not empty",
 }
