@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from meanfield.base import NamedNumbers, Part, nearest
+from meanfield.base import Part, nearest
 from meanfield.errors import InputError
 from meanfield.problem import Problem
 from meanfield.problem_file import problem_from
