@@ -24,6 +24,7 @@ from pydantic import ValidationError
 
 from meanfield.problem import Problem
 from meanfield.problem_file import parse_problem
+from meanfield.sweep import parse_sweep
 from tests.documentation import ROOT, Block
 
 SET_UP = (r"\. \.venv/bin/activate", r"git clone \S+", r"cd meanfield", r"pip install .+", r"make( [\w-]+)*")
@@ -79,10 +80,10 @@ class Reader:
                 assert script(line[2:]) is not None, f"nothing is known about the command '{line}'"
 
     def toml(self, block: Block) -> None:
-        """Check a problem, or a part of one."""
+        """Check a problem or a sweep, or a part of a problem."""
         data = tomllib.loads(block.text)
-        if "model" in data:
-            parse_problem(block.text, Path.cwd())
+        if "model" in data or "axes" in data:
+            (parse_problem if "model" in data else parse_sweep)(block.text, Path.cwd())
             return
         try:
             Problem.model_validate(data, context={"folder": Path.cwd()})

@@ -15,6 +15,8 @@ from meanfield.base import Part
 from meanfield.priors import PRIORS
 from meanfield.problem import Problem
 from meanfield.schema import METHODS, OPTIONAL
+from meanfield.sweep import Sweep
+from meanfield.sweep.reductions import REDUCTIONS
 from tests.documentation import ROOT
 
 ROOMS = (
@@ -26,6 +28,7 @@ ROOMS = (
     "meanfield.order_parameters",
     "meanfield.order_parameters.fixed_points",
     "meanfield.order_parameters.random_starts",
+    "meanfield.sweep",
 )
 NO_PAGE = ("Equations", "COLOURS", "LINES")
 """A type of functions, and the looks of lines."""
@@ -47,8 +50,8 @@ def tables(part=Part):
             yield below
 
 
-def test_every_key_of_the_problem_file_is_in_its_table(page):
-    text = page("problem_reference")
+def test_every_key_of_problem_and_sweep_files_is_in_its_table(page):
+    text = page("problem_reference") + page("sweep_reference")
     written = text.splitlines()
     models = [model for model in tables() if reachable(model)]
     assert len(models) > 20
@@ -63,9 +66,9 @@ def test_every_key_of_the_problem_file_is_in_its_table(page):
 
 
 def reachable(model):
-    """Whether a table belongs to the problem file."""
-    parts = sys.modules["problem_reference"].parts_in
-    known, new = set(), {Problem}
+    """Whether a table belongs to one of the two files."""
+    parts = sys.modules["keys_reference"].parts_in
+    known, new = set(), {Problem, Sweep}
     while new:
         known |= new
         new = {part for one in new for field in one.model_fields.values() for part in parts(field.annotation)} - known
@@ -73,13 +76,13 @@ def reachable(model):
 
 
 def test_a_key_without_description_is_an_error(page):
-    page("problem_reference")
+    page("problem_reference")  # imports what follows
 
     class Undescribed(Part):
         number: float = Field(default=1.0)
 
-    with pytest.raises(ValueError, match=r"the key 'x\.number' of the problem file has no description"):
-        sys.modules["problem_reference"].keys(Undescribed, "x.")
+    with pytest.raises(ValueError, match=r"the key 'x\.number' has no description"):
+        sys.modules["keys_reference"].keys(Undescribed, "x.")
 
 
 def test_keys_show_types_defaults_and_ranges(page):
@@ -115,6 +118,14 @@ def test_every_variable_of_every_method_is_in_its_table(page):
             assert f"\n| `{name}` | " in text
     assert "| `q` | `replica, time, feature` | always |" in sections["particles"]
     assert "| `q` | `state, feature` | always |" in sections["stationary"]
+
+
+def test_a_sweep_can_keep_all_that_is_listed(page):
+    text = page("sweep_reference")
+    assert all(f'\n| `"{name}"` | ' in text for name in REDUCTIONS)
+    assert "| `problem` | [table](problem-file.md) | required |" in text
+    assert "| `methods` | table of lists of texts, not empty | required |" in text
+    assert "| `similarity` | `(axes)` | if it is asked for |" in page("result_reference")
 
 
 def test_functions_that_make_results_exist(page):

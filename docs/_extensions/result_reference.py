@@ -17,8 +17,13 @@ MADE_BY = {
     "portrait": ("Phase portraits", "phase_portrait"),
     "fixed_point_branches": ("Branches of fixed points", "continue_fixed_points"),
     "comparison": ("Comparisons", "compare"),
+    "sweep": ("Sweeps", "run_sweep"),
 }
 """What results of each method are, and the function that makes them."""
+
+
+IN_RESULTS = {name for tables in (METHODS, OPTIONAL) for names in tables.values() for name in names}
+"""All others are kept by sweeps alone."""
 
 
 def page() -> str:
@@ -31,6 +36,8 @@ def section(method: str) -> str:
     title, function = MADE_BY[method]
     rows = [row(method, name, "always") for name in METHODS[method]]
     rows += [row(method, name, "where it applies") for name in OPTIONAL.get(method, ())]
+    if method == "sweep":
+        rows += [row(method, name, "if it is asked for") for name in VARIABLES if name not in IN_RESULTS]
     head = f"(result-{method})=\n## {title}\n\n{{py:obj}}`meanfield.{function}` makes them; `method` is {code(method)}."
     return f"{head}\n\n{table(['variable', 'dims', 'there', 'meaning'], rows)}"
 
@@ -41,4 +48,6 @@ def row(method: str, name: str, when: str) -> list[str]:
     dims = [INSTEAD_OF_TIME.get(method, dim) if dim == "time" else dim for dim in known.dims]
     if known.per_replica and method == "particles":
         dims = ["replica", *dims]
+    if method == "sweep":
+        dims = ["(axes)", *dims]
     return [code(name), code(", ".join(dims)) if dims else "", when, plain(known.long_name)]
