@@ -45,9 +45,10 @@ figures: $(VENV)/installed $(VENV)/sources
 $(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfield/*/*.py) $(SHARED)
 	$(BIN)/python $<
 
-# Warnings are errors, a name that leads nowhere is a warning, and notebooks run only if they or their outcome changed.
+# Warnings are errors, a name that leads nowhere is a warning. All pages are written anew, and notebooks run if they changed.
 docs: $(VENV)/installed-docs $(VENV)/sources
-	$(BIN)/sphinx-build -W --keep-going -n -q -b html docs docs/_build/html
+	rm -rf docs/api/generated
+	$(BIN)/sphinx-build -W --keep-going -n -q -E -a docs docs/_build/html
 	@echo "wrote docs/_build/html/index.html"
 
 $(VENV)/installed: pyproject.toml constraints.txt

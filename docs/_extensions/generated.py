@@ -18,10 +18,8 @@ def filled(text: str) -> str:
 
 
 def fill(app: Sphinx, page: str, content: list[str]) -> None:
-    """Replace the marks of a page, which is read anew by every build: the code behind it may have changed."""
-    if MARK.search(content[0]):
-        content[0] = filled(content[0])
-        app.env.note_reread()
+    """Replace the marks of a page."""
+    content[0] = filled(content[0])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

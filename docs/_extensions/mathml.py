@@ -25,8 +25,7 @@ def visit_displaymath(translator: HTML5Translator, node: nodes.math_block) -> No
     translator.body.append(translator.starttag(node, "div", CLASS="formula"))
     translator.body.append(CONVERTER.convert_with_local_state(node.astext(), displaystyle=True))
     if node["number"]:
-        translator.body.append(f'<span class="eqno">({node["number"]})</span>')
-        translator.add_permalink_ref(node, "Link to this equation")
+        translator.body.append(f'<a class="eqno" href="#{node["ids"][0]}">({node["number"]})</a>')
     translator.body.append("</div>\n")
     raise nodes.SkipNode
 
