@@ -168,7 +168,8 @@ class _Dispatch:
         except CancelledError as error:
             raise OSError("the scheduler gave up our tasks, or is gone") from error
         except Exception as error:
-            raise OSError(f"workers cannot solve points: {type(error).__name__}: {error}") from error
+            remedy = "a cluster needs the same meanfield at its scheduler, its workers and here"
+            raise OSError(f"workers cannot solve points: {type(error).__name__}: {error}; {remedy}") from error
         self._seconds = max(1e-6, sum(outcome.seconds for outcome in outcomes) / len(outcomes))
         return list(zip(points, outcomes, strict=True))
 

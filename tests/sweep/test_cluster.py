@@ -119,9 +119,11 @@ def test_a_cluster_as_people_start_it_and_a_point_that_kills_its_workers(tmp_pat
     (tmp_path / "killer.py").write_text(KILLER)
     dask = str(Path(sys.executable).parent / "dask")
     file = tmp_path / "scheduler.json"
-    scheduler = subprocess.Popen([dask, "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)])
-    options = ["--nthreads", "1", "--nworkers", "2", "--no-dashboard", "--local-directory", str(tmp_path)]
-    workers = subprocess.Popen([dask, "worker", "--scheduler-file", str(file), *options], cwd=tmp_path)
+    here = os.environ | {"PYTHONPATH": str(ROOT)}
+    common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
+    scheduler = subprocess.Popen([dask, "scheduler", "--port", "0", *common], env=here)
+    options = [*common, "--nthreads", "1", "--nworkers", "2", "--local-directory", str(tmp_path)]
+    workers = subprocess.Popen([dask, "worker", *options], cwd=tmp_path, env=here)
     try:
         deadline = time.monotonic() + 60
         while not file.exists() and time.monotonic() < deadline:

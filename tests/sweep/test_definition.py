@@ -178,7 +178,7 @@ def test_every_mistake_has_a_message(folder, old, new, message):
         ([M2, {"key": "features[0].hidden", "values": [1]}], "'features\\[0\\].hidden' varies with .* already"),
         ([TAU, {"key": "time.stop", "values": [1.0], "name": "learning_rate"}], "the name 'learning_rate' is taken"),
         (
-            [TAU | {"values": list(np.arange(1.0, 2000.0))}] + [M2 | {"grid": {"start": 1, "stop": 2, "points": 1000}}],
+            [TAU | {"values": list(np.arange(1.0, 2000.0))}, M2 | {"grid": {"start": 1, "stop": 2, "points": 1000}}],
             "1999000 points",
         ),
     ],

@@ -125,7 +125,7 @@ def test_another_sweep_in_the_folder_is_refused(inside, tmp_path):
         run_sweep(make_sweep(), tmp_path / "other")
     with pytest.raises(InputError, match="is a file; give the name of a folder"):
         run_sweep(make_sweep(), tmp_path / "other" / "letter.txt")
-    with pytest.raises(InputError, match="the output directory .* does not exist"):
+    with pytest.raises(InputError, match=r"the output directory .* does not exist"):
         run_sweep(make_sweep(), tmp_path / "none" / "out")
 
 
@@ -137,7 +137,7 @@ def test_points_that_are_no_problems_are_recorded(inside, tmp_path):
     assert "unknown name 'quadratik'; did you mean 'quadratic'?" in str(result["status"].values[1])
     assert np.isnan(result["similarity"].values).tolist() == [False, True, False]
     assert "3 points: 2 complete, 1 failed\n  1 failed: model.activation: unknown name" in describe(result)
-    with pytest.raises(InputError, match="none of the 1 points is a problem; the first: model.learning_rate = -1"):
+    with pytest.raises(InputError, match=r"none of the 1 points is a problem; the first: model.learning_rate = -1"):
         run_sweep(make_sweep([TAU | {"values": [-1]}]), tmp_path / "none")
 
 
