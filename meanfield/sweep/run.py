@@ -101,9 +101,9 @@ def _keep_all(sweep: Sweep, dispatch: _Dispatch, store: Store, outcomes: dict[st
     with progress_bar(total, "sweep", "point", done=len(outcomes)) as bar, dispatch:
         store.open(sweep)
         for point, outcome in dispatch.outcomes():
-            outcomes[point.name] = outcome
             if outcome.lasting:
                 store.write(point, outcome, sweep)
+            outcomes[point.name] = outcome
             bar.update()
 
 
