@@ -67,6 +67,8 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
     """
     if workers is not None and scheduler is not None:
         raise InputError("workers are started on this machine only; a cluster brings its own: give one of the two")
+    if workers is not None and workers < 1:
+        raise InputError(f"workers = {workers}: give at least 1, or none for one per core")
     started = time.perf_counter()
     store = Store(folder)
     store.check(sweep)
