@@ -14,6 +14,7 @@ from meanfield.analysis import compare
 from meanfield.checkpoint import Checkpoint
 from meanfield.density import solve_density
 from meanfield.errors import InputError
+from meanfield.explanation import Explanation, explain
 from meanfield.order_parameters import (
     analyse_dynamics,
     best_augmentation,
@@ -38,6 +39,7 @@ from meanfield.storage import load, save
 __all__ = [
     "Activation",
     "Checkpoint",
+    "Explanation",
     "InputError",
     "Prior",
     "Problem",
@@ -47,6 +49,7 @@ __all__ = [
     "continue_fixed_points",
     "continue_stationary_states",
     "critical_values",
+    "explain",
     "find_stationary_states",
     "growth_rate_at_zero",
     "learnability",
