@@ -79,7 +79,8 @@ def _of_learning(problem: Problem, closure: Closure) -> Iterator[str]:
         return
     if grows <= 0:
         yield (
-            f"below the threshold of learnability: no feature grows from q = 0 (rate {grows:.2g}); {_threshold(problem)}"
+            f"below the threshold of learnability: no feature grows from q = 0 (rate {grows:.2g}); "
+            f"{_threshold(problem)}"
         )
     elif problem.random_start:
         escape = math.log(problem.particles.dimension) / (2 * grows)

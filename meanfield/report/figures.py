@@ -1,0 +1,121 @@
+"""Figures of results as data that an HTML page holds itself."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
+from meanfield.plotting.style import COLOURS
+
+PAGE_BYTES = 2_400_000
+"""Of all figures of a page together."""
+
+LARGEST = 300_000
+"""Bytes of one figure."""
+
+RESOLUTIONS = (144, 100, 72, 50, 36)
+"""Dots per inch of a bitmap, from which the first that is small enough is taken."""
+
+STYLE: Any = {"font.size": 10.5, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "meanfield"}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure on a page.
+
+    Parameters
+    ----------
+    source : str
+        A data URI.
+    description : str
+        What it shows, for those who do not see it.
+    """
+
+    source: str
+    description: str
+
+
+def pictures_of(dataset: xr.Dataset, share: int = 1) -> list[Picture]:
+    """The figures of one result.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    share : int
+        Number of results that share the page.
+    """
+    # A title is not ours, and what matplotlib takes for mathematics would be an error; the page shows it.
+    untitled = dataset.assign_attrs(title="")
+    found = []
+    with mpl.rc_context(STYLE):
+        for make, description in ((_overview, "what the result holds"), (_conservation, "what should be constant")):
+            figure = make(untitled)
+            if figure is not None:
+                found.append(Picture(_data(figure, share), f"{dataset.attrs['method']}: {description}"))
+    return found
+
+
+def picture_together(datasets: Mapping[str, xr.Dataset], share: int) -> Picture:
+    """Results of one problem in one figure."""
+    shown = {label.replace("$", r"\$"): dataset.assign_attrs(title="") for label, dataset in datasets.items()}
+    with mpl.rc_context(STYLE):
+        return Picture(_data(plot_comparison(shown), share), "all results of this problem together")
+
+
+def _data(figure: Figure, share: int) -> str:
+    """A vector figure where it is small, else a bitmap."""
+    limit = min(LARGEST, PAGE_BYTES // max(2 * share + 1, 1))
+    vector = _rendered(figure, "svg")
+    if len(vector) <= limit:
+        return "data:image/svg+xml;base64," + base64.b64encode(vector).decode()
+    for resolution in RESOLUTIONS:
+        bitmap = _rendered(figure, "png", resolution)
+        if len(bitmap) <= limit:
+            break
+    return "data:image/png;base64," + base64.b64encode(bitmap).decode()
+
+
+def _rendered(figure: Figure, kind: str, resolution: int = 100) -> bytes:
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else {}
+    figure.savefig(buffer, format=kind, dpi=resolution, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _overview(dataset: xr.Dataset) -> Figure | None:
+    """The figure of the method."""
+    method = dataset.attrs["method"]
+    if method in ("density", "order_parameters", "particles", "ensemble"):
+        return plot_comparison({method.replace("_", " "): dataset})
+    if method in ("continuation", "fixed_point_branches"):
+        return plot_branches(dataset) if dataset.sizes["point"] else None
+    if method == "dynamics":
+        return plot_dynamics(dataset) if dataset.sizes["state"] else None
+    figure = Figure(figsize=(6.5, 4.5), layout="constrained")
+    axes = figure.subplots()
+    if method == "portrait":
+        plot_portrait(dataset, axes)
+    return figure if method == "portrait" else None
+
+
+def _conservation(dataset: xr.Dataset) -> Figure | None:
+    """Deviations of mass and norm in time, on a logarithmic scale."""
+    if "norm" not in dataset or not np.isfinite(dataset["norm"].values).any():
+        return None
+    figure = Figure(figsize=(6.5, 2.6), layout="constrained")
+    axes = figure.subplots()
+    for name, label, colour in (("mass", "|mass - 1|", COLOURS[0]), ("norm", "|E[w²] - 1|", COLOURS[1])):
+        deviation = np.maximum(np.abs(dataset[name].values - 1.0), np.finfo(float).eps)
+        axes.semilogy(dataset["time"], deviation, color=colour, label=label)
+    axes.set(xlabel="time $t$", ylabel="deviation")
+    axes.legend(frameon=False)
+    return figure
