@@ -96,6 +96,8 @@ def differing_keys(first: Any, second: Any, path: str = "") -> list[str]:
         parts = [(f"{path}.{key}" if path else str(key), first.get(key), second.get(key)) for key in keys]
     elif isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
         parts = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(first, second, strict=True))]
+    elif isinstance(first, tuple) and isinstance(second, tuple):
+        return [f"{path}: {len(first)} against {len(second)}"]
     else:
         return [] if first == second else [f"{path} = {first!r} against {second!r}"]
     return [text for key, a, b in parts for text in differing_keys(a, b, key)]

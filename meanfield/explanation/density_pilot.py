@@ -22,8 +22,8 @@ from meanfield.laws.coordinate import ThreePointCoordinate
 from meanfield.method_settings import DensitySettings
 from meanfield.problem import Problem
 
-BUDGET = 0.5
-"""Seconds that a pilot may take."""
+BUDGET, FEW_NODES_BUDGET = 0.5, 0.25
+"""Seconds that a pilot may take, and one of few nodes."""
 
 LIKE_A_GAUSSIAN, FAR_OUT = 3.0, 25.0
 """Fourth moments of coordinates with three values: with the first the search ends at the level of one with many nodes,
@@ -71,7 +71,8 @@ class _OverBudgetError(Exception):
 class _Pilot:
     """Looks at each level before it is solved."""
 
-    def __init__(self, closure: Closure, features: int) -> None:
+    def __init__(self, closure: Closure, features: int, budget: float) -> None:
+        self._budget = budget
         self._coefficients = _coefficient_seconds(closure, features)
         self.started = self._since = time.perf_counter()
         self._work, self._steps = 0.0, 0
@@ -90,7 +91,7 @@ class _Pilot:
         self.level, self.errors, self._since = level, errors, now
         self._work, self._steps = level.work, level.steps
         self.on_the_ladder |= level.factor == FACTORS[0]
-        if now - self.started + self._seconds(level.work, level.steps) > BUDGET:
+        if now - self.started + self._seconds(level.work, level.steps) > self._budget:
             raise _OverBudgetError
 
     def _seconds(self, work: float, steps: float) -> float:
@@ -153,7 +154,7 @@ def _warm_up(problem: Problem) -> None:
 
 
 def _search_cost(problem: Problem, closure: Closure, tolerance: float) -> DensityCost:
-    pilot, plan = _Pilot(closure, len(problem.features)), coarse_plan(problem, closure, tolerance)
+    pilot, plan = _Pilot(closure, len(problem.features), BUDGET), coarse_plan(problem, closure, tolerance)
     left, within_reach = 0.0, True
     try:
         solution = solve_to_tolerance(problem, closure, NumbaStepper, tolerance, pilot)
@@ -181,7 +182,7 @@ def _with_few_nodes(problem: Problem, closure: Closure, tolerance: float, fourth
     """The last level, and its steps for each of the coarsest, for coordinates that take three values each."""
     coordinate = ThreePointCoordinate(fourth_moment=fourth_moment)
     features = tuple(feature.model_copy(update={"coordinate": coordinate}) for feature in problem.features)
-    pilot = _Pilot(closure, len(problem.features))
+    pilot = _Pilot(closure, len(problem.features), FEW_NODES_BUDGET)
     with suppress(_OverBudgetError):
         solve_to_tolerance(problem.model_copy(update={"features": features}), closure, NumbaStepper, tolerance, pilot)
     assert pilot.level is not None

@@ -6,7 +6,6 @@ import math
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 from meanfield.closures import Closure
 from meanfield.closures.expectation import no_expectation
@@ -22,14 +21,7 @@ LARGEST_TRIAL = 1 << 18
 """N of a pilot at most; with more weights, and samples of them, each step costs in proportion."""
 
 
-class ParticleCost(NamedTuple):
-    """Seconds of a run, and steps of SGD of each replica."""
-
-    seconds: float
-    steps: int
-
-
-def particle_cost(problem: Problem, method: str) -> ParticleCost:
+def particle_seconds(problem: Problem, method: str) -> float:
     """Predict the time of `simulate_sgd` by a short run of it.
 
     Parameters
@@ -56,7 +48,7 @@ def particle_cost(problem: Problem, method: str) -> ParticleCost:
     with ThreadPoolExecutor(workers) as pool:
         per_step = _seconds_per_step(pool, steppers, longest)
     scale = N / trial if method != "chain" else 1.0
-    return ParticleCost(rounds * scale * (start + steps * per_step), steps)
+    return rounds * scale * (start + steps * per_step)
 
 
 def _trial_dimension(problem: Problem, method: str) -> int:

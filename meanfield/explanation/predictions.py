@@ -15,7 +15,7 @@ from meanfield.density.solver import check_density
 from meanfield.errors import InputError
 from meanfield.explanation.analysis_costs import dynamics_seconds, stationary_seconds, trajectory_seconds
 from meanfield.explanation.density_pilot import density_cost
-from meanfield.explanation.particle_pilot import particle_cost
+from meanfield.explanation.particle_pilot import particle_seconds
 from meanfield.order_parameters.field import check_closes
 from meanfield.order_parameters.trajectory import check_trajectory
 from meanfield.particles.collectors import DTYPES
@@ -141,5 +141,5 @@ def _particles(problem: Problem) -> Prediction:
         number = np.dtype(DTYPES[settings.snapshot_precision]).itemsize
         weights = number * settings.replicas * settings.dimension * (len(snapshots) + d1)
         contents += f", weights at {len(snapshots)} times"
-    seconds = particle_cost(problem, method).seconds + SAVING * weights
+    seconds = particle_seconds(problem, method) + SAVING * weights
     return Prediction("particles", "", seconds, memory, size + weights + HEADER, f"{contents} ('{method}')")

@@ -24,7 +24,7 @@ SHORT = 0.05
 LARGE_FILE = 2e9
 """Bytes."""
 
-RADII = np.linspace(0.02, 0.999, 50)
+OVERLAPS = np.concatenate([-np.linspace(0.02, 0.999, 50), np.linspace(0.02, 0.999, 50)])
 """Overlaps at which a single feature is asked whether anything holds it."""
 
 
@@ -71,11 +71,8 @@ def _of_learning(problem: Problem, closure: Closure) -> Iterator[str]:
         if "outweighs" in str(error):
             yield str(error)
         return
-    if linear and len(problem.features) == 1 and not _is_held(closure, grows):
-        yield (
-            "whatever the start, the overlap decays to 0: the sampling noise, Lambda/2, outweighs the gain everywhere; "
-            "lower model.learning_rate or raise model.batch_size"
-        )
+    if linear and len(problem.features) == 1 and not grows > 0 and not _is_held(closure):
+        yield f"whatever the start, the overlap decays to 0: {_why_it_decays(problem, closure)}"
         return
     if grows <= 0:
         yield (
@@ -99,7 +96,7 @@ def _of_learning(problem: Problem, closure: Closure) -> Iterator[str]:
 
 def _threshold(problem: Problem) -> str:
     """What would be learnable."""
-    start = "informed starts may still hold" if not problem.random_start else "a random start learns nothing"
+    start = "a random start learns nothing" if problem.random_start else "an informed start may still hold"
     try:
         low, high = learnability(problem).learnable_moments
     except InputError:
@@ -107,12 +104,22 @@ def _threshold(problem: Problem) -> str:
     if math.isnan(low):
         return f"no second moment would be learnable with this activation; {start}"
     bound = f"above {low:.4g}" if math.isinf(high) else f"below {high:.4g}"
-    return f"second moments {bound} would; {start}"
+    return f"second moments {bound} are learnable; {start}"
 
 
-def _is_held(closure: Closure, grows: float) -> bool:
+def _is_held(closure: Closure) -> bool:
     """Whether a single overlap moves outward anywhere."""
-    return grows > 0 or any(s * rate(closure, np.array([s * q]))[0] > 0 for q in RADII for s in (1.0, -1.0))
+    return any(q * rate(closure, np.array([q]))[0] > 0 for q in OVERLAPS)
+
+
+def _why_it_decays(problem: Problem, closure: Closure) -> str:
+    """The noise, or the data themselves."""
+    if any(q * closure(np.array([q]))[0][0] < 0 for q in OVERLAPS):
+        return (
+            "the sampling noise, Lambda/2, outweighs the gain everywhere; lower model.learning_rate or raise "
+            "model.batch_size"
+        )
+    return f"the data pull it there; {_threshold(problem).partition(';')[0]}"
 
 
 def _speed(problem: Problem, closure: Closure) -> float:

@@ -6,6 +6,7 @@ import base64
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import matplotlib as mpl
@@ -13,8 +14,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
-from meanfield.plotting.style import COLOURS
+from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_overlap, plot_portrait
+from meanfield.plotting.style import COLOURS, LINES
 
 PAGE_BYTES = 2_400_000
 """Of all figures of a page together."""
@@ -24,6 +25,9 @@ LARGEST = 300_000
 
 RESOLUTIONS = (144, 100, 72, 50, 36)
 """Dots per inch of a bitmap, from which the first that is small enough is taken."""
+
+MOST_STATES, VISIBLE = 9, 5.0
+"""Stationary states that are drawn, and the largest |w|."""
 
 STYLE: Any = {"font.size": 10.5, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "meanfield"}
 
@@ -68,7 +72,7 @@ def picture_together(datasets: Mapping[str, xr.Dataset], share: int) -> Picture:
     """Results of one problem in one figure."""
     shown = {label.replace("$", r"\$"): dataset.assign_attrs(title="") for label, dataset in datasets.items()}
     with mpl.rc_context(STYLE):
-        return Picture(_data(plot_comparison(shown), share), "all results of this problem together")
+        return Picture(_data(_in_time(shown), share), "all results of this problem together")
 
 
 def _data(figure: Figure, share: int) -> str:
@@ -95,23 +99,49 @@ def _overview(dataset: xr.Dataset) -> Figure | None:
     """The figure of the method."""
     method = dataset.attrs["method"]
     if method in ("density", "order_parameters", "particles", "ensemble"):
-        return plot_comparison({method.replace("_", " "): dataset})
+        return _in_time({method.replace("_", " "): dataset})
     if method in ("continuation", "fixed_point_branches"):
         return plot_branches(dataset) if dataset.sizes["point"] else None
     if method == "dynamics":
         return plot_dynamics(dataset) if dataset.sizes["state"] else None
-    figure = Figure(figsize=(6.5, 4.5), layout="constrained")
-    axes = figure.subplots()
     if method == "portrait":
-        plot_portrait(dataset, axes)
-    return figure if method == "portrait" else None
+        figure = Figure(figsize=(8, 7), layout="constrained")
+        plot_portrait(dataset, figure.subplots())
+        return figure
+    return _states(dataset) if method == "stationary" and dataset.sizes["state"] else None
+
+
+def _in_time(results: Mapping[str, xr.Dataset]) -> Figure:
+    """Results side by side; without the panel of r where none has one."""
+    if any("r" in dataset for dataset in results.values()):
+        return plot_comparison(results)
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    axes = figure.subplots()
+    for (label, dataset), colour, line in zip(results.items(), cycle(COLOURS), cycle(LINES), strict=False):
+        plot_overlap(dataset, axes, label, colour, line)
+    axes.legend(frameon=False)
+    return figure
+
+
+def _states(dataset: xr.Dataset) -> Figure:
+    """The density of the weights in each stationary state, stable ones solid."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    axes = figure.subplots()
+    marginals = np.einsum("n,snw->sw", dataset["u_weight"].values, dataset["P"].values)
+    for i, (P, colour) in enumerate(zip(marginals[:MOST_STATES], cycle(COLOURS), strict=False)):
+        overlap = ", ".join(f"{value + 0.0:.3f}" for value in np.round(dataset["q"].values[i], 6))
+        line = "-" if int(dataset["stability"][i]) > 0 else "--"
+        axes.plot(dataset["w"], P, line, color=colour, label=f"q = {overlap}")
+    axes.set(xlabel="weight $w$", ylabel="density", xlim=(-VISIBLE, VISIBLE))
+    axes.legend(frameon=False)
+    return figure
 
 
 def _conservation(dataset: xr.Dataset) -> Figure | None:
     """Deviations of mass and norm in time, on a logarithmic scale."""
     if "norm" not in dataset or not np.isfinite(dataset["norm"].values).any():
         return None
-    figure = Figure(figsize=(6.5, 2.6), layout="constrained")
+    figure = Figure(figsize=(10, 2.8), layout="constrained")
     axes = figure.subplots()
     for name, label, colour in (("mass", "|mass - 1|", COLOURS[0]), ("norm", "|E[w²] - 1|", COLOURS[1])):
         deviation = np.maximum(np.abs(dataset[name].values - 1.0), np.finfo(float).eps)

@@ -17,7 +17,7 @@ def describe(result: xr.Dataset) -> str:
 
 
 def _overlap(point: xr.Dataset) -> str:
-    return "q = " + ", ".join(f"{value:9.6f}" for value in point["q"].values + 0.0)
+    return "q = " + ", ".join(f"{value:9.6f}" for value in np.round(point["q"].values, 6) + 0.0)
 
 
 def _states(result: xr.Dataset) -> list[str]:
