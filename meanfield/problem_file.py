@@ -107,6 +107,7 @@ _PLAIN_WORDS = {
     "too_short": "should have at least {min_length} element(s)",
     "too_long": "should have at most {max_length} elements",
     "dict_type": "should be a table of keys",
+    "string_pattern_mismatch": "should match {pattern}",
     "string_too_short": "should have at least {min_length} character(s)",
     "union_tag_not_found": "is missing; add it",
     "union_tag_invalid": "should be one of {expected_tags}",
@@ -153,7 +154,7 @@ def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
     for part in location:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part in fields or (path.endswith("parameters") and part != "[key]"):
+        elif part in fields or (path.endswith(("parameters", "methods")) and part != "[key]"):
             path += f".{part}" if path else part
     return path
 

@@ -69,10 +69,9 @@ def _blocks(lines: list[str], begin: int, end: int) -> Iterator[Block]:
 
 def _block(said: str, lines: list[str], begin: int, end: int) -> Iterator[Block]:
     """What a fenced block holds."""
-    name, language = said, said
-    named = re.fullmatch(r"(\w+) +(\S+\.\w+)", said)  # "toml first.toml": a caption where no directives are known
-    if named:
-        language = named[1]
+    name, language, caption = said, said, None
+    if named := re.fullmatch(r"(\w+) +(\S+\.\w+)", said):  # "toml first.toml", where no directives are known
+        language, caption = named.groups()
     if directive := re.fullmatch(r"\{([\w:-]+)\}\s*(.*)", said):
         name, language = directive.groups()
     if directive and name in PROSE:
@@ -86,9 +85,8 @@ def _block(said: str, lines: list[str], begin: int, end: int) -> Iterator[Block]
         while directive and inside and (option := re.fullmatch(r":(\w+): *(.*)", inside[0])):
             options[option[1]] = option[2]
             inside = inside[1:]
-        yield Block(
-            language, "\n".join(inside).strip("\n") + "\n", begin, end, options.get("caption", named and named[2])
-        )
+        code = "\n".join(inside).strip("\n") + "\n"
+        yield Block(language, code, begin, end, options.get("caption", caption))
 
 
 def outside_code(text: str) -> str:

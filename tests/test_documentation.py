@@ -11,7 +11,13 @@ from tests.documentation import PAGES, ROOT, anchors, blocks, links, page_text
 from tests.reader import Reader, assert_same, lay_out
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-WITH_CODE = [name for name in NAMES if any(block.language != "text" for block in blocks((ROOT / name).read_text()))]
+LONG = ("docs/how-to/compare_with_sgd.md", "docs/how-to/dynamics.md")
+"""Pages that take seconds: thousands of runs, random starts of two features."""
+WITH_CODE = [
+    pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
+    for name in NAMES
+    if any(block.language != "text" for block in blocks((ROOT / name).read_text()))
+]
 
 
 @pytest.mark.parametrize("name", WITH_CODE)

@@ -23,6 +23,9 @@ from meanfield.typing import FloatArray
 MOST_POINTS = 10**6
 """Each has a file of its own."""
 
+DIGITS = 12
+"""Of the inner values of grids: 0.3 is 0.3, and a finer grid has the points of a coarser one."""
+
 RESERVED = ("status", "feature", "time", "mode")
 """Dims and variables of the merged Dataset that are no axes."""
 
@@ -134,13 +137,15 @@ class Axis(Part):
         return [{key: round(x) if whole[key] else x for key in self.keys} for x in self._numbers().tolist()]
 
     def _numbers(self) -> FloatArray:
-        if self.grid is not None:
-            return np.linspace(self.grid.start, self.grid.stop, self.grid.points)
-        if self.log is not None:
-            return np.geomspace(self.log.start, self.log.stop, self.log.points)
-        assert self.random is not None
-        draws = np.random.default_rng(self.random.seed).uniform(self.random.low, self.random.high, self.random.points)
-        return np.sort(draws)
+        if self.random is not None:
+            low, high, points = self.random.low, self.random.high, self.random.points
+            return np.sort(np.random.default_rng(self.random.seed).uniform(low, high, points))
+        spread = self.grid or self.log
+        assert spread is not None
+        space = np.linspace if self.grid is not None else np.geomspace
+        numbers = space(spread.start, spread.stop, spread.points)
+        numbers[1:-1] = [float(f"{x:.{DIGITS}g}") for x in numbers[1:-1]]
+        return numbers
 
 
 class Sweep(Part):
@@ -284,5 +289,5 @@ def _check_own_reductions(sweep: Sweep, folder: Path) -> None:
 
 
 def format_sweep(sweep: Sweep) -> str:
-    """The TOML text of a sweep with its problem; `parse_sweep` returns an equal sweep."""
+    """The TOML text of a sweep with its problem, which `parse_sweep` reads."""
     return tomli_w.dumps(sweep.model_dump(exclude_none=True, mode="json"))

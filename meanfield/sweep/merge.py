@@ -53,12 +53,13 @@ def merged(
         outcome = outcomes.get(point.name)
         if outcome is None:
             continue
-        statuses[point.index] = outcome.status
+        misfits = []
         for name, found in outcome.variables.items():
             if name in forms and (forms[name].dims, forms[name].shape) == (found.dims, found.shape):
                 variables[name].values[point.index] = found.values
             else:
-                statuses[point.index] = _misfit(name, found)
+                misfits.append(_misfit(name, found))
+        statuses[point.index] = misfits[0] if misfits else outcome.status
     variables["status"] = xr.Variable(dims, statuses.astype(str), attributes_of("status"))
     for name in [name for name, form in forms.items() if form.dims == (name,)]:
         variables |= _coordinate(name, variables.pop(name), forms[name], len(dims))

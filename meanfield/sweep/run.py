@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from pathlib import Path
 from typing import Any
@@ -67,73 +67,63 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
     """
     if workers is not None and scheduler is not None:
         raise InputError("workers are started on this machine only; a cluster brings its own: give one of the two")
+    if workers is not None and workers < 1:
+        raise InputError(f"workers = {workers}: give at least 1, or none for one per core")
     started = time.perf_counter()
     store = Store(folder)
     store.check(sweep)
     points = points_of(sweep)
-    outcomes = {point.name: known for point in points if (known := store.read(point)) is not None}
+    outcomes = {point.name: Outcome(point.name, f"failed: {point.fault}") for point in points if point.problem is None}
+    for point in points:
+        known = store.read(point) if point.name not in outcomes else None
+        outcomes |= {} if known is None else {point.name: known}
     left = [point for point in points if point.name not in outcomes]
     status = "complete"
-
-    def keep(point: Point, outcome: Outcome) -> None:
-        outcomes[point.name] = outcome
-        if outcome.lasting:
-            store.write(point, outcome, sweep)
-
-    def make(count: int) -> Workers:
-        return ClusterWorkers(scheduler) if scheduler is not None else LocalWorkers(workers, count)
-
-    with progress_bar(len(points), "sweep", "point", done=len(outcomes)) as bar:
+    if left:
+        dispatch = _Dispatch(sweep, left, _workers(len(left), workers, scheduler))
         try:
-            for point, outcome in _outcomes(sweep, left, make, lambda: store.open(sweep)):
-                keep(point, outcome)
-                bar.update()
+            _keep_all(sweep, dispatch, store, outcomes, len(points))
         except KeyboardInterrupt:
             status = "interrupted"
-    if any(not outcome.lasting for outcome in outcomes.values()):
+    else:
+        store.open(sweep)  # with other axes than before, perhaps
+    if not all(outcome.lasting for outcome in outcomes.values()):
         status = "interrupted"
     dataset = merged(sweep, points, outcomes, status, provenance(time.perf_counter() - started))
     save(dataset, store.merged)
     return dataset
 
 
-def _outcomes(
-    sweep: Sweep, points: list[Point], make: Callable[[int], Workers], begin: Callable[[], None]
-) -> Iterator[tuple[Point, Outcome]]:
-    """What becomes of points, as it becomes known."""
-    solvable = [point for point in points if point.problem is not None]
-    workers = make(len(solvable)) if solvable else None
-    begin()
-    for point in points:
-        if point.problem is None:
-            yield point, Outcome(point.name, f"failed: {point.fault}", provenance=provenance(0.0))
-    if workers is None:
-        return
-    taken = (
-        tuple(axis.dim for axis in sweep.axes) + tuple(key for axis in sweep.axes for key in axis.keys) + ("status",)
-    )
-    work = Work(sweep.methods, taken, sweep.folder, sweep.problem_folder)
-    finished = False
-    try:
-        yield from _Dispatch(work, solvable, workers).outcomes()
-        finished = True
-    finally:
-        workers.close(now=not finished)
+def _workers(points: int, count: int | None, scheduler: str | None) -> Workers:
+    return LocalWorkers(count, points) if scheduler is None else ClusterWorkers(scheduler)
+
+
+def _keep_all(sweep: Sweep, dispatch: _Dispatch, store: Store, outcomes: dict[str, Outcome], total: int) -> None:
+    """Keep what becomes of points as soon as it is known. It is we who write: workers may see another disk."""
+    with progress_bar(total, "sweep", "point", done=len(outcomes)) as bar, dispatch:
+        store.open(sweep)
+        for point, outcome in dispatch.outcomes():
+            if outcome.lasting:
+                store.write(point, outcome, sweep)
+            outcomes[point.name] = outcome
+            bar.update()
 
 
 class _Dispatch:
-    """Points on their way through workers.
+    """Points on their way through workers, which are let go at the end of its context.
 
     Parameters
     ----------
-    work : Work
+    sweep : Sweep
     points : list of Point
         Each a problem.
     workers : Workers
     """
 
-    def __init__(self, work: Work, points: list[Point], workers: Workers) -> None:
-        self._work, self._workers = work, workers
+    def __init__(self, sweep: Sweep, points: list[Point], workers: Workers) -> None:
+        taken = {"status"} | {axis.dim for axis in sweep.axes} | {key for axis in sweep.axes for key in axis.keys}
+        self._work = Work(sweep.methods, tuple(sorted(taken)), sweep.folder, sweep.problem_folder)
+        self._workers = workers
         self._waiting = deque(points)
         self._alone: deque[Point] = deque()
         """Points during whose tasks a worker died: each is a task of its own from then on."""
@@ -141,6 +131,12 @@ class _Dispatch:
         self._running: dict[Future[list[Outcome]], list[Point]] = {}
         self._seconds = TASK_SECONDS
         """That a point takes: the mean over the last task."""
+
+    def __enter__(self) -> _Dispatch:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._workers.close(now=kind is not None)
 
     def outcomes(self) -> Iterator[tuple[Point, Outcome]]:
         """All of them, in the order in which they arrive."""
@@ -174,7 +170,8 @@ class _Dispatch:
         except CancelledError as error:
             raise OSError("the scheduler gave up our tasks, or is gone") from error
         except Exception as error:
-            raise OSError(f"workers cannot solve points: {type(error).__name__}: {error}") from error
+            remedy = "a cluster needs the same meanfield at its scheduler, its workers and here"
+            raise OSError(f"workers cannot solve points: {type(error).__name__}: {error}; {remedy}") from error
         self._seconds = max(1e-6, sum(outcome.seconds for outcome in outcomes) / len(outcomes))
         return list(zip(points, outcomes, strict=True))
 

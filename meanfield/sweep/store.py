@@ -70,7 +70,10 @@ class Store:
         return self.folder / "sweep.toml"
 
     def _check_same(self, sweep: Sweep) -> None:
-        there = parse_toml(self._definition.read_text(encoding="utf-8"))
+        try:
+            there = parse_toml(self._definition.read_text(encoding="utf-8"))
+        except (InputError, UnicodeDecodeError) as error:
+            raise InputError(f"{self._definition}: {error}; give another folder") from error
         here = parse_toml(format_sweep(sweep))
         for part in DECIDES:
             difference = _difference(there.get(part), here[part], part)

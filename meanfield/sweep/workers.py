@@ -125,7 +125,7 @@ class _Process:
     def end(self, now: bool) -> None:
         """End the worker, at once or when its task is done."""
         if now and not self._task.done():
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, BrokenProcessPool):
                 os.kill(self._pid.result(), signal.SIGTERM)
         self._pool.shutdown(wait=not now, cancel_futures=now)
 
