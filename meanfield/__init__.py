@@ -14,6 +14,7 @@ from meanfield.analysis import compare
 from meanfield.checkpoint import Checkpoint
 from meanfield.density import solve_density
 from meanfield.errors import InputError
+from meanfield.explanation import Explanation, explain
 from meanfield.order_parameters import (
     analyse_dynamics,
     best_augmentation,
@@ -34,25 +35,31 @@ from meanfield.stationary import (
     growth_rate_at_zero,
 )
 from meanfield.storage import load, save
+from meanfield.sweep import Sweep, load_sweep, run_sweep
 
 __all__ = [
     "Activation",
     "Checkpoint",
+    "Explanation",
     "InputError",
     "Prior",
     "Problem",
+    "Sweep",
     "analyse_dynamics",
     "best_augmentation",
     "compare",
     "continue_fixed_points",
     "continue_stationary_states",
     "critical_values",
+    "explain",
     "find_stationary_states",
     "growth_rate_at_zero",
     "learnability",
     "load",
     "load_problem",
+    "load_sweep",
     "phase_portrait",
+    "run_sweep",
     "save",
     "simulate_sgd",
     "solve_density",

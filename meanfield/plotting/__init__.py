@@ -15,6 +15,7 @@ from meanfield.plotting.differences import (
 from meanfield.plotting.dynamics import plot_dynamics, plot_escape_quantiles, plot_rate, plot_similarities
 from meanfield.plotting.errors import plot_errors
 from meanfield.plotting.fluctuations import plot_fluctuations
+from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
 from meanfield.plotting.portrait import plot_fixed_points, plot_portrait, plot_trajectories
 from meanfield.plotting.random_starts import plot_chance, plot_escape_times
 from meanfield.plotting.results import plot_result
@@ -40,6 +41,7 @@ from meanfield.plotting.weights import (
 __all__ = [
     "COLOURS",
     "LINES",
+    "plot_along",
     "plot_branches",
     "plot_chance",
     "plot_coefficients",
@@ -61,6 +63,7 @@ __all__ = [
     "plot_histograms",
     "plot_overlap",
     "plot_pairs",
+    "plot_phase_diagram",
     "plot_portrait",
     "plot_prior_work",
     "plot_quantiles",

@@ -36,7 +36,7 @@ def plot_standard_errors(comparison: xr.Dataset, axes: Axes, quantity: str = "q"
 
 def plot_differences(comparison: xr.Dataset, axes: Axes, quantity: str = "q") -> Axes:
     """Absolute differences of q or r against time on a logarithmic scale, for pairs without standard errors."""
-    error, difference = comparison[f"{quantity}_standard_error"], np.abs(comparison[f"{quantity}_difference"])
+    error, difference = comparison[f"{quantity}_standard_error"], abs(comparison[f"{quantity}_difference"])
     unknown = error.isnull().all([dim for dim in error.dims if dim != "pair"])
     _plot_pairs(difference.where(unknown & (difference > 0)), comparison, axes, quantity)
     axes.set(xlabel=TIME, ylabel=f"|difference of {SYMBOLS[quantity]}|", yscale="log")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
@@ -25,7 +24,7 @@ def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
             curves[f"estimate for {feature_label(density, 'q', k)}"] = density["q_error"].isel(feature=k)
     curves |= {f"estimate for ${name}$": density[f"{name}_error"] for name in ("r", "P") if f"{name}_error" in density}
     for i, (label, values) in enumerate(curves.items()):
-        size = np.abs(values).where(values != 0)
+        size = abs(values).where(values != 0)
         axes.plot(density["time"], size, LINES[i % len(LINES)], color=COLOURS[i % len(COLOURS)], label=label)
     axes.set(xlabel=TIME, ylabel="error", yscale="log")
     return axes

@@ -7,8 +7,10 @@ from functools import partial
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.errors import InputError
 from meanfield.plotting.branches import plot_branches
 from meanfield.plotting.differences import (
     plot_differences,
@@ -19,6 +21,7 @@ from meanfield.plotting.differences import (
 from meanfield.plotting.dynamics import plot_dynamics
 from meanfield.plotting.errors import plot_errors
 from meanfield.plotting.fluctuations import plot_fluctuations
+from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
 from meanfield.plotting.portrait import plot_portrait
 from meanfield.plotting.random_starts import plot_escape_times
 from meanfield.plotting.states import plot_state_densities, plot_state_stability
@@ -50,7 +53,7 @@ def plot_result(dataset: xr.Dataset) -> Figure:
     Raises
     ------
     InputError
-        If it is no result of ours.
+        If it is no result of ours, or a sweep of which one cannot see all at once.
     """
     validate(dataset)
     return FIGURES[dataset.attrs["method"]](dataset)
@@ -104,6 +107,20 @@ def _plot_agreement(comparison: xr.Dataset) -> Figure:
     return draw_panels(comparison, panels)
 
 
+def _plot_sweep(sweep: xr.Dataset) -> Figure:
+    dims = sweep["status"].dims
+    plots: dict[int, Callable[..., Axes]] = {1: plot_along, 2: plot_phase_diagram}
+    if len(dims) not in plots:
+        raise InputError(
+            f"a sweep over {len(dims)} axes has no figure; select values of all but two of {', '.join(map(str, dims))}, "
+            f"such as sweep.isel({dims[0] if dims else 'axis'}=0)"
+        )
+    shown = [str(name) for name, v in sweep.data_vars.items() if v.dims == dims and v.dtype.kind == "f"]
+    if not shown:
+        raise InputError("the sweep keeps no number of a point that could be drawn; keep one, such as similarity")
+    return draw_panels(sweep, [partial(plots[len(dims)], variable=name) for name in shown])
+
+
 FIGURES: dict[str, Callable[[xr.Dataset], Figure]] = {
     "density": _plot_density_run,
     "order_parameters": _plot_order_parameter_run,
@@ -115,6 +132,7 @@ FIGURES: dict[str, Callable[[xr.Dataset], Figure]] = {
     "portrait": _plot_portrait,
     "dynamics": plot_dynamics,
     "comparison": _plot_agreement,
+    "sweep": _plot_sweep,
 }
 """The figure of a result of each method."""
 

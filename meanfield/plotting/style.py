@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 
 import matplotlib
@@ -17,6 +18,19 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """Of Okabe and Ito."""
 
 LINES = ("-", "--", "-.", ":")
+
+KEYS = {
+    r"model\.learning_rate": r"learning rate $\tau$",
+    r"model\.batch_size": "batch size $m$",
+    r"prior\.strength": "strength of the prior",
+    r"features\[\d+\]\.hidden\.second_moment": "second moment $m_2$ of the hidden variable",
+    r"features\[\d+\]\.hidden\.fourth_moment": "fourth moment $m_4$ of the hidden variable",
+    r"features\[\d+\]\.initial_overlap": "initial overlap $q(0)$",
+    r"augmentation\.correlation": "correlation of the two noises",
+    r"augmentation\.variance\[\d\]": "noise variance",
+    r"particles\.dimension": "dimension $N$",
+}
+"""Words for keys; others are shown as they are."""
 
 TIME = "time $t = k/N$"
 
@@ -59,3 +73,8 @@ def feature_label(dataset: xr.Dataset, name: str, feature: int, words: str = "")
     """Words of a legend, and the symbol where there are no words or several features."""
     features = dataset.sizes["feature"]
     return words if words and features == 1 else f"{words} {symbol(name, feature, features)}".lstrip()
+
+
+def key_words(key: str) -> str:
+    """The words and symbol of a key of a problem, or the key itself."""
+    return next((words for pattern, words in KEYS.items() if re.fullmatch(pattern, key)), key)
