@@ -30,7 +30,7 @@ replicas = 3
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def results():
     problem = parse_problem(TEXT)
     return {
@@ -43,3 +43,9 @@ def results():
 @pytest.fixture
 def axes():
     return Figure().subplots()
+
+
+@pytest.fixture(scope="session")
+def branches():
+    problem = parse_problem(TEXT)
+    return meanfield.continue_fixed_points(problem, "model.learning_rate", 0.02, 0.05, points=3)

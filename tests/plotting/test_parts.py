@@ -58,12 +58,6 @@ def test_fluctuations_are_bands_and_bars(results, axes):
     assert "1000000" in alone.get_legend_handles_labels()[1][0]
 
 
-@pytest.fixture(scope="module")
-def branches():
-    problem = parse_problem(TEXT)
-    return meanfield.continue_fixed_points(problem, "model.learning_rate", 0.02, 0.05, points=3)
-
-
 def test_branches_are_solid_where_stable_and_dashed_where_not(branches):
     figure = plotting.plot_branches(branches)
     assert len(figure.axes) == 2  # one for each overlap, none for r without a prior
