@@ -19,17 +19,11 @@ from meanfield.sweep import Sweep
 from meanfield.sweep.reductions import REDUCTIONS
 from tests.documentation import ROOT
 
-ROOMS = (
-    "meanfield",
-    "meanfield.plotting",
-    "meanfield.analysis",
-    "meanfield.closures",
-    "meanfield.continuation",
-    "meanfield.order_parameters",
-    "meanfield.order_parameters.fixed_points",
-    "meanfield.order_parameters.random_starts",
-    "meanfield.sweep",
-)
+ROOMS = [
+    ".".join(path.parent.relative_to(ROOT).parts)
+    for path in sorted((ROOT / "meanfield").rglob("__init__.py"))
+    if "__all__" in path.read_text() and path.parent.name != "laws"  # laws are in the reference of the problem file
+]
 NO_PAGE = ("Equations", "COLOURS", "LINES")
 """A type of functions, and the looks of lines."""
 
