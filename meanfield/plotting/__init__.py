@@ -4,6 +4,7 @@ Functions of one quantity take a Dataset and Axes and return the Axes; functions
 `plot_result` draws a result of any method.
 """
 
+from meanfield.plotting.animation import animate_weights
 from meanfield.plotting.branches import plot_branches
 from meanfield.plotting.comparison import plot_comparison
 from meanfield.plotting.differences import (
@@ -41,6 +42,7 @@ from meanfield.plotting.weights import (
 __all__ = [
     "COLOURS",
     "LINES",
+    "animate_weights",
     "plot_along",
     "plot_branches",
     "plot_chance",

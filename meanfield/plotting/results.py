@@ -112,8 +112,7 @@ def _plot_sweep(sweep: xr.Dataset) -> Figure:
     plots: dict[int, Callable[..., Axes]] = {1: plot_along, 2: plot_phase_diagram}
     if len(dims) not in plots:
         raise InputError(
-            f"a sweep over {len(dims)} axes has no figure; select values of all but two of "
-            f"{', '.join(map(str, dims))}, "
+            f"a sweep over {len(dims)} axes has no figure; select values of all but two, "
             f"such as sweep.isel({dims[0] if dims else 'axis'}=0)"
         )
     shown = [str(name) for name, v in sweep.data_vars.items() if v.dims == dims and v.dtype.kind == "f"]
