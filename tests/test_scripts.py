@@ -62,7 +62,9 @@ def runs(folder):
     return paths
 
 
-@pytest.mark.parametrize("name", [*SOLVERS, "compare", "find_stationary_states", "analyse_dynamics"])
+@pytest.mark.parametrize(
+    "name", [*SOLVERS, "compare", "find_stationary_states", "analyse_dynamics", "validate_problem", "report"]
+)
 def test_help(name, inside):
     result = inside(name, "--help")
     assert result.returncode == 0
@@ -279,3 +281,31 @@ def test_dynamics_of_a_prior_that_does_not_close_are_refused(folder, tmp_path, i
     assert result.returncode == 2
     assert "prior.name = 'l1'" in result.stderr
     assert not (tmp_path / "out.nc").exists()
+
+
+def test_validate_problem_explains_and_writes_nothing(folder, tmp_path, inside, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = inside("validate_problem", folder / "small.toml")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "one-pass SGD, tau = 0.05, batches of m = 4" in result.stdout
+    assert "stationary states" in result.stdout
+    (tmp_path / "bad.toml").write_text(SMALL.replace("learning_rate = 0.05", "learning_rate = -0.05"))
+    result = inside("validate_problem", tmp_path / "bad.toml")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "model.learning_rate = -0.05: should be greater than 0" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"]
+
+
+def test_report_puts_results_on_one_page(runs, folder, tmp_path, inside):
+    page = tmp_path / "page.html"
+    result = inside("report", runs[1], "-o", page)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"wrote {page}" in result.stdout
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    result = inside("report", folder / "none.nc", "-o", page)
+    assert result.returncode == 2
+    assert "no such file; run a solver" in result.stderr
+    result = inside("report", runs[1], "-o", tmp_path / "none" / "page.html")
+    assert result.returncode == 2
+    assert "output directory" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

@@ -81,6 +81,7 @@ def _data(figure: Figure, share: int) -> str:
     vector = _rendered(figure, "svg")
     if len(vector) <= limit:
         return "data:image/svg+xml;base64," + base64.b64encode(vector).decode()
+    figure.set_layout_engine("none")  # it has been laid out
     for resolution in RESOLUTIONS:
         bitmap = _rendered(figure, "png", resolution)
         if len(bitmap) <= limit:
