@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -19,9 +19,35 @@ from meanfield.storage import check_figure_path, check_writable, save
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 
+class Parser(ArgumentParser):
+    """An argument parser whose errors read like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and how to learn what is right, and end with the code of bad input."""
+        self.print_usage(sys.stderr)
+        self.exit(BAD_INPUT, f"error: {message}; --help explains all arguments\n")
+
+
+def at_least(least: int, what: str) -> Callable[[str], int]:
+    """The type of an argument that is a whole number from `least` on, for instance `at_least(1, "threads")`."""
+
+    def whole_number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise ArgumentTypeError(
+                f"'{text}' is no whole number; give the number of {what}, {least} or more"
+            ) from None
+        if value < least:
+            raise ArgumentTypeError(f"{value} is below {least}; give the number of {what}, {least} or more")
+        return value
+
+    return whole_number
+
+
 def parser(description: str) -> ArgumentParser:
     """An argument parser that shows a script's docstring as it is written."""
-    return ArgumentParser(
+    return Parser(
         description=description,
         formatter_class=RawDescriptionHelpFormatter,
         epilog="exit codes: 0 done, 1 failed or interrupted, 2 bad input",

@@ -309,3 +309,28 @@ def test_report_puts_results_on_one_page(runs, folder, tmp_path, inside):
     assert result.returncode == 2
     assert "output directory" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        (
+            "simulate_sgd",
+            ["--workers", "two"],
+            "argument --workers: 'two' is no whole number; give the number of threads",
+        ),
+        ("simulate_sgd", ["--workers", 0], "argument --workers: 0 is below 1; give the number of threads, 1 or more"),
+        ("find_stationary_states", ["--points", 1], "argument --points: 1 is below 2; give the number of points"),
+        ("solve_density", ["--backend", "cuda"], "argument --backend: invalid choice: 'cuda' (choose from"),
+        ("solve_density", ["--tolerance", 1], "unrecognized arguments: --tolerance 1; --help explains all arguments"),
+        ("report", [], "the following arguments are required: RUN.nc"),
+        ("validate_problem", [], "the following arguments are required: PROBLEM.toml; --help explains all arguments"),
+    ],
+)
+def test_bad_arguments_end_with_code_2_and_say_what_is_allowed(folder, tmp_path, name, arguments, message, inside):
+    needed = [folder / "small.toml", "-o", tmp_path / "out.nc"] if name not in ("report", "validate_problem") else []
+    result = inside(name, *needed, *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+    assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,9 @@ NUMBER = 8
 
 HEADER = 30_000
 """Bytes of a file that holds little else."""
+
+LEAST_MEMORY = 1e6
+"""Bytes of what any method holds besides its arrays."""
 
 SAVING = 2.5e-8
 """Seconds for each byte of weights that is compressed and written."""
@@ -87,7 +90,8 @@ def predictions(problem: Problem) -> list[Prediction]:
 
 def _prediction(method: str, predict: Callable[[Problem], Prediction], problem: Problem) -> Prediction:
     try:
-        return predict(problem)
+        found = predict(problem)
+        return replace(found, memory=found.memory + LEAST_MEMORY)
     except InputError as error:
         return Prediction(method, reason=str(error))
 
@@ -105,7 +109,7 @@ def _order_parameters(problem: Problem) -> Prediction:
     d1, outputs = len(problem.features), problem.time.outputs
     size = NUMBER * outputs * (d1 * (d1 + 2) + 2)
     contents = "q" if problem.model.centering == "batch" else "q, and its covariance at finite N"
-    return Prediction("order parameters", "", trajectory_seconds(problem), 10 * size, size + HEADER, contents)
+    return Prediction("order parameters", "", trajectory_seconds(problem), 2 * size, size + HEADER, contents)
 
 
 def _dynamics(problem: Problem) -> Prediction:
