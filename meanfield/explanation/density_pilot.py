@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +33,9 @@ POWER = 6
 
 CELL_STEP = 2e-9
 """Seconds for each cell, node and step before anything was measured; docs/cost.md has 1.3 to 2 ns."""
+
+USUAL_FACTOR = 12
+"""The last level of most problems."""
 
 LATEST_CHOICE = 4
 """Level on which the choice is made at the latest, as a rule."""
@@ -182,11 +184,13 @@ def _with_few_nodes(problem: Problem, closure: Closure, tolerance: float, fourth
     """The last level, and its steps for each of the coarsest, for coordinates that take three values each."""
     coordinate = ThreePointCoordinate(fourth_moment=fourth_moment)
     features = tuple(feature.model_copy(update={"coordinate": coordinate}) for feature in problem.features)
-    pilot = _Pilot(closure, len(problem.features), FEW_NODES_BUDGET)
-    with suppress(_OverBudgetError):
+    pilot, least = _Pilot(closure, len(problem.features), FEW_NODES_BUDGET), 1
+    try:
         solve_to_tolerance(problem.model_copy(update={"features": features}), closure, NumbaStepper, tolerance, pilot)
+    except _OverBudgetError:
+        least = USUAL_FACTOR
     assert pilot.level is not None
-    return pilot.level.factor, pilot.level.steps // pilot.level.factor
+    return max(least, pilot.level.factor), pilot.level.steps // pilot.level.factor
 
 
 def _fixed_cost(problem: Problem, closure: Closure) -> DensityCost:

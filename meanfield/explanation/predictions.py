@@ -28,8 +28,14 @@ from meanfield.stationary.search import check_features
 NUMBER = 8
 """Bytes."""
 
-HEADER = 30_000
+HEADER = 16_000
 """Bytes of a file that holds little else."""
+
+DENSITY_PACKED, STATES_PACKED = 0.55, 0.25
+"""What compression leaves of the densities of a run, and of those of stationary states."""
+
+PANELS = 1.2e7
+"""Bytes that the search for stationary states works with."""
 
 LEAST_MEMORY = 1e6
 """Bytes of what any method holds besides its arrays."""
@@ -53,7 +59,7 @@ class Prediction:
     memory : float
         Bytes at the peak, besides what Python and its packages take.
     file : float
-        Bytes of the result at most; it is compressed.
+        Bytes of the result.
     contents : str
         What the result holds.
     within_reach : bool
@@ -101,7 +107,9 @@ def _density(problem: Problem) -> Prediction:
     cost = density_cost(problem, Closure(problem))
     size = NUMBER * problem.time.outputs * cost.nodes * cost.cells
     contents = f"q, r, P(w|u) on {cost.nodes} nodes x {cost.cells} cells"
-    return Prediction("density", "", cost.seconds, cost.memory, size + HEADER, contents, cost.within_reach)
+    return Prediction(
+        "density", "", cost.seconds, cost.memory, DENSITY_PACKED * size + HEADER, contents, cost.within_reach
+    )
 
 
 def _order_parameters(problem: Problem) -> Prediction:
@@ -125,7 +133,8 @@ def _stationary(problem: Problem) -> Prediction:
     states = 3 ** len(problem.features)
     seconds = stationary_seconds(problem, Closure(problem), nodes)
     size = NUMBER * states * nodes * CELLS
-    return Prediction("stationary states", "", seconds, 3 * size, size + HEADER, "all states, their stability, P(w|u)")
+    contents = "all states, their stability, P(w|u)"
+    return Prediction("stationary states", "", seconds, PANELS + 2 * size, STATES_PACKED * size + HEADER, contents)
 
 
 def _particles(problem: Problem) -> Prediction:
