@@ -62,8 +62,8 @@ class Prediction:
         Bytes of the result.
     contents : str
         What the result holds.
-    within_reach : bool
-        Whether the accuracy that is asked for seems attainable.
+    warning : str
+        That the run fails, or will miss its accuracy, with a remedy.
     """
 
     method: str
@@ -72,7 +72,7 @@ class Prediction:
     memory: float = math.nan
     file: float = math.nan
     contents: str = ""
-    within_reach: bool = True
+    warning: str = ""
 
     @property
     def applies(self) -> bool:
@@ -107,9 +107,7 @@ def _density(problem: Problem) -> Prediction:
     cost = density_cost(problem, Closure(problem))
     size = NUMBER * problem.time.outputs * cost.nodes * cost.cells
     contents = f"q, r, P(w|u) on {cost.nodes} nodes x {cost.cells} cells"
-    return Prediction(
-        "density", "", cost.seconds, cost.memory, DENSITY_PACKED * size + HEADER, contents, cost.within_reach
-    )
+    return Prediction("density", "", cost.seconds, cost.memory, DENSITY_PACKED * size + HEADER, contents, cost.warning)
 
 
 def _order_parameters(problem: Problem) -> Prediction:
