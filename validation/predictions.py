@@ -77,7 +77,7 @@ VARIANTS: dict[str, dict[str, object]] = {
     "quartic, 1e-8": {"prior": "quartic", "density": "tolerance = 1e-8", "particles": "dimension = 3000"},
     "strong l1": {"prior": "l1", "strength": 3.0, "density": "tolerance = 1e-4"},
     "smooth l1, two features": {"prior": "smooth_l1", "features": f"{LAPLACE}, {GAUSSIAN}"},
-    "three features": {"features": f"{GAUSSIAN}, {GAUSSIAN}, {GAUSSIAN}", "density": "tolerance = 1e-4"},
+    "three features": {"features": f"{LAPLACE}, {GAUSSIAN}, {SPARSE}", "density": "tolerance = 1e-4"},
     "batch, tanh": {"activation": "tanh", "centering": "batch", "tau": 1.0, "particles": "dimension = 10000"},
     "fixed cells": {"density": "cells = 1600, steps = 2000", "particles": 'method = "plain", dimension = 1000'},
     "long": {"stop": 200.0, "particles": 'method = "chain", dimension = 100000, replicas = 2'},
