@@ -1,4 +1,4 @@
-"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or none."""
+"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or none. Damage is noticed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import netCDF4
 import numpy as np
 import xarray as xr
 
-from meanfield import schema
+from meanfield import schema, soundness
 from meanfield.errors import InputError
 from meanfield.progress import progress_bar
+from meanfield.seal import append_seal, check_seal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +49,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def save(dataset: xr.Dataset, path: str | Path) -> None:
-    """Write a Dataset to a netCDF file: to a temporary file beside it, flushed, then renamed.
+    """Write a Dataset to a netCDF file, sealed (see `meanfield.seal`): to a temporary file beside it, then renamed.
 
     Parameters
     ----------
@@ -64,6 +65,7 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     """
     path = Path(path)
     check_writable(path)
+    dataset = schema.brought_up_to_date(dataset)
     large = [str(name) for name, variable in dataset.variables.items() if variable.size >= LARGE]
     encoding = {
         str(name): _compression(variable.shape)
@@ -75,6 +77,7 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
         dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
         if large:
             _append({name: dataset.variables[name] for name in large}, part)
+        append_seal(part)
 
     write_atomically(path, write)
 
@@ -161,14 +164,25 @@ def save_text(text: str, path: str | Path) -> None:
     write_atomically(path, lambda part: Path(part).write_text(text, encoding="utf-8"))
 
 
-def write_atomically(path: Path, write: Callable[[str], object]) -> None:
-    """Write to a temporary file beside `path`, flush it to the disk, then rename."""
+def write_atomically(path: Path, write: Callable[[str], object], flush: bool = True) -> None:
+    """Write to a temporary file beside `path`, flush it to the disk, then rename.
+
+    Parameters
+    ----------
+    path : Path
+    write : callable
+        Writes to the path that it is given.
+    flush : bool
+        Without it a crash of the machine, though not of the program, may leave a file that is cut short: for files
+        whose readers notice and make them again.
+    """
     handle, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
     try:
         write(part)
-        with open(part, "rb+") as file:
-            os.fsync(file.fileno())
+        if flush:
+            with open(part, "rb+") as file:
+                os.fsync(file.fileno())
         os.chmod(part, 0o666 & ~_umask())
         os.replace(part, path)
     finally:
@@ -176,25 +190,37 @@ def write_atomically(path: Path, write: Callable[[str], object]) -> None:
 
 
 def load(path: str | Path) -> xr.Dataset:
-    """Read a result into memory, close the file, and check it against the schema.
+    """Read a result into memory, close the file, and check it: its bytes, and what it says.
 
     Raises
     ------
     InputError
-        If the file is missing, cannot be read as netCDF or is no result of ours.
+        If the file is missing, is damaged, cannot be read as netCDF or is no result of ours.
+
+    Notes
+    -----
+    A file that another program wrote is not taken for ours. To take it as it is, read it with `xarray.load_dataset` and
+    `save` it.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file; run a solver with -o {path} first")
+    sealed = check_seal(path)
     try:
         with xr.open_dataset(path, engine="netcdf4") as file:
             dataset = file.load()
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"{path}: cannot be read as netCDF ({error}); give a file written by a solver") from error
     try:
-        schema.validate(dataset)
+        soundness.check(dataset)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+    if not sealed and dataset.attrs["schema_version"] >= schema.SEALED_SINCE:
+        raise InputError(
+            f"{path}: is damaged, or was written by another program: it lacks the seal at the end of every result that "
+            "meanfield saved; run the solver again, or, to take the file as it is, "
+            f"meanfield.save(xarray.load_dataset('{path}'), '{path}')"
+        )
     return dataset
 
 

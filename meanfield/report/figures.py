@@ -14,7 +14,14 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_overlap, plot_portrait
+from meanfield.plotting import (
+    plot_branches,
+    plot_comparison,
+    plot_dynamics,
+    plot_overlap,
+    plot_phase_diagram,
+    plot_portrait,
+)
 from meanfield.plotting.style import COLOURS, LINES
 
 PAGE_BYTES = 2_400_000
@@ -108,6 +115,10 @@ def _overview(dataset: xr.Dataset) -> Figure | None:
     if method == "portrait":
         figure = Figure(figsize=(8, 7), layout="constrained")
         plot_portrait(dataset, figure.subplots())
+        return figure
+    if method == "sweep" and "similarity" in dataset and dataset["status"].ndim == 2:
+        figure = Figure(figsize=(8, 6), layout="constrained")
+        plot_phase_diagram(dataset, figure.subplots())
         return figure
     return _states(dataset) if method == "stationary" and dataset.sizes["state"] else None
 

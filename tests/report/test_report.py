@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import meanfield
 from meanfield import schema
@@ -44,6 +45,29 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.texts).split())
 
 
+def sweep_of(result):
+    """A sweep over two axes, one point of which failed."""
+    axes = {
+        "learning_rate": ("model.learning_rate", [0.01, 0.02, 0.04]),
+        "strength": ("prior.strength", [0.0, 1.0]),
+    }
+    coordinates = {
+        dim: (dim, values, {"key": key, "long_name": key, "scale": "linear"}) for dim, (key, values) in axes.items()
+    }
+    status = np.full((3, 2), "complete", dtype=object)
+    status[2, 1] = "failed: at t = 1: it blew up; lower <b>tau</b>"
+    similarity = np.array([[0.9, 0.8], [0.5, 0.4], [0.0, np.nan]])
+    variables = {
+        name: (tuple(axes), values, schema.attributes_of(name))
+        for name, values in (
+            ("status", status.astype(str)),
+            ("similarity", similarity),
+            ("least_similarity", similarity),
+        )
+    }
+    return xr.Dataset(variables, coordinates, result.attrs | {"method": "sweep"})
+
+
 @pytest.fixture(scope="module")
 def results():
     """A result of every method."""
@@ -61,6 +85,7 @@ def results():
         "continuation": meanfield.continue_stationary_states(quiet, "model.learning_rate", 0.04, 0.05, points=2),
         "fixed_point_branches": meanfield.continue_fixed_points(quiet, "model.learning_rate", 0.04, 0.05, points=2),
         "portrait": meanfield.phase_portrait(pair),
+        "sweep": sweep_of(density),
     }
     assert found.keys() == schema.METHODS.keys() == METHODS.keys()
     return found
@@ -112,6 +137,8 @@ def test_every_method_has_its_words_numbers_and_figure(page, results):
     assert "solve_density" not in parsed.text
     assert "density - particles" in parsed.text
     assert "in standard errors" in parsed.text
+    assert "6 points: 5 complete, 1 failed" in parsed.text
+    assert "1 failed: at t = 1: it blew up; lower <b>tau</b>" in parsed.text
 
 
 def test_results_of_other_problems_have_sections_of_their_own(results, blank):
@@ -165,7 +192,7 @@ def test_foreign_results_are_refused_by_name(results):
         report({})
     with pytest.raises(meanfield.InputError, match="other: not a result of meanfield"):
         report({"other": results["density"].drop_attrs()})
-    with pytest.raises(meanfield.InputError, match="other: not a TOML file"):
+    with pytest.raises(meanfield.InputError, match=r"other: .*not a TOML file"):
         report({"other": results["density"].assign_attrs(problem="[")})
 
 
