@@ -1,11 +1,13 @@
-"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or none."""
+"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or the new one."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-import tempfile
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ import xarray as xr
 
 from meanfield import schema
 from meanfield.errors import InputError
+from meanfield.locking import Answer, FolderLock
 from meanfield.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -60,7 +63,9 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     Raises
     ------
     InputError
-        If the path cannot be written to.
+        If the path is none that can be written to.
+    OSError
+        If writing fails, as it does when the disk is full; what was there before is intact.
     """
     path = Path(path)
     check_writable(path)
@@ -72,9 +77,12 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     }
 
     def write(part: str) -> None:
-        dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
-        if large:
-            _append({name: dataset.variables[name] for name in large}, part)
+        try:
+            dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
+            if large:
+                _append({name: dataset.variables[name] for name in large}, part)
+        except RuntimeError as error:  # all that netCDF says of a full disk is "HDF error"
+            raise OSError(str(error)) from error
 
     write_atomically(path, write)
 
@@ -149,17 +157,47 @@ def save_figure(figure: Figure, path: str | Path) -> None:
 
 
 def write_atomically(path: Path, write: Callable[[str], object]) -> None:
-    """Write to a temporary file beside `path`, flush it to the disk, then rename."""
-    handle, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
+    """Write to a file of the same name in a hidden folder beside `path`, flush it to the disk, then move it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; what was there before is intact.
+    """
     try:
-        write(part)
-        with open(part, "rb+") as file:
-            os.fsync(file.fileno())
-        os.chmod(part, 0o666 & ~_umask())
-        os.replace(part, path)
+        with _workplace(path) as folder:
+            part = folder / path.name
+            write(str(part))
+            with open(part, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(part, path)
+    except OSError as error:
+        raise OSError(f"{path}: cannot be written ({error.strerror or error}; {_free(path)})") from error
+
+
+@contextmanager
+def _workplace(path: Path) -> Iterator[Path]:
+    """A hidden folder for one writer of `path`: the first that no living writer has, rid of what a killed one left."""
+    for number in itertools.count():
+        lock = FolderLock(path.with_name(f".{path.name}.{number}.part"))
+        new = lock.make()
+        answer = lock.take()
+        if answer is Answer.OURS or (answer is Answer.UNKNOWN and new):
+            break
+    try:
+        lock.empty()
+        yield lock.folder
     finally:
-        Path(part).unlink(missing_ok=True)
+        lock.empty()
+        lock.let_go()
+
+
+def _free(path: Path) -> str:
+    """How much room there is, which most often says what is wrong."""
+    try:
+        return f"{shutil.disk_usage(path.parent).free / 2**20:.3g} MiB free on its disk"
+    except OSError as error:
+        return f"{path.parent}: {error.strerror}"
 
 
 def load(path: str | Path) -> xr.Dataset:
@@ -183,10 +221,3 @@ def load(path: str | Path) -> xr.Dataset:
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     return dataset
-
-
-def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -127,7 +127,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(folder, tmp_path):
             OSError(28, "No space left on device", "out.nc"),
             "failed: [Errno 28] No space left on device: 'out.nc'; what",
         ),
-        (MemoryError(), "failed: out of memory; what had been saved before is intact"),
+        (MemoryError(), "failed: out of memory; ask for less, or use a machine with more; what had been saved before"),
     ],
 )
 def test_faults_of_the_machine_end_with_code_1_and_one_message(error, message, capsys):
