@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
@@ -125,6 +126,8 @@ def run(main: Callable[[], int]) -> NoReturn:
         code = FAILED
     finally:
         signal.signal(signal.SIGTERM, before)
+    for number in (signal.SIGINT, signal.SIGTERM):  # everything is done; nothing should disturb Python's own end
+        atexit.register(signal.signal, number, signal.SIG_IGN)
     sys.exit(code)
 
 
@@ -142,4 +145,8 @@ def _outcome(main: Callable[[], int]) -> int:
     except OSError as error:
         print(f"failed: {error}; {INTACT}", file=sys.stderr)
         return FAILED
+    except SystemError as error:  # Ctrl-C while numba hands arguments to compiled code
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
     return code

@@ -17,6 +17,7 @@ import xarray as xr
 
 from meanfield import schema
 from meanfield.errors import InputError
+from meanfield.interrupts import uninterrupted
 from meanfield.locking import Answer, FolderLock
 from meanfield.progress import progress_bar
 
@@ -78,7 +79,8 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
 
     def write(part: str) -> None:
         try:
-            dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
+            with uninterrupted():  # xarray's locks
+                dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
             if large:
                 _append({name: dataset.variables[name] for name in large}, part)
         except RuntimeError as error:  # all that netCDF says of a full disk is "HDF error"
@@ -177,19 +179,29 @@ def write_atomically(path: Path, write: Callable[[str], object]) -> None:
 
 @contextmanager
 def _workplace(path: Path) -> Iterator[Path]:
-    """A hidden folder for one writer of `path`: the first that no living writer has, rid of what a killed one left."""
+    """A hidden folder for one writer of `path`, rid of what a killed one left in it."""
+    lock = None
+    try:
+        with uninterrupted():
+            lock = _first_free(path)
+        lock.empty()
+        yield lock.folder
+    finally:
+        with uninterrupted():
+            if lock is not None:
+                lock.empty()
+                lock.let_go()
+
+
+def _first_free(path: Path) -> FolderLock:
+    """The first of the folders for `path` that no living writer has."""
     for number in itertools.count():
         lock = FolderLock(path.with_name(f".{path.name}.{number}.part"))
         new = lock.make()
         answer = lock.take()
         if answer is Answer.OURS or (answer is Answer.UNKNOWN and new):
             break
-    try:
-        lock.empty()
-        yield lock.folder
-    finally:
-        lock.empty()
-        lock.let_go()
+    return lock
 
 
 def _free(path: Path) -> str:
@@ -212,7 +224,7 @@ def load(path: str | Path) -> xr.Dataset:
     if not path.is_file():
         raise InputError(f"{path}: no such file; run a solver with -o {path} first")
     try:
-        with xr.open_dataset(path, engine="netcdf4") as file:
+        with uninterrupted(), xr.open_dataset(path, engine="netcdf4") as file:  # xarray's locks
             dataset = file.load()
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"{path}: cannot be read as netCDF ({error}); give a file written by a solver") from error
