@@ -158,8 +158,17 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     write_atomically(path, lambda part: figure.savefig(part, dpi=150, format=path.suffix.removeprefix(".")))
 
 
-def write_atomically(path: Path, write: Callable[[str], object]) -> None:
+def write_atomically(path: Path, write: Callable[[str], object], flush: bool = True) -> None:
     """Write to a file of the same name in a hidden folder beside `path`, flush it to the disk, then move it.
+
+    Parameters
+    ----------
+    path : Path
+    write : callable
+        Writes to the path that it is given.
+    flush : bool
+        Without it a crash of the machine, though not of the program, may leave a file that is cut short: for files
+        whose readers notice and make them again.
 
     Raises
     ------
@@ -170,8 +179,9 @@ def write_atomically(path: Path, write: Callable[[str], object]) -> None:
         with _workplace(path) as folder:
             part = folder / path.name
             write(str(part))
-            with open(part, "rb+") as file:
-                os.fsync(file.fileno())
+            if flush:
+                with open(part, "rb+") as file:
+                    os.fsync(file.fileno())
             os.replace(part, path)
     except OSError as error:
         raise OSError(f"{path}: cannot be written ({error.strerror or error}; {_free(path)})") from error
