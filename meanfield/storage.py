@@ -1,4 +1,4 @@
-"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or the new one."""
+"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or none."""
 
 from __future__ import annotations
 
