@@ -84,6 +84,7 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
             if large:
                 _append({name: dataset.variables[name] for name in large}, part)
         except RuntimeError as error:  # all that netCDF says of a full disk is "HDF error"
+            os.truncate(part, 0)  # HDF5 keeps the file open, and its room on the disk, until the process ends
             raise OSError(str(error)) from error
 
     write_atomically(path, write)

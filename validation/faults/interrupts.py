@@ -33,6 +33,8 @@ def _interrupted(tally: Tally, script: Script, random: np.random.Generator, numb
             f"left behind: {left}" if left else "",
             inside=ended.writing > 0,
         )
+        if kinds == "new result":
+            return
         resumed = run_child(script.work(place))
         if (resumed.code, theirs.found(place)[0]) != (0, "new result"):
             tally.wrong.append(f"again: code {resumed.code}, {resumed.err}")

@@ -28,6 +28,14 @@ SOLVERS = Path(__file__).resolve().parents[2] / "solvers"
 SGD = TEXT.replace("dimension = 64", "dimension = 4000\nsnapshots = [0.0, 1.0]").replace("plain", "projected")
 """A simulation of a third of a second."""
 
+LARGE = (
+    TEXT.replace("cells = 200", "cells = 20000\nsteps = 20")
+    .replace("stop = 1.0", "stop = 0.0002")
+    .replace("dimension = 64", "dimension = 200000\nsnapshots = [0.0, 0.0002]")
+    .replace("plain", "projected")
+)
+"""A problem that takes tens of MB by either method."""
+
 SAVE_EVERY = 0.02
 """Seconds between two states of this simulation."""
 
@@ -38,6 +46,11 @@ class Script(NamedTuple):
     name: str
     arguments: tuple[str, ...]
     outputs: tuple[str, ...]
+
+    @property
+    def resumes(self) -> bool:
+        """Whether it keeps states to go on from, which take as much room as its result."""
+        return self.name == "simulate_sgd"
 
     def work(self, folder: Path) -> Callable[[], int]:
         """What runs it in that folder."""
@@ -58,6 +71,13 @@ SCRIPTS = (
     _solver("analyse_dynamics", "--figure", "out.png"),
     Script("compare", ("one.nc", "two.nc", "-o", "out.nc", "--figure", "out.png"), ("out.nc", "out.png")),
 )
+
+
+LARGE_SCRIPTS = (
+    Script("solve_density", ("large.toml", "-o", "out.nc"), ("out.nc",)),
+    Script("simulate_sgd", ("large.toml", "-o", "out.nc"), ("out.nc",)),
+)
+"""The same on a problem that takes some memory."""
 
 
 def _run(script: Script, folder: Path) -> int:
@@ -88,16 +108,18 @@ class Stage:
     def __init__(self, script: Script) -> None:
         self.script = script
         self._inputs = Path(tempfile.mkdtemp(prefix="meanfield-inputs-"))
-        self._write_inputs(TEXT.replace("0.05", "0.06"), SGD.replace("0.05", "0.06"))
+        self._write_inputs("0.06")
         self.old = self._outputs()
-        self._write_inputs(TEXT, SGD)
+        self._write_inputs("0.05")
         self.new = self._outputs()
         self.duration = statistics.median(self._timed() for _ in range(3))
         """Seconds that it takes in a child."""
+        self.size = sum(map(len, self.new.values()))
+        """Bytes that it writes at the end."""
 
-    def _write_inputs(self, small: str, sgd: str) -> None:
-        (self._inputs / "small.toml").write_text(small)
-        (self._inputs / "sgd.toml").write_text(sgd)
+    def _write_inputs(self, learning_rate: str) -> None:
+        for name, text in {"small": TEXT, "sgd": SGD, "large": LARGE}.items():
+            (self._inputs / f"{name}.toml").write_text(text.replace("0.05", learning_rate))
         if self.script.name == "compare":
             problem = meanfield.load_problem(self._inputs / "small.toml")
             meanfield.save(meanfield.solve_density(problem), self._inputs / "one.nc")
