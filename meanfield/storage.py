@@ -1,4 +1,4 @@
-"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or none."""
+"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or none. Damage is noticed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ import netCDF4
 import numpy as np
 import xarray as xr
 
-from meanfield import schema
+from meanfield import schema, soundness
 from meanfield.errors import InputError
 from meanfield.interrupts import uninterrupted
 from meanfield.locking import Answer, FolderLock
 from meanfield.progress import progress_bar
+from meanfield.seal import append_seal, check_seal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +53,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def save(dataset: xr.Dataset, path: str | Path) -> None:
-    """Write a Dataset to a netCDF file: to a temporary file beside it, flushed, then renamed.
+    """Write a Dataset to a netCDF file, sealed (see `meanfield.seal`): to a temporary file beside it, then renamed.
 
     Parameters
     ----------
@@ -70,6 +71,7 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     """
     path = Path(path)
     check_writable(path)
+    dataset = schema.brought_up_to_date(dataset)
     large = [str(name) for name, variable in dataset.variables.items() if variable.size >= LARGE]
     encoding = {
         str(name): _compression(variable.shape)
@@ -86,6 +88,7 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
         except RuntimeError as error:  # all that netCDF says of a full disk is "HDF error"
             os.truncate(part, 0)  # HDF5 keeps the file open, and its room on the disk, until the process ends
             raise OSError(str(error)) from error
+        append_seal(part)
 
     write_atomically(path, write)
 
@@ -224,23 +227,35 @@ def _free(path: Path) -> str:
 
 
 def load(path: str | Path) -> xr.Dataset:
-    """Read a result into memory, close the file, and check it against the schema.
+    """Read a result into memory, close the file, and check it: its bytes, and what it says.
 
     Raises
     ------
     InputError
-        If the file is missing, cannot be read as netCDF or is no result of ours.
+        If the file is missing, is damaged, cannot be read as netCDF or is no result of ours.
+
+    Notes
+    -----
+    A file that another program wrote is not taken for ours. To take it as it is, read it with `xarray.load_dataset` and
+    `save` it.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file; run a solver with -o {path} first")
+    sealed = check_seal(path)
     try:
         with uninterrupted(), xr.open_dataset(path, engine="netcdf4") as file:  # xarray's locks
             dataset = file.load()
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"{path}: cannot be read as netCDF ({error}); give a file written by a solver") from error
     try:
-        schema.validate(dataset)
+        soundness.check(dataset)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+    if not sealed and dataset.attrs["schema_version"] >= schema.SEALED_SINCE:
+        raise InputError(
+            f"{path}: is damaged, or was written by another program: it lacks the seal at the end of every result that "
+            "meanfield saved; run the solver again, or, to take the file as it is, "
+            f"meanfield.save(xarray.load_dataset('{path}'), '{path}')"
+        )
     return dataset

@@ -125,7 +125,7 @@ class _Process:
     def end(self, now: bool) -> None:
         """End the worker, at once or when its task is done."""
         if now and not self._task.done():
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, BrokenProcessPool):
                 os.kill(self._pid.result(), signal.SIGTERM)
         self._pool.shutdown(wait=not now, cancel_futures=now)
 
@@ -133,6 +133,7 @@ class _Process:
 def _begin() -> None:
     """Leave Ctrl-C to the process that began the sweep, and do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # forked ones have that of a script
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

@@ -13,6 +13,7 @@ class Inside:
     died = ArithmeticError
     most_deaths = 3
     slots = 2
+    made = []  # noqa: RUF012
 
     def __init__(self, *_):
         Inside.made.append(self)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -112,8 +112,6 @@ class Stage:
         self.old = self._outputs()
         self._write_inputs("0.05")
         self.new = self._outputs()
-        self.duration = statistics.median(self._timed() for _ in range(3))
-        """Seconds that it takes in a child."""
         self.size = sum(map(len, self.new.values()))
         """Bytes that it writes at the end."""
 
@@ -133,6 +131,11 @@ class Stage:
         os.chdir(here)
         assert code == 0, f"{self.script.name} ends with code {code} where nothing is wrong"
         return {name: (self._inputs / name).read_bytes() for name in self.script.outputs}
+
+    @cached_property
+    def duration(self) -> float:
+        """Seconds that it takes in a child."""
+        return statistics.median(self._timed() for _ in range(3))
 
     def _timed(self) -> float:
         started = time.perf_counter()
