@@ -18,6 +18,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.locking import LOCK
 from meanfield.problem_file import format_problem, parse_toml
 from meanfield.schema import SCHEMA_VERSION, attributes_of
 from meanfield.seal import append_seal, check_seal
@@ -59,7 +60,7 @@ class Store:
         elif self._definition.is_file():
             check_writable(self._definition)
             self._check_same(sweep)
-        elif any(self.folder.iterdir()):
+        elif any(entry.name != LOCK and not entry.name.startswith(".") for entry in self.folder.iterdir()):
             raise InputError(f"{self.folder}: holds other files, and no sweep; give a new or an empty folder")
 
     def open(self, sweep: Sweep) -> None:
