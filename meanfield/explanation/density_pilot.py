@@ -83,7 +83,7 @@ class _Pilot:
         self._coefficients = _coefficient_seconds(closure, features)
         self.started = self._since = time.perf_counter()
         self._work, self._steps = 0.0, 0
-        self.rate = 0.0
+        self._done, self._spent = 0.0, 0.0
         self.level: Level | None = None
         self.errors: Errors | None = None
         self.on_the_ladder = False
@@ -93,8 +93,8 @@ class _Pilot:
         now = time.perf_counter()
         if self._work:
             spent = now - self._since
-            rate = max(spent - self._steps * self._coefficients, 0.1 * spent) / self._work
-            self.rate = min(rate, self.rate or rate)  # other programs, and the first call of anything, only add to it
+            self._done += self._work
+            self._spent += max(spent - self._steps * self._coefficients, 0.1 * spent)
         self.level, self.errors, self._since = level, errors, now
         self._work, self._steps = level.work, level.steps
         self.on_the_ladder |= level.factor == FACTORS[0]
@@ -103,7 +103,8 @@ class _Pilot:
 
     def _seconds(self, work: float, steps: float) -> float:
         """Of a level."""
-        return (self.rate or CELL_STEP) * work + self._coefficients * steps
+        rate = self._spent / self._done if self._done else CELL_STEP
+        return rate * work + self._coefficients * steps
 
     def needed(self, tolerance: float) -> float:
         """The factor of the last level, from the error that is left on this one."""
