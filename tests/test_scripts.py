@@ -160,6 +160,21 @@ def test_compare_prints_a_table_and_writes_report_and_figure(runs, folder):
     assert (folder / "f.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_compare_animates_the_density_over_sgd(runs, folder, inside):
+    result = inside("compare", runs[0], runs[2], "-o", folder / "report.nc", "--animate", folder / "weights.gif")
+    assert result.returncode == 0, result.stderr
+    assert (folder / "weights.gif").read_bytes().startswith(b"GIF89a")
+    for chosen, name, message in (
+        (runs, "weights.avi", "'avi' is no animation format; use one of gif, mp4"),
+        (runs[1:], "other.gif", "add the output of solve_density.py"),
+    ):
+        result = inside("compare", *chosen, "-o", folder / "none.nc", "--animate", folder / name)
+        assert result.returncode == 2
+        assert message in result.stderr
+        assert not (folder / name).exists()
+        assert not (folder / "none.nc").exists()
+
+
 BAD_PROBLEMS = [
     ("learning_rate = 0.05", "learning_rate = -0.05", "model.learning_rate = -0.05: should be greater than 0"),
     ("learning_rate", "learning_rte", "unknown key 'learning_rte'; did you mean 'learning_rate'?"),
