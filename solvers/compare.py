@@ -23,8 +23,8 @@ def main() -> int:
     outputs = checked_outputs(arguments)
     results = {path.stem: load(path) for path in arguments.results}
     report = compare(*results.values(), labels=list(results))
-    print(format_comparison(report))
     save(report, arguments.output)
+    print(format_comparison(report))
     if arguments.figure:
         save_figure(plot_comparison(results), arguments.figure)
     print("wrote " + " and ".join(map(str, outputs)))
