@@ -7,7 +7,7 @@ STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size figures faults clean
+.PHONY: demo test test-slow bench accuracy cost finite-size figures predictions faults clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -47,6 +47,9 @@ figures: $(VENV)/installed $(VENV)/sources
 
 $(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfield/*/*.py) $(SHARED)
 	$(BIN)/python $<
+
+predictions: $(VENV)/installed $(VENV)/sources
+	$(BIN)/python validation/predictions.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'

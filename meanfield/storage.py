@@ -162,6 +162,19 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     write_atomically(path, lambda part: figure.savefig(part, dpi=150, format=path.suffix.removeprefix(".")))
 
 
+def save_text(text: str, path: str | Path) -> None:
+    """Write a text, such as a page, as atomically as a Dataset.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written to.
+    """
+    path = Path(path)
+    check_writable(path)
+    write_atomically(path, lambda part: Path(part).write_text(text, encoding="utf-8"))
+
+
 def write_atomically(path: Path, write: Callable[[str], object], flush: bool = True) -> None:
     """Write to a file of the same name in a hidden folder beside `path`, flush it to the disk, then move it.
 

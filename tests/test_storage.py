@@ -10,7 +10,7 @@ import meanfield
 from meanfield import locking, storage
 from meanfield.errors import InputError
 from meanfield.problem_file import parse_problem
-from meanfield.storage import save_figure
+from meanfield.storage import save_figure, save_text
 from tests.problems import SMALL
 
 
@@ -109,6 +109,15 @@ def test_load_refuses_what_is_no_run(dataset, tmp_path):
     (tmp_path / "cut.nc").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="cannot be read as netCDF"):
         meanfield.load(tmp_path / "cut.nc")
+
+
+def test_texts_are_saved_like_results(tmp_path, monkeypatch):
+    save_text("old: q²", tmp_path / "page.html")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk on fire")))
+    with pytest.raises(OSError, match="disk on fire"):
+        save_text("new", tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == "old: q²"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_figures_are_saved_by_their_ending(tmp_path):

@@ -8,6 +8,8 @@ incomplete is noticed, and its point is computed again.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +133,7 @@ def _difference(there: Any, here: Any, key: str) -> tuple[str, Any, Any] | None:
 
 def _write(part: str, variables: Variables, attributes: dict[str, Any]) -> None:
     """Like `Dataset.to_netcdf`, in a fifth of its time."""
-    with netCDF4.Dataset(part, "w") as file:
+    with _disk_errors(), netCDF4.Dataset(part, "w") as file:
         file.setncatts(attributes)
         for variable in variables.values():
             for dim, size in variable.sizes.items():
@@ -145,6 +147,15 @@ def _write(part: str, variables: Variables, attributes: dict[str, Any]) -> None:
             target.setncatts(variable.attrs)
             target[...] = variable.values.astype(object) if words else variable.values
     append_seal(part)
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """All that netCDF says of a full disk is "HDF error"."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
 
 
 def _read(path: Path, name: str) -> Outcome:
