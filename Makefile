@@ -7,7 +7,7 @@ STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size figures predictions faults clean
+.PHONY: demo test test-slow bench accuracy cost finite-size figures predictions faults docs clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -51,6 +51,12 @@ $(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfiel
 predictions: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/predictions.py
 
+# Warnings are errors, a name that leads nowhere is a warning. All pages are written anew, and notebooks run if they changed.
+docs: $(VENV)/installed-docs $(VENV)/sources
+	rm -rf docs/api/generated
+	$(BIN)/sphinx-build -W --keep-going -n -q -E -a docs docs/_build/html
+	@echo "wrote docs/_build/html/index.html"
+
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
@@ -65,10 +71,14 @@ $(VENV)/installed-bench: $(VENV)/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
 # numba keeps compiled code beside a file, and does not see that what it calls in another file has changed.
 $(VENV)/sources: $(wildcard meanfield/*.py meanfield/*/*.py) | $(VENV)/installed
 	find meanfield validation tests -name '*.nb[ic]' -delete
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(RUNS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RUNS) docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

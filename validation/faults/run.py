@@ -29,17 +29,17 @@ from scripts import LARGE_SCRIPTS, SCRIPTS
 from sweeps import SWEEPS
 from tqdm import tqdm
 from trials import Tally
-from writers import WRITERS
+from writers import FILMS, WRITERS
 
 from meanfield.cli import DONE, FAILED, parser, run
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261121
 Fault = Callable[[Any, int, np.random.Generator], Tally]
-COMPARE = SCRIPTS[-1]
+READERS = tuple(script for script in SCRIPTS if script.arguments[0].endswith(".nc"))
 SGD = next(script for script in SCRIPTS if script.resumes)
 PLAN: tuple[tuple[Fault, tuple[Any, ...], int], ...] = (
-    (kills.kill_writer, WRITERS, 50),
+    (kills.kill_writer, (*WRITERS, *FILMS), 50),
     (kills.kill_script, SCRIPTS, 50),
     (sweeps.kill_sweep, SWEEPS, 50),
     (sweeps.kill_worker, SWEEPS, 10),
@@ -56,11 +56,11 @@ PLAN: tuple[tuple[Fault, tuple[Any, ...], int], ...] = (
     (read_only.read_only_folder, SCRIPTS, 1),
     (read_only.folder_removed, SCRIPTS, 1),
     (read_only.replaced_by_folder, SCRIPTS, 1),
-    (damaged.cut_short, (COMPARE,), 50),
-    (damaged.overwritten, (COMPARE,), 50),
+    (damaged.cut_short, READERS, 50),
+    (damaged.overwritten, READERS, 50),
     (elsewhere.being_read, WRITERS, 5),
     (elsewhere.two_writers, WRITERS, 20),
-    (elsewhere.being_written, (COMPARE,), 1),
+    (elsewhere.being_written, READERS, 1),
     (elsewhere.same_command_twice, (SGD,), 10),
     (memory.too_little, LARGE_SCRIPTS, 10),
 )
