@@ -7,7 +7,6 @@ Writes docs/faults.md; ends with code 1 if anything was lost, unclear or could n
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import sys
@@ -67,12 +66,11 @@ PLAN: tuple[tuple[Fault, tuple[Any, ...], int], ...] = (
 """What is tried, on what, and how often."""
 
 
-def tallies(share: float = 1.0) -> Iterator[Tally]:
-    """All of the plan, or a share of the trials of each."""
-    random = np.random.default_rng(SEED)
-    for fault, subjects, count in tqdm(PLAN, disable=None, leave=False, desc="faults"):
-        for subject in subjects:
-            yield fault(subject, max(1, round(share * count)), random)
+def tallies() -> Iterator[Tally]:
+    """All of the plan."""
+    for i, (fault, subjects, count) in enumerate(tqdm(PLAN, disable=None, leave=False, desc="faults")):
+        for j, subject in enumerate(subjects):
+            yield fault(subject, count, np.random.default_rng([SEED, i, j]))
 
 
 def page(found: list[Tally], seconds: float) -> str:
@@ -133,11 +131,9 @@ NOTES = """## What the words mean
 
 def main() -> int:
     """Try, count, write the page."""
-    arguments_of = parser(__doc__ or "")
-    arguments_of.add_argument("--share", type=float, default=1.0, help=argparse.SUPPRESS)
-    arguments = arguments_of.parse_args()
+    parser(__doc__ or "").parse_args()
     started, found = time.perf_counter(), []
-    for tally in tallies(arguments.share):
+    for tally in tallies():
         found.append(tally)
         print(f"{tally.fault:<38}{tally.writer:<36}{tally.tried:>4}  {_outcomes(tally)}", flush=True)
         for what in tally.wrong:
