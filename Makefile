@@ -7,7 +7,7 @@ STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size figures faults docs predictions clean
+.PHONY: demo test test-slow bench accuracy cost finite-size figures predictions faults docs clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -48,14 +48,14 @@ figures: $(VENV)/installed $(VENV)/sources
 $(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfield/*/*.py) $(SHARED)
 	$(BIN)/python $<
 
+predictions: $(VENV)/installed $(VENV)/sources
+	$(BIN)/python validation/predictions.py
+
 # Warnings are errors, a name that leads nowhere is a warning. All pages are written anew, and notebooks run if they changed.
 docs: $(VENV)/installed-docs $(VENV)/sources
 	rm -rf docs/api/generated
 	$(BIN)/sphinx-build -W --keep-going -n -q -E -a docs docs/_build/html
 	@echo "wrote docs/_build/html/index.html"
-
-predictions: $(VENV)/installed $(VENV)/sources
-	$(BIN)/python validation/predictions.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'

@@ -6,7 +6,7 @@ import itertools
 import math
 import os
 import shutil
-import tempfile
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -202,17 +202,18 @@ def save_animation(animation: FuncAnimation, path: str | Path, frames_per_second
     writer = ANIMATION_WRITERS[path.suffix.removeprefix(".")]
 
     def write(part: str) -> None:
-        # What writes animations reads the format off the ending.
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-            whole = str(Path(folder) / path.name)
-            with progress_bar(0, "drawing", "frame") as bar:
+        with progress_bar(0, "drawing", "frame") as bar:
 
-                def advance(frame: int, frames: int) -> None:
-                    bar.total = frames
-                    bar.update()
+            def advance(frame: int, frames: int) -> None:
+                bar.total = frames
+                bar.update()
 
-                animation.save(whole, writer=writer, fps=frames_per_second, progress_callback=advance)
-            os.replace(whole, part)
+            try:
+                animation.save(part, writer=writer, fps=frames_per_second, progress_callback=advance)
+            except subprocess.CalledProcessError as error:  # ffmpeg's, which Ctrl-C reaches as well
+                if isinstance(error.__context__, KeyboardInterrupt):
+                    raise error.__context__ from None
+                raise OSError(f"{writer} ended with code {error.returncode}") from error
 
     write_atomically(path, write)
 

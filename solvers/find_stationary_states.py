@@ -44,8 +44,8 @@ def main() -> int:
         result = continue_stationary_states(problem, key, number(start), number(stop), arguments.points)
     else:
         result = find_stationary_states(problem)
-    print(describe(result))
     save(result, arguments.output)
+    print(describe(result))
     if arguments.figure:
         save_figure(plot_branches(result), arguments.figure)
     print("wrote " + " and ".join(map(str, outputs)))

@@ -15,7 +15,6 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield import cli
 from tests.problems import SMALL
 
 ROOT = Path(__file__).parents[1]
@@ -121,26 +120,6 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(folder, tmp_path):
     assert not reached.all()
     assert np.array_equal(part["q"].values[reached], whole["q"].values[reached])
     assert np.isfinite(whole["weights"]).all()
-
-
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (
-            OSError(28, "No space left on device", "out.nc"),
-            "failed: [Errno 28] No space left on device: 'out.nc'; what",
-        ),
-        (MemoryError(), "failed: out of memory; ask for less, or use a machine with more; what had been saved before"),
-    ],
-)
-def test_faults_of_the_machine_end_with_code_1_and_one_message(error, message, capsys):
-    def fail():
-        raise error
-
-    with pytest.raises(SystemExit) as ended:
-        cli.run(fail)
-    assert ended.value.code == 1
-    assert capsys.readouterr().err.startswith(message)
 
 
 def test_refused_runs_leave_nothing_behind(folder, tmp_path, inside):
@@ -350,31 +329,6 @@ def test_bad_arguments_end_with_code_2_and_say_what_is_allowed(folder, tmp_path,
     assert message in result.stderr
     assert result.stderr.splitlines()[-1].startswith("error: ")
     assert list(tmp_path.iterdir()) == []
-
-
-def _with_cause(error, cause):
-    error.__cause__ = cause
-    return error
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), _with_cause(SystemError("numba"), KeyboardInterrupt())])
-def test_ctrl_c_ends_with_code_1_and_one_message(error, capsys):
-    def interrupted():
-        raise error
-
-    with pytest.raises(SystemExit) as ended:
-        cli.run(interrupted)
-    assert ended.value.code == 1
-    assert capsys.readouterr().err == "interrupted; what had been saved before is intact\n"
-
-
-def test_sigterm_is_taken_as_ctrl_c_while_a_script_runs(capsys):
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as ended:
-        cli.run(lambda: signal.raise_signal(signal.SIGTERM) or 0)
-    assert ended.value.code == 1
-    assert capsys.readouterr().err.startswith("interrupted")
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_sweep_over_processes_is_drawn_and_not_repeated(folder, tmp_path, inside):

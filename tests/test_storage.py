@@ -1,9 +1,4 @@
 import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 from pathlib import Path
 
 import numpy as np
@@ -55,28 +50,6 @@ def test_failed_save_keeps_the_old_file(dataset, tmp_path):
         meanfield.save(broken, path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
-
-
-def test_killed_writer_leaves_the_old_file(dataset, tmp_path):
-    path = tmp_path / "run.nc"
-    meanfield.save(dataset, path)
-    code = """
-        import sys, numpy as np, meanfield
-        run = meanfield.load(sys.argv[1])
-        print("ready", flush=True)
-        while True:
-            meanfield.save(run, sys.argv[1])
-    """
-    for wait in (0.01, 0.05, 0.13):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(code), str(path)], stdout=subprocess.PIPE, text=True
-        )
-        assert writer.stdout.readline() == "ready\n"
-        time.sleep(wait)
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
-        assert meanfield.load(path).identical(dataset)
 
 
 def test_what_a_killed_writer_left_is_taken_over_and_deleted(dataset, tmp_path):

@@ -70,6 +70,7 @@ SCRIPTS = (
     _solver("find_stationary_states"),
     _solver("analyse_dynamics", "--figure", "out.png"),
     Script("compare", ("one.nc", "two.nc", "-o", "out.nc", "--figure", "out.png"), ("out.nc", "out.png")),
+    Script("report", ("one.nc", "-o", "out.html"), ("out.html",)),
 )
 
 
@@ -118,7 +119,7 @@ class Stage:
     def _write_inputs(self, learning_rate: str) -> None:
         for name, text in {"small": TEXT, "sgd": SGD, "large": LARGE}.items():
             (self._inputs / f"{name}.toml").write_text(text.replace("0.05", learning_rate))
-        if self.script.name == "compare":
+        if "one.nc" in self.script.arguments:
             problem = meanfield.load_problem(self._inputs / "small.toml")
             meanfield.save(meanfield.solve_density(problem), self._inputs / "one.nc")
             meanfield.save(meanfield.simulate_sgd(problem), self._inputs / "two.nc")
