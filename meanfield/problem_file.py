@@ -60,8 +60,10 @@ def parse_problem(text: str, folder: Path | None = None) -> Problem:
     """
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # tomllib's own, or a whole number of thousands of digits
         raise InputError(f"not a TOML file: {error}; correct the line, strings go in double quotes") from error
+    except RecursionError as error:
+        raise InputError("not a problem file: lists or tables are nested hundreds of levels deep") from error
     return problem_from(data, folder)
 
 

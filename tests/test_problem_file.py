@@ -416,6 +416,17 @@ def test_not_toml(text):
     assert_names(message(text), ["not a TOML file", "correct the line"])
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title = " + 5000 * "[" + 5000 * "]", ["nested hundreds of levels deep"]),
+        ("title = " + 5000 * "1", ["not a TOML file", "4300 digits"]),
+    ],
+)
+def test_what_the_parser_of_toml_gives_up_on(text, words):
+    assert_names(message(text), words)
+
+
 def test_the_line_of_a_mistake_in_toml_is_named():
     assert_names(message('title = "a"\nmodel = oops\n'), ["at line 2"])
 

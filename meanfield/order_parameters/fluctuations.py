@@ -53,7 +53,8 @@ def covariance_along(
         drift = field.jacobian(q) @ C
         return np.asarray((drift + drift.T + noise(q)).ravel())
 
-    size = float(np.abs(noise(trajectory(times[0]))).max()) * (times[-1] - times[0])
+    ends = (np.abs(noise(trajectory(t))).max() for t in (times[0], times[-1]))
+    size = float(max(ends)) * (times[-1] - times[0])
     solution = solve_ivp(
         derivative,
         (times[0], times[-1]),
