@@ -130,7 +130,7 @@ class MarchingEvolution(Evolution):
         self._times, self._history = ends[kept].tolist(), list(history[0, kept])
         if end == LONG_STEP:
             self._check_step(rate, ends[known + taken] - ends[known + taken - 1])
-        self._check()
+        self.check()
 
 
 def make_evolution(

@@ -64,8 +64,8 @@ def covariance_along(
         rtol=RELATIVE_TOLERANCE,
         atol=max(ABSOLUTE_TOLERANCE * size, np.finfo(float).tiny),
     )
-    if solution.t.size:
-        result[: solution.t.size] = solution.y.T.reshape(-1, d1, d1)
+    if len(solution.t):  # a list if not even the first step was taken
+        result[: len(solution.t)] = solution.y.T.reshape(-1, d1, d1)
     return result
 
 
