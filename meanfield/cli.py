@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -34,6 +34,14 @@ def solver_parser(description: str) -> ArgumentParser:
     result.add_argument("problem", type=Path, metavar="PROBLEM.toml", help="problem file; data/problems has examples")
     result.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nc", help="netCDF file to write")
     return result
+
+
+def positive(text: str) -> int:
+    """A number of workers, for `type` of an argument."""
+    value = int(text)
+    if value < 1:
+        raise ArgumentTypeError(f"{value} is below 1; give the number of workers")
+    return value
 
 
 def checked_outputs(arguments: Namespace) -> list[Path]:

@@ -112,6 +112,15 @@ VARIABLES: dict[str, Variable] = {
     "q_quantile": Variable(("quantile", "time", "feature"), "quantile of the overlap q over replicas"),
     "r_mean": Variable(("time",), "mean of the prior work r over replicas"),
     "r_variance": Variable(("time",), "N times the variance of r over replicas"),
+    "status": Variable((), "complete, missing, or failed and why"),
+    "q_final": Variable(("feature",), "overlap q at the last time"),
+    "q_final_error": Variable(("feature",), "its estimated error: of the discretisation, or of the mean over replicas"),
+    "r_final": Variable((), "prior work r = E[w phi(w)] at the last time"),
+    "r_final_error": Variable((), "its estimated error: of the discretisation, or of the mean over replicas"),
+    "similarity": Variable((), "largest cosine similarity |q| of a state that is not unstable"),
+    "least_similarity": Variable((), "least cosine similarity |q| of a state that is not unstable"),
+    "state_count": Variable((), "number of stationary states"),
+    "stable_count": Variable((), "number of stable states"),
 }
 
 OF_A_STATE = (
@@ -180,6 +189,7 @@ METHODS: dict[str, tuple[str, ...]] = {
         "KS_expected_given_u",
     ),
     "particles": ("time", "q", "r"),
+    "sweep": ("status",),
     "ensemble": ("time", "count", "q_mean", "q_covariance", "quantile", "q_quantile", "r_mean", "r_variance"),
 }
 """Variables that a result of each method must hold."""
@@ -187,7 +197,7 @@ METHODS: dict[str, tuple[str, ...]] = {
 TEXTS = ("title", "problem", "provenance", "status")
 """Attributes that are text."""
 
-NAMES = ("pair", "kind")
+NAMES = ("pair", "kind", "status")
 """Variables that are words and have no units."""
 
 OPTIONAL: dict[str, tuple[str, ...]] = {
@@ -243,7 +253,7 @@ def build_dataset(method: str, problem: Problem, arrays: dict[str, Any], status:
         known = VARIABLES[name]
         dims = _dims(method, known)
         dims = ("replica", *dims) if known.per_replica and array.ndim > len(dims) else dims
-        variables[name] = xr.Variable(dims, array, _attributes(name, known))
+        variables[name] = xr.Variable(dims, array, attributes_of(name))
     attributes = {
         "Conventions": "CF-1.11",
         "title": problem.title,
@@ -263,9 +273,10 @@ def _dims(method: str, known: Variable) -> tuple[str, ...]:
     return tuple(INSTEAD_OF_TIME.get(method, dim) if dim == "time" else dim for dim in known.dims)
 
 
-def _attributes(name: str, known: Variable) -> dict[str, str]:
-    """CF attributes."""
-    return {"long_name": known.long_name} | ({} if name in NAMES else {"units": "1"})
+def attributes_of(name: str) -> dict[str, str]:
+    """CF attributes of a variable; one that is not ours means what its name says."""
+    long_name = VARIABLES[name].long_name if name in VARIABLES else name
+    return {"long_name": long_name} | ({} if name in NAMES else {"units": "1"})
 
 
 def validate(dataset: xr.Dataset) -> None:
@@ -298,6 +309,9 @@ def validate(dataset: xr.Dataset) -> None:
             f"status = {attributes['status']!r:.40}: it is 'complete', 'interrupted' or 'failed: why'; "
             "run the solver again"
         )
+    if method == "sweep":
+        _validate_sweep(dataset)
+        return
     for name in METHODS[method]:
         if name not in dataset.variables:
             raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
@@ -306,6 +320,20 @@ def validate(dataset: xr.Dataset) -> None:
         right = _dims(method, known)
         if dims != right and not (known.per_replica and dims == ("replica", *right)):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
+
+
+def _validate_sweep(dataset: xr.Dataset) -> None:
+    """All that a sweep keeps is its own choice, but for where its points are, and what became of them."""
+    axes = dataset["status"].dims if "status" in dataset else ()
+    if "status" not in dataset or any("key" not in dataset[axis].attrs for axis in axes):
+        raise InputError("variable 'status' or the keys of the axes are missing from a sweep; run it again")
+    for name, variable in dataset.data_vars.items():
+        if variable.dims[: len(axes)] != axes:
+            raise InputError(
+                f"variable '{name}' has dims {variable.dims}, which do not begin with {axes}; run it again"
+            )
+        if "long_name" not in variable.attrs:
+            raise InputError(f"variable '{name}' has no long_name; run the sweep again")
 
 
 def variables_of(dataset: xr.Dataset) -> list[str]:

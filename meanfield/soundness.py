@@ -36,12 +36,17 @@ RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("KS", "KS_given_u", "region_share", "win_chance", "u_weight"), (0, 1 + ROUNDING)),
     **dict.fromkeys(("quantile", "nullcline_component", "turning"), (0, 1)),
     **dict.fromkeys(("stability", "line"), (-1, 1)),
+    **dict.fromkeys(("state_count", "stable_count", "q_final_error", "r_final_error"), (0, inf)),
+    **dict.fromkeys(("similarity", "least_similarity"), (0, 1 + ROUNDING)),
     "P": (-ROUNDING, inf),
     "dimension": (1, inf),
     "region": (-2, inf),
     "winner": (-1, inf),
 }
 """Smallest and largest values."""
+
+OF_SWEEPS = ("similarity", "least_similarity", "state_count", "stable_count", "q_final_error", "r_final_error")
+"""Variables of sweeps alone."""
 
 OF_THE_SAME_SIZE = (("feature_", "feature"), ("row", "column"))
 
@@ -67,6 +72,9 @@ def check(dataset: xr.Dataset) -> None:
 
 def _faults(dataset: xr.Dataset) -> Iterator[str]:
     problem = problem_of(dataset)
+    if dataset.attrs["method"] == "sweep":
+        yield from _faults_of_sweep(dataset)
+        return
     yield from _faults_of_attributes(dataset)
     yield from _faults_of_sizes(dataset, problem)
     complete = dataset.attrs["status"] == "complete"
@@ -77,6 +85,14 @@ def _faults(dataset: xr.Dataset) -> Iterator[str]:
     yield from _faults_of_weights(dataset)
     yield from _faults_of_indices(dataset)
     yield from _faults_of_overlaps(dataset)
+
+
+def _faults_of_sweep(dataset: xr.Dataset) -> Iterator[str]:
+    """Of results of many problems at once: gaps are where a point failed."""
+    yield from _faults_of_words("status", dataset["status"].values)
+    for name in OF_SWEEPS:
+        if name in dataset:
+            yield from _faults_of_numbers(name, dataset[name].values, complete=False)
 
 
 def _faults_of_attributes(dataset: xr.Dataset) -> Iterator[str]:

@@ -151,14 +151,25 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     write_atomically(path, lambda part: figure.savefig(part, dpi=150, format=path.suffix.removeprefix(".")))
 
 
-def write_atomically(path: Path, write: Callable[[str], object]) -> None:
-    """Write to a temporary file beside `path`, flush it to the disk, then rename."""
+def write_atomically(path: Path, write: Callable[[str], object], flush: bool = True) -> None:
+    """Write to a temporary file beside `path`, flush it to the disk, then rename.
+
+    Parameters
+    ----------
+    path : Path
+    write : callable
+        Writes to the path that it is given.
+    flush : bool
+        Without it a crash of the machine, though not of the program, may leave a file that is cut short: for files
+        whose readers notice and make them again.
+    """
     handle, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
     try:
         write(part)
-        with open(part, "rb+") as file:
-            os.fsync(file.fileno())
+        if flush:
+            with open(part, "rb+") as file:
+                os.fsync(file.fileno())
         os.chmod(part, 0o666 & ~_umask())
         os.replace(part, path)
     finally:
