@@ -7,7 +7,7 @@ STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size figures clean
+.PHONY: demo test test-slow bench accuracy cost finite-size figures faults clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -36,6 +36,9 @@ cost: $(VENV)/installed $(VENV)/sources
 
 finite-size: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/finite_size.py
+
+faults: $(VENV)/installed $(VENV)/sources
+	$(BIN)/python validation/faults/run.py
 
 # Two studies at a time, and only those whose script, or what scripts share, or library changed since they were run.
 figures: $(VENV)/installed $(VENV)/sources
