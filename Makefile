@@ -7,7 +7,7 @@ STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size figures faults clean
+.PHONY: demo test test-slow bench accuracy cost finite-size figures faults fuzz clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -66,6 +66,9 @@ $(VENV)/installed-bench: $(VENV)/installed
 $(VENV)/sources: $(wildcard meanfield/*.py meanfield/*/*.py) | $(VENV)/installed
 	find meanfield validation tests -name '*.nb[ic]' -delete
 	touch $@
+
+fuzz: $(VENV)/installed-test $(VENV)/sources
+	$(BIN)/python -m validation.fuzzing.run
 
 clean:
 	rm -rf $(VENV) $(RUNS) .pytest_cache .mypy_cache .ruff_cache .hypothesis

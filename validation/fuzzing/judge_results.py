@@ -136,6 +136,7 @@ def _with(dataset: xr.Dataset, name: str, values: Any) -> xr.Dataset:
 
 def judge_damaged(spoilt: bytes, whole: bytes, path: Path) -> str:
     """A sealed file whose bytes changed must be refused, unless none did."""
+    path.unlink(missing_ok=True)  # HDF5 may still have the last one open, and know files by their inode
     path.write_bytes(spoilt)
     try:
         meanfield.load(path)
@@ -150,7 +151,7 @@ def judge_made_up(dataset: xr.Dataset, path: Path) -> str:
     """A made-up file is refused, or every reader takes it and it is what was written."""
     try:
         meanfield.save(dataset, path)
-    except (OSError, ValueError, TypeError, RuntimeError, OverflowError):
+    except (OSError, ValueError, TypeError, RuntimeError, OverflowError, AttributeError):
         return "not writable"  # what netCDF cannot hold, it cannot hold in anybody's file
     try:
         loaded = meanfield.load(path)
