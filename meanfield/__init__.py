@@ -14,6 +14,7 @@ from meanfield.analysis import compare
 from meanfield.checkpoint import Checkpoint
 from meanfield.density import solve_density
 from meanfield.errors import InputError
+from meanfield.explanation import Explanation, explain
 from meanfield.order_parameters import (
     analyse_dynamics,
     best_augmentation,
@@ -39,6 +40,7 @@ from meanfield.sweep import Sweep, load_sweep, run_sweep
 __all__ = [
     "Activation",
     "Checkpoint",
+    "Explanation",
     "InputError",
     "Prior",
     "Problem",
@@ -49,6 +51,7 @@ __all__ = [
     "continue_fixed_points",
     "continue_stationary_states",
     "critical_values",
+    "explain",
     "find_stationary_states",
     "growth_rate_at_zero",
     "learnability",

@@ -25,9 +25,35 @@ INTACT = "what had been saved before is intact"
 """Holds after everything that can go wrong, because files are replaced as a whole; `make faults` tries it."""
 
 
+class Parser(ArgumentParser):
+    """An argument parser whose errors read like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and how to learn what is right, and end with the code of bad input."""
+        self.print_usage(sys.stderr)
+        self.exit(BAD_INPUT, f"error: {message}; --help explains all arguments\n")
+
+
+def at_least(least: int, what: str) -> Callable[[str], int]:
+    """The type of an argument that is a whole number from `least` on, for instance `at_least(1, "threads")`."""
+
+    def whole_number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise ArgumentTypeError(
+                f"'{text}' is no whole number; give the number of {what}, {least} or more"
+            ) from None
+        if value < least:
+            raise ArgumentTypeError(f"{value} is below {least}; give the number of {what}, {least} or more")
+        return value
+
+    return whole_number
+
+
 def parser(description: str) -> ArgumentParser:
     """An argument parser that shows a script's docstring as it is written."""
-    return ArgumentParser(
+    return Parser(
         description=description,
         formatter_class=RawDescriptionHelpFormatter,
         epilog="exit codes: 0 done, 1 failed or interrupted, 2 bad input",
@@ -40,14 +66,6 @@ def solver_parser(description: str) -> ArgumentParser:
     result.add_argument("problem", type=Path, metavar="PROBLEM.toml", help="problem file; data/problems has examples")
     result.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nc", help="netCDF file to write")
     return result
-
-
-def positive(text: str) -> int:
-    """A number of workers, for `type` of an argument."""
-    value = int(text)
-    if value < 1:
-        raise ArgumentTypeError(f"{value} is below 1; give the number of workers")
-    return value
 
 
 def checked_outputs(arguments: Namespace) -> list[Path]:

@@ -6,6 +6,7 @@ import itertools
 import math
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from meanfield.progress import progress_bar
 from meanfield.seal import append_seal, check_seal
 
 if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
 COMPRESSED_FROM = 10_000
@@ -30,6 +32,9 @@ COMPRESSED_FROM = 10_000
 
 LARGE = 1 << 22
 """Variables with at least this many values are written piece by piece."""
+
+ANIMATION_WRITERS = {"gif": "pillow", "mp4": "ffmpeg"}
+"""What writes a format, as matplotlib calls it."""
 
 CHUNK = 1 << 18
 """Values of a chunk at most: what is compressed, and read again, at once."""
@@ -163,6 +168,70 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     path = Path(path)
     check_figure_path(path)
     write_atomically(path, lambda part: figure.savefig(part, dpi=150, format=path.suffix.removeprefix(".")))
+
+
+def check_animation_path(path: str | Path) -> None:
+    """Refuse an animation's path before anything is computed.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written to, its ending is not gif or mp4, or what writes mp4 is not installed.
+    """
+    from matplotlib.animation import writers
+
+    path = Path(path)
+    check_writable(path)
+    kind = path.suffix.removeprefix(".")
+    if kind not in ANIMATION_WRITERS:
+        raise InputError(f"{path}: '{kind}' is no animation format; use one of {', '.join(ANIMATION_WRITERS)}")
+    if not writers.is_available(ANIMATION_WRITERS[kind]):
+        raise InputError(
+            f"{path}: {kind} is written by {ANIMATION_WRITERS[kind]}, which is not installed; "
+            "install it, or choose a name that ends in .gif"
+        )
+
+
+def save_animation(animation: FuncAnimation, path: str | Path, frames_per_second: int = 10) -> None:
+    """Write an animation as GIF or, where ffmpeg is installed, as MP4, as atomically as a Dataset.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written to, its ending is not gif or mp4, or what writes mp4 is not installed.
+    """
+    path = Path(path)
+    check_animation_path(path)
+    writer = ANIMATION_WRITERS[path.suffix.removeprefix(".")]
+
+    def write(part: str) -> None:
+        with progress_bar(0, "drawing", "frame") as bar:
+
+            def advance(frame: int, frames: int) -> None:
+                bar.total = frames
+                bar.update()
+
+            try:
+                animation.save(part, writer=writer, fps=frames_per_second, progress_callback=advance)
+            except subprocess.CalledProcessError as error:  # ffmpeg's, which Ctrl-C reaches as well
+                if isinstance(error.__context__, KeyboardInterrupt):
+                    raise error.__context__ from None
+                raise OSError(f"{writer} ended with code {error.returncode}") from error
+
+    write_atomically(path, write)
+
+
+def save_text(text: str, path: str | Path) -> None:
+    """Write a text, such as a page, as atomically as a Dataset.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written to.
+    """
+    path = Path(path)
+    check_writable(path)
+    write_atomically(path, lambda part: Path(part).write_text(text, encoding="utf-8"))
 
 
 def write_atomically(path: Path, write: Callable[[str], object], flush: bool = True) -> None:

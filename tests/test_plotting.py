@@ -111,7 +111,7 @@ def test_branches_are_solid_where_stable_and_dashed_where_not(branches):
     expected = [styles[int(v)] for v in branches["stability"].values]
     assert {line.get_linestyle() for line in lines} == set(expected)
     assert sum(len(line.get_xdata()) for line in lines) >= branches.sizes["point"]
-    assert figure.axes[0].get_xlabel() == "model.learning_rate"
+    assert figure.axes[0].get_xlabel() == r"learning rate $\tau$"
     figure.canvas.draw()
 
 

@@ -15,7 +15,6 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield import cli
 from tests.problems import SMALL
 
 ROOT = Path(__file__).parents[1]
@@ -62,7 +61,10 @@ def runs(folder):
     return paths
 
 
-@pytest.mark.parametrize("name", [*SOLVERS, "compare", "find_stationary_states", "analyse_dynamics", "run_sweep"])
+@pytest.mark.parametrize(
+    "name",
+    [*SOLVERS, "compare", "find_stationary_states", "analyse_dynamics", "run_sweep", "validate_problem", "report"],
+)
 def test_help(name, inside):
     result = inside(name, "--help")
     assert result.returncode == 0
@@ -118,26 +120,6 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(folder, tmp_path):
     assert not reached.all()
     assert np.array_equal(part["q"].values[reached], whole["q"].values[reached])
     assert np.isfinite(whole["weights"]).all()
-
-
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (
-            OSError(28, "No space left on device", "out.nc"),
-            "failed: [Errno 28] No space left on device: 'out.nc'; what",
-        ),
-        (MemoryError(), "failed: out of memory; ask for less, or use a machine with more; what had been saved before"),
-    ],
-)
-def test_faults_of_the_machine_end_with_code_1_and_one_message(error, message, capsys):
-    def fail():
-        raise error
-
-    with pytest.raises(SystemExit) as ended:
-        cli.run(fail)
-    assert ended.value.code == 1
-    assert capsys.readouterr().err.startswith(message)
 
 
 def test_refused_runs_leave_nothing_behind(folder, tmp_path, inside):
@@ -281,6 +263,59 @@ def test_dynamics_of_a_prior_that_does_not_close_are_refused(folder, tmp_path, i
     assert not (tmp_path / "out.nc").exists()
 
 
+def test_validate_problem_explains_and_writes_nothing(folder, tmp_path, inside, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = inside("validate_problem", folder / "small.toml")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "one-pass SGD, tau = 0.05, batches of m = 4" in result.stdout
+    assert "stationary states" in result.stdout
+    (tmp_path / "bad.toml").write_text(SMALL.replace("learning_rate = 0.05", "learning_rate = -0.05"))
+    result = inside("validate_problem", tmp_path / "bad.toml")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "model.learning_rate = -0.05: should be greater than 0" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"]
+
+
+def test_report_puts_results_on_one_page(runs, folder, tmp_path, inside):
+    page = tmp_path / "page.html"
+    result = inside("report", runs[1], "-o", page)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"wrote {page}" in result.stdout
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    result = inside("report", folder / "none.nc", "-o", page)
+    assert result.returncode == 2
+    assert "no such file; run a solver" in result.stderr
+    result = inside("report", runs[1], "-o", tmp_path / "none" / "page.html")
+    assert result.returncode == 2
+    assert "output directory" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        (
+            "simulate_sgd",
+            ["--workers", "two"],
+            "argument --workers: 'two' is no whole number; give the number of threads",
+        ),
+        ("simulate_sgd", ["--workers", 0], "argument --workers: 0 is below 1; give the number of threads, 1 or more"),
+        ("find_stationary_states", ["--points", 1], "argument --points: 1 is below 2; give the number of points"),
+        ("solve_density", ["--backend", "cuda"], "argument --backend: invalid choice: 'cuda' (choose from"),
+        ("solve_density", ["--tolerance", 1], "unrecognized arguments: --tolerance 1; --help explains all arguments"),
+        ("report", [], "the following arguments are required: RUN.nc"),
+        ("validate_problem", [], "the following arguments are required: PROBLEM.toml; --help explains all arguments"),
+    ],
+)
+def test_bad_arguments_end_with_code_2_and_say_what_is_allowed(folder, tmp_path, name, arguments, message, inside):
+    needed = [folder / "small.toml", "-o", tmp_path / "out.nc"] if name not in ("report", "validate_problem") else []
+    result = inside(name, *needed, *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_sweep_over_processes_is_drawn_and_not_repeated(folder, tmp_path, inside):
     text = f"""
 problem = "{folder / "small.toml"}"
@@ -320,28 +355,3 @@ def test_bad_sweeps_end_with_code_2_and_no_folder(folder, tmp_path, inside, monk
     assert result.returncode == 2
     assert message in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.toml"]
-
-
-def _with_cause(error, cause):
-    error.__cause__ = cause
-    return error
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), _with_cause(SystemError("numba"), KeyboardInterrupt())])
-def test_ctrl_c_ends_with_code_1_and_one_message(error, capsys):
-    def interrupted():
-        raise error
-
-    with pytest.raises(SystemExit) as ended:
-        cli.run(interrupted)
-    assert ended.value.code == 1
-    assert capsys.readouterr().err == "interrupted; what had been saved before is intact\n"
-
-
-def test_sigterm_is_taken_as_ctrl_c_while_a_script_runs(capsys):
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as ended:
-        cli.run(lambda: signal.raise_signal(signal.SIGTERM) or 0)
-    assert ended.value.code == 1
-    assert capsys.readouterr().err.startswith("interrupted")
-    assert signal.getsignal(signal.SIGTERM) is before

@@ -1,9 +1,4 @@
 import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +10,7 @@ import meanfield
 from meanfield import locking, storage
 from meanfield.errors import InputError
 from meanfield.problem_file import parse_problem
-from meanfield.storage import save_figure
+from meanfield.storage import save_figure, save_text
 from tests.problems import SMALL
 
 
@@ -55,28 +50,6 @@ def test_failed_save_keeps_the_old_file(dataset, tmp_path):
         meanfield.save(broken, path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
-
-
-def test_killed_writer_leaves_the_old_file(dataset, tmp_path):
-    path = tmp_path / "run.nc"
-    meanfield.save(dataset, path)
-    code = """
-        import sys, numpy as np, meanfield
-        run = meanfield.load(sys.argv[1])
-        print("ready", flush=True)
-        while True:
-            meanfield.save(run, sys.argv[1])
-    """
-    for wait in (0.01, 0.05, 0.13):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(code), str(path)], stdout=subprocess.PIPE, text=True
-        )
-        assert writer.stdout.readline() == "ready\n"
-        time.sleep(wait)
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
-        assert meanfield.load(path).identical(dataset)
 
 
 def test_what_a_killed_writer_left_is_taken_over_and_deleted(dataset, tmp_path):
@@ -136,6 +109,15 @@ def test_load_refuses_what_is_no_run(dataset, tmp_path):
     (tmp_path / "cut.nc").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="cannot be read as netCDF"):
         meanfield.load(tmp_path / "cut.nc")
+
+
+def test_texts_are_saved_like_results(tmp_path, monkeypatch):
+    save_text("old: q²", tmp_path / "page.html")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk on fire")))
+    with pytest.raises(OSError, match="disk on fire"):
+        save_text("new", tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == "old: q²"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_figures_are_saved_by_their_ending(tmp_path):

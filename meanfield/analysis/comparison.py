@@ -81,7 +81,7 @@ def _check(datasets: Sequence[xr.Dataset], names: list[str]) -> None:
             raise InputError(f"{name}: is itself a comparison; give results of the solvers")
         if dataset.attrs["status"].startswith("failed"):
             raise InputError(f"{name}: its run {dataset.attrs['status']}; compare only runs that did not fail")
-        differing = _differing_keys(first, problem_of(dataset).limit())
+        differing = differing_keys(first, problem_of(dataset).limit())
         if differing:
             raise InputError(
                 f"{names[0]} and {name} solve different problems: {'; '.join(differing)}; "
@@ -89,16 +89,18 @@ def _check(datasets: Sequence[xr.Dataset], names: list[str]) -> None:
             )
 
 
-def _differing_keys(first: Any, second: Any, path: str = "") -> list[str]:
+def differing_keys(first: Any, second: Any, path: str = "") -> list[str]:
     """Dotted keys, with both values, in which two nested structures differ."""
     if isinstance(first, dict) and isinstance(second, dict):
         keys = [*first, *(key for key in second if key not in first)]
         parts = [(f"{path}.{key}" if path else str(key), first.get(key), second.get(key)) for key in keys]
     elif isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
         parts = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(first, second, strict=True))]
+    elif isinstance(first, tuple) and isinstance(second, tuple):
+        return [f"{path}: {len(first)} against {len(second)}"]
     else:
         return [] if first == second else [f"{path} = {first!r} against {second!r}"]
-    return [text for key, a, b in parts for text in _differing_keys(a, b, key)]
+    return [text for key, a, b in parts for text in differing_keys(a, b, key)]
 
 
 class _Shape:
@@ -223,11 +225,18 @@ def format_comparison(report: xr.Dataset) -> str:
     lines = []
     for index, pair in enumerate(report["pair"].values):
         lines.append(str(pair))
-        lines += [f"  {name:<44} {value}" for name, value in _summary(report.isel(pair=index))]
+        lines += [f"  {name:<44} {value}" for name, value in summary_of_pair(report.isel(pair=index))]
     return "\n".join(lines)
 
 
-def _summary(report: xr.Dataset) -> list[tuple[str, str]]:
+def summary_of_pair(report: xr.Dataset) -> list[tuple[str, str]]:
+    """What a pair of a comparison differs in, the worst over time, as names and values.
+
+    Parameters
+    ----------
+    report : xarray.Dataset
+        One pair of what `compare` returns.
+    """
     rows = []
     for name in ("q", "r"):
         difference, error = report[f"{name}_difference"].values, report[f"{name}_standard_error"].values

@@ -7,6 +7,7 @@ nodes in u have an error of their own, which a run with more of them on a coarse
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -78,12 +79,18 @@ MOST_REFINED = 64.0
 """Largest factor on the number of steps before giving up."""
 
 
-def solve_to_tolerance(problem: Problem, closure: Closure, make_stepper: MakeStepper, tolerance: float) -> Solution:
+Watch = Callable[[Level, Errors | None], None]
+"""Told of each level before it is solved, with the errors estimated so far; what it raises ends the search."""
+
+
+def solve_to_tolerance(
+    problem: Problem, closure: Closure, make_stepper: MakeStepper, tolerance: float, watch: Watch = lambda *_: None
+) -> Solution:
     """Solve with an error of q and r below the tolerance, or say by how much it is missed."""
     widening = refinement = 1.0
     while True:
         plan = coarse_plan(problem, closure, tolerance, widening, refinement)
-        search = _Search(problem, closure, plan, make_stepper, tolerance)
+        search = _Search(problem, closure, plan, make_stepper, tolerance, watch)
         try:
             return search.solve()
         except NarrowCellsError as error:
@@ -100,10 +107,16 @@ class _Search:
     """The levels above one coarsest grid."""
 
     def __init__(
-        self, problem: Problem, closure: Closure, plan: Plan, make_stepper: MakeStepper, tolerance: float
+        self,
+        problem: Problem,
+        closure: Closure,
+        plan: Plan,
+        make_stepper: MakeStepper,
+        tolerance: float,
+        watch: Watch,
     ) -> None:
         self._problem, self._closure, self._plan, self._make_stepper = problem, closure, plan, make_stepper
-        self._tolerance = tolerance
+        self._tolerance, self._watch = tolerance, watch
         ringing, edge, edge_mean = (share * tolerance for share in (NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE))
         self._limits = Limits(ROUGH_NORM, ringing, edge, edge_mean)
         self._powers = KINKED_POWERS if problem.prior.functions.kinks else SMOOTH_POWERS
@@ -143,7 +156,7 @@ class _Search:
         used = self._levels[-len(self._powers) :] or [self._unfinished or self._new_level(1, self._plan)]
         weights = extrapolation_weights([level.factor for level in used], self._powers[: len(used) - 1])
         finest = used[-1]
-        several = _displayed(finest)
+        several = displayed_cells(finest.grid.h * finest.factor, finest.factor)
         moments = extrapolated_moments(used, weights)
         density, change = combined_density(used, weights, several)
         mirror = self._mirror(self._plan)
@@ -157,6 +170,7 @@ class _Search:
 
     def _add_level(self, factor: int) -> None:
         level = self._unfinished = self._new_level(factor, self._plan)
+        self._watch(level, self._errors)
         try:
             _run(level)
         except NarrowCellsError:
@@ -218,6 +232,7 @@ class _Search:
         level = self._new_level(factor, plan)
         if plan == self._plan:
             self._unfinished = level
+        self._watch(level, self._errors)
         _run(level)
         self._unfinished = None
         level.forget_density()
@@ -292,12 +307,18 @@ class _Series:
         return max(1.0, expected / size) / (1.0 - ratio) ** 2
 
 
-def _displayed(finest: Level) -> int:
+def displayed_cells(width: float, factor: int) -> int:
     """Cells in place of each of the coarsest on which P is given: as few as are narrow enough.
 
     They are cells of the level with half the factor, too, if there is one.
+
+    Parameters
+    ----------
+    width : float
+        Of the coarsest cells.
+    factor : int
+        Of the finest level.
     """
-    width = finest.grid.h * finest.factor
-    least = finest.factor // 2 if finest.factor % 2 == 0 else finest.factor
+    least = factor // 2 if factor % 2 == 0 else factor
     divisors = [k for k in range(1, least + 1) if least % k == 0]
     return next((k for k in divisors if width / k <= DISPLAYED_WIDTH), least)

@@ -52,7 +52,7 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     `density.order` they are fixed instead, and nothing is estimated. Densities are corrected by positive factors, so
     that they stay positive. All quantities are dimensionless. Source: theory.md, section 2.
     """
-    _check(problem, backend)
+    check_density(problem, backend)
     started = time.perf_counter()
     closure = Closure(problem)
     make_stepper, tolerance = BACKENDS[backend], problem.density.tolerance
@@ -64,9 +64,10 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     return build_dataset("density", problem, solution.arrays(problem, closure), solution.status, record)
 
 
-def _check(problem: Problem, backend: str) -> None:
+def check_density(problem: Problem, backend: str = "numba") -> None:
+    """Refuse what has no density that could be solved for; see `solve_density`."""
     if backend not in BACKENDS:
-        raise InputError(f"backend = '{backend}': known backends are {', '.join(BACKENDS)}")
+        raise InputError(f"backend = '{backend}': known backends are {', '.join(BACKENDS)}; choose one of them")
     if len(problem.features) > MOST_FEATURES:
         raise InputError(
             f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "

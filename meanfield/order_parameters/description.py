@@ -11,7 +11,12 @@ def describe(dynamics: xr.Dataset) -> str:
     lines = [_state(dynamics.isel(state=i)) for i in range(dynamics.sizes["state"])]
     if dynamics.attrs["indices_add_up"] != "true":
         lines.append("the indices of these do not add up to 1: a fixed point may be missing")
-    return "\n".join([*lines, *_growth(dynamics), *_random_starts(dynamics)])
+    return "\n".join([*lines, *describe_growth(dynamics)])
+
+
+def describe_growth(dynamics: xr.Dataset) -> list[str]:
+    """What grows from q = 0, and what comes of random starts."""
+    return [*_growth(dynamics), *_random_starts(dynamics)]
 
 
 def _state(state: xr.Dataset) -> str:

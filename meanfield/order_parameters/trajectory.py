@@ -43,7 +43,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     InputError
         If the prior does not close the ODEs or the start is random.
     """
-    _check(problem)
+    check_trajectory(problem)
     started = time.perf_counter()
     field = VectorField(problem)
     times = problem.time.outputs_at
@@ -99,7 +99,8 @@ def _covariance(
     return {"q_covariance": C}
 
 
-def _check(problem: Problem) -> None:
+def check_trajectory(problem: Problem) -> None:
+    """Refuse what has no trajectory of its own; see `solve_order_parameters`."""
     check_closes(problem)
     if problem.random_start:
         raise InputError(

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.plotting.style import COLOURS
+from meanfield.plotting.style import COLOURS, key_words
 from meanfield.typing import FloatArray
 
 STABILITY_STYLES: dict[int, dict[str, Any]] = {
@@ -38,12 +38,12 @@ def plot_branches(continuation: xr.Dataset) -> Figure:
     figure = Figure(figsize=(4.6 * len(panels), 3.8), layout="constrained")
     for axes, (label, values) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
         _plot_branch_values(continuation, values.values, axes)
-        axes.set(xlabel=continuation["parameter"].attrs["key"], ylabel=label)
+        axes.set(xlabel=key_words(continuation["parameter"].attrs["key"]), ylabel=label)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     if unique:
         figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=len(unique), frameon=False)
-    figure.suptitle(continuation.attrs["title"])
+    figure.suptitle(continuation.attrs["title"], parse_math=False)
     return figure
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from meanfield.analysis import conditional
 from meanfield.plotting.style import COLOURS, LINES
 from meanfield.plotting.trajectories import plot_overlap, plot_prior_work
-from meanfield.plotting.weights import VISIBLE, plot_conditional, plot_density, plot_histogram
+from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, visible_weights
 
 
 def plot_comparison(results: Mapping[str, xr.Dataset]) -> Figure:
@@ -37,7 +36,7 @@ def plot_comparison(results: Mapping[str, xr.Dataset]) -> Figure:
     if both:
         _plot_weights(densities[0], particles[0], panels[1])
     title = next(iter(results.values())).attrs["title"]
-    figure.suptitle(title)
+    figure.suptitle(title, parse_math=False)
     return figure
 
 
@@ -49,8 +48,6 @@ def _plot_weights(density: xr.Dataset, particles: xr.Dataset, panels: Any) -> No
     plot_conditional(density, particles, panels[1], time)
     panels[0].set_title(f"all weights at t = {time:g}", fontsize="medium")
     panels[1].set_title(f"weights given the feature coordinate, t = {time:g}", fontsize="medium")
-    F, _ = conditional.marginal_distribution(density, time)
-    limits = np.interp([VISIBLE, 1 - VISIBLE], F, density["w_edge"].values)
     for panel in panels:
-        panel.set_xlim(*limits)
+        panel.set_xlim(*visible_weights(density, time))
         panel.legend(frameon=False)

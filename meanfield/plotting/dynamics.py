@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from meanfield.plotting.portrait import MARKERS, plot_portrait
 from meanfield.plotting.random_starts import plot_chance
-from meanfield.plotting.style import COLOURS, LINES
+from meanfield.plotting.style import COLOURS, LINES, Panel, draw_panels
 
 
 def plot_dynamics(dynamics: xr.Dataset) -> Figure:
@@ -22,15 +22,10 @@ def plot_dynamics(dynamics: xr.Dataset) -> Figure:
     dynamics : xarray.Dataset
         From `meanfield.analyse_dynamics`. Panels of what it does not hold are left out.
     """
-    panels: list[Any] = [_plot_states]
+    panels: list[Panel] = [_plot_states]
     panels += [plot_escape_quantiles] if "escape_time_quantile" in dynamics else []
     panels += [_plot_chances] if "win_chance" in dynamics else []
-    figure = Figure(figsize=(1.0 + 4.2 * len(panels), 4.6), layout="constrained")
-    for plot, axes in zip(panels, np.atleast_1d(figure.subplots(1, len(panels))), strict=True):
-        plot(dynamics, axes)
-        axes.legend(frameon=False, fontsize="small")
-    figure.suptitle(dynamics.attrs["title"])
-    return figure
+    return draw_panels(dynamics, panels)
 
 
 def plot_rate(dynamics: xr.Dataset, axes: Axes) -> Axes:

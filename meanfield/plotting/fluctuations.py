@@ -5,11 +5,9 @@ from __future__ import annotations
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.plotting.style import COLOURS
+from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label
+from meanfield.plotting.trajectories import DEVIATIONS, OVERLAP
 from meanfield.schema import problem_of
-
-DEVIATIONS = 2.0
-"""Half-width of bands and bars in standard deviations."""
 
 MOST_BARS = 15
 """With more of them bars hide the band."""
@@ -32,16 +30,16 @@ def plot_fluctuations(
     """
     source = prediction if ensemble is None else ensemble
     N = dimension or problem_of(source).particles.dimension
-    several = prediction.sizes["feature"] > 1
     for k in range(prediction.sizes["feature"]):
-        colour, name = COLOURS[k % len(COLOURS)], f"$q_{k + 1}$, " if several else ""
+        colour, line = COLOURS[k % len(COLOURS)], LINES[k % len(LINES)]
         q = prediction["q"].isel(feature=k)
         spread = _spread(prediction, k, N)
-        axes.plot(q["time"], q, color=colour, label=rf"{name}limit $\pm$ 2 deviations at $N = {N}$")
+        label = rf"{feature_label(prediction, 'q', k)}: limit $\pm$ 2 deviations at $N = {N}$"
+        axes.plot(q["time"], q, line, color=colour, label=label)
         axes.fill_between(q["time"], q - spread, q + spread, color=colour, alpha=0.25, lw=0)
         if ensemble is not None:
             _plot_bars(ensemble, axes, k, "" if k else r"SGD $\pm$ 2 deviations")
-    axes.set(xlabel="time $t = k/N$", ylabel="overlap $q_t$")
+    axes.set(xlabel=TIME, ylabel=OVERLAP)
     return axes
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -10,20 +9,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield.errors import InputError
+from meanfield.plotting.style import COLOURS, key_words
 from meanfield.typing import FloatArray
-
-SYMBOLS = {
-    r"model\.learning_rate": r"learning rate $\tau$",
-    r"model\.batch_size": "batch size $m$",
-    r"prior\.strength": "strength of the prior",
-    r"features\[\d+\]\.hidden\.second_moment": "second moment $m_2$ of the hidden variable",
-    r"features\[\d+\]\.hidden\.fourth_moment": "fourth moment $m_4$ of the hidden variable",
-    r"features\[\d+\]\.initial_overlap": "initial overlap $q(0)$",
-    r"augmentation\.correlation": "correlation of the two noises",
-    r"augmentation\.variance\[\d\]": "noise variance",
-    r"particles\.dimension": "dimension $N$",
-}
-"""Words for keys; others are shown as they are."""
 
 LEARNT = 1e-6
 """Similarities above it are not zero."""
@@ -77,6 +64,24 @@ def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarit
     return axes
 
 
+def plot_along(sweep: xr.Dataset, axes: Axes, variable: str) -> Axes:
+    """A variable against the single axis of a sweep, with a dot for each point that has a number.
+
+    Parameters
+    ----------
+    sweep : xarray.Dataset
+        From `meanfield.run_sweep`, over one axis, or with all others selected.
+    axes : Axes
+    variable : str
+        What to show; it must have no dims but that of the axis.
+    """
+    along = sweep[sweep["status"].dims[0]]
+    axes.plot(_positions(along), sweep[variable], "o-", color=COLOURS[0], markersize=4)
+    _label(along, axes.xaxis)
+    axes.set_ylabel(sweep[variable].attrs["long_name"], wrap=True)
+    return axes
+
+
 def region_of(sweep: xr.Dataset) -> xr.DataArray:
     """Which of `REGIONS` each point belongs to: 0, 1 or 2, NaN where no state is known.
 
@@ -127,7 +132,7 @@ def _edges(coordinate: xr.DataArray, at: FloatArray) -> FloatArray:
 
 def _label(coordinate: xr.DataArray, axis: Any) -> None:
     key = coordinate.attrs["key"]
-    axis.set_label_text(next((words for pattern, words in SYMBOLS.items() if re.fullmatch(pattern, key)), key))
+    axis.set_label_text(key_words(key))
     if coordinate.dtype.kind not in "iuf":
         axis.set_ticks(range(coordinate.size), coordinate.values)
     elif coordinate.attrs["scale"] == "log":

@@ -30,7 +30,7 @@ def plot_escape_times(
     escaped = times[np.isfinite(times)]
     heights, edges = np.histogram(escaped, bins)
     axes.stairs(heights / (len(times) * np.diff(edges)), edges, fill=True, color=colour, alpha=0.45, label=label)
-    axes.set(xlabel="escape time $t$", ylabel="density")
+    axes.set(xlabel="escape time $t$", ylabel="density of escape times")
     return axes
 
 

@@ -1,5 +1,80 @@
-"""Colours and lines that all figures share, which people with colour-blindness can tell apart (Okabe and Ito)."""
+"""What all figures share: colours and lines that people with colour-blindness can tell apart, and panels in rows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+import matplotlib
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.typing import FloatArray
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Of Okabe and Ito."""
 
 LINES = ("-", "--", "-.", ":")
+
+KEYS = {
+    r"model\.learning_rate": r"learning rate $\tau$",
+    r"model\.batch_size": "batch size $m$",
+    r"prior\.strength": "strength of the prior",
+    r"features\[\d+\]\.hidden\.second_moment": "second moment $m_2$ of the hidden variable",
+    r"features\[\d+\]\.hidden\.fourth_moment": "fourth moment $m_4$ of the hidden variable",
+    r"features\[\d+\]\.initial_overlap": "initial overlap $q(0)$",
+    r"augmentation\.correlation": "correlation of the two noises",
+    r"augmentation\.variance\[\d\]": "noise variance",
+    r"particles\.dimension": "dimension $N$",
+}
+"""Words for keys; others are shown as they are."""
+
+TIME = "time $t = k/N$"
+
+Panel = Callable[[xr.Dataset, Axes], Axes]
+"""A plot function of one quantity."""
+
+MOST_COLUMNS = 3
+
+
+def draw_panels(dataset: xr.Dataset, panels: Sequence[Panel]) -> Figure:
+    """One figure of all `panels` of a Dataset, with their legends and the title of its problem."""
+    columns = math.ceil(len(panels) / math.ceil(len(panels) / MOST_COLUMNS))
+    rows = math.ceil(len(panels) / columns)
+    figure = Figure(figsize=(4.3 * columns, 3.5 * rows), layout="constrained")
+    all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for plot, axes in zip(panels, all_axes, strict=False):
+        plot(dataset, axes)
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(fontsize="small", framealpha=0.75, edgecolor="none")
+    for axes in all_axes[len(panels) :]:
+        axes.remove()
+    # A title is the user's: it is no formula, even with dollars in it.
+    figure.suptitle(dataset.attrs["title"], parse_math=False, wrap=True)
+    return figure
+
+
+def time_styles(times: Sequence[float] | FloatArray) -> list[tuple[str, str]]:
+    """A colour and a line for each of some times: from light to dark, which grey print keeps, the last one solid."""
+    shades = matplotlib.colormaps["viridis"](np.linspace(0.8, 0.0, len(times)))
+    lines = [LINES[(len(times) - 1 - i) % len(LINES)] for i in range(len(times))]
+    return [(matplotlib.colors.to_hex(shade), line) for shade, line in zip(shades, lines, strict=True)]
+
+
+def symbol(name: str, feature: int, features: int) -> str:
+    """The symbol of a number that each feature has: $q$, or $q_1$, $q_2$ where there are several."""
+    return f"${name}$" if features == 1 else f"${name}_{feature + 1}$"
+
+
+def feature_label(dataset: xr.Dataset, name: str, feature: int, words: str = "") -> str:
+    """Words of a legend, and the symbol where there are no words or several features."""
+    features = dataset.sizes["feature"]
+    return words if words and features == 1 else f"{words} {symbol(name, feature, features)}".lstrip()
+
+
+def key_words(key: str) -> str:
+    """The words and symbol of a key of a problem, or the key itself."""
+    return next((words for pattern, words in KEYS.items() if re.fullmatch(pattern, key)), key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,29 @@ from matplotlib.axes import Axes
 
 from meanfield.analysis import conditional
 from meanfield.analysis.distances import density_of
-from meanfield.plotting.style import COLOURS
+from meanfield.plotting.style import COLOURS, time_styles
 from meanfield.typing import FloatArray
 
 VISIBLE = 3e-4
 """Weights are drawn where the distribution function lies between this and one minus this."""
+
+
+MOST_DOTS = 4000
+"""Pairs of weights and coordinates that are drawn."""
+
+
+def visible_weights(density: xr.Dataset, *times: float) -> tuple[float, float]:
+    """The range of w where all densities of some times are visible."""
+    found = [
+        visible_range(conditional.marginal_distribution(density, time)[0], density["w_edge"].values) for time in times
+    ]
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def visible_range(F: FloatArray, edges: FloatArray) -> tuple[float, float]:
+    """The range of w where a distribution function, given at cell edges, is neither 0 nor 1 to the eye."""
+    low, high = np.interp([VISIBLE, 1 - VISIBLE], F, edges)
+    return float(low), float(high)
 
 
 def plot_density(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COLOURS[0], **style: Any) -> Axes:
@@ -23,6 +42,71 @@ def plot_density(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COL
     P = density_of(dataset["w_edge"].values, F)
     axes.plot(dataset["w"], P, color=colour, **style)
     return _label_weights(axes)
+
+
+def plot_densities(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | None = None) -> Axes:
+    """The density of w alone at some times; by default four of the output times."""
+    shown = _some_of(dataset["time"].values) if times is None else times
+    for time, (colour, line) in zip(shown, time_styles(shown), strict=True):
+        plot_density(dataset, axes, time, colour, linestyle=line, label=f"$t = {time:g}$")
+    axes.set(xlim=visible_weights(dataset, *shown), ylim=(0, None))
+    return axes
+
+
+def plot_density_given_u(dataset: xr.Dataset, axes: Axes, time: float | None = None, feature: int = 0) -> Axes:
+    """The density of w given the feature coordinate u as an image, and the mean of w given u.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        From `meanfield.solve_density`.
+    axes : Axes
+        A colour bar is put beside it.
+    time : float, optional
+        By default the last output time.
+    feature : int
+        Which coordinate; over the others is averaged.
+    """
+    chosen = dataset["time"].values[-1] if time is None else time
+    snapshot = dataset.sel(time=chosen, method="nearest")
+    u, place = np.unique(dataset["u"].values[:, feature], return_inverse=True)
+    weight = dataset["u_weight"].values
+    share = np.bincount(place, weight)
+    P = np.zeros((len(u), dataset.sizes["w"]))
+    np.add.at(P, place, weight[:, None] * snapshot["P"].values)
+    shown = np.minimum(np.cumsum(share), np.cumsum(share[::-1])[::-1]) > VISIBLE
+    u, P = u[shown], P[shown] / share[shown, None]
+    w = dataset["w"].values
+    mesh = axes.pcolormesh(u, w, P.T, cmap="cividis", shading="nearest", rasterized=True)
+    axes.figure.colorbar(mesh, ax=axes, label="density $P_t(w|u)$")
+    mean = P @ w / P.sum(axis=1)
+    axes.plot(u, mean, "--", color="white", lw=1.5)
+    name = "u" if dataset.sizes["feature"] == 1 else f"u_{feature + 1}"
+    axes.set(xlabel=f"feature coordinate ${name}$", ylabel="weight $w$", ylim=visible_weights(dataset, float(chosen)))
+    axes.set_title(f"$t = {float(snapshot['time']):g}$; dashed: mean of $w$ given ${name}$", fontsize="medium")
+    return axes
+
+
+def plot_histograms(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | None = None) -> Axes:
+    """Outlines of the histograms of the weights of all replicas at some snapshots; by default at most four."""
+    shown = _some_of(dataset["snapshot_time"].values) if times is None else times
+    for time, (colour, line) in zip(shown, time_styles(shown), strict=True):
+        style: dict[str, Any] = {"histtype": "step", "alpha": 1.0, "linestyle": line, "linewidth": 1.4}
+        plot_histogram(dataset, axes, time, colour, label=f"$t = {time:g}$", **style)
+    return axes
+
+
+def plot_pairs(dataset: xr.Dataset, axes: Axes, time: float | None = None, feature: int = 0) -> Axes:
+    """Weights of SGD against feature coordinates at a snapshot, by default the last: a dot for each of some."""
+    chosen = dataset["snapshot_time"].values[-1] if time is None else time
+    w = dataset["weights"].sel(snapshot_time=chosen, method="nearest").values.ravel()
+    u = dataset["U"].values[:, :, feature].ravel()
+    some = slice(None, None, max(1, -(-len(w) // MOST_DOTS)))
+    axes.plot(u[some], w[some], ".", color=COLOURS[0], markersize=2, alpha=0.5, rasterized=True)
+    name = "u" if dataset.sizes["feature"] == 1 else f"u_{feature + 1}"
+    axes.set(xlabel=f"feature coordinate ${name}$", ylabel="weight $w$")
+    axes.set_title(f"$t = {float(chosen):g}$", fontsize="medium")
+    return axes
 
 
 def plot_histogram(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COLOURS[1], **style: Any) -> Axes:
@@ -44,7 +128,14 @@ def plot_conditional(
         _histogram(w, axes, colour, weights=membership, alpha=0.35, label=name)
         F, _ = conditional.group_distribution(density, time, feature, group)
         axes.plot(density["w"], density_of(edges, F), color=colour)
-    return _label_weights(axes)
+    _label_weights(axes)
+    axes.set_ylabel("density $P_t(w|u)$")
+    return axes
+
+
+def _some_of(times: FloatArray) -> list[float]:
+    """At most four of them, the first and the last among these."""
+    return [float(times[i]) for i in np.unique(np.linspace(0, len(times) - 1, 4).round().astype(int))]
 
 
 def _histogram(sample: FloatArray, axes: Axes, colour: str, **style: Any) -> Axes:
@@ -60,5 +151,5 @@ def _histogram(sample: FloatArray, axes: Axes, colour: str, **style: Any) -> Axe
 
 
 def _label_weights(axes: Axes) -> Axes:
-    axes.set(xlabel="weight $w$", ylabel="density")
+    axes.set(xlabel="weight $w$", ylabel="density $P_t(w)$")
     return axes

@@ -12,12 +12,12 @@ def describe(result: xr.Dataset) -> str:
     """A line for each state, or for each branch, of a result of this room; or why there is none."""
     if result.attrs["status"] != "complete":
         return str(result.attrs["status"])
-    lines = _states(result) if result.attrs["method"] == "stationary" else _branches(result)
+    lines = _states(result) if result.attrs["method"] == "stationary" else describe_branches(result)
     return "\n".join(lines)
 
 
 def _overlap(point: xr.Dataset) -> str:
-    return "q = " + ", ".join(f"{value:9.6f}" for value in point["q"].values + 0.0)
+    return "q = " + ", ".join(f"{value:9.6f}" for value in np.round(point["q"].values, 6) + 0.0)
 
 
 def _states(result: xr.Dataset) -> list[str]:
@@ -28,7 +28,8 @@ def _states(result: xr.Dataset) -> list[str]:
     ]
 
 
-def _branches(result: xr.Dataset) -> list[str]:
+def describe_branches(result: xr.Dataset) -> list[str]:
+    """A line for each branch of stationary states or of fixed points."""
     key, lines = result["parameter"].attrs["key"], []
     for number in np.unique(result["branch"]):
         points = result.isel(point=np.flatnonzero(result["branch"] == number))

@@ -8,6 +8,8 @@ incomplete is noticed, and its point is computed again.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.locking import LOCK
 from meanfield.problem_file import format_problem, parse_toml
 from meanfield.schema import SCHEMA_VERSION, attributes_of
 from meanfield.seal import append_seal, check_seal
@@ -57,7 +60,7 @@ class Store:
         elif self._definition.is_file():
             check_writable(self._definition)
             self._check_same(sweep)
-        elif any(self.folder.iterdir()):
+        elif any(entry.name != LOCK and not entry.name.startswith(".") for entry in self.folder.iterdir()):
             raise InputError(f"{self.folder}: holds other files, and no sweep; give a new or an empty folder")
 
     def open(self, sweep: Sweep) -> None:
@@ -130,7 +133,7 @@ def _difference(there: Any, here: Any, key: str) -> tuple[str, Any, Any] | None:
 
 def _write(part: str, variables: Variables, attributes: dict[str, Any]) -> None:
     """Like `Dataset.to_netcdf`, in a fifth of its time."""
-    with netCDF4.Dataset(part, "w") as file:
+    with _disk_errors(), netCDF4.Dataset(part, "w") as file:
         file.setncatts(attributes)
         for variable in variables.values():
             for dim, size in variable.sizes.items():
@@ -144,6 +147,15 @@ def _write(part: str, variables: Variables, attributes: dict[str, Any]) -> None:
             target.setncatts(variable.attrs)
             target[...] = variable.values.astype(object) if words else variable.values
     append_seal(part)
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """All that netCDF says of a full disk is "HDF error"."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
 
 
 def _read(path: Path, name: str) -> Outcome:

@@ -56,6 +56,7 @@ def test_nothing_of_a_result_is_executed(text, folder):
             for solve in (meanfield.solve_density, meanfield.solve_order_parameters, meanfield.simulate_sgd):
                 with pytest.raises(InputError, match="because a result names it"):
                     solve(schema.problem_of(dataset))
+        assert run_script("report", paths[0], "-o", folder / "page.html")[0] in (0, 2)
         for script in ("solve_density", "solve_order_parameters", "simulate_sgd", "analyse_dynamics"):
             assert run_script(script, paths[0], "-o", folder / "out.nc")[0] == 2
 

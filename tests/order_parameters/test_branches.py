@@ -96,7 +96,7 @@ def test_result_saves_loads_and_draws(bistable, tmp_path):
     assert loaded.identical(bistable)
     figure = plot_branches(loaded)
     assert len(figure.axes) == 1
-    assert figure.axes[0].get_xlabel() == RATE
+    assert figure.axes[0].get_xlabel() == r"learning rate $\tau$"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def kill_writer(writer: Writer, count: int, random: np.random.Generator) -> Tall
     with folder() as place:
         path = place / writer.file
         contents = {_written(writer, path, version): f"version {version}" for version in (1, 0)}
-        duration = statistics.median(_seconds(writer, path) for _ in range(5))
+        duration = statistics.median(_seconds(writer, path) for _ in range(3))
         for moment in random.uniform(0, duration, count):
             ended = run_child(lambda: _write_on_and_on(writer, path), at=moment)
             found = contents.get(path.read_bytes(), "DAMAGED")

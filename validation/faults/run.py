@@ -24,40 +24,45 @@ import kills
 import memory
 import numpy as np
 import read_only
+import sweeps
 from scripts import LARGE_SCRIPTS, SCRIPTS
+from sweeps import SWEEPS
 from tqdm import tqdm
 from trials import Tally
-from writers import WRITERS
+from writers import FILMS, WRITERS
 
 from meanfield.cli import DONE, FAILED, parser, run
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261121
 Fault = Callable[[Any, int, np.random.Generator], Tally]
-COMPARE = SCRIPTS[-1]
+READERS = tuple(script for script in SCRIPTS if script.arguments[0].endswith(".nc"))
 SGD = next(script for script in SCRIPTS if script.resumes)
 PLAN: tuple[tuple[Fault, tuple[Any, ...], int], ...] = (
-    (kills.kill_writer, WRITERS, 50),
+    (kills.kill_writer, (*WRITERS, *FILMS), 50),
     (kills.kill_script, SCRIPTS, 50),
-    (interrupts.ctrl_c, SCRIPTS, 30),
-    (interrupts.ctrl_c_twice, SCRIPTS, 10),
-    (interrupts.terminate, SCRIPTS, 10),
+    (sweeps.kill_sweep, SWEEPS, 50),
+    (sweeps.kill_worker, SWEEPS, 10),
+    (interrupts.ctrl_c, SCRIPTS, 20),
+    (sweeps.interrupt_sweep, SWEEPS, 10),
+    (interrupts.ctrl_c_twice, SCRIPTS, 5),
+    (interrupts.terminate, SCRIPTS, 5),
     (interrupts.ctrl_c_of_a_process, SCRIPTS[1:2], 10),
-    (full_disk.fill_disk, WRITERS, 50),
-    (full_disk.limit_files, WRITERS, 20),
-    (full_disk.fill_disk_of_script, SCRIPTS, 10),
-    (full_disk.full_standard_output, SCRIPTS, 2),
-    (read_only.read_only_disk, SCRIPTS, 2),
-    (read_only.read_only_folder, SCRIPTS, 2),
-    (read_only.folder_removed, SCRIPTS, 2),
-    (read_only.replaced_by_folder, SCRIPTS, 2),
-    (damaged.cut_short, (COMPARE,), 50),
-    (damaged.overwritten, (COMPARE,), 50),
-    (elsewhere.being_read, WRITERS, 10),
-    (elsewhere.two_writers, WRITERS, 50),
-    (elsewhere.being_written, (COMPARE,), 2),
-    (elsewhere.same_command_twice, (SGD,), 20),
-    (memory.too_little, LARGE_SCRIPTS, 20),
+    (full_disk.fill_disk, WRITERS, 20),
+    (full_disk.limit_files, WRITERS, 10),
+    (full_disk.fill_disk_of_script, SCRIPTS, 5),
+    (full_disk.full_standard_output, SCRIPTS, 1),
+    (read_only.read_only_disk, SCRIPTS, 1),
+    (read_only.read_only_folder, SCRIPTS, 1),
+    (read_only.folder_removed, SCRIPTS, 1),
+    (read_only.replaced_by_folder, SCRIPTS, 1),
+    (damaged.cut_short, READERS, 50),
+    (damaged.overwritten, READERS, 50),
+    (elsewhere.being_read, WRITERS, 5),
+    (elsewhere.two_writers, WRITERS, 20),
+    (elsewhere.being_written, READERS, 1),
+    (elsewhere.same_command_twice, (SGD,), 10),
+    (memory.too_little, LARGE_SCRIPTS, 10),
 )
 """What is tried, on what, and how often."""
 
@@ -105,8 +110,8 @@ without a traceback, with exit code 1 or, for bad input, 2; if the same command 
 undisturbed run; and if no other file is left behind.
 
 *While writing* counts trials in which the fault came while a file was being written: from the making of its temporary
-folder to its renaming. Moments of signals are spread evenly over the time that the work takes, places of damage over the
-file, room on a disk between none and enough."""
+folder to its renaming. Moments of signals are spread evenly over the time that the work takes, places of damage over
+the file, room on a disk between none and enough."""
 
 NOTES = """## What the words mean
 
@@ -118,6 +123,8 @@ NOTES = """## What the words mean
   which nothing is written, it is Python that answers, with a traceback.
 - **full disk**: a disk in memory of which all but a part is taken. With *file size limit* files cannot grow beyond a
   size, which needs no root.
+- **a worker killed**: one of two processes that solve the points of a sweep. In the kill of a sweep, it is the process
+  that began it; points that are there are not computed again.
 - **input overwritten**: up to 64 bytes at a random place.
 - **the same run twice at once**: a checkpoint folder belongs to one process at a time; the second is refused. Of two
   writers of one file the last one wins, and readers see one or the other, whole.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -10,13 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
+from matplotlib.animation import FuncAnimation
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 import meanfield
 from meanfield import storage
 from meanfield.checkpoint import Checkpoint
 from meanfield.problem_file import parse_problem
-from meanfield.storage import save_figure
+from meanfield.report import report
+from meanfield.storage import save_animation, save_figure, save_text
 
 TEXT = """
 title = "small"
@@ -94,6 +98,26 @@ def _save_state(path: Path, version: int) -> None:
     Checkpoint(path.parent).save_state(path.stem, {"numbers": numbers, "step": np.array(version)})
 
 
+def _save_page(path: Path, version: int) -> None:
+    save_text(_page(version), path)
+
+
+@cache
+def _page(version: int) -> str:
+    return report({"run": _result(version)})
+
+
+def _save_animation(path: Path, version: int) -> None:
+    figure = Figure(figsize=(2, 2))
+    (line,) = figure.subplots().plot(np.arange(5))
+
+    def draw(frame: int) -> list[Artist]:
+        line.set_ydata(np.arange(5.0) * frame * (1 + version))
+        return [line]
+
+    save_animation(FuncAnimation(figure, draw, frames=4), path)
+
+
 WRITERS = (
     Writer("`meanfield.save`, small", "out.nc", _save_small),
     Writer("`meanfield.save`, compressed", "out.nc", _save_compressed),
@@ -101,4 +125,9 @@ WRITERS = (
     Writer("`save_figure`, PNG", "out.png", _save_figure),
     Writer("`save_figure`, PDF", "out.pdf", _save_figure),
     Writer("`Checkpoint.save_state`", "state.npz", _save_state),
+    Writer("`save_text`, a page of `meanfield.report`", "out.html", _save_page),
+    Writer("`save_animation`, GIF", "out.gif", _save_animation),
 )
+
+FILMS = (Writer("`save_animation`, MP4", "out.mp4", _save_animation),) if shutil.which("ffmpeg") else ()
+"""What another program writes for us."""

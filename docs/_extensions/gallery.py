@@ -1,0 +1,97 @@
+"""The gallery: a card for every study, from its figure and from what it says of itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from pieces import first_sentence
+
+ROOT = Path(__file__).parents[2]
+
+OTHERS = {
+    "demo": "The demo",
+    "finite_size": "How SGD approaches the limit",
+    "accuracy": "Accuracy of the density",
+    "cost": "What a density costs",
+    "digits": "Hidden variables from real data",
+}
+"""Studies in validation/ with a figure of the same name beside them."""
+
+PAGES = {"cost": "cost.md"}
+"""Those that have a page of their own; the others are described in the gallery itself."""
+
+
+class Card(NamedTuple):
+    """A study in short."""
+
+    title: str
+    link: str
+    image: str
+    claim: str
+    verdict: str = ""
+
+
+def page() -> str:
+    """Cards of all studies, then the descriptions that have no page of their own."""
+    _, *rest = re.split(r"^## ", (ROOT / "docs" / "figures.md").read_text(), flags=re.MULTILINE)
+    ours = [described(name, title) for name, title in OTHERS.items() if name not in PAGES]
+    figures = [figure_card(text) for text in rest]
+    paper = [card for card in figures if card.title.startswith("Figure ")]
+    further = [card for card in figures if card not in paper]
+    return "\n\n".join(
+        [
+            f"## The figures of the paper\n\n{grid(paper)}",
+            f"## Further studies\n\n{grid(further)}",
+            f"## The software against references\n\n{grid([other_card(name) for name in OTHERS])}",
+            *ours,
+        ]
+    )
+
+
+def figure_card(text: str) -> Card:
+    """The card of a section of docs/figures.md: its claim, and how many of its statements hold."""
+    title, _, body = text.partition("\n")
+    claim, _, decided = body.strip().partition("![")
+    image = re.search(r"\]\((.+?)\)", decided)
+    assert image is not None, title
+    said = re.sub(r"^Figure \w+ of the paper: ", "", first_sentence(claim))
+    holds, fails = decided.count("| holds |"), decided.count("| **does not hold** |")
+    verdict = f"{holds} of {holds + fails} statements hold." if fails else f"All {holds} statements hold."
+    said = said[0].upper() + said[1:] if said[:2].isalpha() else said
+    return Card(title, f"figures.md#{slug(title)}", image[1], said, verdict)
+
+
+def other_card(name: str) -> Card:
+    """The card of a study in validation/."""
+    link = PAGES.get(name, f"#{slug(OTHERS[name])}")
+    return Card(OTHERS[name], link, f"../validation/{name}.png", first_sentence(docstring(name)))
+
+
+def described(name: str, title: str) -> str:
+    """What the script of a study says, with its figure."""
+    return f"## {title}\n\n{docstring(name)}\n\n![{title}](../validation/{name}.png)"
+
+
+def docstring(name: str) -> str:
+    """What a script says of itself."""
+    return ast.get_docstring(ast.parse((ROOT / "validation" / f"{name}.py").read_text())) or ""
+
+
+def grid(cards: list[Card]) -> str:
+    """Cards side by side."""
+    return "\n".join(["::::{container} cards", *map(shown, cards), "::::"])
+
+
+def shown(card: Card) -> str:
+    """A picture that leads to the study, its title and its claim."""
+    verdict = f" *{card.verdict}*" if card.verdict else ""
+    picture = f"[![{card.title}]({card.image})]({card.link})"
+    return f":::{{container}} card\n{picture}\n\n**[{card.title}]({card.link})**\\\n{card.claim}{verdict}\n:::"
+
+
+def slug(title: str) -> str:
+    """The anchor of a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")

@@ -1,0 +1,176 @@
+"""Tables of what a file may say, from the models that validate it: a key that is not described cannot be used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt, MinLen, MultipleOf
+from pieces import code, plain, table
+from pydantic.fields import FieldInfo
+
+from meanfield.base import Part
+from meanfield.problem import Problem
+
+PAGES = {Problem: "problem-file.md"}
+"""Models with a page of their own."""
+
+
+def all_keys(model: type[Part]) -> str:
+    """All tables of a file with their keys, the outer ones first, then laws that tables name."""
+    return "\n\n".join(["## Keys at the top", keys(model, ""), *sections(model, "")])
+
+
+def sections(model: type[Part], path: str) -> Iterator[str]:
+    """A section for every table below a model; `path` ends in a dot where it is not empty."""
+    below: list[str] = []
+    for name, field in model.model_fields.items():
+        parts, key = list(parts_in(field.annotation)), path + name
+        if not parts or parts[0] in PAGES:
+            continue
+        if has_law(parts[0]):
+            below.append(laws(key, field, parts))
+            continue
+        heading = key if path else f"[[{key}]]" if get_origin(field.annotation) is tuple else f"[{key}]"
+        yield f"({anchor(key)})=\n## {code(heading)}\n\n{plain(parts[0].__doc__ or '')}\n\n{keys(parts[0], f'{key}.')}"
+        below += sections(parts[0], f"{key}.")
+    yield from below
+
+
+def laws(key: str, field: FieldInfo, parts: list[type[Part]]) -> str:
+    """A section of the laws that a table may name, each with its keys."""
+    said = [f"({anchor(key)})=\n## Laws of {code(key)}\n\n{sentence(described(key, field))}"]
+    for part in parts:
+        said.append(f"### {code(part.model_fields['law'].default)}\n\n{plain(part.__doc__ or '')}")
+        if len(part.model_fields) > 1:
+            said.append(keys(part, f"{key}."))
+    return "\n\n".join(said)
+
+
+def keys(model: type[Part], path: str) -> str:
+    """The table of a model's keys."""
+    rows = [
+        [
+            code(name),
+            ", ".join([kind(field.annotation, path + name), *allowed(field)]),
+            "required" if field.is_required() else default(field.default),
+            plain(described(path + name, field)),
+        ]
+        for name, field in model.model_fields.items()
+        if name != "law"
+    ]
+    return table(["key", "type and range", "default", "meaning"], rows)
+
+
+def described(key: str, field: FieldInfo) -> str:
+    """The meaning of a key: its description, or that of the table that it holds.
+
+    Raises
+    ------
+    ValueError
+        If neither exists.
+    """
+    tables = [part.__doc__ for part in parts_in(field.annotation)]
+    meaning = field.description or (tables[0] if len(tables) == 1 else None)
+    if not meaning:
+        raise ValueError(f"the key '{key}' has no description; give its Field one")
+    return meaning.split("\n\n")[0].removesuffix(".")
+
+
+def default(value: Any) -> str:
+    """What holds when a key is left out."""
+    if isinstance(value, Part):
+        return code(value.law) if has_law(type(value)) else "optional"
+    if value is None or value == {} or value == "":
+        return "none"
+    if isinstance(value, bool):
+        return code(str(value).lower())
+    return code(f'"{value}"' if isinstance(value, str) else value)
+
+
+NAMES = {float: "number", int: "whole number", str: "text", bool: "true or false", Any: "value"}
+
+
+def kind(annotation: Any, key: str) -> str:
+    """What is written behind a key."""
+    parts, origin, inner = list(parts_in(annotation)), get_origin(annotation), get_args(annotation)
+    if parts:
+        where = PAGES.get(parts[0], f"#{anchor(key)}")
+        return f"[tables]({where})" if origin is tuple else f"[table]({where})"
+    if origin is Annotated:
+        return kind(inner[0], key)
+    if origin is Literal:
+        return " or ".join(code(f'"{value}"' if isinstance(value, str) else value) for value in inner)
+    if origin in (Union, UnionType):
+        return " or ".join(kind(choice, key) for choice in inner if choice is not NoneType)
+    if origin is dict:
+        return f"table of {several(kind(inner[1], key))}"
+    if origin is tuple:
+        return f"list of {'' if inner[-1] is ... else f'{len(inner)} '}{several(kind(inner[0], key))}"
+    return NAMES[annotation]
+
+
+def several(one: str) -> str:
+    """The plural of a type."""
+    return one.replace("list", "lists", 1) if one.startswith("list") else f"{one}s"
+
+
+SIGNS: dict[type, Callable[[Any], str]] = {
+    Gt: lambda bound: f"\\>\u00a0{number(bound.gt)}",
+    Ge: lambda bound: f"≥\u00a0{number(bound.ge)}",
+    Lt: lambda bound: f"\\<\u00a0{number(bound.lt)}",
+    Le: lambda bound: f"≤\u00a0{number(bound.le)}",
+    MultipleOf: lambda bound: f"a multiple of {number(bound.multiple_of)}",
+    MinLen: lambda bound: "not empty",
+}
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(bound: float) -> str:
+    """A bound as a person writes it."""
+    for base in (10, 2):
+        power = round(math.log(bound, base)) if bound > 0 else 0
+        if abs(power) > 3 and math.isclose(float(base) ** power, bound):
+            return str(base) + str(power).translate(_RAISED)
+    return f"{bound:g}"
+
+
+def allowed(field: FieldInfo) -> list[str]:
+    """The range of a key's values, as far as it does not depend on other keys."""
+    bounds = [*field.metadata, *metadata_in(field.annotation)]
+    return list(dict.fromkeys(SIGNS[type(bound)](bound) for bound in bounds if type(bound) in SIGNS))
+
+
+def metadata_in(annotation: Any) -> Iterator[Any]:
+    """Everything that an annotation and those inside it say about values."""
+    for item in getattr(annotation, "__metadata__", ()):
+        yield from getattr(item, "metadata", [item])
+    for inner in get_args(annotation):
+        yield from metadata_in(inner)
+
+
+def parts_in(annotation: Any) -> Iterator[type[Part]]:
+    """The models that an annotation mentions."""
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from parts_in(inner)
+
+
+def has_law(part: type[Part]) -> bool:
+    """Whether a table is one of several that `law` tells apart."""
+    return "law" in part.model_fields
+
+
+def anchor(key: str) -> str:
+    """Where the section of a table begins."""
+    return "table-" + key.replace(".", "-")
+
+
+def sentence(text: str) -> str:
+    """A description as a sentence."""
+    return plain(text[0].upper() + text[1:] + ".")

@@ -1,0 +1,12 @@
+"""The keys of problem files."""
+
+from __future__ import annotations
+
+from keys_reference import all_keys
+
+from meanfield.problem import Problem
+
+
+def page() -> str:
+    """Tables of all keys."""
+    return all_keys(Problem)

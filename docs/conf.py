@@ -1,0 +1,52 @@
+"""The documentation site; `make docs` builds it, and needs no network.
+
+Pages are MyST Markdown. Notebooks are run when they changed, and one that fails is an error, as is every warning. What
+can be said by the code is said by it: see `_extensions/generated.py`.
+"""
+
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+project = "meanfield"
+author = "the meanfield developers"
+release = version = installed_version("meanfield")
+language = "en"
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+    "docstrings",
+    "generated",
+    "mathml",
+]
+exclude_patterns = ["_build", "_extensions", "_templates", "**/.ipynb_checkpoints"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4  # headings down to this level can be linked to by their words
+
+nb_execution_mode = "cache"  # a notebook runs again when its code has changed
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+
+# Names between single backticks in docstrings are links where they are objects of the reference, and code elsewhere.
+default_role = "py:obj"
+nitpick_ignore_regex = [("py:obj", ".*")]
+autodoc_typehints = "none"  # docstrings give types with shapes
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # the template of classes lists them
+
+html_theme = "furo"
+html_title = "meanfield"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False

@@ -1,0 +1,118 @@
+"""A problem explained: in words, with what each method would take, and with what may surprise."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass
+
+from meanfield.explanation.predictions import Prediction, predictions
+from meanfield.explanation.surprises import surprises
+from meanfield.explanation.words import Statement, in_words
+from meanfield.problem import Problem
+
+WIDTH = 98
+"""Columns of text at most."""
+
+LABEL = 19
+"""Columns of what a line is about."""
+
+UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `explain` has to say; `str` of it is text of less than 100 columns.
+
+    Parameters
+    ----------
+    title : str
+        Of the problem.
+    statements : tuple of (str, str)
+        Labels and sentences: what is trained, on what data, how.
+    predictions : tuple of Prediction
+        Of all methods.
+    surprises : tuple of str
+        Warnings, each with a remedy.
+    """
+
+    title: str
+    statements: tuple[Statement, ...]
+    predictions: tuple[Prediction, ...]
+    surprises: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [self.title or "A problem without a title", ""]
+        for label, text in self.statements:
+            lines += _labelled(label, text)
+        lines += ["", f"{'method':<{LABEL}}{'time':>10}{'memory':>10}{'file':>10}   result"]
+        reasons = [""] + [prediction.reason for prediction in self.predictions]
+        for prediction, before in zip(self.predictions, reasons, strict=False):
+            repeats = bool(before) and prediction.reason == before
+            lines += [f"{prediction.method:<{LABEL}}no: for the same reason"] if repeats else _row(prediction)
+        lines += [
+            "",
+            "Times are trials on this machine as busy as it is now, mostly right within a factor of 2. Starting",
+        ]
+        lines += ["Python takes 2 s more, and memory comes on top of Python's 300 MB."]
+        for text in self.surprises:
+            lines += ["", *textwrap.wrap(f"note: {text}", WIDTH)]
+        return "\n".join(lines)
+
+
+def explain(problem: Problem) -> Explanation:
+    """Explain a problem in words, and predict time, memory and result of each method.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Explanation
+
+    Notes
+    -----
+    It takes a second or two: methods are tried for a fraction of a second, and what is left is extrapolated.
+
+    Examples
+    --------
+    >>> import meanfield
+    >>> print(meanfield.explain(meanfield.load_problem("data/problems/no_prior.toml")))  # doctest: +SKIP
+    """
+    predicted = predictions(problem)
+    return Explanation(problem.title, tuple(in_words(problem)), tuple(predicted), tuple(surprises(problem, predicted)))
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    first, *others = textwrap.wrap(text, WIDTH - LABEL, break_on_hyphens=False)
+    return [f"{label:<{LABEL}}{first}", *(" " * LABEL + other for other in others)]
+
+
+def _row(prediction: Prediction) -> list[str]:
+    if not prediction.applies:
+        return _labelled(prediction.method, f"no: {prediction.reason}")
+    numbers = (duration(prediction.seconds), size(prediction.memory), size(prediction.file))
+    row = f"{prediction.method:<{LABEL}}" + "".join(f"{number:>10}" for number in numbers) + "   "
+    first, *others = textwrap.wrap(prediction.contents, WIDTH - len(row))
+    return [row + first, *(" " * len(row) + other for other in others)]
+
+
+def duration(seconds: float) -> str:
+    """A time in two digits at most, because no more are known."""
+    if seconds < 0.1:
+        return "< 0.1 s"
+    for unit, length, limit in (("s", 1.0, 100.0), ("min", 60.0, 100.0), ("h", 3600.0, 48.0)):
+        if seconds < limit * length:
+            return f"{_two_digits(seconds / length)} {unit}"
+    return f"{_two_digits(seconds / 86400)} days"
+
+
+def size(bytes_: float) -> str:
+    """A number of bytes in two digits at most."""
+    power = min(int(math.log10(max(bytes_, 1.0)) // 3), len(UNITS) - 1)
+    return f"{_two_digits(bytes_ / 1000**power)} {UNITS[power]}"
+
+
+def _two_digits(value: float) -> str:
+    return f"{float(f'{value:.2g}'):.12g}"

@@ -1,0 +1,164 @@
+"""Weights in motion: the density P_t(w|u) over the histograms of SGD, beside the overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.animation import FuncAnimation
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import StepPatch
+
+from meanfield.analysis import conditional
+from meanfield.analysis.conditional import Group
+from meanfield.analysis.distances import density_of
+from meanfield.errors import InputError
+from meanfield.plotting.style import COLOURS, LINES
+from meanfield.plotting.trajectories import plot_overlap
+from meanfield.plotting.weights import visible_weights
+from meanfield.typing import FloatArray
+
+SIZE = (10.0, 3.6)
+"""In inches, such that the pixels are even in number, as films need."""
+
+FRAME = 100
+"""Milliseconds that a frame is shown."""
+
+BINS = 50
+
+GROUPS = 3
+"""Groups of the feature coordinate that are shown."""
+
+PRESENT, PAST = 0.45, 0.13
+"""Opacity of a histogram at its own time, and while another time is shown."""
+
+
+def animate_weights(density: xr.Dataset, particles: xr.Dataset | None = None, feature: int = 0) -> FuncAnimation:
+    """Animate the density of the weights, all of them and for some groups of u, over the histograms of SGD.
+
+    There is a frame for each output time of the density. SGD keeps weights at its snapshots only: the histogram is
+    that of the nearest one, and faint unless the time is its own. Set `particles.snapshots` to more times for more.
+
+    Parameters
+    ----------
+    density : xarray.Dataset
+        From `meanfield.solve_density`; an interrupted one is shown as far as it came.
+    particles : xarray.Dataset, optional
+        From `meanfield.simulate_sgd` with weights.
+    feature : int
+        Whose coordinate makes the groups.
+
+    Returns
+    -------
+    FuncAnimation
+        To be saved by `meanfield.storage.save_animation`; in a notebook `to_jshtml()` shows it.
+
+    Raises
+    ------
+    InputError
+        If there is no density, the run of SGD has no weights, or there is no such feature.
+    """
+    if density.attrs.get("method") != "density":
+        raise InputError(
+            f"an animation shows a density, not '{density.attrs.get('method')}'; give one of solve_density"
+        )
+    if particles is not None and "weights" not in particles:
+        raise InputError("the run of SGD kept no weights; give particles.snapshots the times to keep them at")
+    if not 0 <= feature < density.sizes["feature"]:
+        raise InputError(f"feature = {feature}: must be 0 to {density.sizes['feature'] - 1}")
+    film = _Film(density, particles, feature)
+    return FuncAnimation(film.figure, film.show, frames=len(film.times), interval=FRAME)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some of the weights: what is predicted at each time, what SGD has at each snapshot, and how both are drawn."""
+
+    predicted: FloatArray
+    simulated: FloatArray
+    line: Line2D
+    histogram: StepPatch | None
+
+
+class _Film:
+    """The artists of all frames."""
+
+    def __init__(self, density: xr.Dataset, particles: xr.Dataset | None, feature: int) -> None:
+        self._density, self._particles, self._feature = density, particles, feature
+        self.times = density["time"].values[np.isfinite(density["P"].values).all(axis=(1, 2))]
+        self._snapshots = np.empty(0) if particles is None else particles["snapshot_time"].values
+        self._bins = np.linspace(*visible_weights(density, *self.times), BINS + 1)
+        self.figure = Figure(figsize=SIZE, dpi=100, layout="constrained")
+        overlap, self._all, given_u = self.figure.subplots(1, 3, width_ratios=(0.8, 1, 1))
+        plot_overlap(density, overlap, "density" if particles is not None else "")
+        if particles is not None:
+            plot_overlap(particles, overlap, "SGD", COLOURS[1])
+        self._now = overlap.axvline(self.times[0], color="0.4", lw=1.0)
+        everything = Group(0.0, width=np.inf)
+        groups = conditional.groups_of(density, feature)
+        chosen = np.unique(np.linspace(0, len(groups) - 1, GROUPS).astype(int))
+        self._parts = [self._part(everything, self._all, COLOURS[-1], "-", "density")]
+        name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"
+        for group, colour, line in zip([groups[i] for i in chosen], COLOURS, LINES, strict=False):
+            label = rf"${name} \approx {group.centre:g}$"
+            self._parts.append(self._part(group, given_u, colour, line, label))
+        self._all.set_ylabel("density $P_t(w)$")
+        given_u.set_ylabel(f"density $P_t(w|{name})$")
+        given_u.set_title(f"weights given ${name}$", fontsize="medium")
+        for axes, parts in ((self._all, self._parts[:1]), (given_u, self._parts[1:])):
+            axes.set(xlabel="weight $w$", xlim=self._bins[[0, -1]], ylim=(0, 1.3 * _highest(parts)))
+        given_u.legend(frameon=False, fontsize="small", loc="upper left")
+        overlap.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+        self.figure.suptitle(density.attrs["title"], parse_math=False)
+        self.show(0)
+        # Labels must not jump from frame to frame, and fitting them takes longer than drawing.
+        self.figure.draw_without_rendering()
+        self.figure.set_layout_engine("none")
+
+    def _part(self, group: Group, axes: Axes, colour: str, line: str, label: str) -> _Part:
+        distributions = [
+            conditional.group_distribution(self._density, time, self._feature, group)[0] for time in self.times
+        ]
+        predicted = density_of(self._density["w_edge"].values, np.array(distributions))
+        simulated = np.array([self._heights(time, group) for time in self._snapshots])
+        style: dict[str, Any] = {
+            "facecolor": COLOURS[5] if colour == COLOURS[-1] else colour,
+            "fill": True,
+            "linewidth": 0,
+        }
+        histogram = axes.stairs(simulated[0], self._bins, **style) if len(simulated) else None
+        return _Part(predicted, simulated, axes.plot([], [], line, color=colour, label=label)[0], histogram)
+
+    def _heights(self, time: float, group: Group) -> FloatArray:
+        """Density of the weights of a group in the bins, of all replicas that came so far."""
+        assert self._particles is not None
+        w, _, membership = conditional.group_sample(self._particles, time, self._feature, group)
+        known = np.isfinite(w)
+        counts, edges = np.histogram(w[known], self._bins, weights=membership[known])
+        return np.asarray(counts / (membership[known].sum() * np.diff(edges)))
+
+    def show(self, frame: int) -> Sequence[Line2D]:
+        """Draw one frame."""
+        time = self.times[frame]
+        self._now.set_xdata([time, time])
+        self._all.set_title(f"all weights, $t = {time:.4g}$", fontsize="medium")
+        nearest = int(np.argmin(np.abs(self._snapshots - time))) if len(self._snapshots) else 0
+        for part in self._parts:
+            part.line.set_data(self._density["w"].values, part.predicted[frame])
+            if part.histogram is not None:
+                part.histogram.set_data(part.simulated[nearest])
+                part.histogram.set_alpha(PRESENT if np.isclose(self._snapshots[nearest], time) else PAST)
+                part.histogram.set_label(
+                    f"SGD at $t = {self._snapshots[nearest]:.4g}$" if part is self._parts[0] else ""
+                )
+        self._all.legend(frameon=False, fontsize="small", loc="upper left")
+        return [part.line for part in self._parts]
+
+
+def _highest(parts: Sequence[_Part]) -> float:
+    return max(float(part.predicted.max()) for part in parts)

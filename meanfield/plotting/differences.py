@@ -1,0 +1,103 @@
+"""How far results of several methods are apart, in the units in which each pair can be judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label, time_styles
+
+MARKERS = "os^vDP"
+"""Of pairs, beside their colours."""
+
+SYMBOLS = {"q": "overlap $q_t$", "r": "prior work $r_t$"}
+
+
+def plot_standard_errors(comparison: xr.Dataset, axes: Axes, quantity: str = "q") -> Axes:
+    """Differences of q or r in standard errors against time, for pairs with replicas; the band is two of them.
+
+    Parameters
+    ----------
+    comparison : xarray.Dataset
+        From `meanfield.compare`.
+    axes : Axes
+    quantity : {"q", "r"}
+    """
+    axes.axhspan(-2.0, 2.0, color="0.9", zorder=0)
+    axes.axhline(0.0, color="0.6", lw=0.8)
+    ratio = comparison[f"{quantity}_difference"] / comparison[f"{quantity}_standard_error"]
+    _plot_pairs(ratio, comparison, axes, quantity)
+    axes.set(xlabel=TIME, ylabel=f"difference of {SYMBOLS[quantity]}\nin standard errors")
+    return axes
+
+
+def plot_differences(comparison: xr.Dataset, axes: Axes, quantity: str = "q") -> Axes:
+    """Absolute differences of q or r against time on a logarithmic scale, for pairs without standard errors."""
+    error, difference = comparison[f"{quantity}_standard_error"], abs(comparison[f"{quantity}_difference"])
+    unknown = error.isnull().all([dim for dim in error.dims if dim != "pair"])
+    _plot_pairs(difference.where(unknown & (difference > 0)), comparison, axes, quantity)
+    axes.set(xlabel=TIME, ylabel=f"|difference of {SYMBOLS[quantity]}|", yscale="log")
+    return axes
+
+
+def plot_distances(comparison: xr.Dataset, axes: Axes) -> Axes:
+    """Distances W1 and KS of weights and density at the snapshots, in units of their means by sampling alone."""
+    for i, pair in enumerate(comparison["pair"].values):
+        for name, line in (("W1", "-"), ("KS", "--")):
+            ratio = (comparison[name] / comparison[f"{name}_expected"]).isel(pair=i)
+            if np.isfinite(ratio).any():
+                style: dict[str, Any] = {
+                    "color": COLOURS[i % len(COLOURS)],
+                    "marker": MARKERS[i % len(MARKERS)],
+                    "markersize": 5,
+                }
+                axes.plot(comparison["snapshot_time"], ratio, line, label=f"{name}, {pair}", **style)
+    axes.axhline(1.0, color="0.6", lw=0.8)
+    axes.set(xlabel=TIME, ylabel="distance of weights and density\n/ its mean by sampling alone", ylim=(0, None))
+    return axes
+
+
+def plot_distances_given_u(comparison: xr.Dataset, axes: Axes, feature: int = 0) -> Axes:
+    """Distances W1 within groups of the feature coordinate, in units of their means by sampling alone.
+
+    Parameters
+    ----------
+    comparison : xarray.Dataset
+        From `meanfield.compare`; the first pair of weights and density is drawn.
+    axes : Axes
+    feature : int
+        Whose coordinate makes the groups.
+    """
+    all_ratios = (comparison["W1_given_u"] / comparison["W1_expected_given_u"]).isel(feature=feature)
+    pair = next((i for i in range(len(all_ratios)) if np.isfinite(all_ratios[i]).any()), 0)
+    times = comparison["snapshot_time"].values
+    for time, (colour, line) in zip(times, time_styles(times), strict=True):
+        ratio = all_ratios.isel(pair=pair).sel(snapshot_time=time)
+        u = comparison["group_u"].isel(pair=pair, feature=feature)
+        axes.plot(u, ratio, line, marker="o", markersize=4, color=colour, label=f"$t = {time:g}$")
+    axes.axhline(1.0, color="0.6", lw=0.8)
+    name = feature_label(comparison, "u", feature)
+    axes.set(xlabel=f"feature coordinate {name} of a group", ylim=(0, None))
+    axes.set_ylabel(f"W1 of weights given {name}\n/ its mean by sampling alone")
+    return axes
+
+
+def _plot_pairs(values: xr.DataArray, comparison: xr.Dataset, axes: Axes, quantity: str) -> None:
+    """A colour for each pair and a line for each feature."""
+    several = values if "feature" in values.dims else values.expand_dims("feature", -1)
+    for i, pair in enumerate(comparison["pair"].values):
+        for k in range(several.sizes["feature"]):
+            curve = several.isel(pair=i, feature=k)
+            if np.isfinite(curve).any():
+                label = (
+                    str(pair) if several.sizes["feature"] == 1 else feature_label(comparison, quantity, k, f"{pair},")
+                )
+                style: dict[str, Any] = {
+                    "color": COLOURS[i % len(COLOURS)],
+                    "marker": MARKERS[i % len(MARKERS)],
+                    "markersize": 3,
+                }
+                axes.plot(comparison["time"], curve, LINES[k % len(LINES)], label=label, **style)

@@ -1,0 +1,30 @@
+"""What the solver of the density knows about its own errors."""
+
+from __future__ import annotations
+
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label
+
+
+def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
+    """What E[w^2] and the total probability, both 1, are wrong by, and the estimated errors of q, r and P, where there.
+
+    Parameters
+    ----------
+    density : xarray.Dataset
+        From `meanfield.solve_density`; it holds estimates if it was solved to a tolerance.
+    axes : Axes
+        Its scale becomes logarithmic; errors of exactly 0 are left out.
+    """
+    curves = {"$|E[w^2] - 1|$": density["norm"] - 1.0, "|probability $-$ 1|": density["mass"] - 1.0}
+    if "q_error" in density:
+        for k in range(density.sizes["feature"]):
+            curves[f"estimate for {feature_label(density, 'q', k)}"] = density["q_error"].isel(feature=k)
+    curves |= {f"estimate for ${name}$": density[f"{name}_error"] for name in ("r", "P") if f"{name}_error" in density}
+    for i, (label, values) in enumerate(curves.items()):
+        size = abs(values).where(values != 0)
+        axes.plot(density["time"], size, LINES[i % len(LINES)], color=COLOURS[i % len(COLOURS)], label=label)
+    axes.set(xlabel=TIME, ylabel="error", yscale="log")
+    return axes

@@ -1,0 +1,147 @@
+"""Any Dataset of the schema as one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.errors import InputError
+from meanfield.plotting.branches import plot_branches
+from meanfield.plotting.differences import (
+    plot_differences,
+    plot_distances,
+    plot_distances_given_u,
+    plot_standard_errors,
+)
+from meanfield.plotting.dynamics import plot_dynamics
+from meanfield.plotting.errors import plot_errors
+from meanfield.plotting.fluctuations import plot_fluctuations
+from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
+from meanfield.plotting.portrait import plot_portrait
+from meanfield.plotting.random_starts import plot_escape_times
+from meanfield.plotting.states import plot_state_densities, plot_state_stability
+from meanfield.plotting.style import Panel, draw_panels
+from meanfield.plotting.trajectories import (
+    plot_coefficients,
+    plot_overlap,
+    plot_prior_work,
+    plot_quantiles,
+    plot_replicas,
+)
+from meanfield.plotting.weights import plot_densities, plot_density_given_u, plot_histograms, plot_pairs
+from meanfield.schema import validate
+
+
+def plot_result(dataset: xr.Dataset) -> Figure:
+    """One figure of a result of any method; panels of what it does not hold are left out.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        From a solver or from `meanfield.load`. Runs that were interrupted are drawn as far as they came.
+
+    Returns
+    -------
+    Figure
+        Not known to pyplot: save it with `meanfield.storage.save_figure`, or show it as the last value of a cell.
+
+    Raises
+    ------
+    InputError
+        If it is no result of ours, or a sweep of which one cannot see all at once.
+    """
+    validate(dataset)
+    return FIGURES[dataset.attrs["method"]](dataset)
+
+
+def _plot_density_run(density: xr.Dataset) -> Figure:
+    panels: list[Panel] = [plot_overlap, *_prior_work(density, "r", plot_prior_work), plot_densities]
+    panels += [partial(plot_density_given_u, feature=k) for k in range(density.sizes["feature"])]
+    return draw_panels(density, [*panels, plot_coefficients, plot_errors])
+
+
+def _plot_order_parameter_run(run: xr.Dataset) -> Figure:
+    return draw_panels(run, [plot_fluctuations if "q_covariance" in run else plot_overlap, plot_coefficients])
+
+
+def _plot_particle_run(particles: xr.Dataset) -> Figure:
+    panels: list[Panel] = [plot_replicas, *_prior_work(particles, "r", partial(plot_replicas, quantity="r"))]
+    if "weights" in particles:
+        panels.append(plot_histograms)
+        panels += [partial(plot_pairs, feature=k) for k in range(particles.sizes["feature"])]
+    return draw_panels(particles, [*panels, *_escape_times(particles)])
+
+
+def _plot_ensemble(ensemble: xr.Dataset) -> Figure:
+    work = _prior_work(ensemble, "r_mean", plot_prior_work)
+    return draw_panels(ensemble, [plot_quantiles, *work, *_escape_times(ensemble)])
+
+
+def _plot_states(stationary: xr.Dataset) -> Figure:
+    return draw_panels(stationary, [plot_state_densities, plot_state_stability])
+
+
+def _plot_portrait(portrait: xr.Dataset) -> Figure:
+    return draw_panels(portrait, [plot_portrait])
+
+
+def _plot_agreement(comparison: xr.Dataset) -> Figure:
+    """In standard errors where there are replicas, as they are where there are none, and as distances."""
+    panels: list[Panel] = []
+    for name in ("q", "r"):
+        difference, error = comparison[f"{name}_difference"].values, comparison[f"{name}_standard_error"].values
+        known = np.isfinite(error)
+        if known.any():
+            panels.append(partial(plot_standard_errors, quantity=name))
+        alone = ~known.reshape(len(known), -1).any(axis=1)
+        if np.any(np.abs(difference[alone]) > 0):
+            panels.append(partial(plot_differences, quantity=name))
+    if np.isfinite(comparison["W1"]).any():
+        panels.append(plot_distances)
+        panels += [partial(plot_distances_given_u, feature=k) for k in range(comparison.sizes["feature"])]
+    return draw_panels(comparison, panels)
+
+
+def _plot_sweep(sweep: xr.Dataset) -> Figure:
+    dims = sweep["status"].dims
+    plots: dict[int, Callable[..., Axes]] = {1: plot_along, 2: plot_phase_diagram}
+    if len(dims) not in plots:
+        raise InputError(
+            f"a sweep over {len(dims)} axes has no figure; select values of all but two, "
+            f"such as sweep.isel({dims[0] if dims else 'axis'}=0)"
+        )
+    shown = [str(name) for name, v in sweep.data_vars.items() if v.dims == dims and v.dtype.kind == "f"]
+    if not shown:
+        raise InputError("the sweep keeps no number of a point that could be drawn; keep one, such as similarity")
+    return draw_panels(sweep, [partial(plots[len(dims)], variable=name) for name in shown])
+
+
+FIGURES: dict[str, Callable[[xr.Dataset], Figure]] = {
+    "density": _plot_density_run,
+    "order_parameters": _plot_order_parameter_run,
+    "particles": _plot_particle_run,
+    "ensemble": _plot_ensemble,
+    "stationary": _plot_states,
+    "continuation": plot_branches,
+    "fixed_point_branches": plot_branches,
+    "portrait": _plot_portrait,
+    "dynamics": plot_dynamics,
+    "comparison": _plot_agreement,
+    "sweep": _plot_sweep,
+}
+"""The figure of a result of each method."""
+
+
+def _prior_work(dataset: xr.Dataset, name: str, plot: Panel) -> list[Panel]:
+    """A panel of r, unless it vanishes for want of a prior."""
+    return [plot] if np.any(np.nan_to_num(dataset[name].values) != 0) else []
+
+
+def _escape_times(dataset: xr.Dataset) -> list[Panel]:
+    """A panel of escape times, if any replica escaped."""
+    return [plot_escape_times] if "escape_time" in dataset and np.isfinite(dataset["escape_time"]).any() else []

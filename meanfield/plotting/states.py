@@ -1,0 +1,88 @@
+"""Stationary states: their densities, and how fast perturbations grow or decay."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield.plotting.style import COLOURS
+from meanfield.plotting.weights import visible_range
+from meanfield.typing import FloatArray
+
+VERDICTS = {1: "stable", 0: "marginal", -1: "unstable"}
+
+STATE_STYLES: dict[int, tuple[str, tuple[str, ...], dict[str, Any]]] = {
+    1: ("-", (COLOURS[0], COLOURS[5], COLOURS[2]), {"marker": "o", "markerfacecolor": "black"}),
+    0: (":", (COLOURS[3],), {"marker": "^", "markerfacecolor": "0.6"}),
+    -1: ("--", (COLOURS[1], COLOURS[4]), {"marker": "o", "markerfacecolor": "white"}),
+}
+"""Line, colours and marker by stability: stable states in cold colours and solid, unstable ones in warm and dashed."""
+
+SAME = 1e-6
+"""Densities that differ by no more, relative to the largest, are drawn once."""
+
+
+def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
+    """The density of w alone in each stationary state, by stability; states of the same density share a curve.
+
+    Parameters
+    ----------
+    stationary : xarray.Dataset
+        From `meanfield.find_stationary_states`.
+    axes : Axes
+
+    Notes
+    -----
+    Alone, w has a mixture of the densities at the nodes in u: where these are narrow, its waves are those of the nodes.
+    """
+    P = np.einsum("n,snw->sw", stationary["u_weight"].values, stationary["P"].values)
+    colours = {stability: cycle(of_it) for stability, (_, of_it, _) in STATE_STYLES.items()}
+    for alike in _alike(P, stationary["stability"].values):
+        stability = int(stationary["stability"].values[alike[0]])
+        label = f"{_names(stationary['q'].values[alike])}, {VERDICTS[stability]}"
+        line = STATE_STYLES[stability][0]
+        axes.plot(stationary["w"], P[alike[0]], line, color=next(colours[stability]), label=label)
+    axes.set(xlabel="weight $w$", ylabel="stationary density $P(w)$", ylim=(0, None))
+    if len(P):
+        F = np.cumsum(P * np.diff(stationary["w_edge"].values), axis=1)
+        ranges = [visible_range(np.concatenate([[0.0], row]), stationary["w_edge"].values) for row in F]
+        axes.set_xlim(min(low for low, _ in ranges), max(high for _, high in ranges))
+    return axes
+
+
+def plot_state_stability(stationary: xr.Dataset, axes: Axes) -> Axes:
+    """Largest growth rate of small perturbations against cosine similarity |q| of all stationary states."""
+    axes.axhline(0.0, color="0.6", lw=0.8)
+    similarity = np.linalg.norm(stationary["q"].values, axis=1)
+    for stability, (_, _, style) in STATE_STYLES.items():
+        chosen = stationary["stability"].values == stability
+        if chosen.any():
+            shown: dict[str, Any] = style | {"linestyle": "", "markeredgecolor": "black", "label": VERDICTS[stability]}
+            axes.plot(similarity[chosen], stationary["growth_rate"].values[chosen], zorder=4, clip_on=False, **shown)
+    axes.set(xlabel="cosine similarity $|q|$", ylabel="largest growth rate", xlim=(-0.03, 1.03))
+    return axes
+
+
+def _alike(P: FloatArray, stability: FloatArray) -> list[list[int]]:
+    """Numbers of states that share a density and a verdict: copies by flips of features do."""
+    groups: list[list[int]] = []
+    for i, density in enumerate(P):
+        for group in groups:
+            first = group[0]
+            if stability[first] == stability[i] and np.abs(P[first] - density).max() <= SAME * density.max():
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups
+
+
+def _names(q: FloatArray) -> str:
+    """The overlaps of states that are alike, whose signs differ."""
+    shown = ", ".join(f"{value:.3f}" for value in np.abs(q[0]))
+    symbol = "|q|" if len(q[0]) == 1 else "|q_k|"
+    return f"${symbol} = {shown}$" if len(q) == 1 else f"${symbol} = {shown}$ ({len(q)} states)"

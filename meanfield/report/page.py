@@ -1,0 +1,134 @@
+"""One page of one or more results: grouped by problem, each group compared where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+import xarray as xr
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from meanfield.analysis import compare
+from meanfield.analysis.comparison import differing_keys, summary_of_pair
+from meanfield.errors import InputError
+from meanfield.explanation.words import Statement, in_words
+from meanfield.problem import Problem
+from meanfield.report.content import Content, Table, content_of
+from meanfield.report.figures import Picture, picture_together, pictures_of
+from meanfield.schema import problem_of, validate
+
+IN_TIME = ("density", "order_parameters", "particles", "ensemble")
+"""Methods whose results can be compared."""
+
+_ILLEGAL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127), "�")
+"""Control characters, which no HTML may hold."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One result on the page."""
+
+    label: str
+    content: Content
+    pictures: list[Picture]
+
+
+@dataclass
+class Section:
+    """All results of one problem."""
+
+    title: str
+    statements: list[Statement]
+    toml: str
+    differences: list[str]
+    runs: list[Run] = field(default_factory=list)
+    comparisons: list[Table] = field(default_factory=list)
+    together: Picture | None = None
+    remark: str = ""
+
+
+def report(datasets: Mapping[str, xr.Dataset]) -> str:
+    """One self-contained HTML page of results.
+
+    Parameters
+    ----------
+    datasets : mapping of str to xarray.Dataset
+        Labels, such as names of files, and results of any methods. Results of the same problem, whatever the settings
+        of the methods, share a section, and are compared there in standard errors.
+
+    Returns
+    -------
+    str
+        HTML that needs no network, no script and no other file. Everything that comes from the results is shown as
+        text; nothing that their problems name is opened or imported.
+
+    Raises
+    ------
+    InputError
+        If there is no result, one of them is none of ours, or its problem cannot be read.
+    """
+    if not datasets:
+        raise InputError("0 results given, but a page needs one or more; add a result of a solver")
+    groups: list[tuple[Problem, dict[str, xr.Dataset]]] = []
+    for label, dataset in datasets.items():
+        problem = _problem_of(label, dataset)
+        same = next((group for first, group in groups if first.limit() == problem.limit()), None)
+        if same is None:
+            groups.append((problem, {label: dataset}))
+        else:
+            same[label] = dataset
+    sections = [_section(problem, group, groups[0][0], len(datasets)) for problem, group in groups]
+    page = _template().render(title=_page_title(sections), sections=sections)
+    return page.translate(_ILLEGAL).encode(errors="replace").decode()
+
+
+def _problem_of(label: str, dataset: xr.Dataset) -> Problem:
+    try:
+        validate(dataset)
+        return problem_of(dataset)
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from error
+
+
+def _section(problem: Problem, group: dict[str, xr.Dataset], first: Problem, share: int) -> Section:
+    section = Section(
+        problem.title or "Untitled problem",
+        in_words(problem, look_up=False),
+        str(next(iter(group.values())).attrs["problem"]),
+        differing_keys(first.limit(), problem.limit()),
+    )
+    section.runs = [Run(label, content_of(d), pictures_of(d, share)) for label, d in group.items()]
+    comparable = {
+        label: d
+        for label, d in group.items()
+        if d.attrs["method"] in IN_TIME and not str(d.attrs["status"]).startswith("failed")
+    }
+    if len(comparable) > 1:
+        try:
+            compared = compare(*comparable.values(), labels=list(comparable))
+        except InputError as error:
+            section.remark = str(error)
+            return section
+        pairs = [compared.isel(pair=i) for i in range(compared.sizes["pair"])]
+        header = ("quantity", "largest over time")
+        section.comparisons = [Table(header, summary_of_pair(pair), str(pair["pair"].values)) for pair in pairs]  # type: ignore[arg-type]
+        section.together = picture_together(comparable, share)
+    return section
+
+
+def _page_title(sections: list[Section]) -> str:
+    first = sections[0].title
+    return first if len(sections) == 1 else f"{first}, and {len(sections) - 1} more"
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("meanfield.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("template.html")

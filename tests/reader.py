@@ -1,0 +1,151 @@
+"""A reader who does what a page says, from top to bottom.
+
+A block under a caption is a file of that name. Blocks of Python share one namespace. Scripts run in this process, as
+`__main__`. A session (`console`) is not run, and neither is what sets up an environment; what they name must exist.
+"""
+
+import contextlib
+import io
+import math
+import os
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from pydantic import ValidationError
+
+from meanfield.problem import Problem
+from meanfield.problem_file import parse_problem
+from meanfield.sweep import parse_sweep
+from tests.documentation import ROOT, Block
+
+SET_UP = (r"\. \.venv/bin/activate", r"git clone \S+", r"cd meanfield", r"pip install .+", r"make( [\w-]+)*")
+SMALL_TOOLS = ("cat", "cp", "echo", "ls", "mkdir", "printf", "rm", "sed")
+
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?(?![\w.]\d)", re.IGNORECASE)
+SAME, TINY = 2e-2, 1e-6
+"""Compilers and libraries differ in rounding: it shows in numbers that are all rounding, and hardly in others."""
+
+
+def lay_out(folder: Path) -> None:
+    """Make a folder look like the root of a clone; what is written there stays there."""
+    shutil.copytree(ROOT / "data" / "problems", folder / "data" / "problems")
+    shutil.copytree(ROOT / "data" / "reference", folder / "data" / "reference")
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("solvers", "validation"):
+        shutil.copytree(ROOT / name, folder / name, copy_function=os.symlink, ignore=ignored)
+
+
+class Reader:
+    """One reader of one page, in the working directory."""
+
+    def __init__(self) -> None:
+        self.namespace: dict[str, Any] = {"__name__": "__main__"}
+
+    def follow(self, block: Block) -> None:
+        """Do what a block says, and compare what it prints with what the page shows."""
+        if block.caption is not None:
+            Path(block.caption).write_text(block.text)
+        shown = getattr(self, block.language)(block)
+        if block.output is not None and shown is not None:
+            assert_same(block.output, shown)
+
+    def python(self, block: Block) -> str | None:
+        """Run a block; one that is a file is only compiled, since another block imports it."""
+        # Line numbers of errors are those of the page.
+        code = compile("\n" * block.begin + block.text, block.caption or "page", "exec")
+        if block.caption is not None:
+            return None
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            exec(code, self.namespace)
+        return shown.getvalue()
+
+    def sh(self, block: Block) -> str:
+        """Run commands one after another."""
+        commands = block.text.replace("\\\n", " ").splitlines()
+        return "".join(self.command(line) for line in commands if line.strip() and not line.startswith("#"))
+
+    def console(self, block: Block) -> None:
+        """Check the commands of a session."""
+        for line in block.text.splitlines():
+            if line.startswith("$ ") and not is_set_up(line[2:]):
+                assert script(line[2:]) is not None, f"nothing is known about the command '{line}'"
+
+    def toml(self, block: Block) -> None:
+        """Check a problem or a sweep, or a part of a problem."""
+        data = tomllib.loads(block.text)
+        if "model" in data or "axes" in data:
+            (parse_problem if "model" in data else parse_sweep)(block.text, Path.cwd())
+            return
+        try:
+            Problem.model_validate(data, context={"folder": Path.cwd()})
+        except ValidationError as error:
+            wrong = [item for item in error.errors() if item["type"] != "missing"]
+            assert not wrong, wrong
+
+    def text(self, block: Block) -> None:
+        """Output is compared with what prints it."""
+
+    def command(self, line: str) -> str:
+        """Run a command of a kind that is known, and return what it prints."""
+        if is_set_up(line):
+            return ""
+        path = script(line)
+        if path is not None:
+            return run_script(path, shlex.split(line, comments=True)[2:])
+        assert shlex.split(line)[0] in SMALL_TOOLS, f"nothing is known about the command '{line}'"
+        return subprocess.run(["sh", "-euc", line], capture_output=True, text=True, check=True).stdout
+
+
+def is_set_up(line: str) -> bool:
+    """Whether a command sets up an environment; its targets of make and extras of pip must exist."""
+    words = shlex.join(shlex.split(line, comments=True))
+    if not any(re.fullmatch(pattern, words.replace("'", "")) for pattern in SET_UP):
+        return False
+    if words.startswith("make"):
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert set(words.split()[1:]) <= set(targets), f"'{line}': there is no such target"
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for named in re.findall(r"\[([\w,]+)\]", words):
+        assert set(named.split(",")) <= set(extras), f"'{line}': there is no such extra"
+    return True
+
+
+def script(line: str) -> Path | None:
+    """The script that a command runs."""
+    found = re.match(r"python (solvers/\w+\.py)\b", line)
+    return ROOT / found[1] if found and (ROOT / found[1]).exists() else None
+
+
+def run_script(path: Path, arguments: list[str]) -> str:
+    """What a script prints; it must end well."""
+    shown = io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", [str(path), *arguments]),
+        contextlib.redirect_stdout(shown),
+        contextlib.redirect_stderr(shown),
+        pytest.raises(SystemExit) as ended,
+    ):
+        runpy.run_path(str(path), run_name="__main__")
+    assert ended.value.code == 0, f"{path.name} {arguments}: {shown.getvalue()}"
+    return shown.getvalue()
+
+
+def assert_same(expected: str, shown: str) -> None:
+    """Compare words exactly and numbers roughly; a line `...` stands for any lines."""
+    pieces = re.split(r"^ *\.\.\. *\n", expected, flags=re.MULTILINE)
+    words = [r"\s+".join(map(re.escape, NUMBER.sub("#", piece).split())) for piece in pieces]
+    given = NUMBER.sub("#", shown).strip()
+    assert re.fullmatch(r"\s*.*?\s*".join(words), given, re.DOTALL), f"the page shows\n{expected}\nand this is\n{shown}"
+    if len(pieces) == 1:
+        for on_page, here in zip(NUMBER.findall(expected), NUMBER.findall(shown), strict=True):
+            close = math.isclose(float(on_page), float(here), rel_tol=SAME, abs_tol=TINY)
+            assert close, f"the page shows {on_page} for {here} in\n{shown}"

@@ -1,0 +1,226 @@
+"""The page as a browser reads it."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import meanfield
+from meanfield import schema
+from meanfield.problem_file import format_problem, parse_problem
+from meanfield.report import report
+from meanfield.report.content import METHODS, content_of
+from meanfield.report.numbers import with_error
+from tests.problems import SMALL
+
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+OTHER = SMALL.replace("initial_overlap = 0.5", "initial_overlap = 0.4")
+
+
+class Page(HTMLParser):
+    """Elements, texts and ids; refuses tags that are not closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.elements, self.texts = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+
+def sweep_of(result):
+    """A sweep over two axes, one point of which failed."""
+    axes = {
+        "learning_rate": ("model.learning_rate", [0.01, 0.02, 0.04]),
+        "strength": ("prior.strength", [0.0, 1.0]),
+    }
+    coordinates = {
+        dim: (dim, values, {"key": key, "long_name": key, "scale": "linear"}) for dim, (key, values) in axes.items()
+    }
+    status = np.full((3, 2), "complete", dtype=object)
+    status[2, 1] = "failed: at t = 1: it blew up; lower <b>tau</b>"
+    similarity = np.array([[0.9, 0.8], [0.5, 0.4], [0.0, np.nan]])
+    variables = {
+        name: (tuple(axes), values, schema.attributes_of(name))
+        for name, values in (
+            ("status", status.astype(str)),
+            ("similarity", similarity),
+            ("least_similarity", similarity),
+        )
+    }
+    return xr.Dataset(variables, coordinates, result.attrs | {"method": "sweep"})
+
+
+@pytest.fixture(scope="module")
+def results():
+    """A result of every method."""
+    problem, pair, quiet = parse_problem(SMALL), parse_problem(TWO), parse_problem(QUIET)
+    density, sgd = meanfield.solve_density(problem), meanfield.simulate_sgd(problem)
+    ensemble = parse_problem(SMALL.replace('method = "plain"', 'method = "chain"\nrecord = "statistics"'))
+    found = {
+        "density": density,
+        "particles": sgd,
+        "order_parameters": meanfield.solve_order_parameters(problem),
+        "ensemble": meanfield.simulate_sgd(ensemble),
+        "comparison": meanfield.compare(density, sgd),
+        "stationary": meanfield.find_stationary_states(problem),
+        "dynamics": meanfield.analyse_dynamics(quiet),
+        "continuation": meanfield.continue_stationary_states(quiet, "model.learning_rate", 0.04, 0.05, points=2),
+        "fixed_point_branches": meanfield.continue_fixed_points(quiet, "model.learning_rate", 0.04, 0.05, points=2),
+        "portrait": meanfield.phase_portrait(pair),
+        "sweep": sweep_of(density),
+    }
+    assert found.keys() == schema.METHODS.keys() == METHODS.keys()
+    return found
+
+
+QUIET = SMALL.replace("1.1, fourth_moment = 6.05", "0.9, fourth_moment = 1.0")
+"""Nothing grows and q = 0 is all there is, so that it is analysed quickly."""
+
+TWO = SMALL.replace("[time]", '[[features]]\nhidden = { law = "gaussian" }\ninitial_overlap = 0.2\n[time]')
+
+
+@pytest.fixture
+def blank(monkeypatch):
+    """Pages without figures, which take most of the time."""
+    monkeypatch.setattr("meanfield.report.figures._data", lambda *_: "data:image/png;base64,")
+
+
+@pytest.fixture(scope="module")
+def page(results):
+    return report(results)
+
+
+def test_page_is_well_formed_and_self_contained(page):
+    parsed = Page(page)
+    assert len(page.encode()) < 3e6
+    assert len(set(parsed.ids)) == len(parsed.ids)
+    names = [tag for tag, _ in parsed.elements]
+    assert not {"script", "link", "iframe", "object", "base", "form"} & set(names)
+    for tag, attributes in parsed.elements:
+        assert not any(name.startswith("on") for name in attributes)
+        assert attributes.get("src", "data:image/").startswith("data:image/")
+        assert attributes.get("href", "#").startswith("#")
+        if tag == "img":
+            assert attributes["alt"]
+        if tag == "a":
+            assert attributes["href"].removeprefix("#") in parsed.ids
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_every_method_has_its_words_numbers_and_figure(page, results):
+    parsed = Page(page)
+    for method, words in METHODS.items():
+        assert words in parsed.text
+        described = [a["alt"] for tag, a in parsed.elements if tag == "img" and a["alt"].startswith(f"{method}:")]
+        assert described or method == "comparison"
+    q = float(results["order_parameters"]["q"][-1, 0])
+    assert f"{q:.6g}" in parsed.text
+    assert "solve_density" not in parsed.text
+    assert "density - particles" in parsed.text
+    assert "in standard errors" in parsed.text
+    assert "6 points: 5 complete, 1 failed" in parsed.text
+    assert "1 failed: at t = 1: it blew up; lower <b>tau</b>" in parsed.text
+
+
+def test_results_of_other_problems_have_sections_of_their_own(results, blank):
+    other = meanfield.solve_order_parameters(parse_problem(OTHER))
+    text = Page(report({"one": results["order_parameters"], "other": other})).text
+    assert "2 problems, 2 results" in text
+    assert "features[0].initial_overlap = 0.5 against 0.4" in text
+    assert "All results together" not in text
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [
+        (
+            "failed: at t = 0.5: it blew up; lower <b>tau</b>",
+            "This run failed at t = 0.5: it blew up; lower <b>tau</b>",
+        ),
+        ("interrupted", "This run was interrupted."),
+    ],
+)
+def test_runs_that_did_not_end_say_so_and_show_what_there_is(results, blank, status, shown):
+    broken = results["order_parameters"].copy(deep=True).assign_attrs(status=status)
+    for name in ("q", "g", "Lambda", "q_covariance"):
+        broken[name][2:] = np.nan
+    assert "overlap q at t = 0.5" in Page(report({"broken": broken})).text
+    broken["q"][:] = np.nan
+    assert shown in Page(report({"broken": broken})).text
+
+
+def test_words_of_a_file_are_text_and_nothing_that_it_names_is_opened(results, tmp_path, monkeypatch):
+    (tmp_path / "spy.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    evil = "<script>alert(1)</script> $\\frac{ \x00 \udcff"
+    problem = results["density"].attrs["problem"].replace('"quadratic"', '"spy:<i>f"').replace('"none"', '"spy:g"')
+    problem = problem.replace('title = "small"', 'title = "<script>alert(1)</script> $x"')
+    problem = problem.replace('centering = "spy:g"', 'centering = "none"')
+    hostile = {
+        name: results[name].assign_attrs(title=evil, problem=problem, provenance=f"no JSON {evil}")
+        for name in ("density", "particles", "stationary")
+    }
+    for dataset in hostile.values():
+        dataset["q" if "q" in dataset else "q_mean"].attrs["long_name"] = evil
+    parsed = Page(report({f"{name} <script> $": dataset for name, dataset in hostile.items()}))
+    assert "script" not in [tag for tag, _ in parsed.elements]
+    assert "<script>alert(1)</script> $x" in parsed.text
+    assert "'spy:<i>f' (a user's own, not looked up)" in parsed.text
+
+
+def test_foreign_results_are_refused_by_name(results):
+    with pytest.raises(meanfield.InputError, match="0 results given"):
+        report({})
+    with pytest.raises(meanfield.InputError, match="other: not a result of meanfield"):
+        report({"other": results["density"].drop_attrs()})
+    with pytest.raises(meanfield.InputError, match=r"other: .*not a TOML file"):
+        report({"other": results["density"].assign_attrs(problem="[")})
+
+
+def test_standard_errors_are_those_of_the_replicas(results):
+    q = results["particles"]["q"].values[:, -1, 0]
+    numbers = dict(content_of(results["particles"]).numbers)
+    assert numbers["overlap q at t = 1, mean and standard error"] == with_error(q.mean(), q.std(ddof=1) / np.sqrt(3))
+    numbers = dict(content_of(results["density"]).conserved)
+    assert float(numbers["total probability, largest |mass - 1|"]) < 1e-12  # rounding
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "shown"),
+    [
+        (0.701312, 0.00042, "0.70131 ± 0.00042"),
+        (0.5, 1e-9, "0.5000000000 ± 1.0e-09"),
+        (123.456, 25.0, "123 ± 25"),
+        (0.5, np.nan, "0.5"),
+        (0.5, 0.0, "0.5 ± 0"),
+        (np.nan, 0.1, "not finite"),
+        (-0.0, np.nan, "0"),
+    ],
+)
+def test_numbers_have_the_digits_that_their_errors_leave(value, error, shown):
+    assert with_error(value, error) == shown
+
+
+def test_the_problem_can_be_taken_from_the_page(page):
+    parsed = Page(page)
+    stored = next(text for text in parsed.texts if text.startswith("title ="))
+    assert format_problem(parse_problem(stored)) == stored
