@@ -7,7 +7,7 @@ STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size figures predictions faults docs fuzz clean
+.PHONY: demo test test-slow bench accuracy cost finite-size figures faults docs predictions fuzz clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -48,14 +48,17 @@ figures: $(VENV)/installed $(VENV)/sources
 $(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfield/*/*.py) $(SHARED)
 	$(BIN)/python $<
 
-predictions: $(VENV)/installed $(VENV)/sources
-	$(BIN)/python validation/predictions.py
-
 # Warnings are errors, a name that leads nowhere is a warning. All pages are written anew, and notebooks run if they changed.
 docs: $(VENV)/installed-docs $(VENV)/sources
 	rm -rf docs/api/generated
 	$(BIN)/sphinx-build -W --keep-going -n -q -E -a docs docs/_build/html
 	@echo "wrote docs/_build/html/index.html"
+
+predictions: $(VENV)/installed $(VENV)/sources
+	$(BIN)/python validation/predictions.py
+
+fuzz: $(VENV)/installed-test $(VENV)/sources
+	$(BIN)/python -m validation.fuzzing.run
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'
@@ -79,9 +82,6 @@ $(VENV)/installed-docs: $(VENV)/installed
 $(VENV)/sources: $(wildcard meanfield/*.py meanfield/*/*.py) | $(VENV)/installed
 	find meanfield validation tests -name '*.nb[ic]' -delete
 	touch $@
-
-fuzz: $(VENV)/installed-test $(VENV)/sources
-	$(BIN)/python -m validation.fuzzing.run
 
 clean:
 	rm -rf $(VENV) $(RUNS) docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
