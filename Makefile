@@ -7,7 +7,7 @@ STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size figures predictions faults docs clean
+.PHONY: demo test test-slow bench accuracy cost finite-size figures predictions faults fuzz docs clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -50,6 +50,9 @@ $(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfiel
 
 predictions: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/predictions.py
+
+fuzz: $(VENV)/installed-test $(VENV)/sources
+	$(BIN)/python -m validation.fuzzing.run
 
 # Warnings are errors, a name that leads nowhere is a warning. All pages are written anew, and notebooks run if they changed.
 docs: $(VENV)/installed-docs $(VENV)/sources
