@@ -7,7 +7,7 @@ STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size figures clean
+.PHONY: demo test test-slow bench accuracy cost finite-size figures test-dist test-lowest clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -64,5 +64,12 @@ $(VENV)/sources: $(wildcard meanfield/*.py meanfield/*/*.py) | $(VENV)/installed
 	find meanfield validation tests -name '*.nb[ic]' -delete
 	touch $@
 
+# Wheel and sdist, built and installed elsewhere: the tests see nothing of this checkout.
+test-dist:
+	.ci/test_dist $(PYTHON) pinned
+
+test-lowest:
+	.ci/test_dist $(PYTHON) lowest
+
 clean:
-	rm -rf $(VENV) $(RUNS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RUNS) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

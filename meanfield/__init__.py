@@ -35,6 +35,8 @@ from meanfield.stationary import (
 )
 from meanfield.storage import load, save
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Activation",
     "Checkpoint",

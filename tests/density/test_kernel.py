@@ -10,7 +10,7 @@ from meanfield.density.lanes import NARROW, WIDE, lanes_for, load, store
 from meanfield.priors import PRIORS
 
 
-@numba.njit(error_model="numpy", fastmath={"contract"})
+@numba.njit(cache=True, error_model="numpy", fastmath={"contract"})
 def fill_bernoulli(z, forward, backward):
     for i in range(0, z.size, WIDE):
         argument = load(z, np.uint64(i), WIDE)
