@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 RUNS := data/runs
 STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
+BENCHMARKS := machine density particles closures dynamics stationary
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
 .PHONY: demo test test-slow bench accuracy cost finite-size figures test-dist test-lowest clean
@@ -22,11 +23,8 @@ test-slow: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 bench: $(VENV)/installed-bench $(VENV)/sources
-	$(BIN)/python validation/benchmarks/density.py
-	$(BIN)/python validation/benchmarks/closures.py
-	$(BIN)/python validation/benchmarks/particles.py
-	$(BIN)/python validation/benchmarks/stationary.py
-	$(BIN)/python validation/benchmarks/dynamics.py
+	for name in $(BENCHMARKS); do $(BIN)/python validation/benchmarks/$$name.py || exit 1; done
+	$(BIN)/python validation/benchmarks/page.py
 
 accuracy: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/accuracy.py

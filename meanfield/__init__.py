@@ -9,6 +9,7 @@ A problem goes into a method, which returns an xarray Dataset:
 >>> report = meanfield.compare(density, sgd)
 """
 
+from meanfield import cache_folder  # noqa: F401  # isort: skip
 from meanfield.activations import Activation
 from meanfield.analysis import compare
 from meanfield.checkpoint import Checkpoint
