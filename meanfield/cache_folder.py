@@ -21,7 +21,7 @@ def ensure_cache_folder() -> None:
     except RuntimeError:
         folder = tempfile.mkdtemp(prefix="meanfield-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        numba.config.CACHE_DIR = folder
+        numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
         warnings.warn(
             "compiled code cannot be kept, because neither the folder of the package nor your cache folder can be "
             "written: every process compiles for a minute; set NUMBA_CACHE_DIR to a folder that can be written",
