@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 RUNS := data/runs
 STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
-BENCHMARKS := machine density particles closures dynamics stationary
+BENCHMARKS := machine density particles closures dynamics stationary sweep
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size figures test-dist test-lowest clean
+.PHONY: demo test test-slow bench accuracy cost finite-size figures faults test-dist test-lowest clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -34,6 +34,9 @@ cost: $(VENV)/installed $(VENV)/sources
 
 finite-size: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/finite_size.py
+
+faults: $(VENV)/installed $(VENV)/sources
+	$(BIN)/python validation/faults/run.py
 
 # Two studies at a time, and only those whose script, or what scripts share, or library changed since they were run.
 figures: $(VENV)/installed $(VENV)/sources

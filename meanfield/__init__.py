@@ -35,6 +35,7 @@ from meanfield.stationary import (
     growth_rate_at_zero,
 )
 from meanfield.storage import load, save
+from meanfield.sweep import Sweep, load_sweep, run_sweep
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,7 @@ __all__ = [
     "InputError",
     "Prior",
     "Problem",
+    "Sweep",
     "analyse_dynamics",
     "best_augmentation",
     "compare",
@@ -55,7 +57,9 @@ __all__ = [
     "learnability",
     "load",
     "load_problem",
+    "load_sweep",
     "phase_portrait",
+    "run_sweep",
     "save",
     "simulate_sgd",
     "solve_density",

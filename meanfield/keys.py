@@ -1,12 +1,13 @@
-"""Numbers of a problem by the key under which messages name them, such as `features[0].hidden.second_moment`."""
+"""What a problem holds, by the key under which messages name it, such as `features[0].hidden.second_moment`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from meanfield.base import NamedNumbers, Part, nearest
+from meanfield.base import Part, nearest
 from meanfield.errors import InputError
 from meanfield.problem import Problem
 from meanfield.problem_file import problem_from
@@ -16,7 +17,12 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 def number_keys(problem: Problem) -> list[str]:
     """Keys of all numbers that the problem has."""
-    return list(_keys_in(problem, ""))
+    return list(_keys_in(problem, "", _is_number))
+
+
+def settable_keys(problem: Problem) -> list[str]:
+    """Keys of all that can be set by itself: numbers, words, and what the problem leaves out."""
+    return list(_keys_in(problem, "", lambda value: value is None or isinstance(value, int | float | str)))
 
 
 def value_of(problem: Problem, key: str) -> float:
@@ -27,29 +33,42 @@ def value_of(problem: Problem, key: str) -> float:
     InputError
         If there is no such key, or it holds anything but one number.
     """
-    return _find(problem, key)  # type: ignore[no-any-return]
+    found = held_by(problem, key)
+    if not _is_number(found):
+        raise InputError(f"'{key}' holds {_described(found)}, not one number; {nearest(key, number_keys(problem))}")
+    return found  # type: ignore[no-any-return]
 
 
-def with_value(problem: Problem, key: str, value: float) -> Problem:
-    """A copy of the problem, validated, in which one number is another.
+def with_value(problem: Problem, key: str, value: Any) -> Problem:
+    """A copy of the problem, validated, in which one key holds another value; see `with_values`."""
+    return with_values(problem, {key: value})
+
+
+def with_values(problem: Problem, values: Mapping[str, Any], folder: Path | None = None) -> Problem:
+    """A copy of the problem, validated once all values are in place.
 
     Parameters
     ----------
     problem : Problem
-    key : str
-        Such as `prior.strength` or `features[0].hidden.second_moment`.
-    value : float
+    values : mapping
+        From keys, such as `prior.strength`, `model.activation` or `features[0].hidden`, to what a problem file may say
+        there. Keys of tables that the problem leaves out begin such a table. Whole numbers may be given as floats.
+    folder : Path, optional
+        Where files and modules that the values name are looked for; see `meanfield.problem_file.parse_problem`.
 
     Raises
     ------
     InputError
-        If there is no such key, it holds anything but one number, or the value is not allowed there.
+        If there is no such key, or a value is not allowed there.
     """
-    before = _find(problem, key)
-    given = int(value) if isinstance(before, int) and float(value).is_integer() else value
-    steps = _steps(key)
-    changed = problem_from(_replaced(problem, steps, given))
-    _keep_functions(problem, changed, steps)
+    data: Any = problem
+    for key, value in values.items():
+        before = held_by(problem, key)
+        whole = isinstance(before, int | None) and isinstance(value, float) and value.is_integer()
+        data = _replaced(data, _steps(key), int(value) if whole else value)
+    changed = problem_from(data, folder) if values else problem
+    for key in values:
+        _keep_functions(problem, changed, _steps(key))
     return changed
 
 
@@ -95,20 +114,26 @@ def _steps(key: str) -> list[str | int]:
     return [int(index) if index else name for name, index in _STEP.findall(key)]
 
 
-def _find(problem: Problem, key: str) -> Any:
-    """The number under a key, of the type that it has."""
+def held_by(problem: Problem, key: str) -> Any:
+    """What the problem holds under a key, None for what it leaves out.
+
+    Raises
+    ------
+    InputError
+        If there is no such key.
+    """
     steps = _steps(key)
     spelt = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
-    if spelt != key:
+    if spelt != key or not key:
         raise InputError(f"'{key}' is no key; write it like prior.strength or features[0].hidden.second_moment")
     found: Any = problem
     for step in steps:
+        if found is None or (isinstance(found, dict) and step not in found):
+            return None
         try:
             found = getattr(found, str(step)) if _has_field(found, step) else found[step]
         except (KeyError, IndexError, TypeError):
-            raise InputError(f"the problem has no number '{key}'; {nearest(key, number_keys(problem))}") from None
-    if not _is_number(found):
-        raise InputError(f"'{key}' holds {_described(found)}, not one number; {nearest(key, number_keys(problem))}")
+            raise InputError(f"the problem has no key '{key}'; {nearest(key, settable_keys(problem))}") from None
     return found
 
 
@@ -126,38 +151,37 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _keys_in(value: Any, path: str) -> Iterator[str]:
-    if _is_number(value):
+def _keys_in(value: Any, path: str, chosen: Callable[[Any], bool]) -> Iterator[str]:
+    if chosen(value):
         yield path
     elif isinstance(value, Part):
         for name in type(value).model_fields:
-            yield from _keys_in(getattr(value, name), f"{path}.{name}" if path else name)
+            yield from _keys_in(getattr(value, name), f"{path}.{name}" if path else name, chosen)
     elif isinstance(value, dict):
         for name, inner in value.items():
-            yield from _keys_in(inner, f"{path}.{name}")
+            yield from _keys_in(inner, f"{path}.{name}", chosen)
     elif isinstance(value, tuple):
         for index, inner in enumerate(value):
-            yield from _keys_in(inner, f"{path}[{index}]")
+            yield from _keys_in(inner, f"{path}[{index}]", chosen)
 
 
-def _replaced(value: Any, steps: list[str | int], number: float) -> Any:
-    """Plain data on the way to the number, and everything else as it is."""
+def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
+    """Plain data on the way to the value, and everything else as it is."""
     if not steps:
-        return number
+        return value
     first, rest = steps[0], steps[1:]
-    if isinstance(value, Part):
-        fields = {name: getattr(value, name) for name in type(value).model_fields}
-        return fields | {first: _replaced(fields[str(first)], rest, number)}
-    if isinstance(value, dict):
-        return dict(value) | {first: _replaced(value[first], rest, number)}
-    return tuple(_replaced(inner, rest, number) if index == first else inner for index, inner in enumerate(value))
+    if isinstance(held, tuple):
+        return tuple(_replaced(inner, rest, value) if index == first else inner for index, inner in enumerate(held))
+    fields = {name: getattr(held, name) for name in type(held).model_fields} if isinstance(held, Part) else held or {}
+    return fields | {first: _replaced(fields.get(first), rest, value)}
 
 
 def _keep_functions(before: Any, after: Any, steps: list[str | int]) -> None:
     """Hand on the functions of a user that were found beside the problem file; see `NamesFunctions`."""
     for step in steps:
-        if isinstance(before, Part):
-            after.__dict__.update({"_found": before.__dict__["_found"]} if "_found" in before.__dict__ else {})
+        if isinstance(before, Part) and isinstance(after, Part):
+            if "_found" in before.__dict__:
+                after.__dict__.setdefault("_found", before.__dict__["_found"])
             before, after = getattr(before, str(step)), getattr(after, str(step))
-        elif not isinstance(before, NamedNumbers):
-            before, after = before[step], after[step]
+        elif isinstance(before, tuple) and isinstance(after, tuple):
+            before, after = before[int(step)], after[int(step)]

@@ -35,16 +35,27 @@ def load_problem(path: str | Path) -> Problem:
         offending key with its value, what is allowed and what to change.
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such problem file; check the path (examples are in data/problems/)") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error}); give a TOML problem file") from error
+    text = read_text(path, "problem file", "data/problems/")
     try:
         return parse_problem(text, path.parent)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def read_text(path: Path, kind: str, examples: str) -> str:
+    """The text of a file that a person wrote; `kind` and where `examples` are go into messages.
+
+    Raises
+    ------
+    InputError
+        If it is missing or no text.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such {kind}; check the path (examples are in {examples})") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error}); give a TOML {kind}") from error
 
 
 def parse_problem(text: str, folder: Path | None = None) -> Problem:
@@ -58,11 +69,21 @@ def parse_problem(text: str, folder: Path | None = None) -> Problem:
         Where files and modules that the text names are looked for. Without it, as for the text in a result, none is
         opened or imported.
     """
+    return problem_from(parse_toml(text), folder)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The data of a TOML file.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"not a TOML file: {error}; correct the line, strings go in double quotes") from error
-    return problem_from(data, folder)
 
 
 def problem_from(data: dict[str, Any], folder: Path | None = None) -> Problem:
@@ -70,7 +91,7 @@ def problem_from(data: dict[str, Any], folder: Path | None = None) -> Problem:
     try:
         return Problem.model_validate(data, context={} if folder is None else {"folder": folder})
     except ValidationError as error:
-        raise InputError("\n".join(_messages(error))) from error
+        raise InputError("\n".join(messages(error, Problem))) from error
 
 
 def format_problem(problem: Problem) -> str:
@@ -86,14 +107,15 @@ _PLAIN_WORDS = {
     "too_short": "should have at least {min_length} element(s)",
     "too_long": "should have at most {max_length} elements",
     "dict_type": "should be a table of keys",
+    "string_pattern_mismatch": "should match {pattern}",
     "string_too_short": "should have at least {min_length} character(s)",
     "union_tag_not_found": "is missing; add it",
     "union_tag_invalid": "should be one of {expected_tags}",
 }
 
 
-def _messages(error: ValidationError) -> Iterator[str]:
-    """One line per offending key, or per check of ours that failed."""
+def messages(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
+    """One line per offending key of a file that `model` describes, or per check of ours that failed."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for item in error.errors():
         location, given, kind = item["loc"], item["input"], item["type"]
@@ -101,12 +123,12 @@ def _messages(error: ValidationError) -> Iterator[str]:
             # Our own checks name value and remedy themselves.
             fault = item["ctx"]["error"]
             location = (*location, fault.key) if isinstance(fault, FieldError) else location
-            path, reason = _key(location), item["msg"].removeprefix("Value error, ")
+            path, reason = _key(location, model), item["msg"].removeprefix("Value error, ")
             yield f"{path}: {reason}" if path else reason
             continue
         if kind == "too_short" and given:
             continue  # its elements are at fault, and reported themselves
-        hint = _description(location)
+        hint = _description(location, model)
         reason = item["msg"].replace("Input should", "should")
         if kind in _PLAIN_WORDS:
             reason = _PLAIN_WORDS[kind].format(**item.get("ctx", {}))
@@ -118,28 +140,28 @@ def _messages(error: ValidationError) -> Iterator[str]:
             location, reason = location[:-1], "has too few elements"
         shown = "" if isinstance(given, dict) else f" = {given!r}"
         # A key that takes several kinds of value has one reason for each.
-        reasons.setdefault((_key(location) + shown, hint), []).append(reason)
+        reasons.setdefault((_key(location, model) + shown, hint), []).append(reason)
     for (start, hint), alternatives in reasons.items():
         first, *others = alternatives
         reason = " or ".join([first, *(other.removeprefix("should be ") for other in others)])
         yield f"{start}: {reason}" + (f" ({hint})" if hint else "")
 
 
-def _key(location: tuple[int | str, ...]) -> str:
+def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
     """A path like `features[0].hidden.values`, without the tags of unions that pydantic puts in between."""
-    fields = _field_names(Problem)
+    fields = _field_names(model)
     path = ""
     for part in location:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part in fields or (path.endswith("parameters") and part != "[key]"):
+        elif part in fields or (path.endswith(("parameters", "methods")) and part != "[key]"):
             path += f".{part}" if path else part
     return path
 
 
-def _description(location: tuple[int | str, ...]) -> str:
+def _description(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
     """The description of the innermost field on the way to `location`."""
-    models: list[type[BaseModel]] = [Problem]
+    models: list[type[BaseModel]] = [model]
     description = ""
     for part in location:
         if isinstance(part, int):

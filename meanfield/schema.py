@@ -7,6 +7,7 @@ All quantities are dimensionless; `time` is t = k/N for SGD step k.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import xarray as xr
@@ -15,8 +16,10 @@ from meanfield.errors import InputError
 from meanfield.problem import Problem
 from meanfield.problem_file import format_problem, parse_problem
 
-SCHEMA_VERSION = 2
-"""2: results of SGD may lack weights, and may be statistics of an ensemble."""
+SCHEMA_VERSION = 3
+"""2: results of SGD may lack weights, and may be statistics of an ensemble. 3: files are sealed."""
+
+SEALED_SINCE = 3
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,15 @@ VARIABLES: dict[str, Variable] = {
     "q_quantile": Variable(("quantile", "time", "feature"), "quantile of the overlap q over replicas"),
     "r_mean": Variable(("time",), "mean of the prior work r over replicas"),
     "r_variance": Variable(("time",), "N times the variance of r over replicas"),
+    "status": Variable((), "complete, missing, or failed and why"),
+    "q_final": Variable(("feature",), "overlap q at the last time"),
+    "q_final_error": Variable(("feature",), "its estimated error: of the discretisation, or of the mean over replicas"),
+    "r_final": Variable((), "prior work r = E[w phi(w)] at the last time"),
+    "r_final_error": Variable((), "its estimated error: of the discretisation, or of the mean over replicas"),
+    "similarity": Variable((), "largest cosine similarity |q| of a state that is not unstable"),
+    "least_similarity": Variable((), "least cosine similarity |q| of a state that is not unstable"),
+    "state_count": Variable((), "number of stationary states"),
+    "stable_count": Variable((), "number of stable states"),
 }
 
 OF_A_STATE = (
@@ -177,11 +189,15 @@ METHODS: dict[str, tuple[str, ...]] = {
         "KS_expected_given_u",
     ),
     "particles": ("time", "q", "r"),
+    "sweep": ("status",),
     "ensemble": ("time", "count", "q_mean", "q_covariance", "quantile", "q_quantile", "r_mean", "r_variance"),
 }
 """Variables that a result of each method must hold."""
 
-NAMES = ("pair", "kind")
+TEXTS = ("title", "problem", "provenance", "status")
+"""Attributes that are text."""
+
+NAMES = ("pair", "kind", "status")
 """Variables that are words and have no units."""
 
 OPTIONAL: dict[str, tuple[str, ...]] = {
@@ -237,7 +253,7 @@ def build_dataset(method: str, problem: Problem, arrays: dict[str, Any], status:
         known = VARIABLES[name]
         dims = _dims(method, known)
         dims = ("replica", *dims) if known.per_replica and array.ndim > len(dims) else dims
-        variables[name] = xr.Variable(dims, array, _attributes(name, known))
+        variables[name] = xr.Variable(dims, array, attributes_of(name))
     attributes = {
         "Conventions": "CF-1.11",
         "title": problem.title,
@@ -257,9 +273,10 @@ def _dims(method: str, known: Variable) -> tuple[str, ...]:
     return tuple(INSTEAD_OF_TIME.get(method, dim) if dim == "time" else dim for dim in known.dims)
 
 
-def _attributes(name: str, known: Variable) -> dict[str, str]:
-    """CF attributes."""
-    return {"long_name": known.long_name} | ({} if name in NAMES else {"units": "1"})
+def attributes_of(name: str) -> dict[str, str]:
+    """CF attributes of a variable; one that is not ours means what its name says."""
+    long_name = VARIABLES[name].long_name if name in VARIABLES else name
+    return {"long_name": long_name} | ({} if name in NAMES else {"units": "1"})
 
 
 def validate(dataset: xr.Dataset) -> None:
@@ -268,31 +285,79 @@ def validate(dataset: xr.Dataset) -> None:
     Raises
     ------
     InputError
-        If it is no result of ours, or a variable is missing or has other dims.
+        If it is no result of ours, an attribute or a variable is missing, or a variable has other dims.
     """
-    method = dataset.attrs.get("method")
-    if method not in METHODS or "schema_version" not in dataset.attrs:
+    attributes, method = dataset.attrs, str(dataset.attrs.get("method"))
+    version = attributes.get("schema_version")
+    if method not in METHODS or version is None:
         raise InputError(
             "not a result of meanfield: the attributes 'method' and 'schema_version' are missing or unknown; "
             "give a file written by one of the solvers"
         )
-    if dataset.attrs["schema_version"] > SCHEMA_VERSION:
+    if not isinstance(version, Integral) or int(version) < 1:
+        raise InputError(f"schema_version = {version!r:.40}: it is a whole number from 1 on; run the solver again")
+    if int(version) > SCHEMA_VERSION:
         raise InputError(
-            f"schema version {dataset.attrs['schema_version']} is newer than {SCHEMA_VERSION}, the newest that this "
-            "version of meanfield reads; update meanfield"
+            f"schema version {version} is newer than {SCHEMA_VERSION}, the newest that this version of meanfield "
+            "reads; update meanfield"
         )
+    for name in TEXTS:
+        if not isinstance(attributes.get(name), str):
+            raise InputError(f"the attribute '{name}' is missing, or is no text; run the solver again")
+    if attributes["status"] not in ("complete", "interrupted") and not attributes["status"].startswith("failed: "):
+        raise InputError(
+            f"status = {attributes['status']!r:.40}: it is 'complete', 'interrupted' or 'failed: why'; "
+            "run the solver again"
+        )
+    if method == "sweep":
+        _validate_sweep(dataset)
+        return
     for name in METHODS[method]:
         if name not in dataset.variables:
             raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
-    for name in (*METHODS[method], *OPTIONAL.get(method, ())):
-        if name not in dataset.variables:
-            continue
+    for name in variables_of(dataset):
         known, dims = VARIABLES[name], dataset.variables[name].dims
         right = _dims(method, known)
         if dims != right and not (known.per_replica and dims == ("replica", *right)):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
 
 
+def _validate_sweep(dataset: xr.Dataset) -> None:
+    """All that a sweep keeps is its own choice, but for where its points are, and what became of them."""
+    axes = dataset["status"].dims if "status" in dataset else ()
+    if "status" not in dataset or any("key" not in dataset[axis].attrs for axis in axes):
+        raise InputError("variable 'status' or the keys of the axes are missing from a sweep; run it again")
+    for name, variable in dataset.data_vars.items():
+        if variable.dims[: len(axes)] != axes:
+            raise InputError(
+                f"variable '{name}' has dims {variable.dims}, which do not begin with {axes}; run it again"
+            )
+        if "long_name" not in variable.attrs:
+            raise InputError(f"variable '{name}' has no long_name; run the sweep again")
+
+
+def variables_of(dataset: xr.Dataset) -> list[str]:
+    """Names of the variables that are of the schema: a user may have added others."""
+    method = dataset.attrs["method"]
+    return [name for name in (*METHODS[method], *OPTIONAL.get(method, ())) if name in dataset.variables]
+
+
+def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
+    """The Dataset as one of the newest version, which holds what those of older versions did; others as they are."""
+    version = dataset.attrs.get("schema_version")
+    older = isinstance(version, Integral) and int(version) < SCHEMA_VERSION
+    return dataset.assign_attrs(schema_version=SCHEMA_VERSION) if older else dataset
+
+
 def problem_of(dataset: xr.Dataset) -> Problem:
-    """The problem that a Dataset solves."""
-    return parse_problem(dataset.attrs["problem"])
+    """The problem that a Dataset solves. Nothing that it names is opened or imported.
+
+    Raises
+    ------
+    InputError
+        If the attribute `problem` holds none.
+    """
+    try:
+        return parse_problem(dataset.attrs["problem"])
+    except InputError as error:
+        raise InputError(f"the attribute 'problem' holds no problem: {error}") from error

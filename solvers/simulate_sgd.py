@@ -5,19 +5,10 @@ table. The numbers do not depend on the number of workers. While it runs, result
 OUT.nc.checkpoint: a run that was interrupted or killed goes on when the same command is given again.
 """
 
-import argparse
 from pathlib import Path
 
 from meanfield import Checkpoint, simulate_sgd
-from meanfield.cli import run, solve_and_save, solver_parser
-
-
-def positive(text: str) -> int:
-    """A whole number of at least one."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is below 1; give the number of threads")
-    return value
+from meanfield.cli import positive, run, solve_and_save, solver_parser
 
 
 def main() -> int:

@@ -60,7 +60,7 @@ def runs(folder, inside):
     return paths
 
 
-@pytest.mark.parametrize("name", [*SOLVERS, "compare", "find_stationary_states", "analyse_dynamics"])
+@pytest.mark.parametrize("name", [*SOLVERS, "compare", "find_stationary_states", "analyse_dynamics", "run_sweep"])
 def test_help(name, inside):
     result = inside(name, "--help")
     assert result.returncode == 0
@@ -125,7 +125,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, inside):
             OSError(28, "No space left on device", "out.nc"),
             "failed: [Errno 28] No space left on device: 'out.nc'; what",
         ),
-        (MemoryError(), "failed: out of memory; what had been saved before is intact"),
+        (MemoryError(), "failed: out of memory; ask for less, or use a machine with more; what had been saved before"),
     ],
 )
 def test_faults_of_the_machine_end_with_code_1_and_one_message(error, message, capsys):
@@ -277,3 +277,69 @@ def test_dynamics_of_a_prior_that_does_not_close_are_refused(folder, tmp_path, i
     assert result.returncode == 2
     assert "prior.name = 'l1'" in result.stderr
     assert not (tmp_path / "out.nc").exists()
+
+
+def _with_cause(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), _with_cause(SystemError("numba"), KeyboardInterrupt())])
+def test_ctrl_c_ends_with_code_1_and_one_message(error, capsys):
+    def interrupted():
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        cli.run(interrupted)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "interrupted; what had been saved before is intact\n"
+
+
+def test_sigterm_is_taken_as_ctrl_c_while_a_script_runs(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        cli.run(lambda: signal.raise_signal(signal.SIGTERM) or 0)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.startswith("interrupted")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_sweep_over_processes_is_drawn_and_not_repeated(folder, tmp_path, inside):
+    text = f"""
+problem = "{folder / "small.toml"}"
+axes = [
+    {{ key = "model.learning_rate", log = {{ start = 0.01, stop = 1.0, points = 3 }} }},
+    {{ key = "features[0].hidden.second_moment", values = [0.9, 1.2] }},
+]
+methods.fixed_points = ["similarity"]
+"""
+    (tmp_path / "sweep.toml").write_text(text)
+    out, figure = tmp_path / "out", tmp_path / "f.png"
+    for _ in range(2):
+        result = inside("run_sweep", tmp_path / "sweep.toml", "-o", out, "--workers", 2, "--figure", figure)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout == f"6 points: 6 complete\nwrote {out / 'sweep.nc'} and {figure}\n"
+    assert meanfield.load(out / "sweep.nc")["similarity"].sizes == {"learning_rate": 3, "second_moment": 2}
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "arguments", "message"),
+    [
+        ("fixed_points", "fixd_points", (), "unknown method 'fixd_points'; did you mean 'fixed_points'?"),
+        ('["similarity"]', '["states"]', ("--figure", "f.png"), "--figure draws the similarity of stationary states"),
+        ("[0.1]", "[-0.1]", (), "axes: none of the 1 points is a problem; the first: model.learning_rate = -0.1"),
+        ("[0.1]", "[0.1]", ("--scheduler", "tcp://127.0.0.1:1"), "no Dask scheduler answers at tcp://127.0.0.1:1"),
+        ("[0.1]", "[0.1]", ("--workers", 0), "0 is below 1; give the number of workers"),
+    ],
+)
+def test_bad_sweeps_end_with_code_2_and_no_folder(folder, tmp_path, inside, monkeypatch, old, new, arguments, message):
+    monkeypatch.setattr("meanfield.sweep.workers.CONNECT_SECONDS", 0.2)
+    text = f'problem = "{folder / "small.toml"}"\naxes = [{{ key = "model.learning_rate", values = [0.1] }}]\n'
+    text += 'methods.fixed_points = ["similarity"]\n'
+    assert old in text
+    (tmp_path / "sweep.toml").write_text(text.replace(old, new))
+    result = inside("run_sweep", tmp_path / "sweep.toml", "-o", tmp_path / "out", *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep.toml"]

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield import storage
+from meanfield import locking, storage
 from meanfield.errors import InputError
 from meanfield.problem_file import parse_problem
 from meanfield.storage import save_figure
@@ -76,6 +77,31 @@ def test_killed_writer_leaves_the_old_file(dataset, tmp_path):
         writer.wait()
         writer.stdout.close()
         assert meanfield.load(path).identical(dataset)
+
+
+def test_what_a_killed_writer_left_is_taken_over_and_deleted(dataset, tmp_path):
+    left = tmp_path / ".run.nc.0.part"
+    left.mkdir()
+    (left / "lock").touch()
+    (left / "run.nc").write_bytes(b"half of it")
+    meanfield.save(dataset, tmp_path / "run.nc")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.nc"]
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_writers_of_one_name_at_once_do_not_meet(tmp_path, monkeypatch, locks):
+    if not locks:
+        monkeypatch.setattr(locking, "fcntl", None)
+
+    def second_inside(part):
+        with open(part, "w") as file:
+            file.write("first")
+        storage.write_atomically(tmp_path / "x", lambda other: Path(other).write_text("second"))
+        assert (tmp_path / "x").read_text() == "second"
+
+    storage.write_atomically(tmp_path / "x", second_inside)
+    assert (tmp_path / "x").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
 def test_permissions_follow_the_umask(dataset, tmp_path):

@@ -1,7 +1,7 @@
 """The reduced ODEs for the overlaps q, where the prior lets them close."""
 
 from meanfield.order_parameters.augmentation import best_augmentation
-from meanfield.order_parameters.dynamics import analyse_dynamics
+from meanfield.order_parameters.dynamics import analyse_dynamics, solve_fixed_points
 from meanfield.order_parameters.field import VectorField
 from meanfield.order_parameters.fixed_points import (
     continue_fixed_points,
@@ -22,6 +22,7 @@ __all__ = [
     "learnability",
     "phase_portrait",
     "random_start",
+    "solve_fixed_points",
     "solve_order_parameters",
     "stationary_similarity",
 ]

@@ -7,6 +7,7 @@ from meanfield.plotting.branches import plot_branches
 from meanfield.plotting.comparison import plot_comparison
 from meanfield.plotting.dynamics import plot_dynamics, plot_escape_quantiles, plot_rate, plot_similarities
 from meanfield.plotting.fluctuations import plot_fluctuations
+from meanfield.plotting.phase_diagram import plot_phase_diagram
 from meanfield.plotting.portrait import plot_fixed_points, plot_portrait, plot_trajectories
 from meanfield.plotting.random_starts import plot_chance, plot_escape_times
 from meanfield.plotting.style import COLOURS, LINES
@@ -28,6 +29,7 @@ __all__ = [
     "plot_fluctuations",
     "plot_histogram",
     "plot_overlap",
+    "plot_phase_diagram",
     "plot_portrait",
     "plot_prior_work",
     "plot_rate",

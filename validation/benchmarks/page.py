@@ -8,7 +8,7 @@ from meanfield.cli import DONE, run
 from meanfield.provenance import describe_machine
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-ORDER = ("machine", "density", "particles", "closures", "dynamics", "stationary")
+ORDER = ("machine", "density", "particles", "closures", "dynamics", "stationary", "sweep")
 
 HEAD = """# Benchmarks
 

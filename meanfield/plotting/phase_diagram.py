@@ -1,0 +1,134 @@
+"""Phase diagrams: a quantity over the two axes of a sweep, and the lines at which states appear and lose stability."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield.errors import InputError
+from meanfield.typing import FloatArray
+
+SYMBOLS = {
+    r"model\.learning_rate": r"learning rate $\tau$",
+    r"model\.batch_size": "batch size $m$",
+    r"prior\.strength": "strength of the prior",
+    r"features\[\d+\]\.hidden\.second_moment": "second moment $m_2$ of the hidden variable",
+    r"features\[\d+\]\.hidden\.fourth_moment": "fourth moment $m_4$ of the hidden variable",
+    r"features\[\d+\]\.initial_overlap": "initial overlap $q(0)$",
+    r"augmentation\.correlation": "correlation of the two noises",
+    r"augmentation\.variance\[\d\]": "noise variance",
+    r"particles\.dimension": "dimension $N$",
+}
+"""Words for keys; others are shown as they are."""
+
+LEARNT = 1e-6
+"""Similarities above it are not zero."""
+
+REGIONS = ("nothing is learnt", "learnt from a hint", "learnt from nothing")
+"""By the number of the least and the largest similarity that are not zero."""
+
+LEAST_SHARE = 0.02
+"""Of the diagram, for a region to be named."""
+
+
+def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarity") -> Axes:
+    """A variable in colours over the two axes of a sweep, the first one to the right.
+
+    Where the sweep keeps similarities, lines separate three regions: there is no state but q = 0; there are others
+    beside it, which a start with enough information reaches; q = 0 is unstable. Points without a number are grey.
+
+    Parameters
+    ----------
+    sweep : xarray.Dataset
+        From `meanfield.run_sweep`, over two axes.
+    axes : Axes
+    variable : str
+        What to show; it must have no dims but those of the axes.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    InputError
+        If there is no such variable, or it is no number over two axes.
+    """
+    dims = sweep["status"].dims
+    if variable not in sweep or sweep[variable].dims != dims or len(dims) != 2 or sweep[variable].dtype.kind != "f":
+        fitting = [str(name) for name, v in sweep.data_vars.items() if v.dims == dims and v.dtype.kind == "f"]
+        raise InputError(f"'{variable}' is no number over two axes; the sweep has {', '.join(fitting) or 'none'}")
+    x, y = (_positions(sweep[dim]) for dim in dims)
+    edges = [_edges(sweep[dim], at) for dim, at in zip(dims, (x, y), strict=True)]
+    low, high = (0.0, 1.0) if variable.endswith("similarity") else (None, None)
+    axes.set_facecolor("0.8")
+    values = np.ma.masked_invalid(sweep[variable].values.T)
+    mesh = axes.pcolormesh(*edges, values, cmap="cividis", rasterized=True, vmin=low, vmax=high)
+    axes.figure.colorbar(mesh, ax=axes, label=sweep[variable].attrs["long_name"])
+    if {"similarity", "least_similarity"} <= set(sweep.data_vars):
+        _draw_regions(sweep, x, y, axes)
+    _label(sweep[dims[0]], axes.xaxis)
+    _label(sweep[dims[1]], axes.yaxis)
+    axes.set(xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])
+    return axes
+
+
+def region_of(sweep: xr.Dataset) -> xr.DataArray:
+    """Which of `REGIONS` each point belongs to: 0, 1 or 2, NaN where no state is known.
+
+    Parameters
+    ----------
+    sweep : xarray.Dataset
+        That keeps `similarity` and `least_similarity`.
+    """
+    best, least = sweep["similarity"], sweep["least_similarity"]
+    return ((best > LEARNT).astype(float) + (least > LEARNT)).where(best.notnull())
+
+
+def _draw_regions(sweep: xr.Dataset, x: FloatArray, y: FloatArray, axes: Axes) -> None:
+    """Lines between the regions, and their names."""
+    region = region_of(sweep).values.T
+    lines = [(region - 0.5, "--"), (region - 1.5, "-")]
+    if "uninformed_rate" in sweep:  # which is smooth, so that its zero lies between points
+        lines[1] = sweep["uninformed_rate"].max("mode").values.T, "-"
+    for values, style in lines:
+        if min(values.shape) > 1 and np.nanmin(values) < 0 < np.nanmax(values):
+            shown = np.ma.masked_invalid(values)
+            axes.contour(x, y, shown, levels=[0.0], colors="white", linewidths=1.8, linestyles=style)
+    for number, name in enumerate(REGIONS):
+        rows, columns = np.nonzero(region == number)
+        if len(rows) > LEAST_SHARE * region.size:
+            middle = np.argmin((rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2)
+            box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "boxstyle": "round,pad=0.2"}
+            place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "bbox": box}
+            axes.text(x[columns[middle]], y[rows[middle]], name, **place)
+
+
+def _positions(coordinate: xr.DataArray) -> FloatArray:
+    """Where points are along an axis: words one after the other."""
+    return (
+        coordinate.values.astype(float) if coordinate.dtype.kind in "iuf" else np.arange(coordinate.size, dtype=float)
+    )
+
+
+def _edges(coordinate: xr.DataArray, at: FloatArray) -> FloatArray:
+    """Edges of cells around the points, which are half way between them, shape (n + 1,)."""
+    x = np.log(at) if coordinate.attrs["scale"] == "log" else at
+    if len(x) == 1:
+        return at + np.array([-0.5, 0.5]) * (abs(at[0]) or 1.0)
+    middle = 0.5 * (x[1:] + x[:-1])
+    edges = np.concatenate([[2 * x[0] - middle[0]], middle, [2 * x[-1] - middle[-1]]])
+    return np.exp(edges) if coordinate.attrs["scale"] == "log" else edges
+
+
+def _label(coordinate: xr.DataArray, axis: Any) -> None:
+    key = coordinate.attrs["key"]
+    axis.set_label_text(next((words for pattern, words in SYMBOLS.items() if re.fullmatch(pattern, key)), key))
+    if coordinate.dtype.kind not in "iuf":
+        axis.set_ticks(range(coordinate.size), coordinate.values)
+    elif coordinate.attrs["scale"] == "log":
+        axis.axes.set(**{f"{axis.axis_name}scale": "log"})

@@ -1,0 +1,7 @@
+"""Many problems at once: axes over the keys of a base problem, on all cores or on a cluster, resumed after a kill."""
+
+from meanfield.sweep.definition import Sweep, format_sweep, load_sweep, parse_sweep
+from meanfield.sweep.merge import describe
+from meanfield.sweep.run import run_sweep
+
+__all__ = ["Sweep", "describe", "format_sweep", "load_sweep", "parse_sweep", "run_sweep"]

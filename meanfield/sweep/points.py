@@ -1,0 +1,97 @@
+"""The points of a sweep: which problem each is, and a name for it that depends on nothing but the values of keys."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.keys import with_values
+from meanfield.problem import Problem
+from meanfield.sweep.definition import Sweep
+
+SEED = "particles.seed"
+"""The key of the root of all random streams."""
+
+NAME_LENGTH = 24
+"""Hexadecimal digits, 96 bits: names do not meet."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One problem of a sweep.
+
+    Parameters
+    ----------
+    index : tuple of int
+        Its position along each axis.
+    values : dict
+        What the keys hold there.
+    name : str
+        A hash of `values`, whatever the order of the keys: the name of its file.
+    problem : Problem or None
+        None where the values make no problem.
+    fault : str
+        Why they do not.
+    """
+
+    index: tuple[int, ...]
+    values: dict[str, Any]
+    name: str
+    problem: Problem | None
+    fault: str = ""
+
+
+def points_of(sweep: Sweep) -> list[Point]:
+    """All points, the last axis fastest.
+
+    Raises
+    ------
+    InputError
+        If none of them is a problem.
+    """
+    settings = [list(enumerate(axis.settings(sweep.problem))) for axis in sweep.axes]
+    found = []
+    for combination in product(*settings):
+        index = tuple(i for i, _ in combination)
+        found.append(_point(sweep, index, {key: v for _, values in combination for key, v in values.items()}))
+    if all(point.problem is None for point in found):
+        raise InputError(f"axes: none of the {len(found)} points is a problem; the first: {found[0].fault}")
+    return found
+
+
+def _point(sweep: Sweep, index: tuple[int, ...], values: dict[str, Any]) -> Point:
+    name = name_of(values)
+    try:
+        problem = with_values(sweep.problem, values, sweep.problem_folder)
+        if SEED not in values:
+            problem = with_values(problem, {SEED: seed_of(problem.particles.seed, name)})
+    except InputError as error:
+        return Point(index, values, name, None, str(error))
+    return Point(index, values, name, problem)
+
+
+def name_of(values: Mapping[str, Any]) -> str:
+    """A hash of what the keys hold; 1 and 1.0 are the same."""
+    text = json.dumps({key: _canonical(value) for key, value in values.items()}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:NAME_LENGTH]
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): _canonical(inner) for key, inner in value.items()}
+    return [_canonical(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def seed_of(root: int, name: str) -> int:
+    """The seed of a point: independent of those of others, and the same in every sweep that holds the point."""
+    (word,) = np.random.SeedSequence([root, int(name, 16)]).generate_state(1, np.uint64)
+    return int(word >> np.uint64(1))  # TOML has signed integers

@@ -1,0 +1,137 @@
+"""What a worker does: solve problems one after the other, on one thread, and keep what is asked for.
+
+Problems come as plain data and results go back as plain arrays, so that it does not matter whether the worker is a
+process beside ours or on a machine with another disk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.problem_file import problem_from
+from meanfield.progress import no_progress_bars
+from meanfield.provenance import provenance
+from meanfield.sweep.reductions import METHODS, Variables, reduced
+
+COMPLETE = "complete"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done at every point of a sweep.
+
+    Parameters
+    ----------
+    methods : dict
+        For each method what to keep.
+    taken : tuple of str
+        Names that variables cannot have.
+    folder, problem_folder : Path or None
+        Where modules of reductions, and files and modules of problems, are looked for.
+    """
+
+    methods: Mapping[str, Sequence[str]]
+    taken: tuple[str, ...]
+    folder: Path | None = None
+    problem_folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a point.
+
+    Parameters
+    ----------
+    name : str
+        Of the point.
+    status : str
+        `complete` or `failed: why`.
+    variables : dict
+        What is kept; of methods that failed nothing.
+    provenance : str
+        JSON text.
+    lasting : bool
+        Whether the same would happen again: not if it was the machine that failed.
+    seconds : float
+        That it took.
+    """
+
+    name: str
+    status: str
+    variables: Variables = field(default_factory=dict)
+    provenance: str = ""
+    lasting: bool = True
+    seconds: float = 0.0
+
+
+def solve_points(work: Work, problems: Sequence[tuple[str, dict[str, Any]]]) -> list[Outcome]:
+    """Solve problems, given by name and data; nothing that goes wrong with one of them reaches the others."""
+    # Workers share the cores among them already. This is what the solvers read at run time.
+    numba.config.NUMBA_NUM_THREADS = 1  # type: ignore[attr-defined]
+    with no_progress_bars():
+        return [_solve_point(work, name, data) for name, data in problems]
+
+
+def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
+    started = time.perf_counter()
+    variables: Variables = {}
+    faults = []
+    try:
+        problem = problem_from(data, work.problem_folder)
+    except InputError as error:  # it was one where the sweep was begun
+        return Outcome(name, f"failed: this worker cannot make the problem: {error}", lasting=False)
+    for method, names in work.methods.items():
+        prefix = f"{method}_" if len(work.methods) > 1 else ""
+        try:
+            dataset = METHODS[method](problem)
+            status = dataset.attrs["status"]
+            if status == "interrupted":
+                raise KeyboardInterrupt
+            if status != COMPLETE:
+                faults.append((method, status.removeprefix("failed: ")))
+                continue
+            kept = _named(reduced(dataset, names, work.folder), prefix)
+            _check_fit(kept, variables, work.taken)
+            variables |= kept
+        except (OSError, MemoryError) as error:
+            what = str(error) or type(error).__name__
+            return Outcome(name, f"failed: {method}: {what}", lasting=False)
+        except InputError as error:
+            faults.append((method, str(error)))
+        except Exception as error:  # whatever a user's function raises, or a solver that has met its limits
+            faults.append((method, f"{type(error).__name__}: {error}"))
+    seconds = time.perf_counter() - started
+    status = "failed: " + "; ".join(f"{method}: {fault}" for method, fault in faults) if faults else COMPLETE
+    return Outcome(name, status, variables, provenance(seconds), seconds=seconds)
+
+
+def _named(kept: Variables, prefix: str) -> Variables:
+    """With the name of the method where there are several; coordinates belong to all methods."""
+    return {name if variable.dims == (name,) else prefix + name: variable for name, variable in kept.items()}
+
+
+def _check_fit(kept: Variables, others: Variables, taken: Sequence[str]) -> None:
+    """Refuse what cannot be in one Dataset with the axes and with what other methods gave.
+
+    Raises
+    ------
+    ValueError
+    """
+    sizes = {dim: size for variable in others.values() for dim, size in variable.sizes.items()}
+    for name, variable in kept.items():
+        for word in (name, *map(str, variable.dims)):
+            if word in taken:
+                raise ValueError(f"'{word}' is the name of an axis of the sweep too; give the axis another name")
+        for dim, size in variable.sizes.items():
+            if sizes.setdefault(dim, size) != size:
+                raise ValueError(f"'{name}' has {size} entries along '{dim}', and others have {sizes[dim]}; keep less")
+        if name in others and not np.array_equal(variable.values, others[name].values):
+            raise ValueError(f"'{name}' is not that of another method; keep it of one of them")

@@ -1,0 +1,139 @@
+"""Sweeps on a Dask cluster of real processes on loopback, some of which are killed."""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from distributed import Scheduler, Worker
+
+import meanfield
+from meanfield.errors import InputError
+from meanfield.sweep import run_sweep
+from meanfield.sweep.store import Store
+from tests.sweep.sweeps import TAU, bits, make_sweep
+
+ROOT = Path(__file__).parents[2]
+POINTS = TAU | {"values": np.linspace(0.01, 0.3, 30).round(3).tolist()}
+
+
+def serve(make, *arguments):
+    """A scheduler or a worker, until it is killed."""
+
+    async def until_killed():
+        async with make(*arguments) as server:
+            await server.finished()
+
+    asyncio.run(until_killed())
+
+
+def make_scheduler(addresses):
+    """Says where it is."""
+
+    class Speaking(Scheduler):
+        async def start(self):
+            await super().start()
+            addresses.put(self.address)
+            return self
+
+    return Speaking(host="127.0.0.1", port=0, dashboard=False)
+
+
+def make_worker(address, folder):
+    return Worker(address, nthreads=1, host="127.0.0.1", local_directory=str(folder), dashboard=False)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """The address of a scheduler, and two worker processes: forked, because they then need not import anything."""
+    context = multiprocessing.get_context("fork")
+    addresses = context.Queue()
+    processes = [context.Process(target=serve, args=(make_scheduler, addresses))]
+    processes[0].start()
+    address = addresses.get(timeout=60)
+    processes += [context.Process(target=serve, args=(make_worker, address, tmp_path / f"{i}")) for i in range(2)]
+    for process in processes[1:]:
+        process.start()
+    yield address, processes[1:]
+    for process in processes:
+        process.kill()
+        process.join()
+
+
+def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_killed(
+    cluster, inside, tmp_path, monkeypatch
+):
+    address, workers = cluster
+    sweep = make_sweep([POINTS], {"fixed_points": ["similarity"], "particles": ["final"]})
+    here, write, written = run_sweep(sweep, tmp_path / "here"), Store.write, []
+
+    def write_and_kill(self, *arguments):
+        write(self, *arguments)
+        written.append(arguments)
+        if len(written) == 5:
+            os.kill(workers[0].pid, signal.SIGKILL)
+
+    monkeypatch.setattr(Store, "write", write_and_kill)
+    there = run_sweep(sweep, tmp_path / "there", scheduler=address)
+    workers[0].join(timeout=60)
+    assert (workers[0].exitcode, workers[1].exitcode) == (-signal.SIGKILL, None)
+    assert set(there["status"].values) == {"complete"}
+    assert bits(there) == bits(here)
+
+
+def test_no_scheduler(tmp_path, monkeypatch):
+    monkeypatch.setattr(meanfield.sweep.workers, "CONNECT_SECONDS", 0.2)
+    for address in ("tcp://127.0.0.1:1", "nowhere at all", "tcp://[::1"):
+        with pytest.raises(InputError, match="no Dask scheduler answers at"):
+            run_sweep(make_sweep(), tmp_path / "out", scheduler=address)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(InputError, match="give one of the two"):
+        run_sweep(make_sweep(), tmp_path / "out", workers=2, scheduler="tcp://127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"a cluster needs Dask: pip install 'meanfield\[cluster\]'"):
+        run_sweep(make_sweep(), tmp_path / "out", scheduler="tcp://127.0.0.1:1")
+
+
+KILLER = """
+import os, signal
+from meanfield.schema import problem_of
+def keep(dataset):
+    if problem_of(dataset).model.learning_rate == 0.05:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+"""
+
+
+@pytest.mark.slow
+def test_a_cluster_as_people_start_it_and_a_point_that_kills_its_workers(tmp_path, inside):
+    (tmp_path / "killer.py").write_text(KILLER)
+    dask = str(Path(sys.executable).parent / "dask")
+    file = tmp_path / "scheduler.json"
+    here = os.environ | {"PYTHONPATH": str(ROOT)}
+    common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
+    scheduler = subprocess.Popen([dask, "scheduler", "--port", "0", *common], env=here)
+    options = [*common, "--nthreads", "1", "--nworkers", "2", "--local-directory", str(tmp_path)]
+    workers = subprocess.Popen([dask, "worker", *options], cwd=tmp_path, env=here)
+    try:
+        deadline = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        address = json.loads(file.read_text())["address"]
+        sweep = make_sweep([TAU], {"fixed_points": ["similarity", "killer:keep"]})
+        result = run_sweep(sweep, tmp_path / "out", scheduler=address)
+        assert result["status"].values[[0, 2]].tolist() == ["complete"] * 2
+        assert str(result["status"].values[1]).startswith("failed: its worker process died, every time")
+        plain = make_sweep([POINTS])
+        there = run_sweep(plain, tmp_path / "there", scheduler=address)
+        assert bits(there) == bits(run_sweep(plain, tmp_path / "here"))
+    finally:
+        for process in (workers, scheduler):
+            process.terminate()
+            process.wait(timeout=60)

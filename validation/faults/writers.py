@@ -1,0 +1,104 @@
+"""Everything that writes a file: each writes version 0 or 1 of it, the same bytes every time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import meanfield
+from meanfield import storage
+from meanfield.checkpoint import Checkpoint
+from meanfield.problem_file import parse_problem
+from meanfield.storage import save_figure
+
+TEXT = """
+title = "small"
+[model]
+activation = "quadratic"
+learning_rate = 0.05
+batch_size = 4
+[[features]]
+hidden = { law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }
+initial_overlap = 0.5
+[time]
+stop = 1.0
+outputs = 3
+[density]
+cells = 200
+feature_nodes = 15
+[particles]
+method = "plain"
+dimension = 64
+replicas = 3
+"""
+"""A problem that every method solves in well under a second."""
+
+
+class Writer(NamedTuple):
+    """A name for the table, the file's name, and what writes version 0 or 1 of it to a path."""
+
+    name: str
+    file: str
+    write: Callable[[Path, int], None]
+
+
+@cache
+def _result(version: int) -> xr.Dataset:
+    return meanfield.simulate_sgd(parse_problem(TEXT.replace("replicas = 3", f"replicas = {3 + version}")), workers=1)
+
+
+@cache
+def _weights(version: int) -> xr.Dataset:
+    """Weights that `meanfield.save` writes in many pieces, once it takes smaller ones than usual."""
+    text = TEXT.replace("dimension = 64", "dimension = 20000\nsnapshots = [0.0, 0.01]").replace("plain", "projected")
+    result = meanfield.simulate_sgd(parse_problem(text.replace("stop = 1.0", "stop = 0.01")), workers=1)
+    return result.assign_attrs(title=f"version {version}")
+
+
+def _save_small(path: Path, version: int) -> None:
+    meanfield.save(_result(version), path)
+
+
+def _save_compressed(path: Path, version: int) -> None:
+    storage.COMPRESSED_FROM = 10
+    try:
+        meanfield.save(_result(version), path)
+    finally:
+        storage.COMPRESSED_FROM = 10_000
+
+
+def _save_pieces(path: Path, version: int) -> None:
+    storage.LARGE, storage.CHUNK = 1 << 14, 1 << 12
+    try:
+        meanfield.save(_weights(version), path)
+    finally:
+        storage.LARGE, storage.CHUNK = 1 << 22, 1 << 18
+
+
+def _save_figure(path: Path, version: int) -> None:
+    os.environ["SOURCE_DATE_EPOCH"] = "0"  # else a PDF says when it was made
+    figure = Figure()
+    figure.subplots().plot(np.arange(5) ** (1 + version))
+    save_figure(figure, path)
+
+
+def _save_state(path: Path, version: int) -> None:
+    numbers = np.random.default_rng(version).normal(size=20_000)
+    Checkpoint(path.parent).save_state(path.stem, {"numbers": numbers, "step": np.array(version)})
+
+
+WRITERS = (
+    Writer("`meanfield.save`, small", "out.nc", _save_small),
+    Writer("`meanfield.save`, compressed", "out.nc", _save_compressed),
+    Writer("`meanfield.save`, large, in pieces", "out.nc", _save_pieces),
+    Writer("`save_figure`, PNG", "out.png", _save_figure),
+    Writer("`save_figure`, PDF", "out.pdf", _save_figure),
+    Writer("`Checkpoint.save_state`", "state.npz", _save_state),
+)
