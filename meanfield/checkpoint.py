@@ -8,23 +8,37 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import DTypeLike
 
 from meanfield.errors import InputError
+from meanfield.locking import LOCK, FolderLock
 from meanfield.record import Record, State, blank
+from meanfield.seal import append_seal, check_seal
 from meanfield.storage import write_atomically
+
+RUN = "run.txt"
+"""Says which run the folder belongs to."""
+
+OVER = "over.txt"
+"""Stands for it once the folder is being deleted: a part of what was there is nothing to go on with."""
 
 BLOCK = 1 << 15
 """Values that are written at once when a file is created."""
 
 
 class Checkpoint(Record):
-    """Arrays and states of one run in a folder.
+    """Arrays and states of one run in a folder, which one process has at a time.
+
+    It has it while the run goes on; use the checkpoint in a `with` statement to have it longer, such as until the
+    results are saved and the folder is removed.
 
     Parameters
     ----------
@@ -37,6 +51,7 @@ class Checkpoint(Record):
     def __init__(self, folder: str | Path, save_every: float = 10.0) -> None:
         self.folder = Path(folder)
         self.save_every = save_every
+        self._lock = FolderLock(self.folder)
         self._arrays: dict[str, np.memmap[Any, Any]] = {}
 
     @property
@@ -44,19 +59,48 @@ class Checkpoint(Record):
         """See `Record.in_memory`."""
         return False
 
-    def open(self, identity: str) -> None:
+    def __enter__(self) -> Self:
+        """Keep the folder for this process.
+
+        Raises
+        ------
+        InputError
+            If another process has it, or it is a folder of other files.
+        """
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        if self.folder.is_dir() and not self._is_ours():
+            raise InputError(f"{self.folder}: holds files that are no unfinished run; name a folder of its own")
+        self._lock.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.__exit__()
+
+    def _is_ours(self) -> bool:
+        """Whether the folder has nothing in it, or signs that a run put it there."""
+        names = set(os.listdir(self.folder))
+        return not names or not names.isdisjoint({LOCK, RUN, OVER})
+
+    @contextmanager
+    def open(self, identity: str) -> Iterator[None]:
         """See `Record.open`.
 
         Raises
         ------
         InputError
-            If the folder holds another run.
+            If the folder holds another run, or cannot be entered.
         """
-        path = self.folder / "run.txt"
+        with self:
+            self._begin(identity)
+            yield
+
+    def _begin(self, identity: str) -> None:
+        path = self.folder / RUN
+        if (self.folder / OVER).is_file():  # killed while it was deleted
+            self._delete()
         if not path.is_file():
-            self.folder.mkdir(parents=True, exist_ok=True)
             write_atomically(path, lambda part: Path(part).write_text(identity, encoding="utf-8"))
-        elif path.read_text(encoding="utf-8") != identity:
+        elif path.read_bytes() != identity.encode():
             raise InputError(
                 f"{self.folder}: holds an unfinished run of another problem, or of another version of meanfield; "
                 "finish that one with the problem file and version that began it, or delete the folder"
@@ -68,12 +112,18 @@ class Checkpoint(Record):
         Raises
         ------
         InputError
-            If the disk is too full.
+            If the disk is too full, or the file is damaged.
         """
         path = self.folder / f"{name}.npy"
         if not path.is_file():
             self._check_disk(int(np.prod(shape)) * np.dtype(dtype).itemsize)
             write_atomically(path, lambda part: _write_blank(Path(part), shape, np.dtype(dtype)))
+        try:
+            kept = open_memmap(path, mode="r")  # for writing, a file that is too short would be filled up with zeros
+        except ValueError as error:
+            raise _damaged(path, error) from error
+        if (kept.shape, kept.dtype) != (shape, np.dtype(dtype)):
+            raise _damaged(path, f"it holds {kept.dtype} of shape {kept.shape}")
         array = open_memmap(path, mode="r+")
         self._arrays[name] = array
         return np.asarray(array)
@@ -93,12 +143,23 @@ class Checkpoint(Record):
         write_atomically(self.folder / f"{name}.npz", lambda part: _write_state(part, state))
 
     def load_state(self, name: str) -> State | None:
-        """See `Record.load_state`."""
+        """See `Record.load_state`.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged.
+        """
         path = self.folder / f"{name}.npz"
         if not path.is_file():
             return None
-        with np.load(path) as file:
-            return dict(file)
+        if not check_seal(path):
+            raise _damaged(path, "its end is missing")
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return dict(file)
+        except (ValueError, EOFError, BadZipFile) as error:
+            raise _damaged(path, error) from error
 
     def forget_state(self, name: str) -> None:
         """See `Record.forget_state`."""
@@ -107,11 +168,25 @@ class Checkpoint(Record):
     @property
     def begun(self) -> bool:
         """Whether there is something to go on with."""
-        return (self.folder / "run.txt").is_file()
+        return (self.folder / RUN).is_file()
 
     def remove(self) -> None:
         """Delete the folder, once its run is saved elsewhere; arrays that are still in use stay valid."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        with self:
+            if self.begun:
+                os.replace(self.folder / RUN, self.folder / OVER)
+                self._delete()
+
+    def _delete(self) -> None:
+        """Delete what belongs to the run, and the mark that it is over at last."""
+        for entry in self.folder.iterdir():
+            if entry.suffix in (".npy", ".npz"):
+                entry.unlink()
+        self._lock.empty()
+
+
+def _damaged(path: Path, error: object) -> InputError:
+    return InputError(f"{path}: is damaged ({error}); delete the folder {path.parent} to begin this run anew")
 
 
 def _write_blank(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -127,3 +202,4 @@ def _write_blank(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> No
 def _write_state(part: str, state: State) -> None:
     with open(part, "wb") as file:
         np.savez(file, **state)  # type: ignore[arg-type]
+    append_seal(part)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,10 +21,39 @@ from meanfield.storage import check_figure_path, check_writable, save
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 
+INTACT = "what had been saved before is intact"
+"""Holds after everything that can go wrong, because files are replaced as a whole; `make faults` tries it."""
+
+
+class Parser(ArgumentParser):
+    """An argument parser whose errors read like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and how to learn what is right, and end with the code of bad input."""
+        self.print_usage(sys.stderr)
+        self.exit(BAD_INPUT, f"error: {message}; --help explains all arguments\n")
+
+
+def at_least(least: int, what: str) -> Callable[[str], int]:
+    """The type of an argument that is a whole number from `least` on, for instance `at_least(1, "threads")`."""
+
+    def whole_number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise ArgumentTypeError(
+                f"'{text}' is no whole number; give the number of {what}, {least} or more"
+            ) from None
+        if value < least:
+            raise ArgumentTypeError(f"{value} is below {least}; give the number of {what}, {least} or more")
+        return value
+
+    return whole_number
+
 
 def parser(description: str) -> ArgumentParser:
     """An argument parser that shows a script's docstring as it is written."""
-    return ArgumentParser(
+    return Parser(
         description=description,
         formatter_class=RawDescriptionHelpFormatter,
         epilog="exit codes: 0 done, 1 failed or interrupted, 2 bad input",
@@ -34,14 +66,6 @@ def solver_parser(description: str) -> ArgumentParser:
     result.add_argument("problem", type=Path, metavar="PROBLEM.toml", help="problem file; data/problems has examples")
     result.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nc", help="netCDF file to write")
     return result
-
-
-def positive(text: str) -> int:
-    """A number of workers, for `type` of an argument."""
-    value = int(text)
-    if value < 1:
-        raise ArgumentTypeError(f"{value} is below 1; give the number of workers")
-    return value
 
 
 def checked_outputs(arguments: Namespace) -> list[Path]:
@@ -80,25 +104,30 @@ def solve_and_save(
     """
     check_writable(arguments.output)
     problem = load_problem(arguments.problem)
-    begun = checkpoint is not None and checkpoint.begun
-    if checkpoint is not None and begun:
-        print(f"going on with the unfinished run in {checkpoint.folder}", file=sys.stderr)
-    try:
-        dataset = solve(problem)
-    except InputError:
-        if checkpoint is not None and not begun:
+    with checkpoint or nullcontext():
+        begun = checkpoint is not None and checkpoint.begun
+        if checkpoint is not None and begun:
+            print(f"going on with the unfinished run in {checkpoint.folder}", file=sys.stderr)
+        try:
+            dataset = solve(problem)
+        except InputError:
+            if checkpoint is not None and not begun:
+                checkpoint.remove()
+            raise
+        save(dataset, arguments.output)
+        if checkpoint is not None and dataset.attrs["status"] != "interrupted":
             checkpoint.remove()
-        raise
-    save(dataset, arguments.output)
+    return _say_where(arguments, dataset, checkpoint is not None)
+
+
+def _say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
     status = dataset.attrs["status"]
-    if checkpoint is not None and status != "interrupted":
-        checkpoint.remove()
     if status == "complete":
         print(f"wrote {arguments.output} ({dataset.attrs['method']}, {_final_overlap(dataset)})")
         return DONE
     print(f"{arguments.problem}: {status}", file=sys.stderr)
     print(f"what was computed before that is in {arguments.output}", file=sys.stderr)
-    if checkpoint is not None and status == "interrupted":
+    if resumable and status == "interrupted":
         print("to go on, give the same command again", file=sys.stderr)
     return FAILED
 
@@ -111,16 +140,39 @@ def _final_overlap(dataset: xr.Dataset) -> str:
 
 
 def run(main: Callable[[], int]) -> NoReturn:
-    """Run a script: errors of the input become one message and exit code 2, those of the machine code 1."""
+    """Run a script: errors of the input become one message and exit code 2, those of the machine code 1.
+
+    The signal with which clusters announce that they will kill a job, SIGTERM, is taken as Ctrl-C.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = _outcome(main)
+    except KeyboardInterrupt:
+        print(f"interrupted; {INTACT}", file=sys.stderr)
+        code = FAILED
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    for number in (signal.SIGINT, signal.SIGTERM):  # everything is done; nothing should disturb Python's own end
+        atexit.register(signal.signal, number, signal.SIG_IGN)
+    sys.exit(code)
+
+
+def _outcome(main: Callable[[], int]) -> int:
     try:
         code = main()
+        sys.stdout.flush()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
-        code = BAD_INPUT
-    except (OSError, MemoryError) as error:
-        print(f"failed: {str(error) or 'out of memory'}; what had been saved before is intact", file=sys.stderr)
-        code = FAILED
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        code = FAILED
-    sys.exit(code)
+        return BAD_INPUT
+    except MemoryError as error:
+        what = f"out of memory ({error})" if str(error) else "out of memory"
+        print(f"failed: {what}; ask for less, or use a machine with more; {INTACT}", file=sys.stderr)
+        return FAILED
+    except OSError as error:
+        print(f"failed: {error}; {INTACT}", file=sys.stderr)
+        return FAILED
+    except SystemError as error:  # Ctrl-C while numba hands arguments to compiled code
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
+    return code

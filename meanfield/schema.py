@@ -7,6 +7,7 @@ All quantities are dimensionless; `time` is t = k/N for SGD step k.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import xarray as xr
@@ -15,8 +16,10 @@ from meanfield.errors import InputError
 from meanfield.problem import Problem
 from meanfield.problem_file import format_problem, parse_problem
 
-SCHEMA_VERSION = 2
-"""2: results of SGD may lack weights, and may be statistics of an ensemble."""
+SCHEMA_VERSION = 3
+"""2: results of SGD may lack weights, and may be statistics of an ensemble. 3: files are sealed."""
+
+SEALED_SINCE = 3
 
 
 @dataclass(frozen=True)
@@ -191,6 +194,9 @@ METHODS: dict[str, tuple[str, ...]] = {
 }
 """Variables that a result of each method must hold."""
 
+TEXTS = ("title", "problem", "provenance", "status")
+"""Attributes that are text."""
+
 NAMES = ("pair", "kind", "status")
 """Variables that are words and have no units."""
 
@@ -279,18 +285,29 @@ def validate(dataset: xr.Dataset) -> None:
     Raises
     ------
     InputError
-        If it is no result of ours, or a variable is missing or has other dims.
+        If it is no result of ours, an attribute or a variable is missing, or a variable has other dims.
     """
-    method = dataset.attrs.get("method")
-    if method not in METHODS or "schema_version" not in dataset.attrs:
+    attributes, method = dataset.attrs, str(dataset.attrs.get("method"))
+    version = attributes.get("schema_version")
+    if method not in METHODS or version is None:
         raise InputError(
             "not a result of meanfield: the attributes 'method' and 'schema_version' are missing or unknown; "
             "give a file written by one of the solvers"
         )
-    if dataset.attrs["schema_version"] > SCHEMA_VERSION:
+    if not isinstance(version, Integral) or int(version) < 1:
+        raise InputError(f"schema_version = {version!r:.40}: it is a whole number from 1 on; run the solver again")
+    if int(version) > SCHEMA_VERSION:
         raise InputError(
-            f"schema version {dataset.attrs['schema_version']} is newer than {SCHEMA_VERSION}, the newest that this "
-            "version of meanfield reads; update meanfield"
+            f"schema version {version} is newer than {SCHEMA_VERSION}, the newest that this version of meanfield "
+            "reads; update meanfield"
+        )
+    for name in TEXTS:
+        if not isinstance(attributes.get(name), str):
+            raise InputError(f"the attribute '{name}' is missing, or is no text; run the solver again")
+    if attributes["status"] not in ("complete", "interrupted") and not attributes["status"].startswith("failed: "):
+        raise InputError(
+            f"status = {attributes['status']!r:.40}: it is 'complete', 'interrupted' or 'failed: why'; "
+            "run the solver again"
         )
     if method == "sweep":
         _validate_sweep(dataset)
@@ -298,9 +315,7 @@ def validate(dataset: xr.Dataset) -> None:
     for name in METHODS[method]:
         if name not in dataset.variables:
             raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
-    for name in (*METHODS[method], *OPTIONAL.get(method, ())):
-        if name not in dataset.variables:
-            continue
+    for name in variables_of(dataset):
         known, dims = VARIABLES[name], dataset.variables[name].dims
         right = _dims(method, known)
         if dims != right and not (known.per_replica and dims == ("replica", *right)):
@@ -321,6 +336,28 @@ def _validate_sweep(dataset: xr.Dataset) -> None:
             raise InputError(f"variable '{name}' has no long_name; run the sweep again")
 
 
+def variables_of(dataset: xr.Dataset) -> list[str]:
+    """Names of the variables that are of the schema: a user may have added others."""
+    method = dataset.attrs["method"]
+    return [name for name in (*METHODS[method], *OPTIONAL.get(method, ())) if name in dataset.variables]
+
+
+def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
+    """The Dataset as one of the newest version, which holds what those of older versions did; others as they are."""
+    version = dataset.attrs.get("schema_version")
+    older = isinstance(version, Integral) and int(version) < SCHEMA_VERSION
+    return dataset.assign_attrs(schema_version=SCHEMA_VERSION) if older else dataset
+
+
 def problem_of(dataset: xr.Dataset) -> Problem:
-    """The problem that a Dataset solves."""
-    return parse_problem(dataset.attrs["problem"])
+    """The problem that a Dataset solves. Nothing that it names is opened or imported, now or when it is solved.
+
+    Raises
+    ------
+    InputError
+        If the attribute `problem` holds none.
+    """
+    try:
+        return parse_problem(dataset.attrs["problem"], trusted=False)
+    except InputError as error:
+        raise InputError(f"the attribute 'problem' holds no problem: {error}") from error

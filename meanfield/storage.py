@@ -1,11 +1,14 @@
-"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or none."""
+"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or none. Damage is noticed."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-import tempfile
-from collections.abc import Callable, Mapping
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +16,12 @@ import netCDF4
 import numpy as np
 import xarray as xr
 
-from meanfield import schema
+from meanfield import schema, soundness
 from meanfield.errors import InputError
+from meanfield.interrupts import uninterrupted
+from meanfield.locking import Answer, FolderLock
 from meanfield.progress import progress_bar
+from meanfield.seal import append_seal, check_seal
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -32,6 +38,9 @@ ANIMATION_WRITERS = {"gif": "pillow", "mp4": "ffmpeg"}
 
 CHUNK = 1 << 18
 """Values of a chunk at most: what is compressed, and read again, at once."""
+
+UNREADABLE = (OSError, ValueError, RuntimeError, AttributeError, TypeError, KeyError, IndexError, OverflowError)
+"""What netCDF raises over files that are none, and xarray over attributes to which CF conventions give a meaning."""
 
 
 def check_writable(path: str | Path) -> None:
@@ -52,7 +61,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def save(dataset: xr.Dataset, path: str | Path) -> None:
-    """Write a Dataset to a netCDF file: to a temporary file beside it, flushed, then renamed.
+    """Write a Dataset to a netCDF file, sealed (see `meanfield.seal`): to a temporary file beside it, then renamed.
 
     Parameters
     ----------
@@ -64,10 +73,13 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     Raises
     ------
     InputError
-        If the path cannot be written to.
+        If the path is none that can be written to.
+    OSError
+        If writing fails, as it does when the disk is full; what was there before is intact.
     """
     path = Path(path)
     check_writable(path)
+    dataset = schema.brought_up_to_date(dataset)
     large = [str(name) for name, variable in dataset.variables.items() if variable.size >= LARGE]
     encoding = {
         str(name): _compression(variable.shape)
@@ -76,9 +88,15 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     }
 
     def write(part: str) -> None:
-        dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
-        if large:
-            _append({name: dataset.variables[name] for name in large}, part)
+        try:
+            with uninterrupted():  # xarray's locks
+                dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
+            if large:
+                _append({name: dataset.variables[name] for name in large}, part)
+        except RuntimeError as error:  # all that netCDF says of a full disk is "HDF error"
+            os.truncate(part, 0)  # HDF5 keeps the file open, and its room on the disk, until the process ends
+            raise OSError(str(error)) from error
+        append_seal(part)
 
     write_atomically(path, write)
 
@@ -187,17 +205,18 @@ def save_animation(animation: FuncAnimation, path: str | Path, frames_per_second
     writer = ANIMATION_WRITERS[path.suffix.removeprefix(".")]
 
     def write(part: str) -> None:
-        # What writes animations reads the format off the ending.
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-            whole = str(Path(folder) / path.name)
-            with progress_bar(0, "drawing", "frame") as bar:
+        with progress_bar(0, "drawing", "frame") as bar:
 
-                def advance(frame: int, frames: int) -> None:
-                    bar.total = frames
-                    bar.update()
+            def advance(frame: int, frames: int) -> None:
+                bar.total = frames
+                bar.update()
 
-                animation.save(whole, writer=writer, fps=frames_per_second, progress_callback=advance)
-            os.replace(whole, part)
+            try:
+                animation.save(part, writer=writer, fps=frames_per_second, progress_callback=advance)
+            except subprocess.CalledProcessError as error:  # ffmpeg's, which Ctrl-C reaches as well
+                if isinstance(error.__context__, KeyboardInterrupt):
+                    raise error.__context__ from None
+                raise OSError(f"{writer} ended with code {error.returncode}") from error
 
     write_atomically(path, write)
 
@@ -216,7 +235,7 @@ def save_text(text: str, path: str | Path) -> None:
 
 
 def write_atomically(path: Path, write: Callable[[str], object], flush: bool = True) -> None:
-    """Write to a temporary file beside `path`, flush it to the disk, then rename.
+    """Write to a file of the same name in a hidden folder beside `path`, flush it to the disk, then move it.
 
     Parameters
     ----------
@@ -226,45 +245,89 @@ def write_atomically(path: Path, write: Callable[[str], object], flush: bool = T
     flush : bool
         Without it a crash of the machine, though not of the program, may leave a file that is cut short: for files
         whose readers notice and make them again.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; what was there before is intact.
     """
-    handle, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
     try:
-        write(part)
-        if flush:
-            with open(part, "rb+") as file:
-                os.fsync(file.fileno())
-        os.chmod(part, 0o666 & ~_umask())
-        os.replace(part, path)
+        with _workplace(path) as folder:
+            part = folder / path.name
+            write(str(part))
+            if flush:
+                with open(part, "rb+") as file:
+                    os.fsync(file.fileno())
+            os.replace(part, path)
+    except OSError as error:
+        raise OSError(f"{path}: cannot be written ({error.strerror or error}; {_free(path)})") from error
+
+
+@contextmanager
+def _workplace(path: Path) -> Iterator[Path]:
+    """A hidden folder for one writer of `path`, rid of what a killed one left in it."""
+    lock = None
+    try:
+        with uninterrupted():
+            lock = _first_free(path)
+        lock.empty()
+        yield lock.folder
     finally:
-        Path(part).unlink(missing_ok=True)
+        with uninterrupted():
+            if lock is not None:
+                lock.empty()
+                lock.let_go()
+
+
+def _first_free(path: Path) -> FolderLock:
+    """The first of the folders for `path` that no living writer has."""
+    for number in itertools.count():
+        lock = FolderLock(path.with_name(f".{path.name}.{number}.part"))
+        new = lock.make()
+        answer = lock.take()
+        if answer is Answer.OURS or (answer is Answer.UNKNOWN and new):
+            break
+    return lock
+
+
+def _free(path: Path) -> str:
+    """How much room there is, which most often says what is wrong."""
+    try:
+        return f"{shutil.disk_usage(path.parent).free / 2**20:.3g} MiB free on its disk"
+    except OSError as error:
+        return f"{path.parent}: {error.strerror}"
 
 
 def load(path: str | Path) -> xr.Dataset:
-    """Read a result into memory, close the file, and check it against the schema.
+    """Read a result into memory, close the file, and check it: its bytes, and what it says.
 
     Raises
     ------
     InputError
-        If the file is missing, cannot be read as netCDF or is no result of ours.
+        If the file is missing, is damaged, cannot be read as netCDF or is no result of ours.
+
+    Notes
+    -----
+    A file that another program wrote is not taken for ours. To take it as it is, read it with `xarray.load_dataset` and
+    `save` it.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file; run a solver with -o {path} first")
+    sealed = check_seal(path)
     try:
-        with xr.open_dataset(path, engine="netcdf4") as file:
+        with uninterrupted(), xr.open_dataset(path, engine="netcdf4") as file:  # xarray's locks
             dataset = file.load()
-    except (OSError, ValueError, RuntimeError) as error:
+    except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read as netCDF ({error}); give a file written by a solver") from error
     try:
-        schema.validate(dataset)
+        soundness.check(dataset)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+    if not sealed and dataset.attrs["schema_version"] >= schema.SEALED_SINCE:
+        raise InputError(
+            f"{path}: is damaged, or was written by another program: it lacks the seal at the end of every result that "
+            "meanfield saved; run the solver again, or, to take the file as it is, "
+            f"meanfield.save(xarray.load_dataset('{path}'), '{path}')"
+        )
     return dataset
-
-
-def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

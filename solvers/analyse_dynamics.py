@@ -21,8 +21,8 @@ def main() -> int:
     arguments = parser.parse_args()
     outputs = checked_outputs(arguments)
     result = analyse_dynamics(load_problem(arguments.problem))
-    print(describe(result))
     save(result, arguments.output)
+    print(describe(result))
     if arguments.figure:
         save_figure(plot_dynamics(result), arguments.figure)
     print("wrote " + " and ".join(map(str, outputs)))

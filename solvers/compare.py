@@ -40,8 +40,8 @@ def main() -> int:
     results = {path.stem: load(path) for path in arguments.results}
     animation = animate(list(results.values())) if arguments.animate else None
     report = compare(*results.values(), labels=list(results))
-    print(format_comparison(report))
     save(report, arguments.output)
+    print(format_comparison(report))
     if arguments.figure:
         save_figure(plot_comparison(results), arguments.figure)
     if animation is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import xarray as xr
 
 from meanfield import continue_stationary_states, find_stationary_states, load_problem, save
-from meanfield.cli import DONE, FAILED, checked_outputs, run, solver_parser
+from meanfield.cli import DONE, FAILED, at_least, checked_outputs, run, solver_parser
 from meanfield.errors import InputError
 from meanfield.plotting import plot_branches
 from meanfield.stationary import describe
@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument(
         "--vary", nargs=3, metavar=("KEY", "START", "STOP"), help="a number of the problem and its range"
     )
-    parser.add_argument("--points", type=int, default=41, metavar="N", help="points of a branch (41)")
+    parser.add_argument("--points", type=at_least(2, "points"), default=41, metavar="N", help="points of a branch (41)")
     parser.add_argument("--figure", type=Path, metavar="F.png", help="with --vary, figure to write; png, pdf or svg")
     arguments = parser.parse_args()
     outputs = checked_outputs(arguments)
@@ -44,8 +44,8 @@ def main() -> int:
         result = continue_stationary_states(problem, key, number(start), number(stop), arguments.points)
     else:
         result = find_stationary_states(problem)
-    print(describe(result))
     save(result, arguments.output)
+    print(describe(result))
     if arguments.figure:
         save_figure(plot_branches(result), arguments.figure)
     print("wrote " + " and ".join(map(str, outputs)))

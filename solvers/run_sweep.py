@@ -12,7 +12,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from meanfield import load_sweep, run_sweep
-from meanfield.cli import DONE, FAILED, parser, positive, run
+from meanfield.cli import DONE, FAILED, at_least, parser, run
 from meanfield.errors import InputError
 from meanfield.plotting import plot_phase_diagram
 from meanfield.storage import check_figure_path, save_figure
@@ -39,7 +39,7 @@ def main() -> int:
     arguments_of.add_argument("sweep", type=Path, metavar="SWEEP.toml", help="sweep file; data/sweeps has examples")
     arguments_of.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="folder of the results")
     where = arguments_of.add_mutually_exclusive_group()
-    where.add_argument("--workers", type=positive, metavar="N", help="processes; by default one per core")
+    where.add_argument("--workers", type=at_least(1, "workers"), metavar="N", help="processes; by default one per core")
     where.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler instead")
     arguments_of.add_argument("--figure", type=Path, metavar="F.png", help="phase diagram to draw; png, pdf or svg")
     arguments = arguments_of.parse_args()

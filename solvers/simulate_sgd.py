@@ -8,13 +8,15 @@ OUT.nc.checkpoint: a run that was interrupted or killed goes on when the same co
 from pathlib import Path
 
 from meanfield import Checkpoint, simulate_sgd
-from meanfield.cli import positive, run, solve_and_save, solver_parser
+from meanfield.cli import at_least, run, solve_and_save, solver_parser
 
 
 def main() -> int:
     """Parse, simulate, save."""
     parser = solver_parser(__doc__ or "")
-    parser.add_argument("--workers", type=positive, default=None, metavar="N", help="threads; by default one per core")
+    parser.add_argument(
+        "--workers", type=at_least(1, "threads"), default=None, metavar="N", help="threads; by default one per core"
+    )
     arguments = parser.parse_args()
     checkpoint = Checkpoint(Path(f"{arguments.output}.checkpoint"))
     return solve_and_save(arguments, lambda problem: simulate_sgd(problem, arguments.workers, checkpoint), checkpoint)

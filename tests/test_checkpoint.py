@@ -1,5 +1,6 @@
 """Runs that are interrupted or killed, and go on: the same bits as if nothing had happened."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import textwrap
 import time
 from collections import namedtuple
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -174,22 +176,62 @@ def test_a_blow_up_is_remembered(tmp_path):
 
 def test_arrays_begin_blank_and_stay(tmp_path):
     record = Checkpoint(tmp_path / "run")
-    record.open("this")
-    numbers, whole = record.array("numbers", (3, 4)), record.array("whole", (2,), np.int64)
-    assert np.isnan(numbers).all()
-    assert (whole == -1).all()
-    numbers[1], whole[0] = 2.0, 7
-    record.save_state("state", {"x": np.arange(3)})
+    with record.open("this"):
+        numbers, whole = record.array("numbers", (3, 4)), record.array("whole", (2,), np.int64)
+        assert np.isnan(numbers).all()
+        assert (whole == -1).all()
+        numbers[1], whole[0] = 2.0, 7
+        record.save_state("state", {"x": np.arange(3)})
     other = Checkpoint(tmp_path / "run")
-    other.open("this")
-    assert np.array_equal(other.array("numbers", (3, 4))[1], np.full(4, 2.0))
-    assert other.array("whole", (2,), np.int64).tolist() == [7, -1]
-    assert other.load_state("state")["x"].tolist() == [0, 1, 2]
-    other.forget_state("state")
-    assert other.load_state("state") is None
-    other.remove()
-    assert not other.begun
+    with other.open("this"):
+        assert np.array_equal(other.array("numbers", (3, 4))[1], np.full(4, 2.0))
+        assert other.array("whole", (2,), np.int64).tolist() == [7, -1]
+        assert other.load_state("state")["x"].tolist() == [0, 1, 2]
+        other.forget_state("state")
+        assert other.load_state("state") is None
+        other.remove()
+        assert not other.begun
+    assert not other.folder.exists()
     assert numbers[1, 0] == 2.0  # what is in use stays valid
+
+
+@pytest.mark.parametrize("killed_at", ["q.npy", "ensemble.npz", "over.txt", "lock"])
+def test_a_run_whose_folder_was_being_deleted_at_a_kill_begins_anew(killed_at, tmp_path, monkeypatch):
+    """What is left of the folder of a run that is over must not go into the next run of that name."""
+    record, unlink = Checkpoint(tmp_path / "run", save_every=0.0), Path.unlink
+    meanfield.simulate_sgd(problem_of("plain"), record=record)
+
+    def until(path, missing_ok=False):
+        if path.name == killed_at:
+            raise SystemExit
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", until)
+    with contextlib.suppress(SystemExit):
+        record.remove()
+    monkeypatch.undo()
+    assert not record.begun
+    next_run = problem_of("plain", "particles.seed = 8", "particles.replicas = 4")
+    same(meanfield.simulate_sgd(next_run, record=Checkpoint(tmp_path / "run")), meanfield.simulate_sgd(next_run))
+
+
+def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
+    np.save(tmp_path / "q.npy", np.arange(3.0))
+    with pytest.raises(InputError, match=r"holds files that are no unfinished run; name a folder of its own"):
+        meanfield.simulate_sgd(problem_of("plain"), record=Checkpoint(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["q.npy"]
+    assert np.load(tmp_path / "q.npy").tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["q.npy", "ensemble.npz"])
+@pytest.mark.parametrize("kept", [0, 10, 0.5])
+def test_a_damaged_checkpoint_is_refused(name, kept, tmp_path):
+    record = Checkpoint(tmp_path / "run", save_every=0.0)
+    meanfield.simulate_sgd(problem_of("plain"), record=record)
+    whole = (record.folder / name).read_bytes()
+    (record.folder / name).write_bytes(whole[: kept if isinstance(kept, int) else int(kept * len(whole))])
+    with pytest.raises(InputError, match=rf"{name}: is damaged .*; delete the folder .* to begin this run anew"):
+        meanfield.simulate_sgd(problem_of("plain"), record=Checkpoint(record.folder))
 
 
 def test_a_disk_that_is_too_full_is_refused_before_weights_are_written(tmp_path, monkeypatch):

@@ -37,7 +37,7 @@ def test_every_method_requires_only_known_variables():
         (lambda d: d.attrs.pop("method"), "not a result of meanfield"),
         (lambda d: d.attrs.update(method="guess"), "not a result of meanfield"),
         (lambda d: d.attrs.pop("schema_version"), "not a result of meanfield"),
-        (lambda d: d.attrs.update(schema_version=99), "newer than 2, the newest that this version of meanfield reads"),
+        (lambda d: d.attrs.update(schema_version=99), "newer than 3, the newest that this version of meanfield reads"),
         (lambda d: d.__delitem__("g"), "variable 'g' is missing"),
         (lambda d: d.__setitem__("q", d["q"].T), r"variable 'q' has dims \('feature', 'time'\)"),
     ],

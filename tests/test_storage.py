@@ -1,9 +1,5 @@
 import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +7,10 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield import storage
+from meanfield import locking, storage
 from meanfield.errors import InputError
 from meanfield.problem_file import parse_problem
-from meanfield.storage import save_figure
+from meanfield.storage import save_figure, save_text
 from tests.problems import SMALL
 
 
@@ -56,26 +52,29 @@ def test_failed_save_keeps_the_old_file(dataset, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
 
 
-def test_killed_writer_leaves_the_old_file(dataset, tmp_path):
-    path = tmp_path / "run.nc"
-    meanfield.save(dataset, path)
-    code = """
-        import sys, numpy as np, meanfield
-        run = meanfield.load(sys.argv[1])
-        print("ready", flush=True)
-        while True:
-            meanfield.save(run, sys.argv[1])
-    """
-    for wait in (0.01, 0.05, 0.13):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(code), str(path)], stdout=subprocess.PIPE, text=True
-        )
-        assert writer.stdout.readline() == "ready\n"
-        time.sleep(wait)
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
-        assert meanfield.load(path).identical(dataset)
+def test_what_a_killed_writer_left_is_taken_over_and_deleted(dataset, tmp_path):
+    left = tmp_path / ".run.nc.0.part"
+    left.mkdir()
+    (left / "lock").touch()
+    (left / "run.nc").write_bytes(b"half of it")
+    meanfield.save(dataset, tmp_path / "run.nc")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.nc"]
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_writers_of_one_name_at_once_do_not_meet(tmp_path, monkeypatch, locks):
+    if not locks:
+        monkeypatch.setattr(locking, "fcntl", None)
+
+    def second_inside(part):
+        with open(part, "w") as file:
+            file.write("first")
+        storage.write_atomically(tmp_path / "x", lambda other: Path(other).write_text("second"))
+        assert (tmp_path / "x").read_text() == "second"
+
+    storage.write_atomically(tmp_path / "x", second_inside)
+    assert (tmp_path / "x").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
 def test_permissions_follow_the_umask(dataset, tmp_path):
@@ -110,6 +109,15 @@ def test_load_refuses_what_is_no_run(dataset, tmp_path):
     (tmp_path / "cut.nc").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="cannot be read as netCDF"):
         meanfield.load(tmp_path / "cut.nc")
+
+
+def test_texts_are_saved_like_results(tmp_path, monkeypatch):
+    save_text("old: q²", tmp_path / "page.html")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk on fire")))
+    with pytest.raises(OSError, match="disk on fire"):
+        save_text("new", tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == "old: q²"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_figures_are_saved_by_their_ending(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from meanfield.density.grid import Grid
 from meanfield.density.kernel import midpoint_step
 from meanfield.density.lanes import NARROW, WIDE, lanes_for, load, spread, store
 from meanfield.density.steppers import LEAST_DIFFUSION, MakeStepper, NumbaStepper, available_cores
+from meanfield.interrupts import uninterrupted
 from meanfield.problem import Problem
 from meanfield.typing import FloatArray, IntArray
 
@@ -25,6 +27,9 @@ VALUES_PER_THREAD = 20_000
 
 DONE, LONG_STEP, BLOWN_UP = range(3)
 """How a march can end."""
+
+Taken = tuple[int, int, float]
+"""What `march` returns."""
 
 
 class Field(NamedTuple):
@@ -112,25 +117,35 @@ class MarchingEvolution(Evolution):
         history[:, :known] = self._history
         meeting = Meeting(self._sums, counters(threads), give_way_address())
 
-        def take(thread: int) -> tuple[int, int, float]:
+        def take(thread: int) -> Taken:
             coefficients, scratch = self._closure.coefficients, self._scratch[thread]
-            result: tuple[int, int, float] = march(
+            result: Taken = march(
                 ends, history[thread], known, coefficients, self._field, *stepper.buffers, scratch, meeting, thread,
                 *self._shares[thread],
             )  # fmt: skip
             return result
 
-        others = [self._pool.submit(take, thread) for thread in range(1, threads)] if self._pool else []
-        taken, end, rate = take(0)
-        for other in others:
-            other.result()
+        with uninterrupted():  # threads wait for each other
+            taken, end, rate = self._side_by_side(take, meeting)
         if taken % 2:
             stepper.accept()
         kept = slice(max(0, known + taken - MEMORY), known + taken)
         self._times, self._history = ends[kept].tolist(), list(history[0, kept])
         if end == LONG_STEP:
             self._check_step(rate, ends[known + taken] - ends[known + taken - 1])
-        self._check()
+        self.check()
+
+    def _side_by_side(self, take: Callable[[int], Taken], meeting: Meeting) -> Taken:
+        """Have all threads take the steps; what the first one says."""
+        try:
+            others = [self._pool.submit(take, thread) for thread in range(1, len(self._shares))] if self._pool else []
+            taken = take(0)
+            for other in others:
+                other.result()
+        except BaseException:  # such as a thread that the system does not start: the others need not wait for it
+            meeting.arrived[:] = np.iinfo(np.int64).max
+            raise
+        return taken
 
 
 def make_evolution(

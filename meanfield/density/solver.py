@@ -67,7 +67,7 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
 def check_density(problem: Problem, backend: str = "numba") -> None:
     """Refuse what has no density that could be solved for; see `solve_density`."""
     if backend not in BACKENDS:
-        raise InputError(f"backend = '{backend}': known backends are {', '.join(BACKENDS)}")
+        raise InputError(f"backend = '{backend}': known backends are {', '.join(BACKENDS)}; choose one of them")
     if len(problem.features) > MOST_FEATURES:
         raise InputError(
             f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "

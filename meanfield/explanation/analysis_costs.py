@@ -28,9 +28,8 @@ BUDGET, SEARCH_BUDGET = 0.006, 0.3
 CALL = 1e-5
 """Seconds that whoever asks for dq/dt takes besides."""
 
-RATES, NOISES = 300, {1: 210, 2: 350}
-"""Evaluations of dq/dt for a trajectory, and of S and the Jacobian for its covariance by the number of features; more
-features take as many as two."""
+RATES, NOISES, NOISES_PER_OUTPUT = 300, 80, 3
+"""Evaluations of dq/dt for a trajectory, and of S and the Jacobian for its covariance."""
 
 FIXED_POINTS = {1: 820, 2: 6900, 3: 10_100}
 """Evaluations of dq/dt for all fixed points and what attracts."""
@@ -57,7 +56,7 @@ def trajectory_seconds(problem: Problem) -> float:
     noise, each = _noise_of(field), _rate_seconds(field)
     if noise is None:
         return RATES * each
-    count, at = NOISES[min(field.features, 2)], _points(field.features)
+    count, at = NOISES + NOISES_PER_OUTPUT * problem.time.outputs, _points(field.features)
     return (RATES + 4 * field.features * count) * each + count * _seconds_of(noise, at)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +34,14 @@ POWER = 6
 CELL_STEP = 2e-9
 """Seconds for each cell, node and step before anything was measured; docs/cost.md has 1.3 to 2 ns."""
 
+USUAL_FACTOR = 12
+"""The last level of most problems."""
+
+OUT_OF_REACH = (
+    "density.tolerance = {:g} seems out of reach: the levels that it needs are not tried; raise it, or give "
+    "density.cells and density.steps"
+)
+
 LATEST_CHOICE = 4
 """Level on which the choice is made at the latest, as a rule."""
 
@@ -53,15 +60,15 @@ class DensityCost:
         Bytes at the peak, besides what Python and its packages take.
     nodes, cells : int
         Of P in the result.
-    within_reach : bool
-        Whether levels that the tolerance seems to need will be tried.
+    warning : str
+        That it fails, or will miss its accuracy, with a remedy; empty if neither is to be expected.
     """
 
     seconds: float
     memory: float
     nodes: int
     cells: int
-    within_reach: bool = True
+    warning: str = ""
 
 
 class _OverBudgetError(Exception):
@@ -76,7 +83,7 @@ class _Pilot:
         self._coefficients = _coefficient_seconds(closure, features)
         self.started = self._since = time.perf_counter()
         self._work, self._steps = 0.0, 0
-        self.rate = 0.0
+        self._done, self._spent = 0.0, 0.0
         self.level: Level | None = None
         self.errors: Errors | None = None
         self.on_the_ladder = False
@@ -86,8 +93,8 @@ class _Pilot:
         now = time.perf_counter()
         if self._work:
             spent = now - self._since
-            rate = max(spent - self._steps * self._coefficients, 0.1 * spent) / self._work
-            self.rate = min(rate, self.rate or rate)  # other programs, and the first call of anything, only add to it
+            self._done += self._work
+            self._spent += max(spent - self._steps * self._coefficients, 0.1 * spent)
         self.level, self.errors, self._since = level, errors, now
         self._work, self._steps = level.work, level.steps
         self.on_the_ladder |= level.factor == FACTORS[0]
@@ -96,31 +103,40 @@ class _Pilot:
 
     def _seconds(self, work: float, steps: float) -> float:
         """Of a level."""
-        return (self.rate or CELL_STEP) * work + self._coefficients * steps
+        rate = self._spent / self._done if self._done else CELL_STEP
+        return rate * work + self._coefficients * steps
 
-    def rest(self, tolerance: float, factor: int, steps: int) -> tuple[int, float, bool]:
-        """The last level that will be needed, the seconds that are left, and whether that level will be tried.
+    def needed(self, tolerance: float) -> float:
+        """The factor of the last level, from the error that is left on this one."""
+        assert self.level is not None
+        if self.errors is None:
+            return USUAL_FACTOR
+        left = float(self.errors.moments.max()) / (SAFE_SHARE * tolerance)
+        return float(self.level.factor * max(left, 1.0) ** (1 / POWER))
+
+    def rest(self, tolerance: float, factor: float, known: bool, steps: int) -> tuple[int, float, str]:
+        """The last level that will be needed, the seconds that are left, and a warning if that level is not tried.
 
         Parameters
         ----------
         tolerance : float
-        factor : int
-            The last level as far as is known while the error has no estimate.
+        factor : float
+            Of the last level with few nodes, which holds unless this search has come further already.
+        known : bool
+            Whether that is the last level indeed, and not a guess.
         steps : int
             Of the coarsest level; if they are more than this search has, it will fail and start again.
         """
         assert self.level is not None
         at, own_steps = self.level.factor, self.level.steps // self.level.factor
         unit = float(np.prod(self.level.grid.shape)) / at * max(steps, own_steps)
-        need = float(factor)
-        if self.errors is not None:
-            need = at * (float(self.errors.moments.max()) / (SAFE_SHARE * tolerance)) ** (1 / POWER)
+        need = max(factor, self.needed(tolerance)) if at > factor or not known else factor
         last = next((f for f in FACTORS if f >= max(need, at)), FACTORS[-1])
         from_here = self.on_the_ladder and steps <= own_steps
         factors = [f for f in FACTORS if f <= last and (f >= at or not from_here)]
         choice = [] if from_here else 2 * [min(at, LATEST_CHOICE)]
         left = sum(self._seconds(f * f * unit, f * max(steps, own_steps)) for f in (*factors, *choice))
-        return last, left, unit * last**2 <= MOST_WORK or self.errors is None
+        return last, left, "" if unit * last**2 <= MOST_WORK else OUT_OF_REACH.format(tolerance)
 
 
 def _coefficient_seconds(closure: Closure, features: int) -> float:
@@ -155,16 +171,16 @@ def _warm_up(problem: Problem) -> None:
 
 def _search_cost(problem: Problem, closure: Closure, tolerance: float) -> DensityCost:
     pilot, plan = _Pilot(closure, len(problem.features), BUDGET), coarse_plan(problem, closure, tolerance)
-    left, within_reach = 0.0, True
+    left, warning = 0.0, ""
     try:
         solution = solve_to_tolerance(problem, closure, NumbaStepper, tolerance, pilot)
     except _OverBudgetError:
-        factor, _ = _with_few_nodes(problem, closure, tolerance, LIKE_A_GAUSSIAN)
-        _, steps = _with_few_nodes(problem, closure, tolerance, FAR_OUT)
-        factor, left, within_reach = pilot.rest(tolerance, factor, steps)
+        need, known, _ = _with_few_nodes(problem, closure, tolerance, LIKE_A_GAUSSIAN)
+        _, _, steps = _with_few_nodes(problem, closure, tolerance, FAR_OUT)
+        factor, left, warning = pilot.rest(tolerance, need, known, steps)
     else:
         factor = pilot.level.factor if pilot.level else 1
-        within_reach = solution.status == "complete"
+        warning = "" if solution.status == "complete" else f"the density {solution.status}"
     level = pilot.level
     assert level is not None
     solved, cells = level.grid.shape[0], level.grid.shape[1] // level.factor
@@ -175,18 +191,22 @@ def _search_cost(problem: Problem, closure: Closure, tolerance: float) -> Densit
     held = sum(f for f in FACTORS if factor <= 2 * f <= 2 * factor) + len(FACTORS[: FACTORS.index(factor) + 1])
     memory = 8.0 * problem.time.outputs * (solved * held * cells + 2 * nodes * shown)
     seconds = time.perf_counter() - pilot.started + left
-    return DensityCost(seconds, memory, nodes, shown, within_reach)
+    return DensityCost(seconds, memory, nodes, shown, warning)
 
 
-def _with_few_nodes(problem: Problem, closure: Closure, tolerance: float, fourth_moment: float) -> tuple[int, int]:
-    """The last level, and its steps for each of the coarsest, for coordinates that take three values each."""
+def _with_few_nodes(
+    problem: Problem, closure: Closure, tolerance: float, fourth_moment: float
+) -> tuple[float, bool, int]:
+    """The last level, whether it was reached, and its steps on the coarsest level, for coordinates of three values."""
     coordinate = ThreePointCoordinate(fourth_moment=fourth_moment)
     features = tuple(feature.model_copy(update={"coordinate": coordinate}) for feature in problem.features)
-    pilot = _Pilot(closure, len(problem.features), FEW_NODES_BUDGET)
-    with suppress(_OverBudgetError):
+    pilot, least = _Pilot(closure, len(problem.features), FEW_NODES_BUDGET), 1.0
+    try:
         solve_to_tolerance(problem.model_copy(update={"features": features}), closure, NumbaStepper, tolerance, pilot)
+    except _OverBudgetError:
+        least = pilot.needed(tolerance)
     assert pilot.level is not None
-    return pilot.level.factor, pilot.level.steps // pilot.level.factor
+    return max(least, pilot.level.factor), least == 1.0, pilot.level.steps // pilot.level.factor
 
 
 def _fixed_cost(problem: Problem, closure: Closure) -> DensityCost:

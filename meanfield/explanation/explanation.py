@@ -54,7 +54,7 @@ class Explanation:
             "",
             "Times are trials on this machine as busy as it is now, mostly right within a factor of 2. Starting",
         ]
-        lines += ["Python takes 2 s more, memory comes on top of Python's 300 MB, files are compressed."]
+        lines += ["Python takes 2 s more, and memory comes on top of Python's 300 MB."]
         for text in self.surprises:
             lines += ["", *textwrap.wrap(f"note: {text}", WIDTH)]
         return "\n".join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,8 +28,17 @@ from meanfield.stationary.search import check_features
 NUMBER = 8
 """Bytes."""
 
-HEADER = 30_000
+HEADER = 16_000
 """Bytes of a file that holds little else."""
+
+DENSITY_PACKED, STATES_PACKED = 0.55, 0.25
+"""What compression leaves of the densities of a run, and of those of stationary states."""
+
+PANELS = 1.2e7
+"""Bytes that the search for stationary states works with."""
+
+LEAST_MEMORY = 1e6
+"""Bytes of what any method holds besides its arrays."""
 
 SAVING = 2.5e-8
 """Seconds for each byte of weights that is compressed and written."""
@@ -50,11 +59,11 @@ class Prediction:
     memory : float
         Bytes at the peak, besides what Python and its packages take.
     file : float
-        Bytes of the result at most; it is compressed.
+        Bytes of the result.
     contents : str
         What the result holds.
-    within_reach : bool
-        Whether the accuracy that is asked for seems attainable.
+    warning : str
+        That the run fails, or will miss its accuracy, with a remedy.
     """
 
     method: str
@@ -63,7 +72,7 @@ class Prediction:
     memory: float = math.nan
     file: float = math.nan
     contents: str = ""
-    within_reach: bool = True
+    warning: str = ""
 
     @property
     def applies(self) -> bool:
@@ -87,7 +96,8 @@ def predictions(problem: Problem) -> list[Prediction]:
 
 def _prediction(method: str, predict: Callable[[Problem], Prediction], problem: Problem) -> Prediction:
     try:
-        return predict(problem)
+        found = predict(problem)
+        return replace(found, memory=found.memory + LEAST_MEMORY)
     except InputError as error:
         return Prediction(method, reason=str(error))
 
@@ -97,7 +107,7 @@ def _density(problem: Problem) -> Prediction:
     cost = density_cost(problem, Closure(problem))
     size = NUMBER * problem.time.outputs * cost.nodes * cost.cells
     contents = f"q, r, P(w|u) on {cost.nodes} nodes x {cost.cells} cells"
-    return Prediction("density", "", cost.seconds, cost.memory, size + HEADER, contents, cost.within_reach)
+    return Prediction("density", "", cost.seconds, cost.memory, DENSITY_PACKED * size + HEADER, contents, cost.warning)
 
 
 def _order_parameters(problem: Problem) -> Prediction:
@@ -105,7 +115,7 @@ def _order_parameters(problem: Problem) -> Prediction:
     d1, outputs = len(problem.features), problem.time.outputs
     size = NUMBER * outputs * (d1 * (d1 + 2) + 2)
     contents = "q" if problem.model.centering == "batch" else "q, and its covariance at finite N"
-    return Prediction("order parameters", "", trajectory_seconds(problem), 10 * size, size + HEADER, contents)
+    return Prediction("order parameters", "", trajectory_seconds(problem), 2 * size, size + HEADER, contents)
 
 
 def _dynamics(problem: Problem) -> Prediction:
@@ -121,7 +131,8 @@ def _stationary(problem: Problem) -> Prediction:
     states = 3 ** len(problem.features)
     seconds = stationary_seconds(problem, Closure(problem), nodes)
     size = NUMBER * states * nodes * CELLS
-    return Prediction("stationary states", "", seconds, 3 * size, size + HEADER, "all states, their stability, P(w|u)")
+    contents = "all states, their stability, P(w|u)"
+    return Prediction("stationary states", "", seconds, PANELS + 2 * size, STATES_PACKED * size + HEADER, contents)
 
 
 def _particles(problem: Problem) -> Prediction:

@@ -130,11 +130,11 @@ def _speed(problem: Problem, closure: Closure) -> float:
 
 def _of_the_settings(problem: Problem, predicted: list[Prediction]) -> Iterator[str]:
     """Accuracies and sizes."""
-    density = next(p for p in predicted if p.method == "density")
-    if density.applies and not density.within_reach:
+    yield from (p.warning for p in predicted if p.warning)
+    if round(problem.time.stop * problem.particles.dimension) == 0:
         yield (
-            f"density.tolerance = {problem.density.tolerance:g} seems out of reach: the levels that it needs are not "
-            "tried; raise it, or give density.cells and density.steps"
+            f"SGD takes no step by time.stop = {problem.time.stop:g} with particles.dimension = "
+            f"{problem.particles.dimension}; raise one of them"
         )
     for p in predicted:
         if p.applies and p.file > LARGE_FILE:

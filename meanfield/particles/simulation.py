@@ -63,11 +63,11 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     workers = workers or os.cpu_count() or 1
     record = record or Record()
     check_memory(problem, method, snapshots, workers, record.in_memory)
-    record.open(f"{STREAMS}\n{KEPT}\n{method}\n{format_problem(problem)}")
     statistics = problem.particles.record == "statistics"
-    collector = Statistics(problem) if statistics else Replicas(problem, snapshots, record)
-    ensemble = Ensemble(problem, method, collector, record)
-    status = ensemble.run(workers)
+    with record.open(f"{STREAMS}\n{KEPT}\n{method}\n{format_problem(problem)}"):
+        collector = Statistics(problem) if statistics else Replicas(problem, snapshots, record)
+        ensemble = Ensemble(problem, method, collector, record)
+        status = ensemble.run(workers)
     arrays = {"time": problem.time.outputs_at} | collector.arrays()
     if problem.particles.escape_overlap is not None:
         steps = ensemble.escape

@@ -17,6 +17,7 @@ from meanfield.order_parameters.description import describe_growth
 from meanfield.report.numbers import plain, with_error
 from meanfield.schema import problem_of
 from meanfield.stationary.description import VERDICTS, describe_branches
+from meanfield.sweep import describe as describe_sweep
 
 METHODS = {
     "density": "density of weights and features, from the Fokker-Planck equation",
@@ -29,6 +30,7 @@ METHODS = {
     "comparison": "comparison of results",
     "particles": "stochastic gradient descent at finite N",
     "ensemble": "stochastic gradient descent at finite N, statistics of an ensemble",
+    "sweep": "many problems at once, over values of some of their keys",
 }
 """By the attribute `method`."""
 
@@ -193,6 +195,18 @@ def _of_states(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
             yield f"of these {word}", f"{np.count_nonzero(verdicts == code)}"
 
 
+def _of_a_sweep(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """The axes, and the range of each number that is kept at every point."""
+    for axis in dataset["status"].dims:
+        values, key = dataset[axis].values, str(dataset[axis].attrs["key"])
+        ends = [plain(float(end)) if values.dtype.kind in "fiu" else str(end) for end in values[[0, -1]]]
+        yield f"axis {key}", f"{len(values)} values from {ends[0]} to {ends[1]}"
+    for name, variable in dataset.data_vars.items():
+        finite = variable.values[np.isfinite(variable.values)] if variable.dtype.kind in "fiu" else np.empty(0)
+        if variable.dims == dataset["status"].dims and finite.size:
+            yield f"{name}: {variable.attrs['long_name']}", f"{plain(finite.min())} to {plain(finite.max())}"
+
+
 NUMBERS: dict[str, Callable[[xr.Dataset], Iterator[tuple[str, str]]]] = {
     "density": _of_the_limit,
     "order_parameters": _of_the_limit,
@@ -203,6 +217,7 @@ NUMBERS: dict[str, Callable[[xr.Dataset], Iterator[tuple[str, str]]]] = {
     "fixed_point_branches": _of_states,
     "portrait": _of_states,
     "dynamics": _of_states,
+    "sweep": _of_a_sweep,
 }
 """What makes the key numbers of a method."""
 
@@ -278,6 +293,8 @@ def _notes(dataset: xr.Dataset) -> Iterator[str]:
         yield from describe_branches(dataset)
     if method == "dynamics":
         yield from describe_growth(dataset)
+    if method == "sweep":
+        yield from describe_sweep(dataset).splitlines()
 
 
 def _provenance(dataset: xr.Dataset) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from typing import Any
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.locking import FolderLock
 from meanfield.progress import progress_bar
 from meanfield.provenance import provenance
 from meanfield.storage import save
@@ -56,7 +57,7 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
     Raises
     ------
     InputError
-        If no point is a problem, the folder holds something else, or no scheduler answers.
+        If no point is a problem, the folder holds something else or is in use, or no scheduler answers.
     OSError
         If files cannot be written, or workers cannot run.
 
@@ -72,6 +73,12 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
     started = time.perf_counter()
     store = Store(folder)
     store.check(sweep)
+    with FolderLock(store.folder):  # two runs at once would do the same work, and replace each other's files
+        return _completed(sweep, store, workers, scheduler, started)
+
+
+def _completed(sweep: Sweep, store: Store, workers: int | None, scheduler: str | None, started: float) -> xr.Dataset:
+    """Solve the points that are missing, and merge all."""
     points = points_of(sweep)
     outcomes = {point.name: Outcome(point.name, f"failed: {point.fault}") for point in points if point.problem is None}
     for point in points:

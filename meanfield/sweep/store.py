@@ -1,14 +1,15 @@
 """The folder of a sweep: `sweep.toml` says what it is, `points` has a file for each point, `sweep.nc` is all of them.
 
 The file of a point is a sweep of no axes: it loads like any other result. Files are renamed into place but not flushed
-to the disk, which would take longer than many points. Instead each holds a digest of its numbers: one that a crash of
-the machine left incomplete is noticed, and its point is computed again.
+to the disk, which would take longer than many points do. They are sealed: one that a crash of the machine left
+incomplete is noticed, and its point is computed again.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.locking import LOCK
 from meanfield.problem_file import format_problem, parse_toml
 from meanfield.schema import SCHEMA_VERSION, attributes_of
+from meanfield.seal import append_seal, check_seal
 from meanfield.storage import check_writable, write_atomically
 from meanfield.sweep.definition import Sweep, format_sweep
 from meanfield.sweep.points import Point
@@ -57,7 +60,7 @@ class Store:
         elif self._definition.is_file():
             check_writable(self._definition)
             self._check_same(sweep)
-        elif any(self.folder.iterdir()):
+        elif any(entry.name != LOCK and not entry.name.startswith(".") for entry in self.folder.iterdir()):
             raise InputError(f"{self.folder}: holds other files, and no sweep; give a new or an empty folder")
 
     def open(self, sweep: Sweep) -> None:
@@ -99,7 +102,6 @@ class Store:
             "provenance": outcome.provenance,
             "status": outcome.status,
             "values": json.dumps(point.values),
-            "digest": _digest(outcome),
         }
         status = xr.Variable((), np.array(outcome.status), attributes_of("status"))
         variables = outcome.variables | {"status": status}
@@ -111,10 +113,9 @@ class Store:
         if not path.is_file():
             return None
         try:
-            outcome, digest = _read(path, point.name)
-        except (OSError, RuntimeError, ValueError, AttributeError, KeyError):
+            return _read(path, point.name) if check_seal(path) else None
+        except InputError:
             return None
-        return outcome if digest == _digest(outcome) else None
 
 
 def _difference(there: Any, here: Any, key: str) -> tuple[str, Any, Any] | None:
@@ -130,20 +131,9 @@ def _difference(there: Any, here: Any, key: str) -> tuple[str, Any, Any] | None:
     return None if there == here else (key, there, here)
 
 
-def _digest(outcome: Outcome) -> str:
-    """A hash of all that is kept of a point."""
-    digest = hashlib.sha256(f"{outcome.name} {outcome.status}".encode())
-    for name in sorted(outcome.variables):
-        variable = outcome.variables[name]
-        digest.update(f"{name} {variable.dims} {variable.shape} {sorted(variable.attrs.items())}".encode())
-        words = variable.dtype.kind in "UO"
-        digest.update("\0".join(map(str, variable.values.flat)).encode() if words else variable.values.tobytes())
-    return digest.hexdigest()
-
-
 def _write(part: str, variables: Variables, attributes: dict[str, Any]) -> None:
     """Like `Dataset.to_netcdf`, in a fifth of its time."""
-    with netCDF4.Dataset(part, "w") as file:
+    with _disk_errors(), netCDF4.Dataset(part, "w") as file:
         file.setncatts(attributes)
         for variable in variables.values():
             for dim, size in variable.sizes.items():
@@ -156,10 +146,20 @@ def _write(part: str, variables: Variables, attributes: dict[str, Any]) -> None:
             target = file.createVariable(name, kind, tuple(map(str, variable.dims)), **options)
             target.setncatts(variable.attrs)
             target[...] = variable.values.astype(object) if words else variable.values
+    append_seal(part)
 
 
-def _read(path: Path, name: str) -> tuple[Outcome, str]:
-    """What became of a point, and the digest that was kept with it."""
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """All that netCDF says of a full disk is "HDF error"."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
+
+
+def _read(path: Path, name: str) -> Outcome:
+    """What became of a point, from a file that is as we wrote it."""
     with netCDF4.Dataset(path) as file:
         file.set_auto_mask(False)
         variables = {}
@@ -169,5 +169,4 @@ def _read(path: Path, name: str) -> tuple[Outcome, str]:
                 values = source[...]
                 words = source.dtype is str
                 variables[key] = xr.Variable(source.dimensions, values.astype(str) if words else values, attributes)
-        outcome = Outcome(name, str(file.getncattr("status")), variables, str(file.getncattr("provenance")))
-        return outcome, str(file.getncattr("digest"))
+        return Outcome(name, str(file.getncattr("status")), variables, str(file.getncattr("provenance")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -131,8 +132,9 @@ class _Process:
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to the process that began the sweep, and do not outlive it."""
+    """Leave Ctrl-C to the process that began the sweep, end when it says so, and do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
@@ -176,11 +178,14 @@ class ClusterWorkers:
     def __init__(self, address: str) -> None:
         try:
             from distributed import Client
+            from distributed.comm.addressing import parse_address, parse_host_port
             from distributed.scheduler import KilledWorker
         except ImportError as error:
             raise InputError("a cluster needs Dask: pip install 'meanfield[cluster]'") from error
-        connect: Any = Client  # which has no types
+        connect: Any = Client  # has no types
         try:
+            # A client that found nobody hangs when it is collected: knock first.
+            socket.create_connection(parse_host_port(parse_address(address)[1]), CONNECT_SECONDS).close()
             self._client = connect(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise InputError(

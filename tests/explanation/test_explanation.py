@@ -41,23 +41,39 @@ def test_what_does_not_apply_says_why_and_what_to_change():
 
 
 @pytest.mark.parametrize("settings", ["density = { cells = 400, order = 4 }", "density = { tolerance = 1e-6 }"])
-def test_density_is_predicted_on_the_cells_and_nodes_that_it_gets(settings):
+def test_density_is_predicted_on_the_cells_and_nodes_that_it_gets(settings, monkeypatch):
+    monkeypatch.setattr(density_pilot, "BUDGET", 60.0)  # on a machine however busy
     problem = make_problem(settings)
     cost = density_pilot.density_cost(problem, Closure(problem))
     result = meanfield.solve_density(problem)
     assert (cost.nodes, cost.cells) == (result.sizes["node"], result.sizes["w"])
-    assert cost.within_reach
+    assert cost.warning == ""
     assert result["P"].nbytes < cost.memory < 20 * result["P"].nbytes
 
 
 def test_levels_that_a_pilot_does_not_reach_are_counted(monkeypatch):
     problem = make_problem()
     closure = Closure(problem)
+    for name in ("BUDGET", "FEW_NODES_BUDGET"):
+        monkeypatch.setattr(density_pilot, name, 60.0)  # on a machine however busy
     whole = density_pilot.density_cost(problem, closure)
     monkeypatch.setattr(density_pilot, "BUDGET", 0.0)
     at_once = density_pilot.density_cost(problem, closure)
     assert at_once.seconds > 0
     assert (at_once.cells, at_once.nodes) == (whole.cells, whole.nodes)
+
+
+def test_densities_that_fail_or_miss_their_accuracy_are_announced(monkeypatch):
+    narrow = make_problem("density.half_width = 1.0")
+    failing = density_pilot.density_cost(narrow, Closure(narrow)).warning
+    assert failing.startswith("the density failed: at t = 0")
+    assert "raise density.half_width" in failing
+    monkeypatch.setattr(density_pilot, "BUDGET", 0.0)
+    monkeypatch.setattr(density_pilot, "MOST_WORK", 1e3)
+    problem = make_problem()
+    assert (
+        "density.tolerance = 1e-06 seems out of reach" in density_pilot.density_cost(problem, Closure(problem)).warning
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,6 +101,7 @@ def test_sizes_of_files_are_those_of_the_results(quick):
         (["model.learning_rate = 5.0", "model.batch_size = 1"], "decays to 0: the sampling noise"),
         ([features(feature("random")), "time.stop = 0.2", "time.outputs = 2"], "raise time.stop"),
         (['prior = { name = "l1", strength = 50.0 }'], "outweighs the noise"),
+        (["time = { stop = 1e-3, outputs = 2 }"], "SGD takes no step by time.stop = 0.001"),
         (["particles = { dimension = 10_000_000, replicas = 100, snapshots = [0.0, 20.0] }"], "may take 24 GB"),
     ],
 )

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from distributed import Scheduler, Worker
 import meanfield
 from meanfield.errors import InputError
 from meanfield.sweep import run_sweep
+from meanfield.sweep.store import Store
 from tests.sweep.sweeps import TAU, bits, make_sweep
 
 ROOT = Path(__file__).parents[2]
@@ -67,28 +67,25 @@ def cluster(tmp_path):
         process.join()
 
 
-def kill_midway(worker, out, there):
-    """Kill a worker once there are points, and say how many there are."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and len(list(out.glob("points/*.nc"))) < 3:
-        time.sleep(0.005)
-    os.kill(worker.pid, signal.SIGKILL)
-    there.append(len(list(out.glob("points/*.nc"))))
-
-
-def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_killed(cluster, inside, tmp_path):
+def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_killed(
+    cluster, inside, tmp_path, monkeypatch
+):
     address, workers = cluster
-    sweep, out = make_sweep([POINTS], {"density": ["final"], "particles": ["final"]}), tmp_path / "out"
-    there = []
-    killer = threading.Thread(target=kill_midway, args=(workers[0], out, there))
-    killer.start()
-    result = run_sweep(sweep, out, scheduler=address)
-    killer.join()
-    assert 3 <= there[0] < len(POINTS["values"])
+    sweep = make_sweep([POINTS], {"fixed_points": ["similarity"], "particles": ["final"]})
+    here, write, written = run_sweep(sweep, tmp_path / "here"), Store.write, []
+
+    def write_and_kill(self, *arguments):
+        write(self, *arguments)
+        written.append(arguments)
+        if len(written) == 5:
+            os.kill(workers[0].pid, signal.SIGKILL)
+
+    monkeypatch.setattr(Store, "write", write_and_kill)
+    there = run_sweep(sweep, tmp_path / "there", scheduler=address)
     workers[0].join(timeout=60)
     assert (workers[0].exitcode, workers[1].exitcode) == (-signal.SIGKILL, None)
-    assert set(result["status"].values) == {"complete"}
-    assert bits(result) == bits(run_sweep(sweep, tmp_path / "here"))
+    assert set(there["status"].values) == {"complete"}
+    assert bits(there) == bits(here)
 
 
 def test_no_scheduler(tmp_path, monkeypatch):

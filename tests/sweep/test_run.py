@@ -16,6 +16,7 @@ from meanfield.order_parameters import solve_fixed_points
 from meanfield.sweep import describe, parse_sweep, run, run_sweep, workers
 from meanfield.sweep.points import points_of
 from meanfield.sweep.reductions import METHODS
+from meanfield.sweep.store import Store
 from tests.problems import SMALL
 from tests.sweep.sweeps import M2, TAU, bits, make_sweep
 
@@ -56,9 +57,9 @@ def test_the_result_loads_and_says_what_it_is(inside, tmp_path):
     assert float(alone["similarity"]) in result["similarity"].values
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("dynamics", "stationary")])
-def test_numbers_do_not_depend_on_order_or_company(inside, tmp_path, monkeypatch, method):
-    kept = {method: ["final"] if method in ("density", "particles", "order_parameters") else ["similarity"]}
+@pytest.mark.parametrize(("method", "what"), [("density", "final"), ("particles", "final"), ("fixed_points", "states")])
+def test_numbers_do_not_depend_on_order_or_company(inside, tmp_path, monkeypatch, method, what):
+    kept = {method: [what]}
     whole = run_sweep(make_sweep([TAU, M2], kept), tmp_path / "whole")
     turned = run_sweep(make_sweep([M2, TAU], kept), tmp_path / "turned")
     monkeypatch.setattr(run, "points_of", lambda sweep: points_of(sweep)[::-1])
@@ -240,27 +241,38 @@ def keep(dataset):
     assert result.attrs["status"] == "complete"
 
 
-def test_kill_of_the_whole_sweep(forked, tmp_path):
-    sweep, out = (
-        make_sweep([TAU | {"values": np.linspace(0.01, 0.3, 40).tolist()}], {"density": ["final"]}),
-        tmp_path / "out",
-    )
+def test_kill_of_the_whole_sweep(forked, inside, tmp_path, monkeypatch):
+    sweep, out = make_sweep([TAU | {"values": np.linspace(0.01, 0.3, 12).tolist()}]), tmp_path / "out"
+    whole = run_sweep(sweep, tmp_path / "whole")
+    monkeypatch.setattr(run, "LocalWorkers", workers.LocalWorkers)
     child = os.fork()
     if child == 0:
+        monkeypatch.setattr(Store, "write", killing_after(3, tmp_path / "orphans"))
         try:
             run_sweep(sweep, out, workers=2)
         finally:
             os._exit(0)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (out.is_dir() and len(list(out.glob("points/*.nc"))) >= 2):
-        time.sleep(0.005)
-    orphans = psutil.Process(child).children()
-    assert len(orphans) == 2
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    assert psutil.wait_procs(orphans, timeout=60)[1] == []
-    kept = len(list(out.glob("points/*.nc")))
-    assert 2 <= kept < 40
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert len(list(out.glob("points/*.nc"))) == 3
     assert not (out / "sweep.nc").exists()
-    result = run_sweep(sweep, out, workers=2)
-    assert bits(result) == bits(run_sweep(sweep, tmp_path / "whole", workers=1))
+    orphans = [int(pid) for pid in (tmp_path / "orphans").read_text().split()]
+    deadline = time.monotonic() + 60
+    while any(map(psutil.pid_exists, orphans)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(orphans) == 2
+    assert not any(map(psutil.pid_exists, orphans))
+    assert bits(run_sweep(sweep, out, workers=2)) == bits(whole)
+
+
+def killing_after(count, orphans, write=Store.write):
+    """In place of `Store.write`: the process ends with a point, whatever it has begun."""
+    written = []
+
+    def write_and_kill(self, *arguments):
+        write(self, *arguments)
+        written.append(arguments)
+        if len(written) == count:
+            orphans.write_text(" ".join(str(process.pid) for process in psutil.Process().children()))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return write_and_kill

@@ -1,0 +1,73 @@
+"""Inputs that are cut short or overwritten: refused with one line, without a crash, and with no file left open."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from children import run_child
+from scripts import Script, stage
+from trials import Tally, folder, one_line
+
+from meanfield.cli import BAD_INPUT, DONE
+
+BLOCK = 64
+"""Bytes that are overwritten at most."""
+
+
+def cut_short(script: Script, count: int, random: np.random.Generator) -> Tally:
+    """The first input ends anywhere."""
+    tally = Tally("input cut short", f"`{script.name}.py`")
+    for _ in range(count):
+        with folder() as place:
+            _trial(tally, script, place, lambda whole: whole[: random.integers(len(whole))], must_fail=True)
+    return tally
+
+
+def overwritten(script: Script, count: int, random: np.random.Generator) -> Tally:
+    """A block of it anywhere holds other bytes."""
+    tally = Tally("input overwritten", f"`{script.name}.py`")
+
+    def overwrite(whole: bytes) -> bytes:
+        first, size = random.integers(len(whole)), random.integers(1, BLOCK)
+        return (whole[:first] + random.bytes(size) + whole[first + size :])[: len(whole)]
+
+    for _ in range(count):
+        with folder() as place:
+            _trial(tally, script, place, overwrite, must_fail=False)
+    return tally
+
+
+def _trial(tally: Tally, script: Script, place: Path, damage: Callable[[bytes], bytes], must_fail: bool) -> None:
+    theirs, path = stage(script), place / script.arguments[0]
+    theirs.set_up(place)
+    path.write_bytes(damage(path.read_bytes()))
+    ended = run_child(partial(_with_open_files, script.work(place), path))
+    kinds, _ = theirs.found(place)
+    if ended.code == DONE and not must_fail:
+        tally.add("not noticed by HDF5, or of no consequence")
+        return
+    tally.add(
+        f"code {ended.code}, {kinds}",
+        one_line(ended.err, path.name),
+        "" if ended.code == BAD_INPUT else f"exit code {ended.code}",
+        "" if kinds == "earlier result" else kinds,
+        ended.out and f"left open: {ended.out}",
+    )
+
+
+def _with_open_files(work: Callable[[], int], path: Path) -> int:
+    """Run a script, and say which inputs are open after it."""
+    sys.stdout = io.StringIO()
+    code = work()
+    gc.collect()
+    links = [Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd")]
+    still_open = [target for link in links if link.is_symlink() and str(path) in (target := os.readlink(link))]
+    os.write(1, "".join(still_open).encode())
+    return code
