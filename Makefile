@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 RUNS := data/runs
 STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
+BENCHMARKS := machine density particles closures dynamics stationary sweep
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow bench accuracy cost finite-size figures predictions faults docs clean
+.PHONY: demo test test-slow test-dist test-lowest bench accuracy cost finite-size figures predictions faults fuzz docs clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/demo.py
@@ -22,11 +23,8 @@ test-slow: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 bench: $(VENV)/installed-bench $(VENV)/sources
-	$(BIN)/python validation/benchmarks/density.py
-	$(BIN)/python validation/benchmarks/closures.py
-	$(BIN)/python validation/benchmarks/particles.py
-	$(BIN)/python validation/benchmarks/stationary.py
-	$(BIN)/python validation/benchmarks/dynamics.py
+	for name in $(BENCHMARKS); do $(BIN)/python validation/benchmarks/$$name.py || exit 1; done
+	$(BIN)/python validation/benchmarks/page.py
 
 accuracy: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/accuracy.py
@@ -50,6 +48,9 @@ $(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfiel
 
 predictions: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/predictions.py
+
+fuzz: $(VENV)/installed-test $(VENV)/sources
+	$(BIN)/python -m validation.fuzzing.run
 
 # Warnings are errors, a name that leads nowhere is a warning. All pages are written anew, and notebooks run if they changed.
 docs: $(VENV)/installed-docs $(VENV)/sources
@@ -80,5 +81,12 @@ $(VENV)/sources: $(wildcard meanfield/*.py meanfield/*/*.py) | $(VENV)/installed
 	find meanfield validation tests -name '*.nb[ic]' -delete
 	touch $@
 
+# Wheel and sdist, built and installed elsewhere: the tests see nothing of this checkout.
+test-dist:
+	.ci/test_dist $(PYTHON) pinned
+
+test-lowest:
+	.ci/test_dist $(PYTHON) lowest
+
 clean:
-	rm -rf $(VENV) $(RUNS) docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RUNS) dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,6 +9,7 @@ A problem goes into a method, which returns an xarray Dataset:
 >>> report = meanfield.compare(density, sgd)
 """
 
+from meanfield import cache_folder  # noqa: F401  # isort: skip
 from meanfield.activations import Activation
 from meanfield.analysis import compare
 from meanfield.checkpoint import Checkpoint
@@ -36,6 +37,8 @@ from meanfield.stationary import (
 )
 from meanfield.storage import load, save
 from meanfield.sweep import Sweep, load_sweep, run_sweep
+
+__version__ = "0.1.0"
 
 __all__ = [
     "Activation",

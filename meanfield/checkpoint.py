@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike
 from meanfield.errors import InputError
 from meanfield.locking import LOCK, FolderLock
 from meanfield.record import Record, State, blank
+from meanfield.seal import append_seal, check_seal
 from meanfield.storage import write_atomically
 
 RUN = "run.txt"
@@ -99,7 +100,7 @@ class Checkpoint(Record):
             self._delete()
         if not path.is_file():
             write_atomically(path, lambda part: Path(part).write_text(identity, encoding="utf-8"))
-        elif path.read_text(encoding="utf-8") != identity:
+        elif path.read_bytes() != identity.encode():
             raise InputError(
                 f"{self.folder}: holds an unfinished run of another problem, or of another version of meanfield; "
                 "finish that one with the problem file and version that began it, or delete the folder"
@@ -152,8 +153,10 @@ class Checkpoint(Record):
         path = self.folder / f"{name}.npz"
         if not path.is_file():
             return None
+        if not check_seal(path):
+            raise _damaged(path, "its end is missing")
         try:
-            with np.load(path) as file:
+            with np.load(path, allow_pickle=False) as file:
                 return dict(file)
         except (ValueError, EOFError, BadZipFile) as error:
             raise _damaged(path, error) from error
@@ -199,3 +202,4 @@ def _write_blank(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> No
 def _write_state(part: str, state: State) -> None:
     with open(part, "wb") as file:
         np.savez(file, **state)  # type: ignore[arg-type]
+    append_seal(part)

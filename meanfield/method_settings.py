@@ -25,16 +25,22 @@ class DensitySettings(Part):
         "follow from it",
     )
     cells: int | None = Field(
-        default=None, ge=8, multiple_of=2, description="number of cells in w, even, so that w = 0 is an edge"
+        default=None, ge=8, le=10**7, multiple_of=2, description="number of cells in w, even, so that w = 0 is an edge"
     )
-    half_width: float | None = Field(default=None, gt=0, description="the cells cover [-half_width, half_width]")
+    half_width: float | None = Field(
+        default=None, ge=1e-6, le=1e6, description="the cells cover [-half_width, half_width], for instance 8.0"
+    )
     feature_nodes: int | None = Field(
         default=None,
         ge=2,
+        le=1000,
         description="quadrature nodes per feature coordinate, for instance 31; discrete laws need none",
     )
     steps: int | None = Field(
-        default=None, ge=1, description="time steps up to time.stop, rounded up to a multiple of time.outputs - 1"
+        default=None,
+        ge=1,
+        le=10**12,
+        description="time steps up to time.stop, rounded up to a multiple of time.outputs - 1",
     )
     order: Literal[2, 4] | None = Field(
         default=None,

@@ -11,6 +11,9 @@ from meanfield.base import FieldError, Part
 from meanfield.errors import InputError
 from meanfield.registry import is_address
 
+NOT_IMPORTED = "not imported"
+"""Stands for the functions of a user's own that a result names."""
+
 
 class NamesFunctions(Part):
     """A part that names functions, ours or a user's own.
@@ -21,8 +24,11 @@ class NamesFunctions(Part):
 
     def look_up(self, key: str, make: Callable[..., Any], info: ValidationInfo) -> None:
         """Find the functions at once if the name is ours or the problem file is trusted."""
-        name, folder = getattr(self, key), (info.context or {}).get("folder")
+        context = info.context or {}
+        name, folder = getattr(self, key), context.get("folder")
         if is_address(name) and folder is None:
+            if not context.get("trusted", True):
+                self.__dict__["_found"] = self.named, NOT_IMPORTED
             return
         try:
             self.__dict__["_found"] = self.named, make(*self.named, *([folder] if is_address(name) else []))
@@ -32,6 +38,11 @@ class NamesFunctions(Part):
     def found(self, key: str, make: Callable[..., Any]) -> Any:
         """The functions that were found, or will be now."""
         named, functions = self.__dict__.get("_found", (None, None))
+        if functions is NOT_IMPORTED and is_address(self.named[0]):
+            raise InputError(
+                f"{key} = '{self.named[0]}': no module is imported because a result names it; load the problem file "
+                "with meanfield.load_problem and solve that"
+            )
         if named == self.named:
             return functions
         try:

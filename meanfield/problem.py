@@ -19,6 +19,9 @@ from meanfield.named_functions import NamesFunctions
 from meanfield.priors import PRIORS, Prior, make_prior
 from meanfield.typing import FloatArray
 
+MOST_STEPS = 1e18
+"""Of SGD, which 64 bits still count."""
+
 
 class Model(NamesFunctions):
     """The network and its training."""
@@ -109,7 +112,7 @@ class PriorSettings(NamesFunctions):
     """The prior on the weights: SGD subtracts (tau/N) strength phi(w)."""
 
     name: str = Field(default="none", description=f"one of {', '.join(PRIORS)}, or your own as 'package.module:name'")
-    strength: float = Field(default=1.0, ge=0, description="factor of phi, a number >= 0")
+    strength: float = Field(default=1.0, ge=0, le=1e250, description="factor of phi, a number >= 0")
     parameters: Parameters = Field(
         default=NamedNumbers(), description="numbers that the prior takes, for instance { width = 0.5 } for smooth_l1"
     )
@@ -148,8 +151,10 @@ class PriorSettings(NamesFunctions):
 class Time(Part):
     """When to stop and what to keep."""
 
-    stop: float = Field(gt=0, description="last time t = k/N, for instance 20.0")
-    outputs: int = Field(default=41, ge=2, description="number of evenly spaced output times, both ends included")
+    stop: float = Field(ge=1e-9, le=1e12, description="last time t = k/N, for instance 20.0")
+    outputs: int = Field(
+        default=41, ge=2, le=10**6, description="number of evenly spaced output times, both ends included"
+    )
 
     @property
     def outputs_at(self) -> FloatArray:
@@ -246,6 +251,16 @@ class Problem(Part):
             raise ValueError(
                 f"particles.dimension = {self.particles.dimension}: with {len(self.features)} feature(s) it must be at "
                 f"least {least}, so that noise orthogonal to features and weights exists; raise it"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _steps_can_be_counted(self) -> Problem:
+        steps = self.time.stop * self.particles.dimension
+        if steps > MOST_STEPS:
+            raise ValueError(
+                f"time.stop = {self.time.stop:g} with particles.dimension = {self.particles.dimension} takes "
+                f"{steps:.3g} steps of SGD, and at most {MOST_STEPS:g} can be counted; lower one of the two"
             )
         return self
 

@@ -58,7 +58,7 @@ def read_text(path: Path, kind: str, examples: str) -> str:
         raise InputError(f"{path}: cannot be read as text ({error}); give a TOML {kind}") from error
 
 
-def parse_problem(text: str, folder: Path | None = None) -> Problem:
+def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -> Problem:
     """Validate the text of a problem file; see `load_problem`.
 
     Parameters
@@ -66,10 +66,11 @@ def parse_problem(text: str, folder: Path | None = None) -> Problem:
     text : str
         TOML.
     folder : Path, optional
-        Where files and modules that the text names are looked for. Without it, as for the text in a result, none is
-        opened or imported.
+        Where files and modules that the text names are looked for. Without it none is opened or imported here.
+    trusted : bool
+        False for the text in a result: what it names is not opened or imported later either.
     """
-    return problem_from(parse_toml(text), folder)
+    return problem_from(parse_toml(text), folder, trusted)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -82,14 +83,18 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # tomllib's own, or a whole number of thousands of digits
         raise InputError(f"not a TOML file: {error}; correct the line, strings go in double quotes") from error
+    except RecursionError as error:
+        raise InputError("not a problem file: lists or tables are nested hundreds of levels deep") from error
 
 
-def problem_from(data: dict[str, Any], folder: Path | None = None) -> Problem:
+def problem_from(data: dict[str, Any], folder: Path | None = None, trusted: bool = True) -> Problem:
     """Validate the data of a problem; see `parse_problem`."""
     try:
-        return Problem.model_validate(data, context={} if folder is None else {"folder": folder})
+        return Problem.model_validate(
+            data, context={"trusted": trusted} | ({} if folder is None else {"folder": folder})
+        )
     except ValidationError as error:
         raise InputError("\n".join(messages(error, Problem))) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -34,6 +35,16 @@ def provenance(wall_time: float, **extra: Any) -> str:
         "wall_time_seconds": round(wall_time, 3),
     }
     return json.dumps(record | extra)
+
+
+def describe_machine() -> str:
+    """Processor, cores and versions in a sentence, for pages of measured times; no names."""
+    model, info = platform.machine(), Path("/proc/cpuinfo")
+    if info.exists():
+        lines = info.read_text().splitlines()
+        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
+    versions = f"Python {platform.python_version()}, NumPy {_version('numpy')}, numba {_version('numba')}"
+    return f"{model}, {os.cpu_count()} cores; {versions}."
 
 
 @cache

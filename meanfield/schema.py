@@ -350,7 +350,7 @@ def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def problem_of(dataset: xr.Dataset) -> Problem:
-    """The problem that a Dataset solves. Nothing that it names is opened or imported.
+    """The problem that a Dataset solves. Nothing that it names is opened or imported, now or when it is solved.
 
     Raises
     ------
@@ -358,6 +358,6 @@ def problem_of(dataset: xr.Dataset) -> Problem:
         If the attribute `problem` holds none.
     """
     try:
-        return parse_problem(dataset.attrs["problem"])
+        return parse_problem(dataset.attrs["problem"], trusted=False)
     except InputError as error:
         raise InputError(f"the attribute 'problem' holds no problem: {error}") from error

@@ -50,6 +50,9 @@ OF_SWEEPS = ("similarity", "least_similarity", "state_count", "stable_count", "q
 
 OF_THE_SAME_SIZE = (("feature_", "feature"), ("row", "column"))
 
+PACKED = ("scale_factor", "add_offset", "missing_value", "_FillValue")
+"""Attributes by which readers change numbers. Files of ours have gaps that are NaN, and nothing else."""
+
 KINDS = ("stable node", "stable focus", "saddle", "unstable node", "unstable focus", "marginal")
 
 BEYOND_ONE = 1e-2
@@ -96,6 +99,10 @@ def _faults_of_sweep(dataset: xr.Dataset) -> Iterator[str]:
 
 
 def _faults_of_attributes(dataset: xr.Dataset) -> Iterator[str]:
+    for name, variable in dataset.variables.items():
+        for key in PACKED:
+            if not np.isnan(variable.encoding.get(key, np.nan)):
+                yield f"variable '{name}' has the attribute '{key}', with which its numbers are others than were saved"
     if "parameter" in dataset and not isinstance(dataset["parameter"].attrs.get("key"), str):
         yield "variable 'parameter' has no attribute 'key', the number that is varied"
     if "q_cell" in dataset and str(dataset.attrs.get("plane")) not in ("q", "Q"):
@@ -117,6 +124,9 @@ def _faults_of_sizes(dataset: xr.Dataset, problem: Problem) -> Iterator[str]:
             yield f"dim '{name}' has size {sizes[name]}, and '{other}' {sizes.get(other)}: they must be equal"
     if "edge" in sizes and sizes["edge"] != sizes["w"] + 1:
         yield f"dim 'edge' has size {sizes['edge']}, but {sizes['w']} cells have {sizes['w'] + 1} edges"
+    for name, size in (("bound", 2), *((("quantile", 3),) if "escape_time_quantile" in dataset else ())):
+        if name in sizes and sizes[name] != size:
+            yield f"dim '{name}' has size {sizes[name]}, not {size}"
     for name in ("time", "replica", "node", "w", "quantile", "line", "row", "dimension"):
         if sizes.get(name) == 0:
             yield f"dim '{name}' has size 0"

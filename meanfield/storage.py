@@ -40,6 +40,9 @@ ANIMATION_WRITERS = {"gif": "pillow", "mp4": "ffmpeg"}
 CHUNK = 1 << 18
 """Values of a chunk at most: what is compressed, and read again, at once."""
 
+UNREADABLE = (OSError, ValueError, RuntimeError, AttributeError, TypeError, KeyError, IndexError, OverflowError)
+"""What netCDF raises over files that are none, and xarray over attributes to which CF conventions give a meaning."""
+
 
 def check_writable(path: str | Path) -> None:
     """Refuse an output path before hours are spent on computing what cannot be saved.
@@ -326,7 +329,7 @@ def load(path: str | Path) -> xr.Dataset:
     try:
         with uninterrupted(), xr.open_dataset(path, engine="netcdf4") as file:  # xarray's locks
             dataset = file.load()
-    except (OSError, ValueError, RuntimeError) as error:
+    except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read as netCDF ({error}); give a file written by a solver") from error
     try:
         soundness.check(dataset)

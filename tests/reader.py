@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,12 +23,21 @@ from unittest import mock
 import pytest
 from pydantic import ValidationError
 
+from meanfield.base import Part
 from meanfield.problem import Problem
 from meanfield.problem_file import parse_problem
-from meanfield.sweep import parse_sweep
+from meanfield.sweep import Sweep, parse_sweep
+from meanfield.sweep.definition import Axis
 from tests.documentation import ROOT, Block
 
-SET_UP = (r"\. \.venv/bin/activate", r"git clone \S+", r"cd meanfield", r"pip install .+", r"make( [\w-]+)*")
+SET_UP = (
+    r"\. \.venv/bin/activate",
+    r"git clone \S+",
+    r"cd meanfield",
+    r"pip install .+",
+    r"make( [\w-]+)*",
+    r"dask (scheduler|worker .+)",
+)
 SMALL_TOOLS = ("cat", "cp", "echo", "ls", "mkdir", "printf", "rm", "sed")
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?(?![\w.]\d)", re.IGNORECASE)
@@ -37,8 +47,8 @@ SAME, TINY = 2e-2, 1e-6
 
 def lay_out(folder: Path) -> None:
     """Make a folder look like the root of a clone; what is written there stays there."""
-    shutil.copytree(ROOT / "data" / "problems", folder / "data" / "problems")
-    shutil.copytree(ROOT / "data" / "reference", folder / "data" / "reference")
+    for name in ("problems", "reference", "sweeps"):
+        shutil.copytree(ROOT / "data" / name, folder / "data" / name)
     ignored = shutil.ignore_patterns("__pycache__")
     for name in ("solvers", "validation"):
         shutil.copytree(ROOT / name, folder / name, copy_function=os.symlink, ignore=ignored)
@@ -53,6 +63,7 @@ class Reader:
     def follow(self, block: Block) -> None:
         """Do what a block says, and compare what it prints with what the page shows."""
         if block.caption is not None:
+            Path(block.caption).parent.mkdir(parents=True, exist_ok=True)
             Path(block.caption).write_text(block.text)
         shown = getattr(self, block.language)(block)
         if block.output is not None and shown is not None:
@@ -80,16 +91,14 @@ class Reader:
                 assert script(line[2:]) is not None, f"nothing is known about the command '{line}'"
 
     def toml(self, block: Block) -> None:
-        """Check a problem or a sweep, or a part of a problem."""
+        """Check a problem or a sweep, or a part of one: known keys with values that are allowed."""
         data = tomllib.loads(block.text)
-        if "model" in data or "axes" in data:
-            (parse_problem if "model" in data else parse_sweep)(block.text, Path.cwd())
+        if "model" in data or {"axes", "problem"} <= set(data):
+            folder = Path(block.caption or "page").resolve().parent
+            (parse_problem if "model" in data else parse_sweep)(block.text, folder)
             return
-        try:
-            Problem.model_validate(data, context={"folder": Path.cwd()})
-        except ValidationError as error:
-            wrong = [item for item in error.errors() if item["type"] != "missing"]
-            assert not wrong, wrong
+        faults = [list(wrong(model, data)) for model in (Problem, Sweep, Axis)]
+        assert not all(faults), faults
 
     def text(self, block: Block) -> None:
         """Output is compared with what prints it."""
@@ -103,6 +112,14 @@ class Reader:
             return run_script(path, shlex.split(line, comments=True)[2:])
         assert shlex.split(line)[0] in SMALL_TOOLS, f"nothing is known about the command '{line}'"
         return subprocess.run(["sh", "-euc", line], capture_output=True, text=True, check=True).stdout
+
+
+def wrong(model: type[Part], data: dict[str, Any]) -> Iterator[str]:
+    """What a part of a file says that is not allowed; it may leave out what it wants."""
+    try:
+        model.model_validate(data, context={"folder": Path.cwd()})
+    except ValidationError as error:
+        yield from (f"{item['loc']}: {item['msg']}" for item in error.errors() if item["type"] != "missing")
 
 
 def is_set_up(line: str) -> bool:

@@ -11,8 +11,8 @@ from tests.documentation import PAGES, ROOT, anchors, blocks, links, page_text
 from tests.reader import Reader, assert_same, lay_out
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-LONG = ("docs/how-to/compare_with_sgd.md", "docs/how-to/dynamics.md")
-"""Pages that take seconds: thousands of runs, random starts of two features."""
+LONG = ("docs/how-to/compare_with_sgd.md", "docs/how-to/dynamics.md", "docs/how-to/stationary_states.md")
+"""Pages that take seconds: thousands of runs, portraits and random starts, branches."""
 WITH_CODE = [
     pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
     for name in NAMES

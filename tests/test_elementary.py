@@ -7,7 +7,7 @@ import pytest
 from meanfield.elementary import LAST_EXPONENT, exp_between, exp_minus
 
 
-@numba.njit
+@numba.njit(cache=True)
 def fill(y, between, minus):
     for i in range(y.size):
         between[i] = exp_between(y[i])

@@ -161,12 +161,13 @@ def test_the_good_problem_is_good():
         ("augmentation.correlation", -1.01, "greater than or equal to -1"),
         ("prior.name", "l3", "did you mean 'l2'?"),
         ("prior.strength", -1.0, "greater than or equal to 0"),
-        ("time.stop", 0.0, "greater than 0"),
-        ("time.stop", -1.0, "greater than 0"),
+        ("time.stop", 0.0, "greater than or equal to 0.000000001"),
+        ("time.stop", 1e13, "less than or equal to 1000000000000"),
+        ("time.outputs", 10**6 + 1, "less than or equal to 1000000"),
         ("time.outputs", 1, "greater than or equal to 2"),
         ("density.cells", 801, "multiple of 2"),
         ("density.cells", 6, "greater than or equal to 8"),
-        ("density.half_width", 0.0, "greater than 0"),
+        ("density.half_width", 0.0, "greater than or equal to 0.000001"),
         ("density.feature_nodes", 1, "greater than or equal to 2"),
         ("density.steps", 0, "greater than or equal to 1"),
         ("density.order", 3, "2 or 4"),
@@ -414,6 +415,17 @@ def test_an_empty_file(text):
 @pytest.mark.parametrize("text", ["x = ", "title = hello", "[model]\n[model]", "title = 'a'\ntitle = 'b'", "\x00\x01"])
 def test_not_toml(text):
     assert_names(message(text), ["not a TOML file", "correct the line"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title = " + 5000 * "[" + 5000 * "]", ["nested hundreds of levels deep"]),
+        ("title = " + 5000 * "1", ["not a TOML file", "4300 digits"]),
+    ],
+)
+def test_what_the_parser_of_toml_gives_up_on(text, words):
+    assert_names(message(text), words)
 
 
 def test_the_line_of_a_mistake_in_toml_is_named():

@@ -1,6 +1,7 @@
 """The scripts as a person runs them, judged by exit code, messages and files.
 
-Where they end early they run in this process, as `__main__`: starting Python and importing takes two seconds each time.
+But for the one that gets a signal they run in this process, as `__main__`: starting Python and importing takes two
+seconds each time.
 """
 
 import runpy
@@ -8,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -21,23 +24,18 @@ ROOT = Path(__file__).parents[1]
 SOLVERS = ("solve_density", "solve_order_parameters", "simulate_sgd")
 
 
-def script(name, *arguments, folder=ROOT):
-    command = [sys.executable, str(ROOT / "solvers" / f"{name}.py"), *map(str, arguments)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-
-
-@pytest.fixture
-def inside(monkeypatch, capsys):
-    """The same as `script`, in this process."""
+@pytest.fixture(scope="session")
+def inside():
+    """A function from the name of a script and its arguments to how it ended."""
 
     def call(name, *arguments):
         path = str(ROOT / "solvers" / f"{name}.py")
-        monkeypatch.setattr(sys, "argv", [path, *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_path(path, run_name="__main__")
-        shown = capsys.readouterr()
-        return subprocess.CompletedProcess(sys.argv, ended.value.code, shown.out, shown.err)
+        out, err = StringIO(), StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setattr(sys, "argv", [path, *map(str, arguments)])
+            with pytest.raises(SystemExit) as ended:
+                runpy.run_path(path, run_name="__main__")
+        return subprocess.CompletedProcess(path, ended.value.code, out.getvalue(), err.getvalue())
 
     return call
 
@@ -50,11 +48,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def runs(folder):
+def runs(folder, inside):
     paths = []
     for name in SOLVERS:
         paths.append(folder / f"{name}.nc")
-        result = script(name, folder / "small.toml", "-o", paths[-1])
+        result = inside(name, folder / "small.toml", "-o", paths[-1])
         assert result.returncode == 0, result.stderr
         assert f"wrote {paths[-1]}" in result.stdout
         assert result.stderr == ""  # no progress bar outside of a terminal
@@ -79,18 +77,18 @@ def test_results_are_those_of_the_library(runs, folder):
         assert meanfield.load(path).drop_attrs().equals(solve(problem).drop_attrs())
 
 
-def test_workers_and_backend_options(folder, runs):
-    result = script("simulate_sgd", folder / "small.toml", "-o", folder / "one.nc", "--workers", 1)
+def test_workers_and_backend_options(folder, runs, inside):
+    result = inside("simulate_sgd", folder / "small.toml", "-o", folder / "one.nc", "--workers", 1)
     assert result.returncode == 0
     assert meanfield.load(folder / "one.nc")["q"].equals(meanfield.load(runs[2])["q"])
     text = SMALL.replace("cells = 200", "cells = 40\nsteps = 4").replace("feature_nodes = 15", "feature_nodes = 5")
     (folder / "tiny.toml").write_text(text)
-    result = script("solve_density", folder / "tiny.toml", "-o", folder / "fipy.nc", "--backend", "fipy")
+    result = inside("solve_density", folder / "tiny.toml", "-o", folder / "fipy.nc", "--backend", "fipy")
     assert result.returncode == 0, result.stderr
     assert '"backend": "fipy"' in meanfield.load(folder / "fipy.nc").attrs["provenance"]
 
 
-def test_ctrl_c_saves_and_the_same_command_goes_on(folder, tmp_path):
+def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, inside):
     text = SMALL.replace('method = "plain"', 'method = "projected"').replace("dimension = 64", "dimension = 20000")
     (tmp_path / "long.toml").write_text(text)
     out = tmp_path / "out.nc"
@@ -111,7 +109,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(folder, tmp_path):
     ]
     part = meanfield.load(out)
     assert part.attrs["status"] == "interrupted"
-    result = script("simulate_sgd", tmp_path / "long.toml", "-o", out)
+    result = inside("simulate_sgd", tmp_path / "long.toml", "-o", out)
     assert result.returncode == 0
     assert result.stderr == f"going on with the unfinished run in {out}.checkpoint\n"
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["long.toml", "out.nc"]
@@ -130,13 +128,28 @@ def test_refused_runs_leave_nothing_behind(folder, tmp_path, inside):
     assert [path.name for path in tmp_path.iterdir()] == ["large.toml"]
 
 
-def test_compare_prints_a_table_and_writes_report_and_figure(runs, folder):
-    result = script("compare", *runs, "-o", folder / "report.nc", "--figure", folder / "f.png")
+def test_compare_prints_a_table_and_writes_report_and_figure(runs, folder, inside):
+    result = inside("compare", *runs, "-o", folder / "report.nc", "--figure", folder / "f.png")
     assert result.returncode == 0, result.stderr
     assert "solve_density - simulate_sgd" in result.stdout
     assert "W1 distance of w" in result.stdout
     assert meanfield.load(folder / "report.nc").attrs["method"] == "comparison"
     assert (folder / "f.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_animates_the_density_over_sgd(runs, folder, inside):
+    result = inside("compare", runs[0], runs[2], "-o", folder / "report.nc", "--animate", folder / "weights.gif")
+    assert result.returncode == 0, result.stderr
+    assert (folder / "weights.gif").read_bytes().startswith(b"GIF89a")
+    for chosen, name, message in (
+        (runs, "weights.avi", "'avi' is no animation format; use one of gif, mp4"),
+        (runs[1:], "other.gif", "add the output of solve_density.py"),
+    ):
+        result = inside("compare", *chosen, "-o", folder / "none.nc", "--animate", folder / name)
+        assert result.returncode == 2
+        assert message in result.stderr
+        assert not (folder / name).exists()
+        assert not (folder / "none.nc").exists()
 
 
 BAD_PROBLEMS = [

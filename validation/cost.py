@@ -9,7 +9,6 @@ Writes docs/cost.md and validation/cost.png.
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
-import numba
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
@@ -29,6 +27,7 @@ from meanfield.density.steppers import available_cores
 from meanfield.plotting import COLOURS
 from meanfield.problem import Problem
 from meanfield.problem_file import parse_problem
+from meanfield.provenance import describe_machine
 from meanfield.storage import save_figure
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -122,16 +121,6 @@ def slope(name: str, points: Sequence[Point]) -> float:
 def per_cell_step(point: Point) -> float:
     """Nanoseconds."""
     return 1e9 * point.seconds / (point.size.cells * point.size.steps * point.nodes)
-
-
-def describe_machine() -> str:
-    """Processor and versions; no names."""
-    model = platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
-    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, numba {numba.__version__}"
-    return f"{model}, {available_cores()} cores; {versions}."
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

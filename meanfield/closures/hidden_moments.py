@@ -41,6 +41,9 @@ MOST_FURTHER = 8.0
 LEAST_SHARE = 0.02
 """Of the widest box, for the same reason: sums share nodes as if the Gaussian were no narrower than that."""
 
+LEAST_OVERLAP = 1e-300
+"""Of a uniform variable that does not move B."""
+
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
@@ -168,7 +171,8 @@ def _sum_of_boxes(mixture, q, deviation):  # type: ignore[no-untyped-def]
     """Nodes of the sum of all uniform variables, the widest first, with their moments."""
     size = 1 + 2 * q.size
     total, moments = np.zeros(1), _single(0, size, np.ones(1), np.ones(1))
-    reach = np.abs(q) * mixture.half_width
+    # One that does not move B has moments all the same.
+    reach = np.maximum(np.abs(q), LEAST_OVERLAP) * mixture.half_width
     for k in widest_first(reach):
         pieces, shared = 2.0 * reach[k] / (PIECE * deviation), deviation
         if total.size > 1:

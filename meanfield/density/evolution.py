@@ -110,7 +110,7 @@ class Evolution:
         """
         for end in times.tolist():
             self._step(end)
-            self._check()
+            self.check()
 
     def _step(self, end: float) -> None:
         dt = end - self._times[-1]
@@ -155,7 +155,14 @@ class Evolution:
         q = (weight * first) @ self.grid.u
         return Moments(np.array([*q, weight @ weighted_force, weight @ second, weight @ mass]))
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Stop where the numbers mean nothing any more, or never did on these cells.
+
+        Raises
+        ------
+        BlowUpError
+            If the solution is not finite or E[w^2] is far from 1.
+        """
         now = self.moments
         if abs(now.norm - 1) <= self._worst_norm and np.all(np.isfinite(now.vector)):
             return

@@ -97,13 +97,7 @@ def _midpoint_step(P, result, scratch, a, b, k, cells, blocks, lanes):  # type: 
             store(result, start + i * width, M + (M - load(P, start + i * width, lanes)))
 
 
-@numba.njit(
-    "void(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, u8, u8, u8)",
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    fastmath={"contract"},
-)
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def midpoint_step(P, result, scratch, a, b, k, cells, blocks, lanes):  # type: ignore[no-untyped-def]
     """Take one implicit midpoint step from P to result: solve for the half step M, then result = 2 M - P.
 
@@ -119,8 +113,8 @@ def midpoint_step(P, result, scratch, a, b, k, cells, blocks, lanes):  # type: i
         Part of z that depends on the node.
     k : float
         D dt / (2 h^2).
-    lanes : int
-        `NARROW` or `WIDE`.
+    cells, blocks, lanes : uint64
+        Sizes; `lanes` is `NARROW` or `WIDE`.
     """
     if lanes == NARROW:
         _midpoint_step(P, result, scratch, a, b, k, cells, blocks, NARROW)

@@ -113,6 +113,7 @@ class Level:
             self._evolution.advance(self._schedule.steps(index - 1))
         P = self._evolution.density
         self._check(float(self._schedule.outputs[index]), P)
+        self._evolution.check()
         self.moments[index] = self._evolution.moments.vector
         self.density[index] = P
         self.masses[index] = self.grid.h * self.factor * _means(P, self.masses.shape[2])

@@ -133,7 +133,7 @@ class MarchingEvolution(Evolution):
         self._times, self._history = ends[kept].tolist(), list(history[0, kept])
         if end == LONG_STEP:
             self._check_step(rate, ends[known + taken] - ends[known + taken - 1])
-        self._check()
+        self.check()
 
     def _side_by_side(self, take: Callable[[int], Taken], meeting: Meeting) -> Taken:
         """Have all threads take the steps; what the first one says."""

@@ -76,7 +76,7 @@ class NumbaStepper:
         np.divide(tilt, D, out=self._tilt[:nodes])
         self._tilt[nodes:] = self._tilt[nodes - 1]
         a, k = pull / D, 0.5 * dt * D / self.grid.h**2
-        blocks, cells, lanes = self._current.shape
+        blocks, cells, lanes = map(np.uint64, self._current.shape)
         midpoint_step(*self.buffers, self._scratch, a, self._tilt, k, cells, blocks, lanes)
 
     def sums(self, rows: FloatArray) -> FloatArray:

@@ -83,7 +83,7 @@ class _Pilot:
         self._coefficients = _coefficient_seconds(closure, features)
         self.started = self._since = time.perf_counter()
         self._work, self._steps = 0.0, 0
-        self.rate = 0.0
+        self._done, self._spent = 0.0, 0.0
         self.level: Level | None = None
         self.errors: Errors | None = None
         self.on_the_ladder = False
@@ -93,8 +93,8 @@ class _Pilot:
         now = time.perf_counter()
         if self._work:
             spent = now - self._since
-            rate = max(spent - self._steps * self._coefficients, 0.1 * spent) / self._work
-            self.rate = min(rate, self.rate or rate)  # other programs, and the first call of anything, only add to it
+            self._done += self._work
+            self._spent += max(spent - self._steps * self._coefficients, 0.1 * spent)
         self.level, self.errors, self._since = level, errors, now
         self._work, self._steps = level.work, level.steps
         self.on_the_ladder |= level.factor == FACTORS[0]
@@ -103,7 +103,8 @@ class _Pilot:
 
     def _seconds(self, work: float, steps: float) -> float:
         """Of a level."""
-        return (self.rate or CELL_STEP) * work + self._coefficients * steps
+        rate = self._spent / self._done if self._done else CELL_STEP
+        return rate * work + self._coefficients * steps
 
     def needed(self, tolerance: float) -> float:
         """The factor of the last level, from the error that is left on this one."""
@@ -113,7 +114,7 @@ class _Pilot:
         left = float(self.errors.moments.max()) / (SAFE_SHARE * tolerance)
         return float(self.level.factor * max(left, 1.0) ** (1 / POWER))
 
-    def rest(self, tolerance: float, factor: float, steps: int) -> tuple[int, float, str]:
+    def rest(self, tolerance: float, factor: float, known: bool, steps: int) -> tuple[int, float, str]:
         """The last level that will be needed, the seconds that are left, and a warning if that level is not tried.
 
         Parameters
@@ -121,13 +122,15 @@ class _Pilot:
         tolerance : float
         factor : float
             Of the last level with few nodes, which holds unless this search has come further already.
+        known : bool
+            Whether that is the last level indeed, and not a guess.
         steps : int
             Of the coarsest level; if they are more than this search has, it will fail and start again.
         """
         assert self.level is not None
         at, own_steps = self.level.factor, self.level.steps // self.level.factor
         unit = float(np.prod(self.level.grid.shape)) / at * max(steps, own_steps)
-        need = self.needed(tolerance) if at > factor else factor
+        need = max(factor, self.needed(tolerance)) if at > factor or not known else factor
         last = next((f for f in FACTORS if f >= max(need, at)), FACTORS[-1])
         from_here = self.on_the_ladder and steps <= own_steps
         factors = [f for f in FACTORS if f <= last and (f >= at or not from_here)]
@@ -172,9 +175,9 @@ def _search_cost(problem: Problem, closure: Closure, tolerance: float) -> Densit
     try:
         solution = solve_to_tolerance(problem, closure, NumbaStepper, tolerance, pilot)
     except _OverBudgetError:
-        need, _ = _with_few_nodes(problem, closure, tolerance, LIKE_A_GAUSSIAN)
-        _, steps = _with_few_nodes(problem, closure, tolerance, FAR_OUT)
-        factor, left, warning = pilot.rest(tolerance, need, steps)
+        need, known, _ = _with_few_nodes(problem, closure, tolerance, LIKE_A_GAUSSIAN)
+        _, _, steps = _with_few_nodes(problem, closure, tolerance, FAR_OUT)
+        factor, left, warning = pilot.rest(tolerance, need, known, steps)
     else:
         factor = pilot.level.factor if pilot.level else 1
         warning = "" if solution.status == "complete" else f"the density {solution.status}"
@@ -191,8 +194,10 @@ def _search_cost(problem: Problem, closure: Closure, tolerance: float) -> Densit
     return DensityCost(seconds, memory, nodes, shown, warning)
 
 
-def _with_few_nodes(problem: Problem, closure: Closure, tolerance: float, fourth_moment: float) -> tuple[float, int]:
-    """The last level, and its steps for each of the coarsest, for coordinates that take three values each."""
+def _with_few_nodes(
+    problem: Problem, closure: Closure, tolerance: float, fourth_moment: float
+) -> tuple[float, bool, int]:
+    """The last level, whether it was reached, and its steps on the coarsest level, for coordinates of three values."""
     coordinate = ThreePointCoordinate(fourth_moment=fourth_moment)
     features = tuple(feature.model_copy(update={"coordinate": coordinate}) for feature in problem.features)
     pilot, least = _Pilot(closure, len(problem.features), FEW_NODES_BUDGET), 1.0
@@ -201,7 +206,7 @@ def _with_few_nodes(problem: Problem, closure: Closure, tolerance: float, fourth
     except _OverBudgetError:
         least = pilot.needed(tolerance)
     assert pilot.level is not None
-    return max(least, pilot.level.factor), pilot.level.steps // pilot.level.factor
+    return max(least, pilot.level.factor), least == 1.0, pilot.level.steps // pilot.level.factor
 
 
 def _fixed_cost(problem: Problem, closure: Closure) -> DensityCost:

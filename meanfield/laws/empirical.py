@@ -13,6 +13,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from meanfield.errors import InputError
 from meanfield.laws.base import AtomicPart
+from meanfield.seal import check_seal
 from meanfield.typing import FloatArray
 
 
@@ -38,7 +39,9 @@ class _Samples(AtomicPart):
     @model_validator(mode="after")
     def _can_be_read(self, info: ValidationInfo) -> Self:
         """Read the file at once for a problem file; one stored in a result may outlive its samples."""
-        if (info.context or {}).get("folder") is not None:
+        context = info.context or {}
+        self.__dict__["_trusted"] = context.get("trusted", True)
+        if context.get("folder") is not None:
             try:
                 _ = self.atoms
             except InputError as error:
@@ -59,6 +62,11 @@ class _Samples(AtomicPart):
         InputError
             If the file cannot be read, holds anything but finite numbers, or lacks a column.
         """
+        if not self.__dict__.get("_trusted", True):
+            raise InputError(
+                f"file = '{self.file}': no file is opened because a result names it; load the problem file with "
+                "meanfield.load_problem and solve that"
+            )
         path = Path(self.file)
         version = path.stat().st_mtime_ns if path.is_file() else 0
         return _distinct_samples(path, version, self.variable, tuple(self.selected), self.standardise)
@@ -167,6 +175,7 @@ def _is_number(word: str) -> bool:
 
 
 def _read_netcdf(path: Path, variable: str | None) -> FloatArray:
+    check_seal(path)
     with xr.open_dataset(path) as dataset:
         if variable not in dataset.data_vars:
             raise ValueError(f"no variable '{variable}', but {', '.join(map(str, dataset.data_vars))}")

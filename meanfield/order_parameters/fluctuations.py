@@ -53,7 +53,8 @@ def covariance_along(
         drift = field.jacobian(q) @ C
         return np.asarray((drift + drift.T + noise(q)).ravel())
 
-    size = float(np.abs(noise(trajectory(times[0]))).max()) * (times[-1] - times[0])
+    ends = (np.abs(noise(trajectory(t))).max() for t in (times[0], times[-1]))
+    size = float(max(ends)) * (times[-1] - times[0])
     solution = solve_ivp(
         derivative,
         (times[0], times[-1]),
@@ -63,8 +64,8 @@ def covariance_along(
         rtol=RELATIVE_TOLERANCE,
         atol=max(ABSOLUTE_TOLERANCE * size, np.finfo(float).tiny),
     )
-    if solution.t.size:
-        result[: solution.t.size] = solution.y.T.reshape(-1, d1, d1)
+    if len(solution.t):  # a list if not even the first step was taken
+        result[: len(solution.t)] = solution.y.T.reshape(-1, d1, d1)
     return result
 
 

@@ -20,7 +20,7 @@ from meanfield.analysis.distances import density_of
 from meanfield.errors import InputError
 from meanfield.plotting.style import COLOURS, LINES
 from meanfield.plotting.trajectories import plot_overlap
-from meanfield.plotting.weights import visible_weights
+from meanfield.plotting.weights import reached, visible_weights
 from meanfield.typing import FloatArray
 
 SIZE = (10.0, 3.6)
@@ -90,7 +90,7 @@ class _Film:
 
     def __init__(self, density: xr.Dataset, particles: xr.Dataset | None, feature: int) -> None:
         self._density, self._particles, self._feature = density, particles, feature
-        self.times = density["time"].values[np.isfinite(density["P"].values).all(axis=(1, 2))]
+        self.times = reached(density)
         self._snapshots = np.empty(0) if particles is None else particles["snapshot_time"].values
         self._bins = np.linspace(*visible_weights(density, *self.times), BINS + 1)
         self.figure = Figure(figsize=SIZE, dpi=100, layout="constrained")

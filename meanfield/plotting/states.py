@@ -46,8 +46,9 @@ def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
         label = f"{_names(stationary['q'].values[alike])}, {VERDICTS[stability]}"
         line = STATE_STYLES[stability][0]
         axes.plot(stationary["w"], P[alike[0]], line, color=next(colours[stability]), label=label)
-    axes.set(xlabel="weight $w$", ylabel="stationary density $P(w)$", ylim=(0, None))
+    axes.set(xlabel="weight $w$", ylabel="stationary density $P(w)$")
     if len(P):
+        axes.set_ylim(0.0, 1.3 * P.max())  # room for the legend over the peaks
         F = np.cumsum(P * np.diff(stationary["w_edge"].values), axis=1)
         ranges = [visible_range(np.concatenate([[0.0], row]), stationary["w_edge"].values) for row in F]
         axes.set_xlim(min(low for low, _ in ranges), max(high for _, high in ranges))

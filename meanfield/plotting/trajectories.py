@@ -62,7 +62,7 @@ def plot_replicas(particles: xr.Dataset, axes: Axes, quantity: str = "q") -> Axe
         axes.plot(particles["time"], paths, color=colour, lw=0.5, alpha=0.6)
         name = symbol(quantity, k, values.sizes["feature"])
         label = rf"{name}: mean $\pm$ 2 deviations of {particles.sizes['replica']} replicas"
-        spread = DEVIATIONS * of_feature.std("replica")
+        spread = DEVIATIONS * _deviation(of_feature)
         _plot_around(of_feature.mean("replica"), spread, axes, label, colour, line)
     axes.set(xlabel=TIME, ylabel=OVERLAP if quantity == "q" else PRIOR_WORK)
     return axes
@@ -125,14 +125,18 @@ def _plot_in_time(values: xr.DataArray, axes: Axes, label: str, colour: str, lin
         return
     thinned = values.isel(time=slice(None, None, max(1, values.sizes["time"] // 20)))
     replicas = thinned.sizes["replica"]
-    spread = thinned.std("replica", ddof=1) if replicas > 1 else 0 * thinned.isel(replica=0)
     axes.errorbar(
         thinned["time"],
         thinned.mean("replica"),
-        yerr=2 * spread / np.sqrt(replicas),
+        yerr=2 * _deviation(thinned) / np.sqrt(replicas),
         fmt="o",
         markersize=3,
         capsize=2,
         color=colour,
         label=label,
     )
+
+
+def _deviation(values: xr.DataArray) -> xr.DataArray:
+    """Standard deviation over replicas, 0 of a single one."""
+    return values.std("replica", ddof=1) if values.sizes["replica"] > 1 else 0 * values.isel(replica=0)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from meanfield.analysis import conditional
 from meanfield.analysis.distances import density_of
-from meanfield.plotting.style import COLOURS, time_styles
+from meanfield.plotting.style import COLOURS, LINES, time_styles
 from meanfield.typing import FloatArray
 
 VISIBLE = 3e-4
@@ -20,6 +20,11 @@ VISIBLE = 3e-4
 
 MOST_DOTS = 4000
 """Pairs of weights and coordinates that are drawn."""
+
+
+def reached(density: xr.Dataset) -> FloatArray:
+    """The output times that a run came to; an interrupted one has NaN at the others."""
+    return np.asarray(density["time"].values[np.isfinite(density["P"].values).all(axis=(1, 2))])
 
 
 def visible_weights(density: xr.Dataset, *times: float) -> tuple[float, float]:
@@ -46,7 +51,7 @@ def plot_density(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COL
 
 def plot_densities(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | None = None) -> Axes:
     """The density of w alone at some times; by default four of the output times."""
-    shown = _some_of(dataset["time"].values) if times is None else times
+    shown = _some_of(reached(dataset)) if times is None else times
     for time, (colour, line) in zip(shown, time_styles(shown), strict=True):
         plot_density(dataset, axes, time, colour, linestyle=line, label=f"$t = {time:g}$")
     axes.set(xlim=visible_weights(dataset, *shown), ylim=(0, None))
@@ -67,7 +72,7 @@ def plot_density_given_u(dataset: xr.Dataset, axes: Axes, time: float | None = N
     feature : int
         Which coordinate; over the others is averaged.
     """
-    chosen = dataset["time"].values[-1] if time is None else time
+    chosen = reached(dataset)[-1] if time is None else time
     snapshot = dataset.sel(time=chosen, method="nearest")
     u, place = np.unique(dataset["u"].values[:, feature], return_inverse=True)
     weight = dataset["u_weight"].values
@@ -122,14 +127,15 @@ def plot_conditional(
     edges = density["w_edge"].values
     all_groups = conditional.groups_of(density, feature)
     chosen = np.unique(np.linspace(0, len(all_groups) - 1, groups).astype(int))
-    for group, colour in zip([all_groups[i] for i in chosen], COLOURS, strict=False):
+    name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"
+    for group, colour, line in zip([all_groups[i] for i in chosen], COLOURS, LINES, strict=False):
         w, _, membership = conditional.group_sample(particles, time, feature, group)
-        name = rf"$u \approx {group.centre:g}$"
-        _histogram(w, axes, colour, weights=membership, alpha=0.35, label=name)
+        _histogram(w, axes, colour, weights=membership, alpha=0.35)
         F, _ = conditional.group_distribution(density, time, feature, group)
-        axes.plot(density["w"], density_of(edges, F), color=colour)
+        label = rf"${name} \approx {group.centre:g}$"
+        axes.plot(density["w"], density_of(edges, F), line, color=colour, label=label)
     _label_weights(axes)
-    axes.set_ylabel("density $P_t(w|u)$")
+    axes.set_ylabel(f"density $P_t(w|{name})$")
     return axes
 
 
@@ -139,13 +145,21 @@ def _some_of(times: FloatArray) -> list[float]:
 
 
 def _histogram(sample: FloatArray, axes: Axes, colour: str, **style: Any) -> Axes:
-    weights = style.get("weights", np.ones_like(sample))
+    known = np.isfinite(sample)  # of replicas that came so far
+    weights, sample = style.pop("weights", np.ones_like(sample))[known], sample[known]
+    if not len(sample):
+        return _label_weights(axes)
     order = np.argsort(sample)
     share = np.cumsum(weights[order]) / weights.sum()
     low, high = np.interp([VISIBLE, 1 - VISIBLE], share, sample[order])
     bins = int(np.clip(1.5 * len(sample) ** (1 / 3), 10, 60))
     axes.hist(
-        sample, bins=np.linspace(low, high, bins + 1).tolist(), density=True, color=colour, **({"alpha": 0.45} | style)
+        sample,
+        bins=np.linspace(low, high, bins + 1).tolist(),
+        weights=weights,
+        density=True,
+        color=colour,
+        **({"alpha": 0.45} | style),
     )
     return _label_weights(axes)
 

@@ -14,14 +14,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from meanfield.plotting import (
-    plot_branches,
-    plot_comparison,
-    plot_dynamics,
-    plot_overlap,
-    plot_phase_diagram,
-    plot_portrait,
-)
+from meanfield.errors import InputError
+from meanfield.plotting import plot_comparison, plot_overlap, plot_result
 from meanfield.plotting.style import COLOURS, LINES
 
 PAGE_BYTES = 2_400_000
@@ -32,9 +26,6 @@ LARGEST = 300_000
 
 RESOLUTIONS = (144, 100, 72, 50, 36)
 """Dots per inch of a bitmap, from which the first that is small enough is taken."""
-
-MOST_STATES, VISIBLE = 9, 5.0
-"""Stationary states that are drawn, and the largest |w|."""
 
 STYLE: Any = {"font.size": 10.5, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "meanfield"}
 
@@ -104,23 +95,23 @@ def _rendered(figure: Figure, kind: str, resolution: int = 100) -> bytes:
 
 
 def _overview(dataset: xr.Dataset) -> Figure | None:
-    """The figure of the method."""
-    method = dataset.attrs["method"]
-    if method in ("density", "order_parameters", "particles", "ensemble"):
-        return _in_time({method.replace("_", " "): dataset})
-    if method in ("continuation", "fixed_point_branches"):
-        return plot_branches(dataset) if dataset.sizes["point"] else None
-    if method == "dynamics":
-        return plot_dynamics(dataset) if dataset.sizes["state"] else None
-    if method == "portrait":
-        figure = Figure(figsize=(8, 7), layout="constrained")
-        plot_portrait(dataset, figure.subplots())
-        return figure
-    if method == "sweep" and "similarity" in dataset and dataset["status"].ndim == 2:
-        figure = Figure(figsize=(8, 6), layout="constrained")
-        plot_phase_diagram(dataset, figure.subplots())
-        return figure
-    return _states(dataset) if method == "stationary" and dataset.sizes["state"] else None
+    """The figure of the method, as far as the run came; nothing of one that ended where it began."""
+    if "time" in dataset.dims and dataset.attrs["status"] != "complete":
+        dataset = dataset.isel(time=slice(_reached(dataset)))
+        if dataset.sizes["time"] < 2:
+            return None
+    if 0 in dataset.sizes.values():
+        return None
+    try:
+        return plot_result(dataset)
+    except InputError:  # sweeps over many axes
+        return None
+
+
+def _reached(dataset: xr.Dataset) -> int:
+    """The number of output times that the run has reached."""
+    q = dataset["q" if "q" in dataset else "q_mean"].transpose("time", ...).values
+    return int(np.isfinite(q.reshape(len(q), -1)).any(axis=1).sum())
 
 
 def _in_time(results: Mapping[str, xr.Dataset]) -> Figure:
@@ -131,20 +122,6 @@ def _in_time(results: Mapping[str, xr.Dataset]) -> Figure:
     axes = figure.subplots()
     for (label, dataset), colour, line in zip(results.items(), cycle(COLOURS), cycle(LINES), strict=False):
         plot_overlap(dataset, axes, label, colour, line)
-    axes.legend(frameon=False)
-    return figure
-
-
-def _states(dataset: xr.Dataset) -> Figure:
-    """The density of the weights in each stationary state, stable ones solid."""
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    axes = figure.subplots()
-    marginals = np.einsum("n,snw->sw", dataset["u_weight"].values, dataset["P"].values)
-    for i, (P, colour) in enumerate(zip(marginals[:MOST_STATES], cycle(COLOURS), strict=False)):
-        overlap = ", ".join(f"{value + 0.0:.3f}" for value in np.round(dataset["q"].values[i], 6))
-        line = "-" if int(dataset["stability"][i]) > 0 else "--"
-        axes.plot(dataset["w"], P, line, color=colour, label=f"q = {overlap}")
-    axes.set(xlabel="weight $w$", ylabel="density", xlim=(-VISIBLE, VISIBLE))
     axes.legend(frameon=False)
     return figure
 

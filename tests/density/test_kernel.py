@@ -10,7 +10,7 @@ from meanfield.density.lanes import NARROW, WIDE, lanes_for, load, store
 from meanfield.priors import PRIORS
 
 
-@numba.njit(error_model="numpy", fastmath={"contract"})
+@numba.njit(cache=True, error_model="numpy", fastmath={"contract"})
 def fill_bernoulli(z, forward, backward):
     for i in range(0, z.size, WIDE):
         argument = load(z, np.uint64(i), WIDE)
@@ -39,7 +39,8 @@ def advance(P: np.ndarray, a: np.ndarray, b: np.ndarray, k: float, steps: int = 
     tilt = np.concatenate([b, np.repeat(b[-1:], blocks * lanes - nodes)])
     for _ in range(steps):
         after, scratch = np.empty_like(packed), np.empty(cells * (lanes + 1))
-        midpoint_step(packed.reshape(-1), after.reshape(-1), scratch, a, tilt, k, cells, blocks, lanes)
+        sizes = map(np.uint64, (cells, blocks, lanes))
+        midpoint_step(packed.reshape(-1), after.reshape(-1), scratch, a, tilt, k, *sizes)
         packed = after
     return unpack(packed, nodes)
 
@@ -180,7 +181,8 @@ def test_kernel_is_vectorised():
     if not features.get("avx"):
         pytest.skip("the processor has no AVX")
     # Compiled afresh, because a kernel that came from the cache on disk has no listing.
-    fresh = numba.njit(midpoint_step.signatures[0], error_model="numpy", fastmath={"contract"})(midpoint_step.py_func)
+    signature = "void(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, u8, u8, u8)"
+    fresh = numba.njit(signature, error_model="numpy", fastmath={"contract"})(midpoint_step.py_func)
     (listing,) = fresh.inspect_asm().values()
     assert (
         listing.count("vdivpd") >= 6

@@ -212,6 +212,13 @@ def test_failure_of_narrow_cells_names_time_quantity_and_remedy():
     assert np.isnan(run.q).all()
 
 
+def test_cells_that_cannot_hold_the_start_give_no_number():
+    """Cells a hundred times as wide as the law of the weights."""
+    result = solve_density(make_problem("density = { cells = 20, half_width = 1e3 }"))
+    assert result.status.startswith("failed: at t = 0: E[w^2] = 2500 in the density")
+    assert np.isnan(result.q).all()
+
+
 def test_outputs_before_a_failure_are_kept_and_later_ones_are_nan():
     settings = ('prior = { name = "l1", strength = 10.0 }', "density = { half_width = 10.0, cells = 200, order = 2 }")
     run = solve_density(make_problem(*settings))

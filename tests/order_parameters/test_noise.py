@@ -55,6 +55,8 @@ KINKED = [
     ("relu", ["uniform", "laplace"], "none", [0.6, 0.3]),
     ("hard_tanh", ["asymmetric", "shifted"], "opposite", [0.3, 0.9]),
     ("tanh", ["uniform", "uniform", "shifted"], "none", [0.3, -0.6, 0.2]),
+    ("abs", ["uniform"], "none", [0.0]),
+    ("relu", ["uniform", "laplace"], "none", [0.0, 0.3]),
 ]
 
 

@@ -16,7 +16,7 @@ LAWS = [{"law": "three_point", "second_moment": 1.1, "fourth_moment": 6.05}, {"l
 NOISE = {"variance": [0.3, 0.5], "correlation": 0.5}
 
 
-@numba.njit(error_model="numpy")
+@numba.njit(cache=True, error_model="numpy")
 def take(training, key, means, numbers, room, inside):
     draw_numbers(training, key, 0, 0, PLACE + 1, numbers)
     return add_batch(training, key, 0, PLACE, PLACE, Q, S, means, numbers, room, inside)

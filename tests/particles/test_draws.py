@@ -79,7 +79,7 @@ def draw(*laws, **more):
     return Numbers(laws, **more).c
 
 
-@numba.njit(error_model="numpy")
+@numba.njit(cache=True, error_model="numpy")
 def draw_all(draws, key, replica, first, uniforms, normals, c):
     width, wide, groups = draws.uniforms[-1] * BATCH, draws.normals[-1] * BATCH, draws.box.size
     chosen = np.empty(BATCH, np.int64)
@@ -88,13 +88,13 @@ def draw_all(draws, key, replica, first, uniforms, normals, c):
         draw_hidden(draws, key, replica, slot, uniforms[i * width :], normals[i * wide :], chosen, c[i])
 
 
-@numba.njit(error_model="numpy")
+@numba.njit(cache=True, error_model="numpy")
 def gammas(shape, key, normals, uniforms, out):
     for i in range(out.size):
         out[i] = gamma(shape, normals[i], uniforms[i], key, 0, i)
 
 
-@numba.njit(error_model="numpy")
+@numba.njit(cache=True, error_model="numpy")
 def chi_squares(degrees, key, normals, uniforms, out):
     for i in range(out.size):
         out[i] = chi_squared(degrees, normals[i], uniforms[i], key, 0, i)

@@ -261,7 +261,7 @@ def crowd(problem):
     return Run(*arrays, np.concatenate(weights[::3], axis=1), np.zeros((CROWD, 0, 1)))
 
 
-@numba.njit(error_model="numpy")
+@numba.njit(cache=True, error_model="numpy")
 def plain_crowd(
     w, U, hidden, rng, value, derivative, force, strength, rate, centering, noise, expectation, step, level, escape
 ):
@@ -272,7 +272,7 @@ def plain_crowd(
         )  # fmt: skip
 
 
-@numba.njit(error_model="numpy")
+@numba.njit(cache=True, error_model="numpy")
 def projected_crowd(training, expectation, pull, force, strength, key, step, level, w, rows, vector, state, escape):
     for i in range(len(w)):
         projected_steps(

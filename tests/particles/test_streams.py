@@ -68,17 +68,17 @@ def compiled_words(key, replica, purpose, index):
     return tuple(int(x) for x in call_block(np.array(key, dtype=np.uint64), replica, purpose, np.uint64(index)))
 
 
-@numba.njit
+@numba.njit(cache=True)
 def call_block(key, replica, purpose, index):
     return _block(key, replica, purpose, index)
 
 
-@numba.njit
+@numba.njit(cache=True)
 def call_log(u):
     return _log(u)
 
 
-@numba.njit
+@numba.njit(cache=True)
 def call_direction(bits):
     return _direction(bits)
 

@@ -11,6 +11,7 @@ from meanfield import schema
 from meanfield.problem_file import format_problem, parse_problem
 from meanfield.report import report
 from meanfield.report.content import METHODS, content_of
+from meanfield.report.figures import pictures_of
 from meanfield.report.numbers import with_error
 from tests.problems import SMALL
 
@@ -164,7 +165,9 @@ def test_runs_that_did_not_end_say_so_and_show_what_there_is(results, blank, sta
     for name in ("q", "g", "Lambda", "q_covariance"):
         broken[name][2:] = np.nan
     assert "overlap q at t = 0.5" in Page(report({"broken": broken})).text
+    assert pictures_of(broken)
     broken["q"][:] = np.nan
+    assert pictures_of(broken) == []
     assert shown in Page(report({"broken": broken})).text
 
 

@@ -1,19 +1,20 @@
 """How long one evaluation of the closures takes, (q) -> (g, Lambda), on one core.
 
-Columns: what it takes to tabulate everything once per problem; the median time of one evaluation inside compiled code
-at |q| = 0.5, and at |q| = 0.9999, where the pre-activations nearly lose their Gaussian part; of the two mean outputs,
-which SGD with population centring asks for at every step, at |q| = 0.5; and of one call from Python at |q| = 0.5.
+Measured is one evaluation inside compiled code at |q| = 0.5. The notes add one at |q| = 0.9999, where the
+pre-activations nearly lose their Gaussian part; the two mean outputs, which SGD with population centring asks for at
+every step; a call from Python; and what it takes to tabulate everything once per problem.
 """
 
 from __future__ import annotations
 
-import argparse
-from statistics import median
-from timeit import repeat
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import numba
 import numpy as np
+from table import Row, Table, run_benchmark
+from timing import ONE_THREAD, seconds
 
 from meanfield import Problem
 from meanfield.activations import ACTIVATIONS
@@ -35,21 +36,14 @@ LAWS: dict[str, list[dict[str, Any]]] = {
 }
 CORRELATED = {"variance": [0.3, 0.3], "correlation": 0.5}
 OPPOSITE = {"variance": [0.3, 0.3], "correlation": -1.0}
-SHARE = 2e4
-"""Microseconds that the calls of one measurement take together."""
+CALLS = 100
+"""From compiled code, so that the call from Python does not count."""
 
 
 def make_problem(activation: str, laws: list[dict[str, Any]], noise: dict[str, Any] | None, centering: str) -> Problem:
     model = {"activation": activation, "centering": centering, "learning_rate": 0.1, "batch_size": 4}
     features = [{"hidden": law, "initial_overlap": 0.1} for law in laws]
     return Problem.model_validate({"model": model, "features": features, "augmentation": noise, "time": {"stop": 1.0}})
-
-
-def microseconds(work: Any) -> float:
-    """Median time of one of the calls that `work` is told to make."""
-    work(1)
-    calls = max(1, int(SHARE / (1 + 1e6 * min(repeat(lambda: work(1), number=1, repeat=3)))))
-    return 1e6 * median(repeat(lambda: work(calls), number=1, repeat=7)) / calls
 
 
 @numba.njit
@@ -70,42 +64,47 @@ def average_outputs(expectation, q, calls):  # type: ignore[no-untyped-def]
     return total
 
 
-def row(label: str, problem: Problem) -> None:
+def row(label: str, problem: Problem) -> Row:
     bracket_table.cache_clear()
     overlap_table.cache_clear()
-    built = 1e3 * repeat(lambda: Closure(problem), number=1, repeat=1)[0]
+    started = time.thread_time()
     closure = Closure(problem)
+    built = 1e3 * (time.thread_time() - started)
     direction = np.ones(len(problem.features)) / np.sqrt(len(problem.features))
     half, edge = 0.5 * direction, 0.9999 * direction
     settings = closure.centering, closure.batch_size, closure.learning_rate, closure._diffusion_factors
-    times = [microseconds(lambda calls, q=q: evaluate(closure.expectation, q, *settings, calls)) for q in (half, edge)]
-    outputs = f"{'-':>12}"
-    if closure.centering:
-        outputs = f"{microseconds(lambda calls: average_outputs(closure.expectation, half, calls)):>12.2f}"
-    called = microseconds(lambda calls: [closure(half) for _ in range(calls)])
-    print(f"{label:<46}{built:>9.1f} ms {times[0]:>10.2f} {times[1]:>12.2f} {outputs} {called:>12.1f}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.parse_args()
-    row("", make_problem("quadratic", LAWS["uniform"], CORRELATED, "batch"))  # compiles
-    print(f"\n{'':<58}{'compiled, microseconds':^38}{'Python':>11}")
-    print(
-        f"{'activation, law, noise, centering':<46}{'tabulate':>12} {'|q| = 0.5':>10} {'|q| = 0.9999':>12}"
-        f" {'mean outputs':>12} {'|q| = 0.5':>12}"
+    inside, at_edge, called, outputs = seconds(
+        lambda: evaluate(closure.expectation, half, *settings, CALLS),
+        lambda: evaluate(closure.expectation, edge, *settings, CALLS),
+        lambda: closure(half),
+        lambda: average_outputs(closure.expectation, half, CALLS) if closure.centering else None,
+        rounds=5,
+        turn=0.005,
     )
+    note = (
+        f"|q| = 0.9999: {1e6 * at_edge / CALLS:.2f} us; from Python {1e6 * called:.1f} us; tabulated in {built:.1f} ms"
+    )
+    if closure.centering:
+        note += f"; mean outputs {1e6 * outputs / CALLS:.2f} us"
+    return Row(label, 1e6 * inside / CALLS, "us", note=note)
+
+
+def tables() -> Iterator[Table]:
+    row("", make_problem("quadratic", LAWS["uniform"], CORRELATED, "batch"))  # compiles
+    rows = []
     for activation in ACTIVATIONS:
-        row(f"{activation}, three_point, none, none", make_problem(activation, [THREE_POINT], None, "none"))
-        row(
-            f"{activation}, three_point, correlated, batch",
-            make_problem(activation, [THREE_POINT], CORRELATED, "batch"),
-        )
+        for noise, centering in ((None, "none"), (CORRELATED, "batch")):
+            problem = make_problem(activation, [THREE_POINT], noise, centering)
+            rows.append(row(f"{activation}, {'correlated' if noise else 'no'} noise, centring {centering}", problem))
+    yield Table("Closures of one three-point feature, by activation", ONE_THREAD, tuple(rows))
+    rows = []
     for name, laws in LAWS.items():
         for activation in ("tanh", "relu"):
-            row(f"{activation}, {name}, none, none", make_problem(activation, laws, None, "none"))
-            row(f"{activation}, {name}, opposite, population", make_problem(activation, laws, OPPOSITE, "population"))
+            rows.append(row(f"{activation}, {name}, no noise", make_problem(activation, laws, None, "none")))
+            centred = make_problem(activation, laws, OPPOSITE, "population")
+            rows.append(row(f"{activation}, {name}, opposite noise, centring population", centred))
+    yield Table("Closures by hidden law", ONE_THREAD, tuple(rows))
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(tables, __file__, __doc__)

@@ -10,29 +10,28 @@ has two vdivpd per row of 16 cells in zmm registers (four in ymm without AVX-512
 vdivsd; the loop over cells around them holds everything but P, the result and the factors in registers. Rows of 4, for
 problems of few nodes, wait for one division after the other.
 
-Rates and what runs in one thread are by the processor time of that thread, so that other programs disturb less.
-Speedups and whole solutions are in wall time and mean something on an idle machine only.
+What runs in one thread is timed by the processor time of that thread, so that other programs disturb less. Speedups and
+whole solutions are in wall time and mean something on an idle machine only.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
 from statistics import median
-from timeit import repeat
 
 import numba
 import numpy as np
-from density_elsewhere import FINE, OURS, contenders, error
-from machine import LIMITS, Work, rate, take_turns
+from density_elsewhere import FINE, OURS, TARGET, contenders, error
+from machine import limit_rates
+from table import ROOT, Row, Table, run_benchmark
+from timing import CORES, ONE_THREAD, WALL, Work, rate, seconds, take_turns
 
 from meanfield import load_problem, solve_density
 from meanfield.closures import Closure
@@ -44,26 +43,17 @@ from meanfield.density.plan import fixed_plan
 from meanfield.density.steppers import NumbaStepper
 from meanfield.method_settings import DensitySettings
 
-EXAMPLE = Path(__file__).parents[2] / "data/problems/sparse_prior.toml"
+EXAMPLE = ROOT / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)
 ORDER_TWO = PROBLEM.model_copy(update={"density": DensitySettings(order=2, cells=800, feature_nodes=31)})
-CORES = os.cpu_count() or 1
 STEPS = 20
 """Steps between outputs that are timed together."""
 SIZES = ((1, 200), (WIDE, 200), (3 * WIDE, 800), (6 * WIDE, 800), (6 * WIDE, 1600))
 """Nodes and cells."""
+FIPY_STEPS = 20
+"""Steps that FiPy takes; the rest of its time is extrapolated."""
 STEEPNESS = {"|z| < 8": 4.0, "|z| > 600, almost no diffusion": 1e5}
 """What is told of the drift across a cell, and its size."""
-
-
-def line(label: str, value: float, unit: str, remark: str = "") -> None:
-    print(f"{label:<58}{value:>10.4g} {unit:<14}{remark}")
-
-
-def seconds(work: Work, repeats: int = 5) -> float:
-    """Median time of `work`, after one call that is not timed."""
-    work()
-    return median(repeat(work, number=1, repeat=repeats))
 
 
 def kernel_work(nodes: int, cells: int, steepness: float) -> Work:
@@ -77,21 +67,18 @@ def kernel_work(nodes: int, cells: int, steepness: float) -> Work:
     return lambda: midpoint_step(P, after, scratch, a, b, 3.0, *sizes)
 
 
-def machine_table() -> None:
-    """The limits, and the kernel beside them; all cores at once, each with a work of its own."""
-    print(f"{'':<58}{'one core':>10} {f'{CORES} cores':>10}")
-    divisions = 0.0
-    for name, (make, amount, unit) in LIMITS.items():
-        rates = [rate(make, amount, cores) / 1e6 for cores in (1, CORES)]
-        divisions = divisions or rates[0]
-        print(f"{name:<58}{rates[0]:>10.0f} {rates[1]:>10.0f} {unit}")
+def kernel_table() -> Table:
+    limits = dict(zip((1, CORES), limit_rates("divisions"), strict=True))
+    rows = []
     for remark, steepness in STEEPNESS.items():
         for nodes, cells in SIZES:
             make = partial(kernel_work, nodes, cells, steepness)
-            rates = [rate(make, nodes * cells, cores) / 1e6 for cores in (1, CORES)]
-            label = f"kernel, {nodes} nodes x {cells} cells, {remark}"
-            share = f"{rates[0] / divisions:.0%} of the divisions"
-            print(f"{label:<58}{rates[0]:>10.0f} {rates[1]:>10.0f} Mcell-steps/s, {share}")
+            for cores, limit in limits.items():
+                what = f"{nodes} nodes x {cells} cells, {remark}, {cores} core{'s' * (cores > 1)}"
+                rate_here = rate(make, nodes * cells, cores) / 1e6
+                rows.append(Row(what, rate_here, "Mcell-steps/s", "divisions, M/s", limit))
+    how = "each core with a work of its own; processor time of each thread; medians"
+    return Table("The kernel of a step against the machine's divisions", how, tuple(rows))
 
 
 def marching_work(nodes: int, cells: int, threads: int) -> Work:
@@ -113,36 +100,40 @@ def marching_work(nodes: int, cells: int, threads: int) -> Work:
     return work
 
 
-def step_table() -> None:
-    """A whole step in one thread, beside the kernel's part of it, and in as many as there are cores."""
+def step_tables() -> Iterator[Table]:
+    """A whole step in one thread beside the kernel's part of it, then in as many threads as there are cores."""
+    whole, speedups = [], []
     for nodes, cells in SIZES[1:]:  # no problem has a single node
         alone, shared = (marching_work(nodes, cells, threads) for threads in (1, CORES))
-        kernel, step = take_turns([kernel_work(nodes, cells, 4.0), alone], clock=time.thread_time)
-        before, after = take_turns([alone, shared], rounds=25)
-        remark = f"kernel {1e6 * median(kernel):.1f}"
-        if nodes > WIDE:
+        kernel, steps = seconds(kernel_work(nodes, cells, 4.0), alone)
+        what = f"{nodes} nodes x {cells} cells"
+        whole.append(Row(what, 1e6 * steps / STEPS, "us", "the kernel alone", 1e6 * kernel))
+        if nodes > WIDE:  # else there is one block
+            before, after = take_turns([alone, shared], clock=time.perf_counter, rounds=25)
             gain = [x / y for x, y in zip(before, after, strict=True)]
-            remark += f"; in {CORES} threads {median(gain):.2f} times as fast (best {max(gain):.2f})"
-        line(f"whole step, {nodes} nodes x {cells} cells", 1e6 * median(step) / STEPS, "us", remark)
+            speedups.append(
+                Row(what, median(gain), "times as fast", f"{CORES} threads", CORES, note=f"best {max(gain):.2f}")
+            )
+    yield Table("A whole step, closure and moments included", ONE_THREAD, tuple(whole))
+    yield Table(f"A whole step in {CORES} threads", WALL, tuple(speedups))
 
 
-def comparison_table(fine: bool) -> None:
+def comparison_table(fine: bool) -> Table:
     """All contenders at one accuracy, each with the coarsest setting that reaches it, or on the same fine cells."""
-    print(f"{'cells, steps':>47}{'error':>10}{'time, us':>12}{'/ ours':>10}{f'/ ours in {WIDE} nodes':>22}")
-    if not find_spec("pde"):
-        print("py-pde is not installed: pip install 'meanfield[bench]'")
-    rows = contenders()
-    settings = [(FINE, row.on_fine_cells) if fine else row.coarsest for row in rows]
-    works = [row.prepare(*setting) for row, setting in zip(rows, settings, strict=True)]
-    full = [row.prepare(*setting, nodes=WIDE) for row, setting in zip(OURS, settings, strict=False)]
-    times = [1e6 * median(column) for column in take_turns([*works, *full], clock=time.thread_time, rounds=5)]
-    ours, ours_in_full = min(times[: len(OURS)]), min(times[len(works) :]) / WIDE
-    for row, (cells, steps), work, taken in zip(rows, settings, works, times, strict=False):
-        setting = f"{cells:>6}, {steps:>5}"
-        print(
-            f"{row.name:<34}{setting}{error(work()):>10.1e}{taken:>12.1f}{taken / ours:>10.1f}"
-            f"{taken / ours_in_full:>22.0f}"
+    every = contenders()
+    settings = [(FINE, each.on_fine_cells) if fine else each.coarsest for each in every]
+    works = [each.prepare(*setting) for each, setting in zip(every, settings, strict=True)]
+    full = [each.prepare(*setting, nodes=WIDE) for each, setting in zip(OURS, settings, strict=False)]
+    times = [1e6 * taken for taken in seconds(*works, *full, rounds=5)]
+    best, in_full = min(times[: len(OURS)]), min(times[len(works) :]) / WIDE
+    rows = []
+    for each, (cells, steps), work, taken in zip(every, settings, works, times, strict=False):
+        note = (
+            f"{cells} cells, {steps} steps; error {error(work()):.1e}; {taken / in_full:.0f} x ours per node of {WIDE}"
         )
+        rows.append(Row(each.name, taken, "us", "our best", best, f"error below {TARGET:g}", note))
+    where = f"{FINE} cells" if fine else "the fewest cells and steps that reach it"
+    return Table(f"One accuracy in other software, with {where}", ONE_THREAD, tuple(rows))
 
 
 def fresh_process(**environment: str) -> float:
@@ -155,48 +146,50 @@ def fresh_process(**environment: str) -> float:
     return float(subprocess.run(command, env=os.environ | environment, stdout=subprocess.PIPE, check=True).stdout)
 
 
-def solver_table() -> None:
-    line(f"solve_density, tolerance {PROBLEM.density.tolerance:g}", seconds(lambda: solve_density(PROBLEM)), "s")
-    line("solve_density, order 2, 800 cells", seconds(lambda: solve_density(ORDER_TWO)), "s")
-    line("import and first call, compiled code on disk", fresh_process(), "s", "fresh process")
+def solver_table() -> Table:
+    default, fixed = (
+        seconds(lambda given=given: solve_density(given), clock=time.perf_counter, rounds=5)[0]
+        for given in (PROBLEM, ORDER_TWO)
+    )
+    rows = [
+        Row(f"solve_density, tolerance {PROBLEM.density.tolerance:g}", default, "s"),
+        Row("solve_density, order 2, 800 cells", fixed, "s"),
+        Row("fresh process: import and first call, compiled code on disk", fresh_process(), "s"),
+    ]
     with tempfile.TemporaryDirectory() as empty:
-        line("import and first call, nothing on disk", fresh_process(NUMBA_CACHE_DIR=empty), "s", "fresh process")
+        rows.append(Row("fresh process, nothing on disk", fresh_process(NUMBA_CACHE_DIR=empty), "s", note="compiles"))
+    return Table("Whole solutions of sparse_prior.toml", f"{CORES} cores; {WALL}", tuple(rows))
 
 
-def fipy_table(full: bool) -> None:
+def fipy_table() -> Table:
+    """The same steps by FiPy."""
     closure = Closure(ORDER_TWO)
     plan = fixed_plan(ORDER_TWO, closure)
     grid = plan.grid(ORDER_TWO)
-    steps = plan.schedule.steps(0)
-    every = plan.schedule.total
+    step, every = plan.schedule.steps(0)[0], plan.schedule.total
+    some = min(every, FIPY_STEPS)
 
     def timed(stepper: type, count: int) -> float:
         evolution = make_evolution(ORDER_TWO, closure, grid, stepper, worst_norm=0.05)
-        ends = steps[0] * np.arange(1, count + 1)
-        return repeat(lambda: evolution.advance(ends), number=1, repeat=1)[0]
+        started = time.perf_counter()
+        evolution.advance(step * np.arange(1, count + 1))
+        return (time.perf_counter() - started) / count
 
-    ours = median(timed(NumbaStepper, every) for _ in range(5))
-    some = every if full else min(every, 20)
-    fipys = timed(FiPyStepper, some) * every / some
-    work = f"{every} steps of {grid.shape[0]} nodes x {grid.shape[1]} cells"
-    remark = "measured" if full else f"extrapolated from {some} steps to {every}"
-    line(f"ours, {work}", ours, "s")
-    line(f"FiPy, {work}", fipys, "s", remark)
-    line("FiPy / ours", fipys / ours, "times", remark)
+    ours, fipys = median(timed(NumbaStepper, every) for _ in range(5)), timed(FiPyStepper, some)
+    size = f"{grid.shape[0]} nodes x {grid.shape[1]} cells"
+    rows = Row("ours", 1e3 * ours, "ms"), Row("FiPy", 1e3 * fipys, "ms", "ours", 1e3 * ours, note=f"{some} steps")
+    return Table(f"One step of {size} by FiPy", f"{CORES} cores; {WALL}", rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="run FiPy to the end instead of extrapolating (minutes)")
-    full = parser.parse_args().full
+def tables() -> Iterator[Table]:
     warnings.simplefilter("ignore")
-    machine_table()
-    step_table()
+    yield kernel_table()
+    yield from step_tables()
     for fine in (False, True):
-        comparison_table(fine)
-    solver_table()
-    fipy_table(full)
+        yield comparison_table(fine)
+    yield solver_table()
+    yield fipy_table()
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(tables, __file__, __doc__)

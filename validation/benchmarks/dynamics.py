@@ -1,14 +1,15 @@
 """How long fixed points, portraits, regions of attraction and branches of the reduced ODEs take, on one core.
 
-Columns: seconds on the clock and of the processor (they differ where the machine is shared), and what was found.
+Measured is processor time; seconds on the clock, which are more where the machine is shared, are beside what was found.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
+from table import Table, run_benchmark
+from timing import timed_row
 
 from meanfield import Problem
 from meanfield.order_parameters.field import VectorField
@@ -30,15 +31,6 @@ def problem(*laws: str, activation: str = "quadratic") -> Problem:
     return parse_problem(f"{model}{features}[time]\nstop = 1.0\noutputs = 2\n")
 
 
-def line(label: str, work: Callable[[], str]) -> None:
-    """Run once to compile, then time."""
-    work()
-    clock, processor = time.perf_counter(), time.process_time()
-    found = work()
-    clock, processor = time.perf_counter() - clock, time.process_time() - processor
-    print(f"{label:<52}{clock:>8.3g} s{processor:>8.3g} s   {found}", flush=True)
-
-
 def fixed_points(given: Problem) -> str:
     points = find_fixed_points(VectorField(given))
     return f"{len(points.points)} fixed points, {len(points.stable)} of them stable"
@@ -55,23 +47,26 @@ def branches(given: Problem, key: str, start: float, stop: float) -> str:
     return f"{found.sizes['point']} points on {len(np.unique(found['branch']))} branches"
 
 
-def main() -> None:
+def tables() -> Iterator[Table]:
     paper, three = problem(GAUSSIAN, THREE_POINT), problem(THREE_POINT, THREE_POINT, THREE_POINT)
     shares = find_fixed_points(VectorField(three))
-    line("fixed points, one feature", lambda: fixed_points(problem(THREE_POINT)))
-    line("fixed points, two features (figure 3)", lambda: fixed_points(paper))
-    line("fixed points, three features", lambda: fixed_points(three))
-    line("portrait 60 x 60, figure 3", lambda: portrait(paper))
-    line("portrait 60 x 60, tanh", lambda: portrait(problem(THREE_POINT, THREE_POINT, activation="tanh")))
-    line("portrait 60 x 60, whole disc, relu", lambda: portrait(problem(SKEW, THREE_POINT, activation="relu")))
-    line("portrait 60 x 60, Laplace", lambda: portrait(problem(LAPLACE, THREE_POINT)))
-    line("shares of 400 directions, three features", lambda: f"{attraction_shares(shares, 0.3)[0].max():.3f}")
-    line(
-        "branches, learning rate, one feature", lambda: branches(problem(THREE_POINT), "model.learning_rate", 0.02, 0.3)
-    )
-    line("branches, learning rate, two features", lambda: branches(paper, "model.learning_rate", 0.02, 0.3))
-    line("branches, second moment, two features", lambda: branches(paper, "features[0].hidden.second_moment", 0.9, 1.4))
+    one = problem(THREE_POINT)
+    works = {
+        "fixed points, one feature": lambda: fixed_points(one),
+        "fixed points, two features (figure 3)": lambda: fixed_points(paper),
+        "fixed points, three features": lambda: fixed_points(three),
+        "portrait 60 x 60, figure 3": lambda: portrait(paper),
+        "portrait 60 x 60, tanh": lambda: portrait(problem(THREE_POINT, THREE_POINT, activation="tanh")),
+        "portrait 60 x 60, whole disc, relu": lambda: portrait(problem(SKEW, THREE_POINT, activation="relu")),
+        "portrait 60 x 60, Laplace": lambda: portrait(problem(LAPLACE, THREE_POINT)),
+        "shares of 400 directions, three features": lambda: f"{attraction_shares(shares, 0.3)[0].max():.3f}",
+        "branches, learning rate, one feature": lambda: branches(one, "model.learning_rate", 0.02, 0.3),
+        "branches, learning rate, two features": lambda: branches(paper, "model.learning_rate", 0.02, 0.3),
+        "branches, second moment, two features": lambda: branches(paper, "features[0].hidden.second_moment", 0.9, 1.4),
+    }
+    rows = tuple(timed_row(what, work) for what, work in works.items())
+    yield Table("What the reduced ODEs do", "one core; processor time of the second call", rows)
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(tables, __file__, __doc__)

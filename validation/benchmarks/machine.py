@@ -6,59 +6,15 @@ loads. The triad a = b + c/2 moves 24 bytes per element; that a line which is wr
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from statistics import median
-from threading import Barrier
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
 import numpy as np
-
-Work = Callable[[], Any]
-
-ROUNDS = 9
-TURN = 0.02
-"""Seconds that each work gets in each round."""
+from table import Row, Table, run_benchmark
+from timing import CORES, Work, rate
 
 COMPILED: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-
-
-def take_turns(
-    works: Sequence[Work], clock: Callable[[], float] = time.perf_counter, rounds: int = ROUNDS, turn: float = TURN
-) -> list[list[float]]:
-    """Times of one call of each work, one per round, after two calls that do not count."""
-    counts = []
-    for work in works:
-        work()
-        started = clock()
-        work()
-        counts.append(max(1, round(turn / max(clock() - started, 1e-9))))
-    times: list[list[float]] = [[] for _ in works]
-    for _ in range(rounds):
-        for work, count, column in zip(works, counts, times, strict=True):
-            started = clock()
-            for _ in range(count):
-                work()
-            column.append((clock() - started) / count)
-    return times
-
-
-def rate(make: Callable[[], Work], amount: float, cores: int) -> float:
-    """Amounts per second of all cores together, each with a work of its own.
-
-    Timed by the processor time of each thread, so that other programs on the machine disturb less.
-    """
-    barrier = Barrier(cores)
-
-    def one_core(_: int) -> float:
-        work = make()
-        barrier.wait()
-        return amount / median(take_turns([work], clock=time.thread_time)[0])
-
-    with ThreadPoolExecutor(cores) as pool:
-        return sum(pool.map(one_core, range(cores)))
 
 
 @numba.njit(**COMPILED)
@@ -100,3 +56,24 @@ LIMITS: dict[str, tuple[Callable[[], Work], float, str]] = {
     "triad beyond the caches, 300 MB": (_calls(triad, 3, 12_500_000, 12_500_000), 24 * 12.5e6, "MB/s"),
 }
 """What makes the work, how much one call of it does, and the unit of its rate in millions."""
+
+
+def limit_rates(name: str) -> tuple[float, float]:
+    """On one core, and on all at once, each with a work of its own."""
+    make, amount, _ = LIMITS[name]
+    return rate(make, amount, 1) / 1e6, rate(make, amount, CORES) / 1e6
+
+
+def tables() -> Iterator[Table]:
+    rows = []
+    for name, (_, _, unit) in LIMITS.items():
+        one, all_cores = limit_rates(name)
+        rows += [
+            Row(name, one, unit),
+            Row(f"{name}, {CORES} cores at once", all_cores, unit, "one core", one),
+        ]
+    yield Table("Limits of the machine", "processor time of each thread; medians", tuple(rows))
+
+
+if __name__ == "__main__":
+    run_benchmark(tables, __file__, __doc__)

@@ -1,27 +1,23 @@
 """How fast SGD at finite N is: the normals, the chain, one vector per step, the same SGD elsewhere, and two cores.
 
-Everything but the last table runs in one thread and is timed by the processor time of that thread, so that other
-programs disturb less. What is compared is run in turns; times are medians. The last table is in wall time, and its
-speedups mean something on an idle machine only; "work" is the processor time of all threads. All steps are those of
-quadratic activations and three-point features.
+All steps are those of quadratic activations and three-point features. What is compared is run in turns.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from statistics import median
-from timeit import timeit
 from typing import Any
 
 import numba
 import numpy as np
 from normals import contenders
-from sgd_elsewhere import INSTALLED, LIBRARIES, Elsewhere
+from sgd_elsewhere import INSTALLED, Elsewhere
+from table import Row, Table, run_benchmark
 from threadpoolctl import threadpool_limits
+from timing import CORES, ONE_THREAD, WALL, seconds
 
 from meanfield import Problem, simulate_sgd
 from meanfield.closures import Closure
@@ -46,7 +42,6 @@ PRIORS: dict[str, dict[str, Any] | None] = {
     "l1": {"name": "l1", "strength": 1.0},
     "quartic": {"name": "quartic", "strength": 0.1},
 }
-ROUNDS = 9
 STILL = 1e-6
 """A learning rate at which q stays where it is: the cost of the population mean depends on q."""
 L2_RESIDENT = 1 << 15
@@ -81,20 +76,6 @@ def make_problem(
     return Problem.model_validate(description | {key: value for key, value in optional.items() if value})
 
 
-def seconds(*works: Callable[[], object], about: float = 0.02) -> list[float]:
-    """Median processor time of one call of each, after calls that are not timed; they take turns of `about` seconds."""
-    counts = []
-    for work in works:
-        work()
-        once = min(timeit(work, timer=time.thread_time, number=1) for _ in range(2))
-        counts.append(max(1, round(about / max(once, 1e-9))))
-    rounds = [
-        [timeit(work, timer=time.thread_time, number=count) / count for work, count in zip(works, counts, strict=True)]
-        for _ in range(ROUNDS)
-    ]
-    return [median(times) for times in zip(*rounds, strict=True)]
-
-
 def stepping(problem: Problem, steps: int) -> Callable[[], None]:
     """Takes the next steps of one replica by the method of the problem."""
     stepper = STEPPERS[problem.particles.method](problem, training_of(problem), Closure(problem).expectation, range(1))
@@ -120,78 +101,60 @@ def generator(size: int, times: int) -> Callable[[], None]:
     return lambda: fill_again(key, out, times)
 
 
-def head(title: str, label: str, *columns: str) -> None:
-    print(f"\n{title}")
-    line(label, *columns)
-
-
-def line(label: str, *values: str) -> None:
-    print(f"{label:<52}" + "".join(f"{value:>15}" for value in values), flush=True)
-
-
-def normals_table() -> None:
-    head("normals into a vector in the second-level cache", "generator", "ns each", "M/s", "to ours", "<x^4> = 3")
+def normals_table() -> Table:
     out = np.empty(L2_RESIDENT)
-    fills = contenders(out)
-    installed = {name: fill for name, fill in fills.items() if fill is not None}
-    times = dict(zip(installed, seconds(*(lambda f=f: f(out) for f in installed.values())), strict=True))
-    ours = next(iter(times.values()))
-    for name in fills:
-        if name not in installed:
-            line(name, "not installed")
-            continue
-        installed[name](out)
-        each, fourth = times[name] / len(out), np.mean(out**4)
-        line(name, f"{1e9 * each:.2f}", f"{1e-6 / each:.0f}", f"{times[name] / ours:.1f} x", f"{fourth:.2f}")
+    fills = {name: fill for name, fill in contenders(out).items() if fill is not None}
+    times = seconds(*(lambda f=f: f(out) for f in fills.values()))
+    rows = []
+    for (name, fill), taken in zip(fills.items(), times, strict=True):
+        fill(out)
+        note = f"{1e-6 * len(out) / taken:.0f} M/s; fourth moment {np.mean(out**4):.2f}"
+        rows.append(Row(name, 1e9 * taken / len(out), "ns", "ours", 1e9 * times[0] / len(out), note=note))
+    return Table("A normal number, in a vector in the second-level cache", ONE_THREAD, tuple(rows))
 
 
-def chain_table() -> None:
-    head("chain, steps of one replica", "problem", "M/s, N = 1e3", "M/s, N = 1e9", "time ratio")
+def chain_table() -> Table:
+    rows = []
     for label, settings in CHAINS.items():
         small, large = seconds(*(stepping(make_problem("chain", N, **settings), 1000) for N in (10**3, 10**9)))
-        line(label, f"{1e-3 / small:.2f}", f"{1e-3 / large:.2f}", f"{large / small:.2f}")
+        rows.append(Row(label, 1e-3 / large, "M/s", "at N = 1e3", 1e-3 / small))
+    return Table("Steps of the chain at N = 1e9, of one replica", ONE_THREAD, tuple(rows))
 
 
-def projected_table() -> None:
-    head("projected", "problem", "ns/coordinate", "normals alone", "their part")
+def projected_table() -> Table:
+    rows = []
     for N in (512, 4096, 65536, 10**6):
         for noise, settings in (("m = 1", {}), ("m = 16, correlated noise", NOISY)):
             problems = [make_problem("projected", N, prior=prior, **settings) for prior in PRIORS.values()]
             steps = max(1, 100_000 // N)
             alone, *times = seconds(generator(N, steps), *(stepping(problem, steps) for problem in problems))
-            for prior, took in zip(PRIORS, times, strict=True):
-                each, normals = 1e9 * took / steps / N, 1e9 * alone / steps / N
-                line(f"N = {N}, {noise}, prior {prior}", f"{each:.2f}", f"{normals:.2f}", f"{normals / each:.0%}")
+            for prior, taken in zip(PRIORS, times, strict=True):
+                reached, limit = (1e-6 * steps * N / t for t in (taken, alone))
+                rows.append(Row(f"N = {N}, {noise}, prior {prior}", reached, "M/s", "normals alone", limit))
+    return Table("Coordinates of steps with one vector", ONE_THREAD, tuple(rows))
 
 
-def elsewhere_table() -> None:
-    columns = ("us, N = 512", "to projected", "us, N = 4096", "to projected")
-    head("one step, m = 16, correlated noise", "method", *columns)
-    ours = {"projected": 200, "chain": 200, "plain": 4}
-    timings = []
+def elsewhere_table() -> Table:
+    ours, rows = {"projected": 200, "chain": 200, "plain": 4}, []
     for N in (512, 4096):
-        steps = ours | dict.fromkeys(INSTALLED, 4)
         problems = {method: make_problem(method, N, **NOISY) for method in ours}
-        works = [stepping(problems[method], steps[method]) for method in ours]
-        others = [Elsewhere(library, problems["plain"]) for library in INSTALLED]
-        works += [lambda sgd=sgd: sgd.advance(4) for sgd in others]  # type: ignore[misc]
-        timings.append({name: took / steps[name] for name, took in zip(steps, seconds(*works), strict=True)})
-    for name in (*ours, *LIBRARIES):
-        label = f"{name}, ours" if name in ours else f"plain, {name}"
-        if name not in timings[0]:
-            line(label, "not installed")
-            continue
-        cells = [(f"{1e6 * times[name]:.2f}", f"{times[name] / times['projected']:.3g} x") for times in timings]
-        line(label, *(text for cell in cells for text in cell))
+        others = {library: Elsewhere(library, problems["plain"]) for library in INSTALLED}
+        works = [stepping(problems[method], steps) for method, steps in ours.items()]
+        works += [lambda sgd=sgd: sgd.advance(4) for sgd in others.values()]  # type: ignore[misc]
+        names = [*(f"{method}, ours" for method in ours), *(f"plain, {library}" for library in others)]
+        steps = [*ours.values(), *[4] * len(others)]
+        each = [1e6 * taken / count for taken, count in zip(seconds(*works), steps, strict=True)]
+        rows += [Row(f"{name}, N = {N}", t, "us", "projected", each[0]) for name, t in zip(names, each, strict=True)]
+    return Table("One step, m = 16, correlated noise", ONE_THREAD, tuple(rows))
 
 
-def same_law() -> None:
+def same_law() -> Table:
     """That all of them do the same: the mean overlap after a short run from the same start, N = 64 and t = 2.
 
     Raises
     ------
-    SystemExit
-        If one is too far from the chain.
+    RuntimeError
+        If one is too far from the chain: the times would compare different things.
     """
     settings: dict[str, Any] = {"learning_rate": 0.05, "stop": 2.0} | NOISY
 
@@ -204,23 +167,23 @@ def same_law() -> None:
             run.advance(128)
         return np.array([run.overlap[0] for run in runs])
 
-    head("the same law: q after 128 steps at N = 64 from q = 0.5", "method", "mean", "standard error", "from the chain")
     results = {"chain, ours": ours("chain", 20_000)}
     results |= {f"{method}, ours": ours(method, 2000) for method in ("projected", "plain")}
     results |= {f"plain, {library}": theirs(library, 400) for library in INSTALLED}
     means = {name: q.mean() for name, q in results.items()}
     errors = {name: q.std(ddof=1) / np.sqrt(len(q)) for name, q in results.items()}
     far = {name: (means[name] - means["chain, ours"]) / np.hypot(errors[name], errors["chain, ours"]) for name in means}
-    for name in results:
-        line(name, f"{means[name]:.4f}", f"{errors[name]:.4f}", f"{far[name]:+.1f} errors")
     if max(map(abs, far.values())) > FAR:
-        raise SystemExit("they do not agree: the times compare different things")
+        raise RuntimeError(f"they do not agree: standard errors from the chain {far}")
+    rows = tuple(
+        Row(name, means[name], "", required=f"within {FAR:g} standard errors", note=f"{far[name]:+.1f} of them away")
+        for name in results
+    )
+    return Table("The same law: mean overlap after 128 steps", "N = 64, from q = 0.5; away from the chain", rows)
 
 
-def cores_table() -> None:
-    busy = f"{os.getloadavg()[0]:.1f} programs ran on {os.cpu_count()} cores before"
-    columns = ("s, 1 worker", "s, 2 workers", "speedup", "work of 2 / 1")
-    head(f"an ensemble, m = 16, correlated noise, wall time; {busy}", "method", *columns)
+def cores_table() -> Table:
+    rows = []
     ensembles: Sequence[tuple[str, int, int, float]] = (
         ("chain", 10_000, 64, 2.0),
         ("projected", 4096, 16, 1.0),
@@ -229,40 +192,30 @@ def cores_table() -> None:
     for method, N, replicas, stop in ensembles:
         problem = make_problem(method, N, replicas=replicas, stop=stop, **NOISY)
         simulate_sgd(problem)
-        wall: list[list[float]] = [[], []]
-        work: list[list[float]] = [[], []]
-        for workers in (1, 2) * 5:
+        wall: dict[int, list[float]] = {1: [], CORES: []}
+        work: dict[int, list[float]] = {1: [], CORES: []}
+        for workers in (1, CORES) * 5:
             started, used = time.perf_counter(), time.process_time()
             simulate_sgd(problem, workers=workers)
-            wall[workers - 1].append(time.perf_counter() - started)
-            work[workers - 1].append(time.process_time() - used)
-        one, two = map(median, wall)
-        more = median(work[1]) / median(work[0])
-        line(f"{method}, N = {N}, {replicas} replicas", f"{one:.2f}", f"{two:.2f}", f"{one / two:.2f}", f"{more:.2f}")
+            wall[workers].append(time.perf_counter() - started)
+            work[workers].append(time.process_time() - used)
+        one, shared = (median(wall[workers]) for workers in (1, CORES))
+        more = median(work[CORES]) / median(work[1])
+        note = f"{one:.2f} s and {shared:.2f} s; {more:.2f} times the processor time"
+        what = f"{method}, N = {N}, {replicas} replicas"
+        rows.append(Row(what, one / shared, "times as fast", f"{CORES} workers", CORES, note=note))
+    return Table(f"An ensemble on {CORES} workers", f"m = 16, correlated noise; {WALL}", tuple(rows))
 
 
-TABLES: dict[str, Sequence[Callable[[], None]]] = {
-    "normals": [normals_table],
-    "chain": [chain_table],
-    "projected": [projected_table],
-    "elsewhere": [elsewhere_table, same_law],
-    "cores": [cores_table],
-}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=TABLES, default=TABLES, help="these tables instead of all")
-    wanted = parser.parse_args().only
+def tables() -> Iterator[Table]:
     if find_spec("torch") is not None:
         import torch
 
         torch.set_num_threads(1)
     with threadpool_limits(1):
-        for table in wanted:
-            for part in TABLES[table]:
-                part()
+        for table in (normals_table, chain_table, projected_table, elsewhere_table, same_law, cores_table):
+            yield table()
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(tables, __file__, __doc__)

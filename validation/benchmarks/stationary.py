@@ -1,15 +1,16 @@
 """How long stationary states, their stability and their branches take, on one core.
 
-Columns: seconds on the clock and of the processor (they differ where the machine is shared), and what was found.
+Measured is processor time; seconds on the clock, which are more where the machine is shared, are beside what was found.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
+from table import ROOT, Row, Table, run_benchmark
+from timing import ONE_THREAD, seconds, timed_row
 
 from meanfield import Problem, continue_stationary_states, find_stationary_states, load_problem
 from meanfield.closures import Closure
@@ -19,7 +20,7 @@ from meanfield.stationary.equations import StationaryEquations
 from meanfield.stationary.line import Line
 from meanfield.stationary.stability import stability
 
-EXAMPLES = Path(__file__).parents[2] / "data/problems"
+EXAMPLES = ROOT / "data/problems"
 SPARSE = load_problem(EXAMPLES / "sparse_prior.toml")
 TWO = load_problem(EXAMPLES / "two_features.toml")
 NOISY = Problem.model_validate(SPARSE.model_dump() | {"augmentation": {"variance": [0.3, 0.3], "correlation": 0.1}})
@@ -33,17 +34,6 @@ BRANCHES = [
 ]
 
 
-def line(label: str, work: Callable[[], str], repeats: int = 1) -> None:
-    """Run once to compile, where that is worth it, then time."""
-    if repeats > 1:
-        work()
-    clock, processor = time.perf_counter(), time.process_time()
-    for _ in range(repeats):
-        found = work()
-    clock, processor = (time.perf_counter() - clock) / repeats, (time.process_time() - processor) / repeats
-    print(f"{label:<50}{clock:>10.3g} s{processor:>10.3g} s   {found}", flush=True)
-
-
 def branches(problem: Problem, key: str, start: float, stop: float) -> str:
     found = continue_stationary_states(problem, key, start, stop, points=41)
     count = len(np.unique(found["branch"]))
@@ -51,19 +41,25 @@ def branches(problem: Problem, key: str, start: float, stop: float) -> str:
     return f"{found.sizes['point']} points on {count} branches, {unstable} unstable, {turning} turning points"
 
 
-def main() -> None:
+def tables() -> Iterator[Table]:
     problem = with_value(SPARSE, "prior.strength", 0.2)
     equations = StationaryEquations(problem, Closure(problem), Coordinates(problem))
     overlaps = [np.array([0.97 + 1e-3 * i]) for i in range(5)]
     state = equations.state(overlaps[0])
     assert state is not None
-    line("residual and Jacobian", lambda: f"{len([equations(q) for q in overlaps])} of them", repeats=20)
-    line("stability", lambda: f"growth rate {stability(Line(equations, state), state).growth_rate:.3g}", repeats=20)
-    line("all states, l1", lambda: f"{find_stationary_states(problem).sizes['state']} states", repeats=3)
-    line("all states, two features", lambda: f"{find_stationary_states(TWO).sizes['state']} states")
-    for label, varied, key, start, stop in BRANCHES:
-        line(label, lambda: branches(varied, key, start, stop))  # noqa: B023
+    pieces = seconds(lambda: [equations(q) for q in overlaps], lambda: stability(Line(equations, state), state))
+    rows = [
+        Row("residual and Jacobian", 1e3 * pieces[0] / len(overlaps), "ms"),
+        Row("stability of a state", 1e3 * pieces[1], "ms"),
+    ]
+    yield Table("Equations of stationary states", ONE_THREAD, tuple(rows))
+    rows = [
+        timed_row("all states, l1", lambda: f"{find_stationary_states(problem).sizes['state']} states"),
+        timed_row("all states, two features", lambda: f"{find_stationary_states(TWO).sizes['state']} states"),
+    ]
+    rows += [timed_row(what, partial(branches, *arguments), compiled=True) for what, *arguments in BRANCHES]
+    yield Table("Stationary states and their branches", "one core; processor time of one call", tuple(rows))
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(tables, __file__, __doc__)

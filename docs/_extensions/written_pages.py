@@ -1,0 +1,21 @@
+"""The part of the table of contents that depends on what there is: pages that studies write, and notebooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1]
+STUDIES = ("figures", "cost", "benchmarks", "faults")
+"""Pages written by `make figures`, `make cost`, and so on."""
+
+
+def page() -> str:
+    """Entries for all of them."""
+    notebooks = [f"notebooks/{path.stem}" for path in sorted((DOCS / "notebooks").glob("*.ipynb"))]
+    studies = ["gallery", *(name for name in STUDIES if (DOCS / f"{name}.md").exists())]
+    return "\n\n".join([*([toctree("Notebooks", notebooks)] if notebooks else []), toctree("Evidence", studies)])
+
+
+def toctree(caption: str, names: list[str]) -> str:
+    """Entries under a caption."""
+    return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *names, "```"])

@@ -1,0 +1,38 @@
+"""Writes docs/benchmarks.md: the machine, its own limits, and all tables, from the files that the benchmarks wrote."""
+
+from __future__ import annotations
+
+from table import NUMBERS, ROOT, saved_tables
+
+from meanfield.cli import DONE, run
+from meanfield.provenance import describe_machine
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+ORDER = ("machine", "density", "particles", "closures", "dynamics", "stationary", "sweep")
+
+HEAD = """# Benchmarks
+
+Written by `make bench`, which measures everything anew and keeps the numbers in data/runs/benchmarks. `ratio` is what
+was measured divided by what it is held against: of a limit the fraction that is reached, of a time how many times as
+long.
+
+Machine: {machine}
+"""
+
+
+def section(name: str) -> str:
+    """A benchmark on the page."""
+    about, tables = saved_tables(NUMBERS / f"{name}.json")
+    summary = " ".join(about.split("\n\n")[0].split())
+    return "\n\n".join([f"## {name.capitalize()}", summary, *(table.markdown() for table in tables)]) + "\n"
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text("\n".join([HEAD.format(machine=describe_machine()), *map(section, ORDER)]))
+    print(f"wrote {PAGE.relative_to(ROOT)}")
+    return DONE
+
+
+if __name__ == "__main__":
+    run(main)

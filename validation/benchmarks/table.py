@@ -1,0 +1,124 @@
+"""What all benchmarks share: tables of measured numbers, each held against something, in print and in a file.
+
+A benchmark is a script with `tables`, a generator of them, and `run_benchmark(tables, __file__)`. Run by itself it
+prints its tables and writes them to data/runs/benchmarks; `make bench` runs all, and page.py makes one page of them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from meanfield.cli import DONE, run
+from meanfield.provenance import provenance
+
+ROOT = Path(__file__).resolve().parents[2]
+NUMBERS = ROOT / "data" / "runs" / "benchmarks"
+HEADER = ("what", "measured", "held against", "ratio", "required", "note")
+
+
+def digits(number: float) -> str:
+    """Three of them, and all before the decimal point."""
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number, and what it is held against.
+
+    Parameters
+    ----------
+    what : str
+    value : float
+    unit : str
+    against : str
+        A limit of the machine, other software, or the same with another setting.
+    limit : float, optional
+        That number, in the same unit.
+    required : str
+        What the value or the ratio has to be, where anything has to be.
+    note : str
+    """
+
+    what: str
+    value: float
+    unit: str
+    against: str = ""
+    limit: float | None = None
+    required: str = ""
+    note: str = ""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """As in `HEADER`."""
+        held = ratio = ""
+        if self.limit is not None:
+            held, ratio = f"{self.against}: {digits(self.limit)}", digits(self.value / self.limit)
+        return self.what, f"{digits(self.value)} {self.unit}", held, ratio, self.required, self.note
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that were measured in one way.
+
+    Parameters
+    ----------
+    title : str
+    how : str
+        Clock and cores, and what is compared.
+    rows : tuple of Row
+    """
+
+    title: str
+    how: str
+    rows: tuple[Row, ...]
+
+    @property
+    def columns(self) -> list[tuple[str, ...]]:
+        """Header and rows, without columns in which there is nothing."""
+        lines = [HEADER, *(row.cells for row in self.rows)]
+        used = [k for k in range(len(HEADER)) if any(line[k] for line in lines[1:])]
+        return [tuple(line[k] for k in used) for line in lines]
+
+    def __str__(self) -> str:
+        lines = self.columns
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+        return "\n".join([f"\n{self.title} ({self.how})", *text])
+
+    def markdown(self) -> str:
+        """As a section of a page."""
+        head, *rows = self.columns
+        rule = ["---"] * len(head)
+        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in (head, rule, *rows)]
+        return "\n\n".join([f"### {self.title}", f"{self.how[0].upper()}{self.how[1:]}.", "\n".join(lines)])
+
+
+def run_benchmark(tables: Callable[[], Iterable[Table]], script: str, description: str) -> None:
+    """Measure, print and save; what `python validation/benchmarks/NAME.py` does."""
+    ArgumentParser(description=description, formatter_class=RawDescriptionHelpFormatter).parse_args()
+    run(lambda: _run(tables, script, description))
+
+
+def _run(tables: Callable[[], Iterable[Table]], script: str, description: str) -> int:
+    started, done = time.perf_counter(), []
+    for table in tables():
+        print(table, flush=True)
+        done.append(asdict(table))
+    NUMBERS.mkdir(parents=True, exist_ok=True)
+    found = {"about": description, "tables": done, "provenance": json.loads(provenance(time.perf_counter() - started))}
+    (NUMBERS / f"{Path(script).stem}.json").write_text(json.dumps(found, indent=1))
+    return DONE
+
+
+def saved_tables(path: Path) -> tuple[str, list[Table]]:
+    """What a benchmark is about, and its tables, from the file that it wrote."""
+    found = json.loads(path.read_text())
+    rows = [tuple(Row(**row) for row in table["rows"]) for table in found["tables"]]
+    return found["about"], [
+        Table(table["title"], table["how"], r) for table, r in zip(found["tables"], rows, strict=True)
+    ]

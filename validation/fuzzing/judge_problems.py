@@ -1,0 +1,176 @@
+"""What must hold of any file that is given as a problem file: it is refused with a reason, or every method is right.
+
+Right is what costs little to know: results obey the schema and `meanfield.soundness`, probability is conserved, and
+where phi is linear the density has the overlap of the reduced ODEs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import runpy
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import meanfield
+from meanfield import soundness
+from meanfield.errors import InputError
+from meanfield.problem import Problem
+from meanfield.problem_file import _field_names, format_problem, load_problem, parse_problem, problem_from
+
+SOLVERS = Path(__file__).parents[2] / "solvers"
+SCRIPTS = (*("solve_density", "solve_order_parameters", "simulate_sgd", "find_stationary_states", "analyse_dynamics"),)
+
+NAMES = re.compile(
+    r"\b(" + "|".join([*_field_names(Problem), "line \\d+", "key", "character", "cannot be read"]) + r")\b"
+)
+"""What a message of a refused file must have one of: a key, or where in the file."""
+
+LONGEST_MESSAGE = 20_000
+
+TINY: dict[str, Any] = {"density": {"cells": 48, "steps": 8, "feature_nodes": 5}, "particles": {"dimension": 12}}
+"""Sizes that every method is quick with."""
+
+LOST = 1e-9
+"""Of probability, by rounding over the few steps of a tiny run."""
+
+
+class BrokenError(AssertionError):
+    """Something that must hold of any file does not."""
+
+
+def judge(text: bytes, folder: Path, everything: bool = False) -> str:
+    """What happened to a file that is given as a problem file.
+
+    Parameters
+    ----------
+    text : bytes
+        The file.
+    folder : Path
+        Where it is written.
+    everything : bool
+        Whether states and dynamics are looked for as well, which takes seconds.
+
+    Returns
+    -------
+    str
+        `refused`, or `solved by` the methods that did not refuse it.
+
+    Raises
+    ------
+    BrokenError
+        If something that must hold does not.
+    """
+    path = folder / "problem.toml"
+    path.write_bytes(text)
+    with _no_warnings():
+        try:
+            problem = load_problem(path)
+        except InputError as error:
+            _check_message(str(error), path)
+            return "refused"
+        _check_round_trip(problem)
+        return _judge_methods(tiny(problem), everything)
+
+
+def _check_message(message: str, path: Path) -> None:
+    told = message.removeprefix(f"{path}: ")
+    if told == message or not NAMES.search(told) or len(message) > LONGEST_MESSAGE:
+        raise BrokenError(f"the message does not say where the fault is, or is endless: {message[:300]}")
+
+
+def _check_round_trip(problem: Problem) -> None:
+    text = format_problem(problem)
+    if parse_problem(text) != problem or format_problem(parse_problem(text)) != text:
+        raise BrokenError("the text of the problem is another problem")
+
+
+def tiny(problem: Problem) -> Problem:
+    """The same problem in sizes that every method is quick with."""
+    data = problem.model_dump(exclude_none=True, mode="json")
+    data["model"]["batch_size"] = min(problem.model.batch_size, 20)
+    data["time"] = {"stop": min(problem.time.stop, 1.0), "outputs": 3}
+    width = {"half_width": problem.density.half_width} if problem.density.half_width is not None else {}
+    data["density"] = TINY["density"] | width
+    kept = ("method", "seed", "record", "escape_overlap", "snapshot_precision")
+    settings = {key: data["particles"][key] for key in kept if key in data["particles"]}
+    data["particles"] = settings | {"dimension": max(12, len(problem.features) + 2), "replicas": 2}
+    return problem_from(data, Path())
+
+
+def _judge_methods(problem: Problem, everything: bool) -> str:
+    methods: dict[str, Callable[[Problem], xr.Dataset]] = {
+        "order parameters": meanfield.solve_order_parameters,
+        "density": meanfield.solve_density,
+        "SGD": lambda problem: meanfield.simulate_sgd(problem, workers=1),
+    }
+    if everything:
+        methods |= {"states": meanfield.find_stationary_states, "dynamics": meanfield.analyse_dynamics}
+    results = {}
+    if len(problem.features) > 2:
+        return "not solved"  # nodes of three features are many
+    for name, solve in methods.items():
+        try:
+            results[name] = solve(problem)
+        except InputError as error:
+            if not str(error):
+                raise BrokenError(f"{name}: refused without a reason") from error
+    for name, result in results.items():
+        _check_result(name, result)
+    return "solved by " + ", ".join(results) if results else "accepted, refused by all methods"
+
+
+def _check_result(name: str, result: xr.Dataset) -> None:
+    try:
+        soundness.check(result)
+    except InputError as error:
+        raise BrokenError(f"{name}: {error}") from error
+    if "mass" in result and np.any(np.abs(result["mass"] - 1) > LOST):
+        raise BrokenError(f"{name}: probability is not conserved: {result['mass'].values}")
+
+
+@contextlib.contextmanager
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", category=RuntimeWarning, module="meanfield")
+        yield
+
+
+def run_script(name: str, *arguments: object) -> tuple[int, str]:
+    """Exit code and messages of a script, run in this process.
+
+    Raises
+    ------
+    BrokenError
+        If it ends with anything but an exit code.
+    """
+    path, before = str(SOLVERS / f"{name}.py"), sys.argv
+    out, err = io.StringIO(), io.StringIO()
+    sys.argv = [path, *map(str, arguments)]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            runpy.run_path(path, run_name="__main__")
+    except SystemExit as ended:
+        return int(ended.code or 0), err.getvalue()
+    except BaseException as error:
+        raise BrokenError(f"{name} ended with {error!r}") from error
+    finally:
+        sys.argv = before
+    raise BrokenError(f"{name} ended without an exit code")
+
+
+def judge_script(name: str, folder: Path) -> None:
+    """A script must refuse the problem file in a folder that is refused, and leave nothing."""
+    before = sorted(folder.iterdir())
+    code, message = run_script(name, folder / "problem.toml", "-o", folder / "out.nc")
+    if code != 2 or not message.startswith("error: ") or "Traceback" in message:
+        raise BrokenError(f"{name}: exit code {code}: {message[:300]}")
+    if sorted(folder.iterdir()) != before:
+        raise BrokenError(f"{name} leaves {[path.name for path in folder.iterdir()]}")

@@ -1,0 +1,59 @@
+"""A child process in which nothing that a result names may be imported, opened or run."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from meanfield.provenance import provenance
+
+TRAP = "fuzzing_trap"
+"""The name of a module, and a part of the name of a file, that results name."""
+
+FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "subprocess.Popen")
+
+
+class Sprung(BaseException):
+    """Something was done that a result may not cause; no `except Exception` of a reader hides it."""
+
+
+def set_trap() -> None:
+    """Watch this process for the rest of its life: audit hooks cannot be removed."""
+    provenance(0.0)  # asks git once
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        named = event in ("import", "open", "pickle.find_class") and TRAP in str(arguments[0])
+        if named or event in FORBIDDEN:
+            raise Sprung(f"{event} {arguments!r:.300}")
+
+    sys.addaudithook(watch)
+
+
+def in_child(work: Callable[[], None], seconds: float) -> str:
+    """What went wrong in a fork of this process, or nothing."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def watched() -> None:
+        try:
+            work()
+        except BaseException:
+            sender.send(traceback.format_exc())
+        else:
+            sender.send("")
+
+    child = context.Process(target=watched)
+    child.start()
+    sender.close()
+    answer = f"no answer within {seconds:g} s"
+    try:
+        if receiver.poll(seconds):
+            answer = receiver.recv()
+    except EOFError:
+        answer = "the process crashed"
+    child.kill()
+    child.join()
+    return answer
