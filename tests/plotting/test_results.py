@@ -13,7 +13,7 @@ from meanfield.errors import InputError
 from meanfield.keys import with_value
 from meanfield.plotting.results import FIGURES
 from meanfield.problem_file import parse_problem
-from meanfield.schema import METHODS
+from meanfield.schema import METHODS, SCHEMA_VERSION
 from tests.plotting.conftest import TEXT
 from tests.problems import SMALL
 
@@ -171,6 +171,7 @@ def sweep(*axes):
         for key, values in axes
     }
     dims = tuple(coordinates)
+    texts = {"title": "costs $5, or $$", "problem": SMALL, "provenance": "{}", "status": "complete"}
     values = np.arange(float(np.prod(shape))).reshape(shape)
     return xr.Dataset(
         {
@@ -178,7 +179,7 @@ def sweep(*axes):
             "status": (dims, np.full(shape, "complete"), {"long_name": "status"}),
         },
         coordinates,
-        {"method": "sweep", "schema_version": 2, "title": "costs $5, or $$", "status": "complete"},
+        {"method": "sweep", "schema_version": SCHEMA_VERSION} | texts,
     )
 
 
