@@ -108,7 +108,8 @@ class Stage:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self._inputs = Path(tempfile.mkdtemp(prefix="meanfield-inputs-"))
+        self._folder = tempfile.TemporaryDirectory(prefix="meanfield-inputs-")
+        self._inputs = Path(self._folder.name)
         self._write_inputs("0.06")
         self.old = self._outputs()
         self._write_inputs("0.05")
