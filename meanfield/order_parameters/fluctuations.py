@@ -25,6 +25,9 @@ RELATIVE_TOLERANCE = 1e-7
 ABSOLUTE_TOLERANCE = 1e-9
 """Of the size that C would have without drift. The next order in 1/N is far larger at any N that is simulated."""
 
+ROUNDING = 1e-13
+"""Of differences, in units of the largest one."""
+
 
 def covariance_along(
     field: VectorField, noise: StepNoise, trajectory: Callable[[float], FloatArray], times: FloatArray
@@ -50,7 +53,10 @@ def covariance_along(
 
     def derivative(t: float, flat: FloatArray) -> FloatArray:
         q, C = trajectory(t), flat.reshape(d1, d1)
-        drift = field.jacobian(q) @ C
+        J = field.jacobian(q)
+        # What is 0 by symmetry is noise after differencing, which a large C would make too rough to integrate.
+        J[np.abs(J) < ROUNDING * np.abs(J).max()] = 0.0
+        drift = J @ C
         return np.asarray((drift + drift.T + noise(q)).ravel())
 
     ends = (np.abs(noise(trajectory(t))).max() for t in (times[0], times[-1]))

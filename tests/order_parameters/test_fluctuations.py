@@ -52,6 +52,20 @@ def test_two_features_agree_with_a_propagator():
     np.testing.assert_allclose(found, right, rtol=1e-4)  # (h/T)^4/180 of the integral, h = 0.25, times of order T = 1
 
 
+def test_a_feature_that_is_not_met_grows_without_the_other():
+    """Its covariance grows by 10^16, of which rounding must not make a covariance with the other one."""
+    laws = '{ law = "laplace", second_moment = 18.0 }', gaussian(0.001)
+    problem = make_problem(
+        features(feature(-1e-66, laws[0]), feature(-0.3, laws[1])),
+        'model = { activation = "tanh", learning_rate = 3.0, batch_size = 9 }',
+        "time = { stop = 1.0, outputs = 3 }",
+    )
+    C = solve_order_parameters(problem).q_covariance.values[-1]
+    assert C[0, 0] > 1e14
+    assert abs(C[0, 1]) < 1e-13 * C[0, 0]
+    assert 0 < C[1, 1] < 1e-2
+
+
 def test_long_after_the_start_it_is_that_of_the_fixed_point():
     problem = make_problem(features(feature(0.5), feature(0.1, gaussian(1.2))), *INNER)
     run = solve_order_parameters(problem)

@@ -7,6 +7,7 @@ file is then kept in data/runs/fuzzing.
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -27,7 +28,7 @@ from validation.fuzzing.trap import in_child
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "data" / "runs" / "fuzzing"
 
-SECONDS = 120.0
+SECONDS = 120
 """For one file; compiling takes most of it where a method is used for the first time."""
 
 TOGETHER = 100
@@ -94,11 +95,12 @@ def fuzz(cases: list[Case], judge_case: Judge, name: str) -> tuple[Counter[tuple
 
             def work(batch: range = batch) -> None:
                 for number in batch:
+                    signal.alarm(SECONDS)  # ends the process
                     outcome = judge_case(cases[number][1], number, folder)
                     with record.open("a") as file:
                         file.write(outcome + "\n")
 
-            fault = in_child(work, SECONDS * len(batch) / 10)
+            fault = in_child(work, SECONDS * len(batch))
             done = record.read_text().splitlines()
             outcomes.update(zip((cases[n][0] for n in batch), done, strict=False))
             first += len(done)

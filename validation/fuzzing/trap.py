@@ -53,7 +53,7 @@ def in_child(work: Callable[[], None], seconds: float) -> str:
         if receiver.poll(seconds):
             answer = receiver.recv()
     except EOFError:
-        answer = "the process crashed"
+        answer = "the process crashed, or took too long"
     child.kill()
     child.join()
     return answer
