@@ -114,6 +114,10 @@ _PLAIN_WORDS = {
     "dict_type": "should be a table of keys",
     "string_pattern_mismatch": "should match {pattern}",
     "string_too_short": "should have at least {min_length} character(s)",
+    "greater_than": "should be greater than {gt:.15g}",
+    "greater_than_equal": "should be greater than or equal to {ge:.15g}",
+    "less_than": "should be less than {lt:.15g}",
+    "less_than_equal": "should be less than or equal to {le:.15g}",
     "union_tag_not_found": "is missing; add it",
     "union_tag_invalid": "should be one of {expected_tags}",
 }

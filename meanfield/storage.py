@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -271,7 +272,8 @@ def _workplace(path: Path) -> Iterator[Path]:
         with uninterrupted():
             lock = _first_free(path)
         lock.empty()
-        yield lock.folder
+        # In a folder with a name of its own, because a program that a killed writer began may still be about to write.
+        yield Path(tempfile.mkdtemp(dir=lock.folder))
     finally:
         with uninterrupted():
             if lock is not None:
@@ -288,6 +290,15 @@ def _first_free(path: Path) -> FolderLock:
         if answer is Answer.OURS or (answer is Answer.UNKNOWN and new):
             break
     return lock
+
+
+def delete_abandoned(folder: Path) -> None:
+    """Delete what killed writers left in a folder whose files need not be written again."""
+    for part in folder.glob(".*.part"):
+        lock = FolderLock(part)
+        if lock.take() is Answer.OURS:
+            lock.empty()
+            lock.let_go()
 
 
 def _free(path: Path) -> str:

@@ -61,6 +61,32 @@ def test_what_a_killed_writer_left_is_taken_over_and_deleted(dataset, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run.nc"]
 
 
+def test_what_killed_writers_left_is_deleted_and_what_living_ones_have_is_not(tmp_path):
+    (tmp_path / ".dead.0.part").mkdir()
+    (tmp_path / ".dead.0.part" / "lock").touch()
+
+    def write(part):
+        storage.delete_abandoned(tmp_path)
+        Path(part).write_text("text")
+
+    storage.write_atomically(tmp_path / "x", write)
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_no_two_writers_write_to_the_same_place_even_one_after_the_other(tmp_path):
+    """Else ffmpeg, started by a writer that was killed, could open the file of the next writer."""
+    places = []
+
+    def write(part):
+        places.append(part)
+        Path(part).write_text("text")
+
+    for _ in range(2):
+        storage.write_atomically(tmp_path / "x", write)
+    assert Path(places[0]).name == "x"
+    assert places[0] != places[1]
+
+
 @pytest.mark.parametrize("locks", [True, False])
 def test_writers_of_one_name_at_once_do_not_meet(tmp_path, monkeypatch, locks):
     if not locks:

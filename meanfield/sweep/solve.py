@@ -7,7 +7,8 @@ process beside ours or on a machine with another disk.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,19 @@ class Outcome:
 
 def solve_points(work: Work, problems: Sequence[tuple[str, dict[str, Any]]]) -> list[Outcome]:
     """Solve problems, given by name and data; nothing that goes wrong with one of them reaches the others."""
-    # Workers share the cores among them already. This is what the solvers read at run time.
-    numba.config.NUMBA_NUM_THREADS = 1  # type: ignore[attr-defined]
-    with no_progress_bars():
+    with one_thread(), no_progress_bars():
         return [_solve_point(work, name, data) for name, data in problems]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Solve without threads, because workers share the cores among them already."""
+    before = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    numba.config.NUMBA_NUM_THREADS = 1  # type: ignore[attr-defined]  # what the solvers read when they run
+    try:
+        yield
+    finally:
+        numba.config.NUMBA_NUM_THREADS = before  # type: ignore[attr-defined]
 
 
 def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:

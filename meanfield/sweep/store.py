@@ -22,7 +22,7 @@ from meanfield.locking import LOCK
 from meanfield.problem_file import format_problem, parse_toml
 from meanfield.schema import SCHEMA_VERSION, attributes_of
 from meanfield.seal import append_seal, check_seal
-from meanfield.storage import check_writable, write_atomically
+from meanfield.storage import check_writable, delete_abandoned, write_atomically
 from meanfield.sweep.definition import Sweep, format_sweep
 from meanfield.sweep.points import Point
 from meanfield.sweep.reductions import Variables
@@ -66,6 +66,7 @@ class Store:
     def open(self, sweep: Sweep) -> None:
         """Make the folder, and say in it what it is."""
         self._points.mkdir(parents=True, exist_ok=True)
+        delete_abandoned(self._points)
         write_atomically(self._definition, lambda part: Path(part).write_text(format_sweep(sweep), encoding="utf-8"))
 
     @property

@@ -162,7 +162,7 @@ def test_prior_work_of_linear_priors_is_known():
 @pytest.mark.parametrize("method", ["plain", "projected", "chain"])
 def test_a_blow_up_says_when_and_what_to_change(method, monkeypatch):
     monkeypatch.setattr(ensemble, "FIRST_CALL", 3)  # the calls that would follow do not hide when it was
-    lines = (f"particles.method = '{method}'", 'prior = { name = "l2", strength = 1e305 }', "particles.snapshots = []")
+    lines = (f"particles.method = '{method}'", 'prior = { name = "l2", strength = 1e250 }', "particles.snapshots = []")
     run = simulate(*lines, "model.learning_rate = 1e6")
     assert run.status.startswith(
         "failed: at t = 0: the weights of replica 0 are no longer finite; lower model.learning"

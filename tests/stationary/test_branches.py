@@ -110,7 +110,7 @@ def test_result_saves_and_loads(bistable, tmp_path):
         ("prior.strength", 1.0, 1.0, 5, "the ends of the range are equal"),
         ("prior.strength", 0.0, 1.0, 1, "points = 1: give at least 2"),
         (MOMENT, 0.9, 3.0, 5, "fourth_moment = 6.05 is below second_moment"),
-        ("augmentation.correlation", 0.0, 1.0, 5, "the problem has no number 'augmentation.correlation'"),
+        ("augmentation.correlation", 0.0, 1.0, 5, "'augmentation.correlation' holds nothing in this problem"),
     ],
 )
 def test_bad_input_is_refused(key, start, stop, points, message):

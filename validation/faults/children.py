@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import mmap
 import os
 import signal
@@ -72,10 +73,13 @@ def run_child(
         code = _wait(child)
         out.seek(0)
         err.seek(0)
+        if code is None:
+            raise TimeoutError(f"a child hangs for {LONGEST} s: {err.read()}")
         return Ended(code, out.read(), err.read(), writing)
 
 
-def _wait(child: int) -> int:
+def _wait(child: int) -> int | None:
+    """The exit code, or None if it hangs."""
     deadline = time.monotonic() + LONGEST
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -84,7 +88,7 @@ def _wait(child: int) -> int:
         time.sleep(5e-4)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    raise TimeoutError(f"a child hangs for {LONGEST} s")
+    return None
 
 
 def _be_child(work: Callable[[], int | None], shared: mmap.mmap, out: IO[str], err: IO[str]) -> None:
@@ -95,6 +99,7 @@ def _be_child(work: Callable[[], int | None], shared: mmap.mmap, out: IO[str], e
     signal.signal(signal.SIGINT, signal.default_int_handler)
     storage._workplace = _counted(shared)
     cli._outcome, cli.run = _announced(shared), _shielded(cli.run)
+    faulthandler.dump_traceback_later(0.9 * LONGEST, file=err)
     code = 1
     try:
         shared[BEGUN] = not isinstance(work, Starting)

@@ -117,7 +117,7 @@ def replaced_by_folder(script: Script, count: int, random: np.random.Generator) 
     for _ in range(count):
         with folder() as place:
             theirs.set_up(place)
-            ended = run_child(_before_writing(partial(_replace, place / "out.nc"), script.work(place)))
+            ended = run_child(_before_writing(partial(_replace, place / script.outputs[0]), script.work(place)))
             wrong = "" if ended.code == FAILED else f"exit code {ended.code}"
             tally.add(f"code {ended.code}", one_line(ended.err, "Is a directory"), wrong)
     return tally

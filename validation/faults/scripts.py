@@ -25,8 +25,8 @@ import meanfield
 from meanfield.particles import ensemble
 
 SOLVERS = Path(__file__).resolve().parents[2] / "solvers"
-SGD = TEXT.replace("dimension = 64", "dimension = 4000\nsnapshots = [0.0, 1.0]").replace("plain", "projected")
-"""A simulation of a third of a second."""
+SGD = TEXT.replace("dimension = 64", "dimension = 2500\nsnapshots = [0.0, 1.0]").replace("plain", "projected")
+"""A simulation that takes long enough to be killed in."""
 
 LARGE = (
     TEXT.replace("cells = 200", "cells = 20000\nsteps = 20")
@@ -36,7 +36,7 @@ LARGE = (
 )
 """A problem that takes tens of MB by either method."""
 
-SAVE_EVERY = 0.02
+SAVE_EVERY = 0.01
 """Seconds between two states of this simulation."""
 
 
@@ -108,7 +108,8 @@ class Stage:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self._inputs = Path(tempfile.mkdtemp(prefix="meanfield-inputs-"))
+        self._folder = tempfile.TemporaryDirectory(prefix="meanfield-inputs-")
+        self._inputs = Path(self._folder.name)
         self._write_inputs("0.06")
         self.old = self._outputs()
         self._write_inputs("0.05")
