@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -106,12 +107,12 @@ PROBLEM = st.fixed_dictionaries(
 @st.composite
 def spoilt_tables(draw: st.DrawFn, most: int = 3) -> dict[str, Any]:
     """The data of a problem with up to `most` edge values, misspelt or lost keys in random places."""
-    data = draw(PROBLEM)
+    data = deepcopy(draw(PROBLEM))  # of what is drawn, parts are the same objects each time
     for _ in range(draw(st.integers(0, most))):
         holder, key = draw(st.sampled_from(_places(data)))
         what = draw(st.sampled_from(["edge", "edge", "edge", "lose", "misspell"]))
         if what == "edge":
-            holder[key] = draw(st.sampled_from(EDGES))
+            holder[key] = deepcopy(draw(st.sampled_from(EDGES)))
         elif what == "lose":
             del holder[key]
         elif isinstance(holder, dict):
