@@ -14,7 +14,8 @@ import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.problem import Problem
-from meanfield.schema import NAMES, problem_of, validate, variables_of
+from meanfield.schema import problem_of, validate, variables_of
+from meanfield.variables import NAMES
 
 AXES = ("time", "snapshot_time", "w", "w_edge", "quantile", "dimension", "line")
 """Variables that increase along their dim."""

@@ -14,9 +14,9 @@ from meanfield.activations import ACTIVATIONS
 from meanfield.base import Part
 from meanfield.priors import PRIORS
 from meanfield.problem import Problem
-from meanfield.schema import METHODS, OPTIONAL
 from meanfield.sweep import Sweep
 from meanfield.sweep.reductions import REDUCTIONS
+from meanfield.variables import METHODS, OPTIONAL
 from tests.documentation import ROOT
 
 ROOMS = [

@@ -7,6 +7,7 @@ from meanfield import schema
 from meanfield.errors import InputError
 from meanfield.problem_file import parse_problem
 from meanfield.provenance import provenance
+from meanfield.variables import METHODS, VARIABLES
 from tests.problems import SMALL
 
 
@@ -27,8 +28,8 @@ def test_result_describes_itself(dataset):
 
 
 def test_every_method_requires_only_known_variables():
-    for names in schema.METHODS.values():
-        assert set(names) <= set(schema.VARIABLES)
+    for names in METHODS.values():
+        assert set(names) <= set(VARIABLES)
 
 
 @pytest.mark.parametrize(

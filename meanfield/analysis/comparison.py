@@ -21,8 +21,9 @@ from meanfield.analysis.distances import (
 )
 from meanfield.errors import InputError
 from meanfield.provenance import provenance
-from meanfield.schema import METHODS, VARIABLES, build_dataset, problem_of
+from meanfield.schema import build_dataset, problem_of
 from meanfield.typing import FloatArray
+from meanfield.variables import METHODS, VARIABLES
 
 NO_SPREAD = 1e-12
 """A standard error below this is rounding: all replicas start from the same overlap."""

@@ -33,7 +33,7 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        `q`, `r`, `P`, `u`, `u_weight`, `w`, `w_edge`, `mass`, `norm`, `g`, `Lambda` as `meanfield.schema` describes
+        `q`, `r`, `P`, `u`, `u_weight`, `w`, `w_edge`, `mass`, `norm`, `g`, `Lambda` as `meanfield.variables` describes
         them. P holds averages over cells. With a tolerance also `q_error`, `r_error` and `P_error`, estimates. The
         attribute `status` is `complete`, `interrupted` or `failed: ...`; output times that were not reached are NaN.
         A tolerance that was missed is a failure, with all output times and the errors there are.

@@ -34,7 +34,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        `q`, `g`, `Lambda` as `meanfield.schema` describes them, and `q_covariance`, N times the covariance of q over
+        `q`, `g`, `Lambda` as `meanfield.variables` describes them, and `q_covariance`, N times the covariance of q over
         runs of SGD to leading order, except under batch centring and where S does not exist (`StepNoise`). The
         attribute `status` is `complete` or `failed: ...`; output times after a failure are NaN.
 

@@ -45,8 +45,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     xarray.Dataset
         `q`, `r` at every output time, and `weights`, `U` at the snapshots if there are any; with
         `particles.record = 'statistics'` their statistics instead; `escape_time` and `winner` if an overlap was named.
-        See `meanfield.schema`. Output time t is step round(t N). The attribute `status` is `complete`, `interrupted` or
-        `failed: ...`; what was not reached is NaN.
+        See `meanfield.variables`. Output time t is step round(t N). The attribute `status` is `complete`,
+        `interrupted` or `failed: ...`; what was not reached is NaN.
 
     Raises
     ------

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.schema import OF_A_STATE
 from meanfield.stationary.coordinates import Coordinates
 from meanfield.stationary.equations import State, StationaryEquations
 from meanfield.stationary.line import Line
 from meanfield.stationary.potential import has_potential, potential
 from meanfield.stationary.stability import Stability, stability
+from meanfield.variables import OF_A_STATE
 
 
 def summary(equations: StationaryEquations, state: State) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from meanfield.errors import InputError
 from meanfield.keys import with_value
 from meanfield.plotting.results import FIGURES
 from meanfield.problem_file import parse_problem
-from meanfield.schema import METHODS, SCHEMA_VERSION
+from meanfield.schema import SCHEMA_VERSION
+from meanfield.variables import METHODS
 from tests.plotting.conftest import TEXT
 from tests.problems import SMALL
 

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield import schema
+from meanfield import schema, variables
 from meanfield.problem_file import format_problem, parse_problem
 from meanfield.report import report
 from meanfield.report.content import METHODS, content_of
@@ -88,7 +88,7 @@ def results():
         "portrait": meanfield.phase_portrait(pair),
         "sweep": sweep_of(density),
     }
-    assert found.keys() == schema.METHODS.keys() == METHODS.keys()
+    assert found.keys() == variables.METHODS.keys() == METHODS.keys()
     return found
 
 

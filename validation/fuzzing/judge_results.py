@@ -22,6 +22,7 @@ from meanfield.errors import InputError
 from meanfield.order_parameters.description import describe as describe_dynamics
 from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
 from meanfield.stationary import describe
+from meanfield.variables import VARIABLES
 from validation.fuzzing.judge_problems import BrokenError, run_script
 
 RUNS = sorted((Path(__file__).parents[2] / "tests" / "compatibility").glob("*-2.nc"))
@@ -87,7 +88,7 @@ def _lost_variable(dataset: xr.Dataset, random: Random) -> xr.Dataset:
 
 def _other_name(dataset: xr.Dataset, random: Random) -> xr.Dataset:
     name = _any(dataset, random)
-    other = random.choice(list(schema.VARIABLES))
+    other = random.choice(list(VARIABLES))
     return dataset if other in dataset.variables else dataset.rename_vars({name: other})
 
 
