@@ -28,6 +28,9 @@ ABSOLUTE_TOLERANCE = 1e-9
 ROUNDING = 1e-13
 """Of differences, in units of the largest one."""
 
+LARGEST = 1e12
+"""Overlaps lie in the unit ball, so N times their covariance is at most N, and no N is larger than this."""
+
 
 def covariance_along(
     field: VectorField, noise: StepNoise, trajectory: Callable[[float], FloatArray], times: FloatArray
@@ -45,7 +48,7 @@ def covariance_along(
     Returns
     -------
     ndarray, shape (times, d1, d1)
-        C_t; NaN from where it is not finite.
+        C_t; NaN from where it is larger than it can be at any N, as happens on the way out of unstable points.
     """
     d1 = field.features
     result = np.full((times.size, d1, d1), np.nan)
@@ -59,6 +62,10 @@ def covariance_along(
         drift = J @ C
         return np.asarray((drift + drift.T + noise(q)).ravel())
 
+    def margin(t: float, flat: FloatArray) -> float:
+        return float(LARGEST - np.abs(flat).max())
+
+    margin.terminal = True  # type: ignore[attr-defined]
     ends = (np.abs(noise(trajectory(t))).max() for t in (times[0], times[-1]))
     size = float(max(ends)) * (times[-1] - times[0])
     solution = solve_ivp(
@@ -67,6 +74,7 @@ def covariance_along(
         np.zeros(d1 * d1),
         method="LSODA",
         t_eval=times,
+        events=margin,
         rtol=RELATIVE_TOLERANCE,
         atol=max(ABSOLUTE_TOLERANCE * size, np.finfo(float).tiny),
     )
