@@ -53,7 +53,7 @@ def test_two_features_agree_with_a_propagator():
 
 
 def test_a_feature_that_is_not_met_grows_without_the_other():
-    """By 10^16 in one unit of time: rounding must not make a covariance with the other one of it, nor may C exceed N."""
+    """By 10^16 in one unit of time: rounding must not make of it a covariance with the other, nor may C exceed N."""
     laws = '{ law = "laplace", second_moment = 18.0 }', gaussian(0.001)
     problem = make_problem(
         features(feature(-1e-66, laws[0]), feature(-0.3, laws[1])),
