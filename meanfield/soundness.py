@@ -79,6 +79,8 @@ def _faults(dataset: xr.Dataset) -> Iterator[str]:
     if dataset.attrs["method"] == "sweep":
         yield from _faults_of_sweep(dataset)
         return
+    own = set(variables_of(dataset))
+    dataset = dataset.drop_vars([name for name in dataset.variables if name not in own])
     yield from _faults_of_attributes(dataset)
     yield from _faults_of_sizes(dataset, problem)
     complete = dataset.attrs["status"] == "complete"

@@ -105,3 +105,8 @@ def test_parts_of_results_are_results(tmp_path):
     ):
         meanfield.save(meanfield.load(RUNS / f"{method}-2.nc").isel(part), tmp_path / "part.nc")
         assert meanfield.load(tmp_path / "part.nc").attrs["method"] == method
+
+
+def test_a_variable_of_another_method_is_no_business_of_ours():
+    dataset = xr.load_dataset(RUNS / "order_parameters-2.nc")
+    soundness.check(dataset.assign(w_edge=("somewhere", [0.0, 1.0]), winner=("elsewhere", [7])))
