@@ -54,6 +54,16 @@ OF_THE_SAME_SIZE = (("feature_", "feature"), ("row", "column"))
 PACKED = ("scale_factor", "add_offset", "missing_value", "_FillValue")
 """Attributes by which readers change numbers. Files of ours have gaps that are NaN, and nothing else."""
 
+BELONGS_TO: dict[str, tuple[str, ...]] = {
+    "uninformed_rate": ("learnable_moment",),
+    "rate": ("line",),
+    "escape_time_quantile": ("dimension", "quantile"),
+    "win_chance": ("dimension",),
+    "weights": ("snapshot_time", "U"),
+    "q_cell": ("velocity", "region", "region_share", "separatrix", "nullcline", "nullcline_component"),
+}
+"""Variables that a result may lack, and what it must hold if it does not."""
+
 KINDS = ("stable node", "stable focus", "saddle", "unstable node", "unstable focus", "marginal")
 
 BEYOND_ONE = 1e-2
@@ -81,6 +91,7 @@ def _faults(dataset: xr.Dataset) -> Iterator[str]:
         return
     own = set(variables_of(dataset))
     dataset = dataset.drop_vars([name for name in dataset.variables if name not in own])
+    yield from _faults_of_company(dataset)
     yield from _faults_of_attributes(dataset)
     yield from _faults_of_sizes(dataset, problem)
     complete = dataset.attrs["status"] == "complete"
@@ -99,6 +110,13 @@ def _faults_of_sweep(dataset: xr.Dataset) -> Iterator[str]:
     for name in OF_SWEEPS:
         if name in dataset:
             yield from _faults_of_numbers(name, dataset[name].values, complete=False)
+
+
+def _faults_of_company(dataset: xr.Dataset) -> Iterator[str]:
+    for name, others in BELONGS_TO.items():
+        for other in others:
+            if name in dataset and other not in dataset:
+                yield f"variable '{other}' is missing, without which '{name}' says nothing"
 
 
 def _faults_of_attributes(dataset: xr.Dataset) -> Iterator[str]:

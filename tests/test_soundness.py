@@ -110,3 +110,9 @@ def test_parts_of_results_are_results(tmp_path):
 def test_a_variable_of_another_method_is_no_business_of_ours():
     dataset = xr.load_dataset(RUNS / "order_parameters-2.nc")
     soundness.check(dataset.assign(w_edge=("somewhere", [0.0, 1.0]), winner=("elsewhere", [7])))
+
+
+def test_what_belongs_together_is_there_together():
+    dataset = xr.load_dataset(RUNS / "dynamics-2.nc")
+    with pytest.raises(InputError, match="'learnable_moment' is missing, without which 'uninformed_rate' says nothing"):
+        soundness.check(dataset.rename(learnable_moment="mine"))
