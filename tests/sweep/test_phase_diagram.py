@@ -63,8 +63,8 @@ def closed_form(problem):
 def test_similarities_are_those_of_the_closed_form(example, few):
     for tau, m2 in product(few["learning_rate"].values, few["second_moment"].values):
         expected = closed_form(with_values(example.problem, {TAU: float(tau), M2: float(m2)}))
-        # roots of the field to 1e-11 of its size against those of a polynomial of degree four
-        assert float(few["similarity"].sel(learning_rate=tau, second_moment=m2)) == pytest.approx(expected, abs=1e-9)
+        found = float(few["similarity"].sel(learning_rate=tau, second_moment=m2))
+        assert found == pytest.approx(expected, abs=1e-9)  # roots to 1e-11 of the field's size, against a polynomial's
 
 
 @pytest.mark.slow
@@ -74,9 +74,9 @@ def test_the_whole_diagram_follows_branches(example, tmp_path):
     for tau in whole["learning_rate"].values:
         problem = with_value(example.problem, TAU, float(tau))
         branches = meanfield.continue_fixed_points(problem, M2, m2[0], m2[-1], points=21)
-        # both are roots of the same equations to 1e-11 of their size
         expected = meanfield.stationary_similarity(branches, m2)
-        assert np.allclose(whole["similarity"].sel(learning_rate=tau), expected, rtol=0, atol=1e-9)
+        found = whole["similarity"].sel(learning_rate=tau)
+        assert np.allclose(found, expected, rtol=0, atol=1e-9)  # roots of the same equations to 1e-11 of their size
 
 
 def test_it_is_drawn_with_regions_and_names(few):

@@ -59,8 +59,8 @@ def test_similarities_and_numbers_of_states(problem):
     assert 0.5 < float(fast["similarity"].values) < 1.0
     assert (int(fast["state_count"].values), int(fast["stable_count"].values)) == (5, 3)
     for name in fast:
-        # roots of the same equations by other quadratures, whose error is estimated below 1e-10
-        assert fast[name].values == pytest.approx(whole[name].values, abs=1e-9)
+        # The same roots by other quadratures.
+        assert fast[name].values == pytest.approx(whole[name].values, abs=1e-9)  # whose error is estimated below 1e-10
 
 
 def test_fixed_points_are_those_of_the_dynamics(problem):
