@@ -1,11 +1,13 @@
-"""Fuzz problem files and result files: ten thousand of each, with fixed seeds. `make fuzz` runs it.
+"""Fuzz problem files and result files: ten thousand of each, with fixed seeds. `make fuzz` runs it on all cores.
 
 Prints what was made and what became of it. Ends with code 1 where something that must hold of any file did not; the
-file is then kept in data/runs/fuzzing.
+file is then kept in data/runs/fuzzing. What becomes of a file does not depend on the number of cores.
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import shutil
 import signal
 import sys
@@ -13,6 +15,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
@@ -20,6 +24,7 @@ import xarray as xr
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import meanfield
+from meanfield.progress import progress_bar
 from validation.fuzzing.judge_problems import SCRIPTS, judge, judge_script
 from validation.fuzzing.judge_results import RUNS, damaged, judge_comparison, judge_damaged, judge_made_up, made_up
 from validation.fuzzing.problem_texts import as_text, mangled_file, spoilt_tables
@@ -36,6 +41,21 @@ TOGETHER = 100
 
 Case = tuple[str, bytes]
 Judge = Callable[[bytes, int, Path], str]
+
+
+@dataclass
+class Findings:
+    """What became of some files."""
+
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By kind of file and outcome."""
+    faults: list[str] = field(default_factory=list)
+    """What broke something: where it is kept, and how it broke."""
+
+    def add(self, other: Findings) -> None:
+        """Take in what became of others."""
+        self.outcomes += other.outcomes
+        self.faults += other.faults
 
 
 def spoilt_tables_as_files(count: int) -> Iterator[Case]:
@@ -81,67 +101,85 @@ def judge_dataset(nothing: bytes, number: int, folder: Path) -> str:
     return outcome
 
 
-def fuzz(cases: list[Case], judge_case: Judge, name: str) -> tuple[Counter[tuple[str, str]], int]:
-    """Outcomes by kind of case, and how many broke something."""
-    outcomes: Counter[tuple[str, str]] = Counter()
-    broken, first = 0, 0
+def fuzz_batch(cases: list[Case], first: int, judge_case: Judge, name: str) -> Findings:
+    """What becomes of a few of the files, of which the first has this number."""
+    findings, next_one = Findings(), 0
     with tempfile.TemporaryDirectory() as top:
         shutil.copytree(ROOT / "data" / "reference", Path(top) / "reference")  # named by an example
         folder, record = Path(top) / "problems", Path(top) / "record"
         folder.mkdir()
-        while first < len(cases):
+        while next_one < len(cases):
             record.write_text("")
-            batch = range(first, min(first + TOGETHER, len(cases)))
 
-            def work(batch: range = batch) -> None:
-                for number in batch:
+            def work(start: int = next_one) -> None:
+                for index in range(start, len(cases)):
                     signal.alarm(SECONDS)  # ends the process
-                    outcome = judge_case(cases[number][1], number, folder)
+                    outcome = judge_case(cases[index][1], first + index, folder)
                     with record.open("a") as file:
                         file.write(outcome + "\n")
 
-            fault = in_child(work, SECONDS * len(batch))
+            fault = in_child(work, SECONDS * len(cases))
             done = record.read_text().splitlines()
-            outcomes.update(zip((cases[n][0] for n in batch), done, strict=False))
-            first += len(done)
+            findings.outcomes.update(zip((kind for kind, _ in cases[next_one:]), done, strict=False))
+            next_one += len(done)
             if fault:
-                keep(name, first, cases[first], folder, fault)
-                outcomes[cases[first][0], "BROKEN"] += 1
-                broken, first = broken + 1, first + 1
-    return outcomes, broken
+                kept = keep(f"{name}-{first + next_one}", cases[next_one], folder)
+                findings.faults.append(f"{kept} ({cases[next_one][0]}):\n{fault}")
+                findings.outcomes[cases[next_one][0], "BROKEN"] += 1
+                next_one += 1
+    return findings
 
 
-def keep(name: str, number: int, case: Case, folder: Path, fault: str) -> None:
-    """Save what broke something, and say so."""
+def keep(name: str, case: Case, folder: Path) -> Path:
+    """Save what broke something, where there is a file of it."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    written = folder / "run.nc"
-    target = KEPT / f"{name}-{number}{'.toml' if case[1] else '.nc'}"
+    written, target = folder / "run.nc", KEPT / f"{name}{'.toml' if case[1] else '.nc'}"
     if case[1]:
         target.write_bytes(case[1])
     elif written.exists():
         shutil.copy(written, target)
-    print(f"{name} {number} ({case[0]}): {target}\n{fault}", file=sys.stderr)
+    return target
+
+
+def fuzz(pool: ProcessPoolExecutor, cases: list[Case], judge_case: Judge, name: str) -> Findings:
+    """What becomes of all files; what breaks something is shown when it is found."""
+    findings = Findings()
+    batches: dict[Future[Findings], int] = {}
+    for first in range(0, len(cases), TOGETHER):
+        some = cases[first : first + TOGETHER]
+        batches[pool.submit(fuzz_batch, some, first, judge_case, name.replace(" ", "-"))] = len(some)
+    with progress_bar(len(cases), name, unit="file") as bar:
+        for batch in as_completed(batches):
+            found = batch.result()
+            for fault in found.faults:
+                bar.write(fault, file=sys.stderr)
+            findings.add(found)
+            bar.update(batches[batch])
+    return findings
 
 
 def main(count: int) -> int:
     """Fuzz with so many files of each sort."""
     suites: dict[str, tuple[list[Case], Judge]] = {
-        "problem": (
+        "problem files": (
             [*spoilt_tables_as_files(count // 2), *(mangled_file(number) for number in range(count - count // 2))],
             judge_problem,
         ),
-        "damaged result": ([("damaged", b"")] * (count // 2), judge_bytes),
-        "made-up result": ([(made_up(Random(n))[1], b"") for n in range(count - count // 2)], judge_dataset),
+        "damaged results": ([("damaged", b"")] * (count // 2), judge_bytes),
+        "made-up results": ([(made_up(Random(n))[1], b"") for n in range(count - count // 2)], judge_dataset),
     }
-    faults = 0
-    for name, (cases, judge_case) in suites.items():
-        started = time.perf_counter()
-        outcomes, broken = fuzz(cases, judge_case, name.replace(" ", "-"))
-        faults += broken
-        print(f"\n{name} files: {len(cases)} in {time.perf_counter() - started:.0f} s, {broken} broke something")
-        for (kind, outcome), times in sorted(outcomes.items()):
-            print(f"  {kind:<16} {outcome:<32} {times}")
-    return int(faults > 0)
+    broken = 0
+    # Processes of this pool fork others, which a copy of this one, with its threads, could not.
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
+        for name, (cases, judge_case) in suites.items():
+            started = time.perf_counter()
+            findings = fuzz(pool, cases, judge_case, name)
+            broken += len(findings.faults)
+            seconds = time.perf_counter() - started
+            print(f"\n{name}: {len(cases)} in {seconds:.0f} s, {len(findings.faults)} broke something")
+            for (kind, outcome), times in sorted(findings.outcomes.items()):
+                print(f"  {kind:<16} {outcome:<32} {times}", flush=True)
+    return int(broken > 0)
 
 
 if __name__ == "__main__":
