@@ -6,21 +6,23 @@ beside their target, flushed and renamed: a kill leaves the old state or the new
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.lib.format import open_memmap
+from numpy.lib.format import dtype_to_descr, write_array_header_1_0
 from numpy.typing import DTypeLike
 
 from meanfield.errors import InputError
 from meanfield.locking import LOCK, FolderLock
-from meanfield.record import Record, State, blank
+from meanfield.record import Array, Record, State, blank
 from meanfield.seal import append_seal, check_seal
 from meanfield.storage import write_atomically
 
@@ -106,7 +108,7 @@ class Checkpoint(Record):
                 "finish that one with the problem file and version that began it, or delete the folder"
             )
 
-    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> np.ndarray[Any, np.dtype[Any]]:
+    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> Array:
         """See `Record.array`.
 
         Raises
@@ -114,17 +116,15 @@ class Checkpoint(Record):
         InputError
             If the disk is too full, or the file is damaged.
         """
-        path = self.folder / f"{name}.npy"
+        path, header = self.folder / f"{name}.npy", _header(shape, np.dtype(dtype))
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if not path.is_file():
-            self._check_disk(int(np.prod(shape)) * np.dtype(dtype).itemsize)
+            self._check_disk(size)
             write_atomically(path, lambda part: _write_blank(Path(part), shape, np.dtype(dtype)))
-        try:
-            kept = open_memmap(path, mode="r")  # for writing, a file that is too short would be filled up with zeros
-        except ValueError as error:
-            raise _damaged(path, error) from error
-        if (kept.shape, kept.dtype) != (shape, np.dtype(dtype)):
-            raise _damaged(path, f"it holds {kept.dtype} of shape {kept.shape}")
-        array = open_memmap(path, mode="r+")
+        with path.open("rb") as file:
+            if file.read(len(header)) != header or path.stat().st_size != len(header) + size:
+                raise self._damaged(path, f"it is no array of {np.dtype(dtype)} of shape {shape}")
+        array = np.memmap(path, dtype, "r+", len(header), shape)
         self._arrays[name] = array
         return np.asarray(array)
 
@@ -154,16 +154,34 @@ class Checkpoint(Record):
         if not path.is_file():
             return None
         if not check_seal(path):
-            raise _damaged(path, "its end is missing")
+            raise self._damaged(path, "its end is missing")
         try:
             with np.load(path, allow_pickle=False) as file:
                 return dict(file)
         except (ValueError, EOFError, BadZipFile) as error:
-            raise _damaged(path, error) from error
+            raise self._damaged(path, error) from error
 
     def forget_state(self, name: str) -> None:
         """See `Record.forget_state`."""
         (self.folder / f"{name}.npz").unlink(missing_ok=True)
+
+    def digest(self, arrays: Iterable[Array]) -> Array:
+        """See `Record.digest`."""
+        digest = hashlib.sha256()
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).data)
+        return np.frombuffer(digest.digest(), np.uint8)
+
+    def check(self, arrays: Iterable[Array], digest: Array) -> None:
+        """See `Record.check`.
+
+        Raises
+        ------
+        InputError
+            If the values are others.
+        """
+        if not np.array_equal(self.digest(arrays), digest):
+            raise self._damaged(self.folder, "its arrays are not what was written there")
 
     @property
     def begun(self) -> bool:
@@ -177,6 +195,9 @@ class Checkpoint(Record):
                 os.replace(self.folder / RUN, self.folder / OVER)
                 self._delete()
 
+    def _damaged(self, path: Path, error: object) -> InputError:
+        return InputError(f"{path}: is damaged ({error}); delete the folder {self.folder} to begin this run anew")
+
     def _delete(self) -> None:
         """Delete what belongs to the run, and the mark that it is over at last."""
         for entry in self.folder.iterdir():
@@ -185,16 +206,18 @@ class Checkpoint(Record):
         self._lock.empty()
 
 
-def _damaged(path: Path, error: object) -> InputError:
-    return InputError(f"{path}: is damaged ({error}); delete the folder {path.parent} to begin this run anew")
+def _header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
+    """What a file of this array begins with."""
+    header = BytesIO()
+    write_array_header_1_0(header, {"descr": dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
+    return header.getvalue()
 
 
 def _write_blank(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Write every value, so that a full disk is noticed here, and not as a crash when the mapped file is filled."""
-    open_memmap(path, mode="w+", dtype=dtype, shape=shape).flush()
     size = int(np.prod(shape))
-    with path.open("r+b") as file:
-        file.seek(os.path.getsize(path) - size * dtype.itemsize)
+    with path.open("wb") as file:
+        file.write(_header(shape, dtype))
         for first in range(0, size, BLOCK):
             file.write(np.full(min(BLOCK, size - first), blank(dtype), dtype).tobytes())
 

@@ -7,14 +7,18 @@ the process.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-State = Mapping[str, np.ndarray[Any, np.dtype[Any]]]
+Array = np.ndarray[Any, np.dtype[Any]]
+State = Mapping[str, Array]
+
+DIGEST = 32
+"""Bytes of the digest of arrays."""
 
 
 class Record:
@@ -27,7 +31,7 @@ class Record:
         """Begin, or go on with, the run of this identity: everything that decides its numbers."""
         return nullcontext()
 
-    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> np.ndarray[Any, np.dtype[Any]]:
+    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> Array:
         """An array to be filled, NaN (or -1 for whole numbers) where nothing was written yet."""
         return np.full(shape, blank(dtype), dtype)
 
@@ -40,6 +44,13 @@ class Record:
 
     def forget_state(self, name: str) -> None:
         """Drop the state of a name, if there is one."""
+
+    def digest(self, arrays: Iterable[Array]) -> Array:
+        """What `check` knows these values by; a part of a state. Zeros here, where no state comes back."""
+        return np.zeros(DIGEST, np.uint8)
+
+    def check(self, arrays: Iterable[Array], digest: Array) -> None:
+        """Refuse to go on from values that changed since their digest was taken."""
 
     @property
     def in_memory(self) -> bool:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import time
 from collections import namedtuple
@@ -224,6 +225,37 @@ def test_a_damaged_checkpoint_is_refused(name, kept, tmp_path):
     (record.folder / name).write_bytes(whole[: kept if isinstance(kept, int) else int(kept * len(whole))])
     with pytest.raises(InputError, match=rf"{name}: is damaged .*; delete the folder .* to begin this run anew"):
         meanfield.simulate_sgd(problem_of("plain"), record=Checkpoint(record.folder))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_flipped_bit_is_refused_or_of_no_consequence(seed, tmp_path, monkeypatch):
+    """Anywhere in the folder of an interrupted run: it goes on to the same bits, or says that it cannot."""
+    random, case = np.random.default_rng(seed), ("plain", "projected, l2", "chain, statistics")[seed % 3]
+    with monkeypatch.context() as patched:
+        in_short_calls(patched)
+        Interrupting(patched, case.partition(",")[0], calls=40)
+        meanfield.simulate_sgd(problem_of(case), workers=2, record=Checkpoint(tmp_path / "run", save_every=0.0))
+    path = random.choice([path for path in sorted((tmp_path / "run").iterdir()) if path.stat().st_size])
+    damaged = bytearray(path.read_bytes())
+    damaged[random.integers(len(damaged))] ^= 1 << int(random.integers(8))
+    path.write_bytes(damaged)
+    try:
+        continued = meanfield.simulate_sgd(problem_of(case), record=Checkpoint(tmp_path / "run"))
+    except InputError as error:
+        assert re.search(r"is damaged|another problem", str(error))  # noqa: PT017 (most are refused, not all)
+    else:
+        same(continued, meanfield.simulate_sgd(problem_of(case)))
+
+
+@pytest.mark.parametrize("name", ["q", "r", "weights", "U", "escape", "winner", "failed"])
+def test_no_result_that_was_kept_may_change(name, tmp_path):
+    record = Checkpoint(tmp_path / "run", save_every=0.0)
+    meanfield.simulate_sgd(problem_of("projected"), record=record)
+    kept = np.load(record.folder / f"{name}.npy", mmap_mode="r+")
+    kept.flat[kept.size // 2] += 1
+    kept.flush()
+    with pytest.raises(InputError, match=r"run: is damaged \(its arrays are not what was written there\)"):
+        meanfield.simulate_sgd(problem_of("projected"), record=Checkpoint(record.folder))
 
 
 def test_a_disk_that_is_too_full_is_refused_before_weights_are_written(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 from meanfield.particles.statistics import LEVELS, RunningStatistics
 from meanfield.particles.steppers import WithWeights
 from meanfield.problem import Problem
-from meanfield.record import Record, State
+from meanfield.record import Array, Record, State
 from meanfield.typing import FloatArray
 
 DTYPES = {"double": np.float64, "single": np.float32}
@@ -33,6 +33,9 @@ class Collector(Protocol):
 
     def add(self, block: int, rows: Rows) -> None:
         """Take in a block that is complete."""
+
+    def written(self, replicas: range, output: int) -> list[Array]:
+        """What is in arrays of the record, of a block that keeps its results up to an output time."""
 
     def arrays(self) -> dict[str, Any]:
         """Variables of the Dataset."""
@@ -80,6 +83,15 @@ class Replicas:
     def add(self, block: int, rows: Rows) -> None:
         """See `Collector.add`: nothing is left to be done."""
 
+    def written(self, replicas: range, output: int) -> list[Array]:
+        """See `Collector.written`."""
+        rows, snapshots = self.rows(replicas), sum(at <= output for at in self._snapshot_of)
+        written: list[Array] = [rows.q[:, : output + 1], rows.r[:, : output + 1]]
+        if snapshots:
+            place = slice(replicas.start, replicas.stop)
+            written += [self._weights["weights"][place, :snapshots], self._weights["U"][place]]
+        return written
+
     def arrays(self) -> dict[str, Any]:
         """See `Collector.arrays`."""
         return {"q": self._q, "r": self._r} | self._weights
@@ -117,6 +129,10 @@ class Statistics:
         while self._next in self._early:
             self._running.add(*self._early.pop(self._next))
             self._next += 1
+
+    def written(self, replicas: range, output: int) -> list[Array]:
+        """See `Collector.written`: all is in the state."""
+        return []
 
     def arrays(self) -> dict[str, Any]:
         """See `Collector.arrays`."""

@@ -18,7 +18,7 @@ from meanfield.particles.draws import IntArray
 from meanfield.particles.steppers import STEPPERS, Stepper, WithWeights
 from meanfield.problem import Problem
 from meanfield.progress import progress_bar
-from meanfield.record import Record
+from meanfield.record import DIGEST, Array, Record
 from meanfield.typing import FloatArray
 
 MOST_TOGETHER = 256
@@ -85,13 +85,15 @@ class Ensemble:
         N, self._replicas = problem.particles.dimension, problem.particles.replicas
         self._step_at = np.rint(problem.time.outputs_at * N).astype(np.int64)
         self._blocks = blocks_of(method, self._replicas)
-        self._failed = record.array("failed", (len(self._blocks), 2), np.int64)
-        """Of each block the replica that was the first to blow up, and the step at which it did."""
+        self._failed = record.array("failed", (self._replicas,), np.int64)
+        """The step at which each replica blew up, or -1."""
         self.escape = record.array("escape", (self._replicas,), np.int64)
         """The step at which each replica escaped, or -1."""
         self.winner = record.array("winner", (self._replicas,), np.int64)
         """The feature that won in each replica (see `winners`), or -1."""
         self._done = np.zeros(len(self._blocks), dtype=bool)
+        self._digests = np.zeros((len(self._blocks), DIGEST), np.uint8)
+        """Of the results of each block that is done."""
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._saved_at = time.monotonic()
 
@@ -99,8 +101,10 @@ class Ensemble:
         """Run all replicas that are not done, and return the status."""
         saved = self._record.load_state("ensemble")
         if saved is not None:
-            self._done[:] = saved["done"]
+            self._done[:], self._digests[:] = saved["done"], saved["digests"]
             self._collector.restore(saved)
+            for b in np.flatnonzero(self._done):
+                self._record.check(self._results(int(b)), self._digests[b])
         steps, left = int(self._step_at[-1]), np.flatnonzero(~self._done)
         with progress_bar(steps * self._replicas, f"SGD ({self._method})", "step") as bar:
 
@@ -124,12 +128,12 @@ class Ensemble:
         return self._status()
 
     def _status(self) -> str:
-        failed = self._failed[self._failed[:, 0] >= 0]
+        failed = np.flatnonzero(self._failed >= 0)
         if not len(failed):
             return "complete"
-        replica, step = failed[failed[:, 1].argmin()]
+        replica = failed[self._failed[failed].argmin()]
         return BlowUpError(
-            step / self._problem.particles.dimension,
+            self._failed[replica] / self._problem.particles.dimension,
             f"the weights of replica {replica} are no longer finite",
             "lower model.learning_rate, or prior.strength if it is large",
         ).status
@@ -179,23 +183,26 @@ class Ensemble:
         if state is None:
             self._keep(self._blocks[b], 0, stepper, rows)
             return 0, 0
+        output = int(state["output"])
         rows.q[:], rows.r[:] = state["rows_q"], state["rows_r"]
+        self._record.check(self._collector.written(self._blocks[b], output), state["digest"])
         stepper.reached, stepper.escape = state["reached"], state["escape"]
         stepper.restore(state)
-        return int(state["output"]), int(state["step"])
+        return output, int(state["step"])
 
     def _save_block(self, b: int, output: int, step: int, stepper: Stepper, rows: Rows) -> None:
         position = {"output": np.array(output), "step": np.array(step), "rows_q": rows.q, "rows_r": rows.r}
         marks = {"reached": stepper.reached, "escape": stepper.escape}
-        self._record.save_state(f"block-{b}", position | marks | dict(stepper.state))
+        digest = self._record.digest(self._collector.written(self._blocks[b], output))
+        self._record.save_state(f"block-{b}", position | marks | {"digest": digest} | dict(stepper.state))
 
     def _finish_block(self, b: int, stepper: Stepper, rows: Rows) -> None:
         replicas = self._blocks[b]
-        first = int(stepper.reached.argmin())
-        if stepper.reached[first] < self._step_at[-1]:
-            self._failed[b] = replicas[first], stepper.reached[first]
-        self.escape[replicas.start : replicas.stop] = stepper.escape
-        self.winner[replicas.start : replicas.stop] = winners(rows.q[:, -1], stepper.escape)
+        place = slice(replicas.start, replicas.stop)
+        self._failed[place] = np.where(stepper.reached < self._step_at[-1], stepper.reached, -1)
+        self.escape[place] = stepper.escape
+        self.winner[place] = winners(rows.q[:, -1], stepper.escape)
+        self._digests[b] = self._record.digest(self._results(b))
         with self._lock:
             self._collector.add(b, rows)
             self._done[b] = True
@@ -203,10 +210,18 @@ class Ensemble:
         if due:
             self._save()
 
+    def _results(self, b: int) -> list[Array]:
+        """What is in the record of a block that is done."""
+        replicas = self._blocks[b]
+        marks = [array[replicas.start : replicas.stop] for array in (self._failed, self.escape, self.winner)]
+        return [*self._collector.written(replicas, len(self._step_at) - 1), *marks]
+
     def _save(self) -> None:
         """Save which blocks are done; their own states are then no longer needed."""
         with self._lock:
-            self._record.save_state("ensemble", {"done": self._done} | dict(self._collector.state))
+            self._record.save_state(
+                "ensemble", {"done": self._done, "digests": self._digests} | dict(self._collector.state)
+            )
             self._saved_at = time.monotonic()
         for b in np.flatnonzero(self._done):
             self._record.forget_state(f"block-{b}")

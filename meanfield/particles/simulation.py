@@ -22,7 +22,7 @@ from meanfield.schema import build_dataset
 STREAMS = "Philox4x32-10, layout 1"
 """Names what turns a seed into numbers; another one could not go on with a run that this one began."""
 
-KEPT = "results 2"
+KEPT = "results 3"
 """Names what is kept of a replica that is done, likewise."""
 
 
