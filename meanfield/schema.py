@@ -107,7 +107,11 @@ def validate(dataset: xr.Dataset) -> None:
     for name in METHODS[method]:
         if name not in dataset.variables:
             raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
-    for name in variables_of(dataset):
+    own = variables_of(dataset)
+    for name in map(str, dataset.variables):
+        if name in VARIABLES and name not in own:
+            raise InputError(f"variable '{name}' belongs to no result of method '{method}'; give yours another name")
+    for name in own:
         known, dims = VARIABLES[name], dataset.variables[name].dims
         right = _dims(method, known)
         if dims != right and not (known.per_replica and dims == ("replica", *right)):
@@ -129,7 +133,7 @@ def _validate_sweep(dataset: xr.Dataset) -> None:
 
 
 def variables_of(dataset: xr.Dataset) -> list[str]:
-    """Names of the variables that are of the schema: a user may have added others."""
+    """Names of the variables that are of the schema: a user may have added others, of names that are not of it."""
     method = dataset.attrs["method"]
     return [name for name in (*METHODS[method], *OPTIONAL.get(method, ())) if name in dataset.variables]
 

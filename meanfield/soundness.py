@@ -122,7 +122,7 @@ def _faults_of_company(dataset: xr.Dataset) -> Iterator[str]:
 def _faults_of_attributes(dataset: xr.Dataset) -> Iterator[str]:
     for name, variable in dataset.variables.items():
         for key in PACKED:
-            if not np.isnan(variable.encoding.get(key, np.nan)):
+            if key in variable.encoding and not (key == "_FillValue" and _is_gap(variable.encoding[key])):
                 yield f"variable '{name}' has the attribute '{key}', with which its numbers are others than were saved"
     if "parameter" in dataset and not isinstance(dataset["parameter"].attrs.get("key"), str):
         yield "variable 'parameter' has no attribute 'key', the number that is varied"
@@ -134,6 +134,10 @@ def _faults_of_attributes(dataset: xr.Dataset) -> Iterator[str]:
         overlap = dataset["escape_time_quantile"].attrs.get("escape_overlap")
         if not isinstance(overlap, float) or not 0 < overlap <= 1:
             yield "variable 'escape_time_quantile' has no attribute 'escape_overlap' in (0, 1]"
+
+
+def _is_gap(value: object) -> bool:
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
 def _faults_of_sizes(dataset: xr.Dataset, problem: Problem) -> Iterator[str]:

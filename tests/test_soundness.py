@@ -107,9 +107,29 @@ def test_parts_of_results_are_results(tmp_path):
         assert meanfield.load(tmp_path / "part.nc").attrs["method"] == method
 
 
-def test_a_variable_of_another_method_is_no_business_of_ours():
+def test_variables_of_users_have_names_of_their_own():
+    """Readers take what has a name of ours for what it means there."""
     dataset = xr.load_dataset(RUNS / "order_parameters-2.nc")
-    soundness.check(dataset.assign(w_edge=("somewhere", [0.0, 1.0]), winner=("elsewhere", [7])))
+    soundness.check(dataset.assign(my_edge=("somewhere", [0.0, 1.0]), lucky=("elsewhere", [7])))
+    with pytest.raises(InputError, match="'r' belongs to no result of method 'order_parameters'; give yours another"):
+        soundness.check(dataset.assign(r=("time", np.zeros(3))))
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "attribute", "value"),
+    [
+        ("density", "q", "scale_factor", 2.0),
+        ("dynamics", "growth_rate", "scale_factor", np.nan),
+        ("density", "q", "missing_value", np.nan),
+        ("density", "q", "_FillValue", 0.5),
+        ("portrait", "kind", "_FillValue", "saddle"),
+    ],
+)
+def test_attributes_that_change_numbers_are_refused(method, name, attribute, value):
+    dataset = xr.load_dataset(RUNS / f"{method}-2.nc")
+    dataset[name].encoding[attribute] = value
+    with pytest.raises(InputError, match=rf"'{name}' has the attribute '{attribute}', with which its numbers"):
+        soundness.check(dataset)
 
 
 def test_what_belongs_together_is_there_together():
