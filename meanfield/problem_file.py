@@ -96,13 +96,20 @@ def problem_from(data: dict[str, Any], folder: Path | None = None, trusted: bool
             data, context={"trusted": trusted} | ({} if folder is None else {"folder": folder})
         )
     except ValidationError as error:
-        raise InputError("\n".join(messages(error, Problem))) from error
+        raise InputError(message(error, Problem)) from error
 
 
 def format_problem(problem: Problem) -> str:
     """The TOML text of a problem, with all defaults written out; `parse_problem` returns an equal problem."""
     return tomli_w.dumps(problem.model_dump(exclude_none=True, mode="json"))
 
+
+MOST_LINES = 20
+"""Faults that are told at once."""
+
+LINE = 500
+"""Characters of a fault: what a file holds may be a book, a message is to be read."""
+"""How values are shown: a message is to be read."""
 
 _PLAIN_WORDS = {
     "missing": "is missing; add it",
@@ -114,6 +121,7 @@ _PLAIN_WORDS = {
     "dict_type": "should be a table of keys",
     "string_pattern_mismatch": "should match {pattern}",
     "string_too_short": "should have at least {min_length} character(s)",
+    "string_too_long": "should have at most {max_length} characters",
     "greater_than": "should be greater than {gt:.15g}",
     "greater_than_equal": "should be greater than or equal to {ge:.15g}",
     "less_than": "should be less than {lt:.15g}",
@@ -123,8 +131,20 @@ _PLAIN_WORDS = {
 }
 
 
-def messages(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
-    """One line per offending key of a file that `model` describes, or per check of ours that failed."""
+def message(error: ValidationError, model: type[BaseModel]) -> str:
+    """What is wrong with a file that `model` describes, in a line per fault."""
+    lines = [_shortened(line) for line in _faults(error, model)]
+    more = [f"and {len(lines) - MOST_LINES} faults more"] if len(lines) > MOST_LINES else []
+    return "\n".join(lines[:MOST_LINES] + more)
+
+
+def _shortened(line: str) -> str:
+    """The beginning, with the key and the value, and the end, with the remedy."""
+    return line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[-LINE // 2 :]}"
+
+
+def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
+    """One line per offending key, or per check of ours that failed."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for item in error.errors():
         location, given, kind = item["loc"], item["input"], item["type"]

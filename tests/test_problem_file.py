@@ -233,6 +233,39 @@ def test_numbers_are_finite(key, value):
     assert_names(found, [key, repr(value), "finite number"])
 
 
+BOOK = "a" * 10_000
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("model.activation", BOOK, ["unknown name 'aaa", "known: "]),
+        ("model.learning_rate", BOOK, ["'aaa", "a': should be a valid number"]),
+        ("model.learning_rate", [BOOK] * 100, ["['aaa", "should be a valid number"]),
+        ("model.batch_size", 10**4000, ["1000", "should be"]),
+        ("model", {BOOK: 1.0}, ["unknown key 'aaa", "a'; known: "]),
+    ],
+)
+def test_long_values_are_shortened(key, value, words):
+    """What stays is the key, the beginning of the value, and the remedy."""
+    found = message(text_with(key, value))
+    assert_names(found, [key.partition(".")[0], *words])
+    assert all(len(line) < 600 for line in found.splitlines())
+
+
+def test_a_few_of_many_faults_are_told():
+    found = message(text_with("features", list(range(300)))).splitlines()
+    assert found[0].startswith("features[0] = 0: should be a table of keys")
+    assert len(found) == 21
+    assert found[-1] == "and 280 faults more"
+
+
+def test_endless_components_of_a_law_are_refused():
+    law = {"law": "gaussian_mixture", "means": [1e200, 0.0], "variances": [1.0, 1.0], "probabilities": [0.5, 0.5]}
+    found = message(text_with("features[0].hidden", law))
+    assert_names(found, ["features[0].hidden.means[0] = 1e+200", "less than or equal to 1000000"])
+
+
 @pytest.mark.parametrize("value", [1e200, -1e308, 10**400], ids=["1e200", "-1e308", "10^400"])
 @pytest.mark.parametrize("key", NUMBERS)
 def test_huge_numbers_are_accepted_or_refused_but_never_a_crash(key, value):

@@ -132,6 +132,8 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def number(bound: float) -> str:
     """A bound as a person writes it."""
+    if bound < 0:
+        return f"-{number(-bound)}"
     for base in (10, 2):
         power = round(math.log(bound, base)) if bound > 0 else 0
         if abs(power) > 3 and math.isclose(float(base) ** power, bound):

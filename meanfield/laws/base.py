@@ -12,9 +12,15 @@ from pydantic import Field
 from meanfield.base import Part
 from meanfield.typing import FloatArray
 
-SecondMoment = Annotated[float, Field(gt=0, le=1e6, description="E[c^2] of the hidden variable, for instance 1.1")]
-Numbers = Annotated[tuple[float, ...], Field(strict=False, min_length=1)]
-Probabilities = Annotated[Numbers, Field(description="their probabilities in [0, 1], adding up to 1")]
+LARGEST = 1e6
+"""The largest |c| and E[c^2]: high moments of c enter, and must be numbers."""
+
+SecondMoment = Annotated[float, Field(gt=0, le=LARGEST, description="E[c^2] of the hidden variable, for instance 1.1")]
+Values = Annotated[tuple[Annotated[float, Field(ge=-LARGEST, le=LARGEST)], ...], Field(strict=False, min_length=1)]
+Probabilities = Annotated[
+    tuple[float, ...],
+    Field(strict=False, min_length=1, description="their probabilities in [0, 1], adding up to 1"),
+]
 Components = tuple[FloatArray, FloatArray, FloatArray]
 """Probabilities (A,), means (A, d) and variances (A, d) of a mixture of Gaussians."""
 

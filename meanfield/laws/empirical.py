@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
+from tokenize import TokenError
 from typing import Annotated, Literal, Self
 from zipfile import BadZipFile
 
@@ -12,7 +14,7 @@ import xarray as xr
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from meanfield.errors import InputError
-from meanfield.laws.base import AtomicPart
+from meanfield.laws.base import LARGEST, AtomicPart
 from meanfield.seal import check_seal
 from meanfield.typing import FloatArray
 
@@ -23,6 +25,7 @@ class _Samples(AtomicPart):
     law: Literal["empirical"] = "empirical"
     file: str = Field(
         min_length=1,
+        max_length=1000,
         description="a file of samples, *.npy, *.csv (comma-separated, with or without a line of names) or *.nc; "
         "relative to the problem file",
     )
@@ -68,7 +71,7 @@ class _Samples(AtomicPart):
                 "meanfield.load_problem and solve that"
             )
         path = Path(self.file)
-        version = path.stat().st_mtime_ns if path.is_file() else 0
+        version = path.stat().st_mtime_ns if os.path.isfile(path) else 0
         return _distinct_samples(path, version, self.variable, tuple(self.selected), self.standardise)
 
 
@@ -113,7 +116,15 @@ def _distinct_samples(
     if standardise:
         if np.any(np.ptp(values, axis=0) == 0):
             raise InputError(f"{path}: samples that are all equal cannot be standardised; remove standardise")
-        values = (values - values.mean(axis=0)) / values.std(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, deviation = values.mean(axis=0), values.std(axis=0)
+        if not np.all(np.isfinite(deviation)):
+            raise InputError(
+                f"{path}: samples whose variance is beyond all numbers cannot be standardised; rescale them"
+            )
+        values = (values - mean) / deviation
+    if not np.all(np.abs(values) <= LARGEST):
+        raise InputError(f"{path}: holds samples beyond {LARGEST:g}; set standardise = true, or rescale them")
     if np.any(np.all(values == 0, axis=0)):
         raise InputError(f"{path}: all samples are 0, so there is no feature; give other samples")
     values, counts = np.unique(values, axis=0, return_counts=True)
@@ -134,11 +145,11 @@ def read_samples(path: Path, variable: str | None) -> FloatArray:
         raise InputError(f"{path}: samples are read from {', '.join(readers)} files; convert the file")
     if (variable is not None) != (path.suffix.lower() == ".nc"):
         raise InputError(f"{path}: `variable` names the samples in a .nc file, and belongs to no other; correct it")
-    if not path.is_file():
+    if not os.path.isfile(path):  # false, where `Path.is_file` raises, for names that no file can have
         raise InputError(f"{path}: no such file of samples; correct `file`, which is relative to the problem file")
     try:
         values = np.asarray(reader(path, variable))
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
+    except (OSError, ValueError, EOFError, BadZipFile, TokenError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{path}: cannot be read as samples ({reason}); give numbers, one sample per row") from error
     if values.dtype.kind not in "fiu" or values.ndim not in (1, 2) or values.size == 0:

@@ -18,10 +18,10 @@ from meanfield.laws.base import (
     AtomicPart,
     Components,
     HiddenPart,
-    Numbers,
     Probabilities,
     Recipe,
     SecondMoment,
+    Values,
     check_not_zero,
     check_probabilities,
     column,
@@ -50,8 +50,8 @@ class GaussianMixture(HiddenPart):
     """c ~ N(means[i], variances[i]) with probability probabilities[i]."""
 
     law: Literal["gaussian_mixture"] = "gaussian_mixture"
-    means: Annotated[Numbers, Field(description="means of the components, for instance [-1.0, 1.0]")]
-    variances: Annotated[Numbers, Field(description="variances of the components, each >= 0, for instance [0.1, 0.1]")]
+    means: Annotated[Values, Field(description="means of the components, for instance [-1.0, 1.0]")]
+    variances: Annotated[Values, Field(description="variances of the components, each >= 0, for instance [0.1, 0.1]")]
     probabilities: Probabilities
 
     @model_validator(mode="after")
@@ -82,7 +82,7 @@ class Discrete(AtomicPart):
     """c takes `values` with `probabilities`."""
 
     law: Literal["discrete"] = "discrete"
-    values: Annotated[Numbers, Field(description="the values that c takes, for instance [-1.0, 0.5, 2.0]")]
+    values: Annotated[Values, Field(description="the values that c takes, for instance [-1.0, 0.5, 2.0]")]
     probabilities: Probabilities
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from meanfield.laws.base import AtomicPart, Numbers, Probabilities, check_not_zero, check_probabilities
+from meanfield.laws.base import AtomicPart, Probabilities, Values, check_not_zero, check_probabilities
 from meanfield.laws.empirical import JointEmpirical
 from meanfield.typing import FloatArray
 
@@ -19,7 +19,7 @@ class JointDiscrete(AtomicPart):
     """The vector c takes `values` with `probabilities`."""
 
     law: Literal["discrete"] = "discrete"
-    values: Annotated[tuple[Numbers, ...], Field(strict=False, min_length=1)] = Field(
+    values: Annotated[tuple[Values, ...], Field(strict=False, min_length=1)] = Field(
         description="the vectors that c takes, one number per feature in each, for instance [[1.0, 0.5], [-1.0, -0.5]]"
     )
     probabilities: Probabilities

@@ -15,7 +15,7 @@ from meanfield.base import Part
 from meanfield.errors import InputError
 from meanfield.keys import held_by
 from meanfield.problem import Problem
-from meanfield.problem_file import load_problem, messages, parse_toml, problem_from, read_text
+from meanfield.problem_file import load_problem, message, parse_toml, problem_from, read_text
 from meanfield.registry import is_address, load_object
 from meanfield.sweep.reductions import check_reductions
 from meanfield.typing import FloatArray
@@ -270,7 +270,7 @@ def parse_sweep(text: str, folder: Path | None = None) -> Sweep:
     try:
         sweep = Sweep.model_validate(data)
     except ValidationError as error:
-        raise InputError("\n".join(messages(error, Sweep))) from error
+        raise InputError(message(error, Sweep)) from error
     sweep._folder, sweep._problem_folder = folder, problem_folder
     if folder is not None:
         _check_own_reductions(sweep, folder)

@@ -222,12 +222,20 @@ def save(folder, name, values):
         ("no_columns", np.empty((3, 0)), ["shape (3, 0)", "(samples,) or (samples, columns)"]),
         ("pickled", np.array([1.0, "a", None], dtype=object), ["cannot be read as samples", "give numbers"]),
         ("zero", np.zeros(3), ["all samples are 0", "give other samples"]),
+        ("huge", [1.0, -2e6], ["holds samples beyond 1e+06", "standardise = true"]),
     ],
 )
 def test_numpy_files(folder, name, values, words):
     save(folder, f"{name}.npy", values)
     found = refusal(folder, f"file = '{name}.npy'")
     assert all(word in found for word in ["features[0].hidden", f"{name}.npy", *words]), found
+
+
+def test_large_samples_can_be_standardised(folder):
+    np.save(folder / "large.npy", [1e9, 3e9])
+    assert law(folder, "file = 'large.npy', standardise = true").atoms[0].tolist() == [[-1.0], [1.0]]
+    np.save(folder / "endless.npy", [1e200, -1e200])  # their variance is no number
+    assert "variance is beyond all numbers" in refusal(folder, "file = 'endless.npy', standardise = true")
 
 
 def test_pickles_are_not_opened(folder):
@@ -242,7 +250,11 @@ def test_pickles_are_not_opened(folder):
     assert not (folder / "sprung").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"\x93NUMPY\x01\x00v", b"PK\x03\x04 no archive"])
+NO_HEADER = b"\x93NUMPY\x01\x00\x0f\x00{'descr': '<f8',"
+"""Begins as numpy's files do, and never closes its brace."""
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"\x93NUMPY\x01\x00v", b"PK\x03\x04 no archive", NO_HEADER])
 @pytest.mark.parametrize("keys", ["file = 'broken.npy'", "file = 'broken.nc', variable = 'c'"])
 def test_broken_files(folder, content, keys):
     for suffix in ("npy", "nc"):
@@ -278,6 +290,8 @@ def test_csv_files(folder, lines, words):
     ("keys", "words"),
     [
         ("file = 'none.npy'", ["none.npy: no such file of samples", "correct `file`", "relative to the problem file"]),
+        (f"file = '{'a' * 999}.npy'", ["hidden.file = 'aaa", "at most 1000 characters"]),
+        (f"file = '{'a' * 900}.npy'", ["hidden: /", " ... ", "a.npy: no such file of samples", "correct `file`"]),
         ("file = 'rows.txt'", ["rows.txt: samples are read from .npy, .csv, .nc files", "convert the file"]),
         ("file = 'rows'", ["samples are read from .npy, .csv, .nc files", "convert the file"]),
         ("file = ''", ["hidden.file = ''", "at least 1 character"]),
@@ -300,7 +314,7 @@ def test_keys(folder, keys, words):
     assert all(word in found for word in ["features[0].hidden", *words]), found
 
 
-@pytest.mark.parametrize(("value", "count"), [(2.0, 10), (0.1, 3), (0.3, 10), (1e6 + 0.1, 9)])
+@pytest.mark.parametrize(("value", "count"), [(2.0, 10), (0.1, 3), (0.3, 10), (1e5 + 0.1, 9)])
 def test_constant_samples_cannot_be_standardised(folder, value, count):
     """Also where rounding leaves them a spread of 1e-17."""
     np.save(folder / "constant.npy", np.full(count, value))

@@ -22,7 +22,15 @@ import meanfield
 from meanfield import soundness
 from meanfield.errors import InputError
 from meanfield.problem import Problem
-from meanfield.problem_file import _field_names, format_problem, load_problem, parse_problem, problem_from
+from meanfield.problem_file import (
+    LINE,
+    MOST_LINES,
+    _field_names,
+    format_problem,
+    load_problem,
+    parse_problem,
+    problem_from,
+)
 
 SOLVERS = Path(__file__).parents[2] / "solvers"
 SCRIPTS = (*("solve_density", "solve_order_parameters", "simulate_sgd", "find_stationary_states", "analyse_dynamics"),)
@@ -32,7 +40,7 @@ NAMES = re.compile(
 )
 """What a message of a refused file must have one of: a key, or where in the file."""
 
-LONGEST_MESSAGE = 20_000
+LONGEST_MESSAGE = (MOST_LINES + 1) * (LINE + 10)
 
 TINY: dict[str, Any] = {"density": {"cells": 48, "steps": 8, "feature_nodes": 5}, "particles": {"dimension": 12}}
 """Sizes that every method is quick with."""
