@@ -55,6 +55,7 @@ class Checkpoint(Record):
         self.save_every = save_every
         self._lock = FolderLock(self.folder)
         self._arrays: dict[str, np.memmap[Any, Any]] = {}
+        self._remedy = f"delete the folder {folder} to begin this run anew"
 
     @property
     def in_memory(self) -> bool:
@@ -153,7 +154,7 @@ class Checkpoint(Record):
         path = self.folder / f"{name}.npz"
         if not path.is_file():
             return None
-        if not check_seal(path):
+        if not check_seal(path, self._remedy):
             raise self._damaged(path, "its end is missing")
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -196,7 +197,7 @@ class Checkpoint(Record):
                 self._delete()
 
     def _damaged(self, path: Path, error: object) -> InputError:
-        return InputError(f"{path}: is damaged ({error}); delete the folder {self.folder} to begin this run anew")
+        return InputError(f"{path}: is damaged ({error}); {self._remedy}")
 
     def _delete(self) -> None:
         """Delete what belongs to the run, and the mark that it is over at last."""

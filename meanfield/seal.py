@@ -26,8 +26,14 @@ def append_seal(path: str | Path) -> None:
         file.write(MARK + digest + b"\n")
 
 
-def check_seal(path: str | Path) -> bool:
+def check_seal(path: str | Path, remedy: str = "take another copy of the file, or run the solver again") -> bool:
     """Whether a file has a seal.
+
+    Parameters
+    ----------
+    path : str or Path
+    remedy : str
+        What to do if it does not fit.
 
     Raises
     ------
@@ -43,10 +49,7 @@ def check_seal(path: str | Path) -> bool:
     if not seal.startswith(MARK):
         return False
     if seal != MARK + _digest(path, size) + b"\n":
-        raise InputError(
-            f"{path}: is damaged, its bytes are not those that meanfield wrote; take another copy of the file, or run "
-            "the solver again"
-        )
+        raise InputError(f"{path}: is damaged, its bytes are not those that meanfield wrote; {remedy}")
     return True
 
 

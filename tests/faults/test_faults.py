@@ -44,6 +44,7 @@ FEW = [
     (read_only.folder_removed, SCRIPT["solve_density"], 1),
     (read_only.replaced_by_folder, SCRIPT["solve_density"], 1),
     (damaged.cut_short, COMPARE, 2),
+    (damaged.state_damaged, SCRIPT["simulate_sgd"], 2),
     (elsewhere.being_read, writers.WRITERS[0], 1),
     (elsewhere.two_writers, writers.WRITERS[0], 3),
     (elsewhere.being_written, COMPARE, 1),

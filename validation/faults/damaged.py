@@ -1,4 +1,4 @@
-"""Inputs that are cut short or overwritten: refused with one line, without a crash, and with no file left open."""
+"""Inputs and states that are cut short or changed: refused with one line, without a crash, with no file left open."""
 
 from __future__ import annotations
 
@@ -42,6 +42,39 @@ def overwritten(script: Script, count: int, random: np.random.Generator) -> Tall
         with folder() as place:
             _trial(tally, script, place, overwrite, must_fail=False)
     return tally
+
+
+def state_damaged(script: Script, count: int, random: np.random.Generator) -> Tally:
+    """A bit of what a killed run had saved flips, before the same command is given again."""
+    tally, theirs = Tally("state damaged", f"`{script.name}.py`"), stage(script)
+    for moment in random.uniform(0, theirs.duration, count):
+        with folder() as place:
+            theirs.set_up(place)
+            run_child(script.work(place), at=moment)
+            files = [path for path in sorted(place.glob("*.checkpoint/*")) if path.is_file() and path.stat().st_size]
+            if not files:
+                tally.add("killed before there was any, or after its end")
+                continue
+            path = random.choice(np.array(files))
+            _flip(path, random)
+            ended = run_child(script.work(place))
+            kinds, damage = theirs.found(place)
+            refused = (ended.code, kinds) == (BAD_INPUT, "earlier result") and not one_line(
+                ended.err, "delete the folder"
+            )
+            gone_on = (ended.code, kinds) == (DONE, "new result")
+            tally.add(
+                f"code {ended.code}, {kinds}",
+                damage,
+                "" if refused or gone_on else f"{path.name}: {ended.code}, {kinds}, {ended.err}",
+            )
+    return tally
+
+
+def _flip(path: Path, random: np.random.Generator) -> None:
+    content = bytearray(path.read_bytes())
+    content[random.integers(len(content))] ^= 1 << int(random.integers(8))
+    path.write_bytes(content)
 
 
 def _trial(tally: Tally, script: Script, place: Path, damage: Callable[[bytes], bytes], must_fail: bool) -> None:

@@ -57,6 +57,7 @@ PLAN: tuple[tuple[Fault, tuple[Any, ...], int], ...] = (
     (read_only.replaced_by_folder, SCRIPTS, 1),
     (damaged.cut_short, READERS, 50),
     (damaged.overwritten, READERS, 50),
+    (damaged.state_damaged, (SGD,), 50),
     (elsewhere.being_read, WRITERS, 5),
     (elsewhere.two_writers, WRITERS, 20),
     (elsewhere.being_written, READERS, 1),
@@ -124,6 +125,7 @@ NOTES = """## What the words mean
 - **a worker killed**: one of two processes that solve the points of a sweep. In the kill of a sweep, it is the process
   that began it; points that are there are not computed again.
 - **input overwritten**: up to 64 bytes at a random place.
+- **state damaged**: `simulate_sgd.py` is killed, and one bit flips in one of the files that it would go on from.
 - **the same run twice at once**: a checkpoint folder belongs to one process at a time; the second is refused. Of two
   writers of one file the last one wins, and readers see one or the other, whole.
 - **out of memory**: limits of the address space, from nothing beyond what the process has to 64 MiB."""
