@@ -52,7 +52,7 @@ predictions: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python validation/predictions.py
 
 fuzz: $(VENV)/installed-test $(VENV)/sources
-	$(BIN)/python -m validation.fuzzing.run
+	$(BIN)/python -m validation.fuzzing.run --page docs/fuzzing.md
 
 # Warnings are errors, a name that leads nowhere is a warning. All pages are written anew, and notebooks run if they changed.
 docs: $(VENV)/installed-docs $(VENV)/sources

@@ -6,12 +6,14 @@ older version or of another program, must be refused or be a result of the schem
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
+import tomli_w
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -24,6 +26,7 @@ from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, pl
 from meanfield.stationary import describe
 from meanfield.variables import VARIABLES
 from validation.fuzzing.judge_problems import BrokenError, run_script
+from validation.fuzzing.trap import TRAP
 
 RUNS = sorted((Path(__file__).parents[2] / "tests" / "compatibility").glob("*-2.nc"))
 
@@ -114,6 +117,19 @@ def _attribute(dataset: xr.Dataset, random: Random) -> xr.Dataset:
     return changed
 
 
+def _named(dataset: xr.Dataset, random: Random) -> xr.Dataset:
+    """The problem takes its activation or its prior from a module, or its samples from a file."""
+    tables = tomllib.loads(dataset.attrs["problem"])
+    what = random.choice(["activation", "prior", "samples"])
+    if what == "activation":
+        tables["model"]["activation"] = f"{TRAP}:mark"
+    elif what == "prior":
+        tables["prior"] = {"name": f"{TRAP}:mark"}
+    else:
+        tables["features"][0]["hidden"] = {"law": "empirical", "file": f"{TRAP}.csv"}
+    return dataset.assign_attrs(problem=tomli_w.dumps(tables))
+
+
 def _other_problem(dataset: xr.Dataset, random: Random) -> xr.Dataset:
     text: str = dataset.attrs["problem"]
     other = xr.load_dataset(random.choice(RUNS)).attrs["problem"]
@@ -122,7 +138,7 @@ def _other_problem(dataset: xr.Dataset, random: Random) -> xr.Dataset:
 
 CHANGES: tuple[Callable[[xr.Dataset, Random], xr.Dataset], ...] = (
     *(_number, _number, _number, _kind, _order, _lost_variable, _other_name, _part, _transposed),
-    *(_attribute, _attribute, _attribute, _other_problem),
+    *(_attribute, _attribute, _attribute, _other_problem, _named),
 )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import platform
 import shutil
 import signal
 import sys
@@ -24,11 +25,12 @@ import xarray as xr
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import meanfield
+from meanfield.cli import DONE, FAILED, at_least, parser, run
 from meanfield.progress import progress_bar
 from validation.fuzzing.judge_problems import SCRIPTS, judge, judge_script
 from validation.fuzzing.judge_results import RUNS, damaged, judge_comparison, judge_damaged, judge_made_up, made_up
 from validation.fuzzing.problem_texts import as_text, mangled_file, spoilt_tables
-from validation.fuzzing.trap import in_child
+from validation.fuzzing.trap import in_child, set_trap
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "data" / "runs" / "fuzzing"
@@ -86,6 +88,7 @@ def judge_problem(text: bytes, number: int, folder: Path) -> str:
 
 
 def judge_bytes(spoilt: bytes, number: int, folder: Path) -> str:
+    set_trap()
     random = Random(number)
     sealed = folder / random.choice(RUNS).name
     if not sealed.exists():
@@ -95,6 +98,7 @@ def judge_bytes(spoilt: bytes, number: int, folder: Path) -> str:
 
 
 def judge_dataset(nothing: bytes, number: int, folder: Path) -> str:
+    set_trap()
     outcome = judge_made_up(made_up(Random(number))[2], folder / "run.nc")
     if outcome != "not writable" and number % 20 == 0:
         judge_comparison(folder / "run.nc")
@@ -158,29 +162,75 @@ def fuzz(pool: ProcessPoolExecutor, cases: list[Case], judge_case: Judge, name: 
     return findings
 
 
-def main(count: int) -> int:
-    """Fuzz with so many files of each sort."""
-    suites: dict[str, tuple[list[Case], Judge]] = {
+def suites(count: int) -> dict[str, tuple[list[Case], Judge]]:
+    """Files of each sort, so many problem files and so many results."""
+    tables, others = count // 2, count - count // 2
+    return {
         "problem files": (
-            [*spoilt_tables_as_files(count // 2), *(mangled_file(number) for number in range(count - count // 2))],
+            [*spoilt_tables_as_files(tables), *(mangled_file(number) for number in range(others))],
             judge_problem,
         ),
-        "damaged results": ([("damaged", b"")] * (count // 2), judge_bytes),
-        "made-up results": ([(made_up(Random(n))[1], b"") for n in range(count - count // 2)], judge_dataset),
+        "damaged results": ([("damaged", b"")] * tables, judge_bytes),
+        "made-up results": ([(made_up(Random(number))[1], b"") for number in range(others)], judge_dataset),
     }
-    broken = 0
+
+
+def page(found: dict[str, Findings], seconds: float) -> str:
+    """What became of all files, for people."""
+    rows = [
+        f"| {name} | {kind} | {outcome} | {times} |"
+        for name, findings in found.items()
+        for (kind, outcome), times in sorted(findings.outcomes.items())
+    ]
+    faults = sum(len(findings.faults) for findings in found.values())
+    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+    total = sum(findings.outcomes.total() for findings in found.values())
+    parts = [
+        INTRODUCTION,
+        f"Machine: {machine}. {total} files in {seconds / 60:.0f} minutes, of which {faults} broke something.",
+        "\n".join(["| files | what was done | what became of them | how many |", "| --- | --- | --- | --- |", *rows]),
+        NOTES,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+INTRODUCTION = """# Files that nobody would write
+
+Written by `make fuzz`, which makes and tries them anew, the same ones each time. Problem files are nearly right tables
+from hypothesis with edge values, lost and misspelt keys, and examples that were mangled. A file is either refused with
+one readable message that names a key or a place, or every method solves it, in a tiny size, to a sound result that
+conserves probability; of some, scripts are run and must leave nothing. Results are files of every method with damaged
+bytes, and Datasets that somebody changed and saved. A damaged file must be refused; a changed one is refused, or
+comparison, figures and descriptions take it. There may be no traceback, no other number than was saved, and nothing
+that a result names may be imported, opened or run: processes that read results are watched for that."""
+
+NOTES = """- **bury**: very deep, very long, or very many. **encode**: another encoding.
+- **solved**: by all methods that do not refuse it with a reason; **accepted, refused**: by each of them.
+- **nothing changed**: the damage wrote the same bytes again, or none.
+- **named**: the problem in a result takes a function from a module, or samples from a file, which none may open.
+- **not writable**: netCDF cannot hold what was made up."""
+
+
+def main() -> int:
+    """Fuzz, count, write the page."""
+    command = parser(__doc__ or "")
+    command.add_argument("--count", type=at_least(2, "files"), default=10_000, help="problem files, and results")
+    command.add_argument("--page", type=Path, metavar="OUT.md", help="where the counts go as a page of the site")
+    arguments = command.parse_args()
+    began, found = time.perf_counter(), {}
     # Processes of this pool fork others, which a copy of this one, with its threads, could not.
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        for name, (cases, judge_case) in suites.items():
+        for name, (cases, judge_case) in suites(arguments.count).items():
             started = time.perf_counter()
-            findings = fuzz(pool, cases, judge_case, name)
-            broken += len(findings.faults)
+            found[name] = fuzz(pool, cases, judge_case, name)
             seconds = time.perf_counter() - started
-            print(f"\n{name}: {len(cases)} in {seconds:.0f} s, {len(findings.faults)} broke something")
-            for (kind, outcome), times in sorted(findings.outcomes.items()):
+            print(f"\n{name}: {len(cases)} in {seconds:.0f} s, {len(found[name].faults)} broke something")
+            for (kind, outcome), times in sorted(found[name].outcomes.items()):
                 print(f"  {kind:<16} {outcome:<32} {times}", flush=True)
-    return int(broken > 0)
+    if arguments.page:
+        arguments.page.write_text(page(found, time.perf_counter() - began), encoding="utf-8")
+    return FAILED if any(findings.faults for findings in found.values()) else DONE
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000))
+    run(main)

@@ -6,6 +6,7 @@ import multiprocessing
 import sys
 import traceback
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from meanfield.provenance import provenance
@@ -20,6 +21,7 @@ class Sprung(BaseException):
     """Something was done that a result may not cause; no `except Exception` of a reader hides it."""
 
 
+@cache
 def set_trap() -> None:
     """Watch this process for the rest of its life: audit hooks cannot be removed."""
     provenance(0.0)  # asks git once
