@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import RLock
 
 from tqdm import tqdm
 
@@ -12,6 +14,23 @@ MANY = 1e5
 """Larger numbers are shown with k, M, G."""
 
 _HIDDEN = ContextVar("_HIDDEN", default=False)
+
+
+class _Bar(tqdm):  # type: ignore[misc]
+    """A bar with a lock of its process alone.
+
+    Forks share that of tqdm, and one that is killed while it holds it keeps it for ever: the next bar of any other
+    would wait for it.
+    """
+
+
+def _own_lock() -> None:
+    _Bar.set_lock(RLock())
+
+
+_own_lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_own_lock)  # the one it inherits may be held by a thread that it has not
 
 
 def progress_bar(total: float, label: str, unit: str = "output", done: int = 0) -> tqdm[None]:
@@ -26,7 +45,7 @@ def progress_bar(total: float, label: str, unit: str = "output", done: int = 0) 
     """
     hidden = _HIDDEN.get() or None
     scaled = total >= MANY
-    return tqdm(
+    return _Bar(
         total=total, desc=label, unit=unit, delay=1.0, disable=hidden, leave=False, unit_scale=scaled, initial=done
     )
 
