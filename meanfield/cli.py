@@ -171,8 +171,15 @@ def _outcome(main: Callable[[], int]) -> int:
     except OSError as error:
         print(f"failed: {error}; {INTACT}", file=sys.stderr)
         return FAILED
-    except SystemError as error:  # Ctrl-C while numba hands arguments to compiled code
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            raise error.__cause__ from None
+    except SystemError as error:
+        if _comes_from_ctrl_c(error):
+            raise KeyboardInterrupt from None
         raise
     return code
+
+
+def _comes_from_ctrl_c(error: BaseException | None) -> bool:
+    """Whether it was Ctrl-C, or several, while numba handed arguments to compiled code."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None

@@ -32,7 +32,10 @@ def _with_cause(error, cause):
     return error
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), _with_cause(SystemError("numba"), KeyboardInterrupt())])
+NUMBA = _with_cause(SystemError("numba"), KeyboardInterrupt())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), NUMBA, _with_cause(SystemError("again"), NUMBA)])
 def test_ctrl_c_ends_with_code_1_and_one_message(error, capsys):
     def interrupted():
         raise error

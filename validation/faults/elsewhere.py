@@ -133,7 +133,7 @@ def same_command_twice(script: Script, count: int, random: np.random.Generator) 
             tally.add(
                 f"second: code {second.code}; then {kinds}",
                 damage,
-                "" if second.code == DONE else one_line(second.err, "is in use by process", "wait until"),
+                "" if second.code == DONE else one_line(second.err, "is in use by", "wait until"),
                 "" if kinds == "new result" else kinds,
                 theirs.left(place),
             )

@@ -104,7 +104,7 @@ def _run_when_free(out: Path) -> Ended:
     """Forked workers share the lock of the process that began them, and end a moment after it."""
     while True:
         ended = run_child(Starting(_run, out))
-        if "is in use by process" not in ended.err:
+        if "is in use by" not in ended.err:
             return ended
         time.sleep(0.01)
 

@@ -29,14 +29,14 @@ from meanfield.cli import DONE, FAILED, at_least, parser, run
 from meanfield.progress import progress_bar
 from validation.fuzzing.judge_problems import SCRIPTS, judge, judge_script
 from validation.fuzzing.judge_results import RUNS, damaged, judge_comparison, judge_damaged, judge_made_up, made_up
-from validation.fuzzing.problem_texts import as_text, mangled_file, spoilt_tables
+from validation.fuzzing.problem_texts import EXAMPLES, as_text, mangled_file, spoilt_tables
 from validation.fuzzing.trap import in_child, set_trap
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "data" / "runs" / "fuzzing"
 
 SECONDS = 120
-"""For one file; compiling takes most of it where a method is used for the first time."""
+"""For one file."""
 
 TOGETHER = 100
 """Files that one child process judges, unless one of them ends it."""
@@ -162,6 +162,13 @@ def fuzz(pool: ProcessPoolExecutor, cases: list[Case], judge_case: Judge, name: 
     return findings
 
 
+def compile_methods() -> None:
+    """Solve examples by everything: what is compiled then is not compiled in the time that files have."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in EXAMPLES:
+            judge(path.read_bytes(), Path(folder), everything=True)
+
+
 def suites(count: int) -> dict[str, tuple[list[Case], Judge]]:
     """Files of each sort, so many problem files and so many results."""
     tables, others = count // 2, count - count // 2
@@ -218,6 +225,7 @@ def main() -> int:
     command.add_argument("--page", type=Path, metavar="OUT.md", help="where the counts go as a page of the site")
     arguments = command.parse_args()
     began, found = time.perf_counter(), {}
+    compile_methods()
     # Processes of this pool fork others, which a copy of this one, with its threads, could not.
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         for name, (cases, judge_case) in suites(arguments.count).items():
