@@ -8,7 +8,6 @@ Writes docs/faults.md; ends with code 1 if anything was lost, unclear or could n
 from __future__ import annotations
 
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +30,7 @@ from trials import Tally
 from writers import FILMS, WRITERS
 
 from meanfield.cli import DONE, FAILED, parser, run
+from meanfield.provenance import describe_machine
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261121
@@ -82,11 +82,10 @@ def page(found: list[Tally], seconds: float) -> str:
         for tally in found
     ]
     wrong = [f"- {tally.fault}, {tally.writer}: {what}" for tally in found for what in tally.wrong]
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}"
     rights, trials = "with" if os.geteuid() == 0 else "without", sum(tally.tried for tally in found)
     parts = [
         INTRODUCTION,
-        f"Machine: {machine}, {rights} root. {trials} trials in {seconds / 60:.0f} minutes.",
+        f"Machine: {describe_machine()} {trials} trials, {rights} root, in {seconds / 60:.0f} minutes.",
         "\n".join(
             ["| fault | writer | tried | while writing | what was there afterwards, and how often | holds |",
              "| --- | --- | --- | --- | --- | --- |", *rows]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import platform
 import shutil
 import signal
 import sys
@@ -27,6 +26,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 import meanfield
 from meanfield.cli import DONE, FAILED, at_least, parser, run
 from meanfield.progress import progress_bar
+from meanfield.provenance import describe_machine
 from validation.fuzzing.judge_problems import SCRIPTS, judge, judge_script
 from validation.fuzzing.judge_results import RUNS, damaged, judge_comparison, judge_damaged, judge_made_up, made_up
 from validation.fuzzing.problem_texts import EXAMPLES, as_text, mangled_file, spoilt_tables
@@ -190,11 +190,10 @@ def page(found: dict[str, Findings], seconds: float) -> str:
         for (kind, outcome), times in sorted(findings.outcomes.items())
     ]
     faults = sum(len(findings.faults) for findings in found.values())
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}"
     total = sum(findings.outcomes.total() for findings in found.values())
     parts = [
         INTRODUCTION,
-        f"Machine: {machine}. {total} files in {seconds / 60:.0f} minutes, of which {faults} broke something.",
+        f"Machine: {describe_machine()} {total} files in {seconds / 60:.0f} minutes; {faults} broke something.",
         "\n".join(["| files | what was done | what became of them | how many |", "| --- | --- | --- | --- |", *rows]),
         NOTES,
     ]
