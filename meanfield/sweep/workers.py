@@ -23,6 +23,10 @@ START_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_met
 """Workers are copies of a process that has imported the library once, on one thread; Windows has none."""
 
 
+STARTS = 2
+"""How often a worker may be started that dies before it has begun."""
+
+
 class Workers(Protocol):
     """What a sweep needs to know of its workers."""
 
@@ -71,8 +75,8 @@ class LocalWorkers:
         try:
             for _ in range(self.slots):
                 self._processes.append(_Process(self._context))
-            for process in self._processes:
-                process.check()
+            for i in range(self.slots):
+                self._processes[i] = self._there(self._processes[i])
         except BaseException:
             self.close(now=True)
             raise
@@ -84,9 +88,21 @@ class LocalWorkers:
             return self._processes[i].submit(task, *arguments)
         except BrokenProcessPool:  # it died at its last task, or since
             self._processes[i].end(now=False)
-            self._processes[i] = _Process(self._context)
-            self._processes[i].check()
+            self._processes[i] = self._there(_Process(self._context))
             return self._processes[i].submit(task, *arguments)
+
+    def _there(self, process: _Process) -> _Process:
+        """Wait until a worker has begun; one that died before is replaced."""
+        for attempt in range(STARTS):
+            if attempt:
+                process = _Process(self._context)
+            if process.has_begun():
+                return process
+            process.end(now=False)
+        raise OSError(
+            "no worker process can be started; a script that calls run_sweep must do so under "
+            "`if __name__ == '__main__':`, because every worker imports it"
+        )
 
     def close(self, now: bool) -> None:
         """See `Workers.close`."""
@@ -99,19 +115,17 @@ class _Process:
 
     def __init__(self, context: Any) -> None:
         self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_begin)
-        with _environment(dict.fromkeys(ONE_THREAD, "1")):
-            self._pid: Future[int] = self._pool.submit(os.getpid)
+        self._pid: Future[int] = Future()
+        try:
+            with _environment(dict.fromkeys(ONE_THREAD, "1")):
+                self._pid = self._pool.submit(os.getpid)
+        except (ConnectionError, EOFError) as error:  # the process was killed of which workers are copies
+            self._pid.set_exception(BrokenProcessPool(str(error)))
         self._task: Future[Any] = self._pid
 
-    def check(self) -> None:
-        """Wait until the worker is there."""
-        try:
-            self._pid.result()
-        except BrokenProcessPool as error:
-            raise OSError(
-                "no worker process can be started; a script that calls run_sweep must do so under "
-                "`if __name__ == '__main__':`, because every worker imports it"
-            ) from error
+    def has_begun(self) -> bool:
+        """Wait until the worker is there; false if it died before."""
+        return not isinstance(self._pid.exception(), BrokenProcessPool)
 
     @property
     def free(self) -> bool:
