@@ -109,7 +109,6 @@ MOST_LINES = 20
 
 LINE = 500
 """Characters of a fault: what a file holds may be a book, a message is to be read."""
-"""How values are shown: a message is to be read."""
 
 _PLAIN_WORDS = {
     "missing": "is missing; add it",

@@ -61,7 +61,7 @@ class Findings:
 
 
 def spoilt_tables_as_files(count: int) -> Iterator[Case]:
-    """From hypothesis; the same ones in every run."""
+    """From hypothesis; the same ones in every run of the same code, from which it takes constants."""
     made: list[Case] = []
 
     @seed(0)
@@ -202,8 +202,9 @@ def page(found: dict[str, Findings], seconds: float) -> str:
 
 INTRODUCTION = """# Files that nobody would write
 
-Written by `make fuzz`, which makes and tries them anew, the same ones each time. Problem files are nearly right tables
-from hypothesis with edge values, lost and misspelt keys, and examples that were mangled. A file is either refused with
+Written by `make fuzz`, which makes and tries them anew. Problem files are nearly right tables from hypothesis with edge
+values, lost and misspelt keys (other tables once the code has changed, from which hypothesis takes constants), and
+examples that were mangled, the same ones each time. A file is either refused with
 one readable message that names a key or a place, or every method solves it, in a tiny size, to a sound result that
 conserves probability; of some, scripts are run and must leave nothing. Results are files of every method with damaged
 bytes, and Datasets that somebody changed and saved. A damaged file must be refused; a changed one is refused, or
