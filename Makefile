@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 RUNS := data/runs
 STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
 SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
+LIBRARY := $(shell find meanfield -name "*.py")
 BENCHMARKS := machine density particles closures dynamics stationary sweep
 NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
@@ -45,7 +46,7 @@ figures: $(VENV)/installed $(VENV)/sources
 	@$(MAKE) --no-print-directory -j 2 $(NUMBERS)
 	$(BIN)/python validation/figures/page.py
 
-$(RUNS)/figures/%.nc: validation/figures/%.py $(wildcard meanfield/*.py meanfield/*/*.py) $(SHARED)
+$(RUNS)/figures/%.nc: validation/figures/%.py $(LIBRARY) $(SHARED)
 	$(BIN)/python $<
 
 predictions: $(VENV)/installed $(VENV)/sources
@@ -79,7 +80,7 @@ $(VENV)/installed-docs: $(VENV)/installed
 	touch $@
 
 # numba keeps compiled code beside a file, and does not see that what it calls in another file has changed.
-$(VENV)/sources: $(wildcard meanfield/*.py meanfield/*/*.py) | $(VENV)/installed
+$(VENV)/sources: $(LIBRARY) | $(VENV)/installed
 	find meanfield validation tests -name '*.nb[ic]' -delete
 	touch $@
 

@@ -13,11 +13,11 @@ from typing import NoReturn
 
 import xarray as xr
 
-from meanfield.checkpoint import Checkpoint
+from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.errors import InputError
-from meanfield.problem import Problem
-from meanfield.problem_file import load_problem
-from meanfield.storage import check_figure_path, check_writable, save
+from meanfield.families.contrastive.problem import Problem
+from meanfield.problems.file import load_problem
+from meanfield.results.files import check_figure_path, check_writable, save
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 

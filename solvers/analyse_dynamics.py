@@ -9,9 +9,9 @@ from pathlib import Path
 
 from meanfield import analyse_dynamics, load_problem, save
 from meanfield.cli import DONE, checked_outputs, run, solver_parser
-from meanfield.order_parameters.description import describe
+from meanfield.families.contrastive.dynamics.description import describe
 from meanfield.plotting import plot_dynamics
-from meanfield.storage import save_figure
+from meanfield.results.files import save_figure
 
 
 def main() -> int:

@@ -10,11 +10,11 @@ import xarray as xr
 from matplotlib.animation import FuncAnimation
 
 from meanfield import compare, load, save
-from meanfield.analysis import format_comparison
 from meanfield.cli import DONE, checked_outputs, parser, run
+from meanfield.comparison import format_comparison
 from meanfield.errors import InputError
 from meanfield.plotting import animate_weights, plot_comparison
-from meanfield.storage import check_animation_path, save_animation, save_figure
+from meanfield.results.files import check_animation_path, save_animation, save_figure
 
 
 def animate(results: list[xr.Dataset]) -> FuncAnimation:

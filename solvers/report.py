@@ -9,7 +9,7 @@ from pathlib import Path
 from meanfield import load
 from meanfield.cli import DONE, parser, run
 from meanfield.report import report
-from meanfield.storage import check_writable, save_text
+from meanfield.results.files import check_writable, save_text
 
 
 def main() -> int:

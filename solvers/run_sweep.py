@@ -15,7 +15,7 @@ from meanfield import load_sweep, run_sweep
 from meanfield.cli import DONE, FAILED, at_least, parser, run
 from meanfield.errors import InputError
 from meanfield.plotting import plot_phase_diagram
-from meanfield.storage import check_figure_path, save_figure
+from meanfield.results.files import check_figure_path, save_figure
 from meanfield.sweep import Sweep, describe
 
 

@@ -1,0 +1,6 @@
+"""Tests, in folders that mirror the library."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+"""The checkout."""

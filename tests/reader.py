@@ -23,12 +23,12 @@ from unittest import mock
 import pytest
 from pydantic import ValidationError
 
-from meanfield.base import Part
-from meanfield.problem import Problem
-from meanfield.problem_file import parse_problem
+from meanfield.families.contrastive.problem import Problem
+from meanfield.ingredients.part import Part
+from meanfield.problems.file import parse_problem
 from meanfield.sweep import Sweep, parse_sweep
 from meanfield.sweep.definition import Axis
-from tests.documentation import ROOT, Block
+from tests.documentation.pages import ROOT, Block
 
 SET_UP = (
     r"\. \.venv/bin/activate",

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import meanfield
-from meanfield import schema
-from meanfield.variables import METHODS
+from meanfield.families.contrastive.results import METHODS
+from meanfield.results import schema
 
 NEWER = {"sweep"}
 """Methods that came after version 2."""

@@ -11,16 +11,15 @@ import sys
 import time
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
 import meanfield
-from tests.problems import SMALL
+from tests import ROOT
+from tests.example_problems import SMALL
 
-ROOT = Path(__file__).parents[1]
 SOLVERS = ("solve_density", "solve_order_parameters", "simulate_sgd")
 
 

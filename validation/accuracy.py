@@ -22,10 +22,10 @@ from tqdm import tqdm
 
 import meanfield
 from meanfield.cli import DONE, FAILED, run
-from meanfield.method_settings import DensitySettings
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.settings import DensitySettings
 from meanfield.plotting import COLOURS
-from meanfield.problem import Problem
-from meanfield.storage import save_figure
+from meanfield.results.files import save_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(6, 17))

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from spectral_elements import Resolution
 
-from meanfield.problem import Problem
-from meanfield.problem_file import parse_problem
+from meanfield.families.contrastive.problem import Problem
+from meanfield.problems.file import parse_problem
 
 REFERENCES = Path(__file__).resolve().parents[1] / "data/reference"
 

@@ -24,11 +24,11 @@ from matplotlib.ticker import NullLocator
 import meanfield
 from meanfield.cli import DONE, run
 from meanfield.density.steppers import available_cores
+from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
-from meanfield.problem import Problem
-from meanfield.problem_file import parse_problem
-from meanfield.provenance import describe_machine
-from meanfield.storage import save_figure
+from meanfield.problems.file import parse_problem
+from meanfield.results.files import save_figure
+from meanfield.results.provenance import describe_machine
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 5

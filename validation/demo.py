@@ -11,11 +11,11 @@ from pathlib import Path
 import xarray as xr
 
 import meanfield
-from meanfield.analysis import format_comparison
 from meanfield.cli import DONE, FAILED, run
-from meanfield.method_settings import DensitySettings
+from meanfield.comparison import format_comparison
+from meanfield.families.contrastive.settings import DensitySettings
 from meanfield.plotting import plot_comparison
-from meanfield.storage import save_figure
+from meanfield.results.files import save_figure
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 COARSE = DensitySettings(cells=320, feature_nodes=31, steps=80, order=2)

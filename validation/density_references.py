@@ -14,7 +14,7 @@ from spectral_elements import Reference, Resolution, estimated_errors, reference
 
 from meanfield.cli import DONE, run
 from meanfield.errors import InputError
-from meanfield.problem_file import format_problem
+from meanfield.problems.file import format_problem
 
 Array = np.ndarray
 

@@ -34,7 +34,7 @@ from sklearn.datasets import load_digits
 
 import meanfield
 from meanfield.cli import DONE, FAILED, run
-from meanfield.storage import save_figure
+from meanfield.results.files import save_figure
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 PROBLEM = meanfield.load_problem(DATA / "problems/digits.toml")

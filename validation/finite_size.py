@@ -36,13 +36,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 import meanfield
-from meanfield.analysis.conditional import marginal_distribution
-from meanfield.analysis.distances import expected_wasserstein, wasserstein
 from meanfield.cli import DONE, FAILED, run
+from meanfield.comparison.conditional import marginal_distribution
+from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.distances import expected_wasserstein, wasserstein
 from meanfield.plotting import COLOURS
-from meanfield.problem import Problem
-from meanfield.problem_file import parse_problem
-from meanfield.storage import save_figure
+from meanfield.problems.file import parse_problem
+from meanfield.results.files import save_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 Array = np.ndarray

@@ -15,7 +15,9 @@ from numpy.polynomial import Polynomial
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.integrate import solve_ivp
 
-from meanfield.particles.batch import (
+from meanfield.ensembles.streams import stream_key
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.sgd.batch import (
     add_batch,
     draw_numbers,
     first_slot,
@@ -24,11 +26,9 @@ from meanfield.particles.batch import (
     steps_at_once,
     training_of,
 )
-from meanfield.particles.borrowing import borrowing
-from meanfield.particles.draws import chi_squared
-from meanfield.particles.streams import stream_key
-from meanfield.problem import Problem
-from meanfield.progress import progress_bar
+from meanfield.families.contrastive.sgd.draws import chi_squared
+from meanfield.numerics.compiled.without_reference_counts import borrowing
+from meanfield.process.progress import progress_bar
 
 Array = np.ndarray
 
@@ -115,7 +115,7 @@ def coupled_steps(training, B, J, key, replica, steps, state, numbers, room, ins
             delta += (horner(J, limit * limit) * delta - x * horner(B, x * x)) / N + leading
             # the limit enters delta as a factor alone, where Euler's error of order 1/N does no harm
             limit += limit * horner(B, limit * limit) / N
-            # the step itself, as in meanfield.particles.chain
+            # the step itself, as in meanfield.families.contrastive.sgd.chain
             along = s + rate * inside[1]
             rest = along * along + rate * rate * S * outside
             x += rate * inside[0]

@@ -20,9 +20,9 @@ import xarray as xr
 import meanfield
 from meanfield.cli import DONE, run
 from meanfield.explanation import Prediction
-from meanfield.explanation.predictions import predictions
-from meanfield.problem import Problem
-from meanfield.problem_file import parse_problem
+from meanfield.families.contrastive.explanation.predictions import predictions
+from meanfield.families.contrastive.problem import Problem
+from meanfield.problems.file import parse_problem
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -23,9 +23,9 @@ import numpy as np
 from element_mesh import DriftDiffusion, Mesh, graded_edges
 from numpy.polynomial import legendre
 
-from meanfield.closures import Closure
-from meanfield.laws.coordinate import CoordinateLaw
-from meanfield.problem import Problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.ingredients.laws.coordinate import CoordinateLaw
 
 Array = np.ndarray
 

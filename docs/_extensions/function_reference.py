@@ -10,8 +10,8 @@ from typing import Any
 
 from pieces import code, plain, table
 
-from meanfield.activations import ACTIVATIONS
-from meanfield.priors import PRIORS
+from meanfield.ingredients.activations import ACTIVATIONS
+from meanfield.ingredients.priors import PRIORS
 
 
 def page() -> str:

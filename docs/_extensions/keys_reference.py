@@ -11,8 +11,8 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen, MultipleOf
 from pieces import code, plain, table
 from pydantic.fields import FieldInfo
 
-from meanfield.base import Part
-from meanfield.problem import Problem
+from meanfield.families.contrastive.problem import Problem
+from meanfield.ingredients.part import Part
 
 PAGES = {Problem: "problem-file.md"}
 """Models with a page of their own."""

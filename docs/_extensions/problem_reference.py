@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keys_reference import all_keys
 
-from meanfield.problem import Problem
+from meanfield.families.contrastive.problem import Problem
 
 
 def page() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pieces import code, plain, table
 
-from meanfield.variables import INSTEAD_OF_TIME, METHODS, OPTIONAL, VARIABLES
+from meanfield.families.contrastive.results import INSTEAD_OF_TIME, METHODS, OPTIONAL, VARIABLES
 
 MADE_BY = {
     "density": ("The density of weights and features", "solve_density"),

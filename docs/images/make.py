@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib as mpl
 from PIL import Image
 
-from tests.documentation import ROOT, blocks
+from tests.documentation.pages import ROOT, blocks
 from tests.reader import Reader, lay_out
 
 HERE = Path(__file__).resolve().parent

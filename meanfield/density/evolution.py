@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.closures import Closure
 from meanfield.density.grid import Grid, initial_density
 from meanfield.density.steppers import MakeStepper
 from meanfield.errors import BlowUpError
-from meanfield.problem import Problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
 MEMORY = 4

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from meanfield.closures import Closure
 from meanfield.density.evolution import LongStepsError
-from meanfield.density.extrapolation import SMOOTH_POWERS, extrapolation_weights
 from meanfield.density.grid import Mirror
 from meanfield.density.level import Level, Limits, NarrowCellsError, combined_density, extrapolated_moments
 from meanfield.density.plan import WIDEST, Plan, check_memory, fixed_plan
 from meanfield.density.solution import Solution
 from meanfield.density.steppers import MakeStepper
 from meanfield.errors import BlowUpError
-from meanfield.problem import Problem
-from meanfield.progress import progress_bar
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.extrapolation import SMOOTH_POWERS, extrapolation_weights
+from meanfield.process.progress import progress_bar
 
 LIMITS = Limits(norm=0.05, negative=1e-14, edge=1e-9, edge_mean=1e-9)
 """Cells and steps that do worse cannot be meant."""

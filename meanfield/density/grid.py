@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from meanfield.problem import Problem
+from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
 

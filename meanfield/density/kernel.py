@@ -17,8 +17,8 @@ Its elimination needs no pivoting, because the matrix is an M-matrix, and no sub
 s_0 = 1 and s_{i+1} = 1 + s_i g_i/(s_i + f_i). Fluxes are kept as fractions f = n/d, g = n x/d with x = exp(-z), so that
 one division per cell is enough: g/(s + f) = n x q with q = 1/(n + s d).
 
-The systems of several nodes are solved side by side, in the lanes of `meanfield.density.lanes`; arrays are laid out as
-[block of nodes][cell][node in block].
+The systems of several nodes are solved side by side, in the lanes of `meanfield.numerics.compiled.vectors`; arrays are
+laid out as [block of nodes][cell][node in block].
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ import math
 import numba
 import numpy as np
 
-from meanfield.density.lanes import NARROW, WIDE, lanes_for, load, spread, store, where_less
-from meanfield.elementary import exp_between
+from meanfield.numerics.compiled.exponential import exp_between
+from meanfield.numerics.compiled.vectors import NARROW, WIDE, lanes_for, load, spread, store, where_less
 from meanfield.typing import FloatArray
 
 SMALL = 0.25

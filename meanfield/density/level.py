@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.closures import Closure
 from meanfield.density.evolution import LongStepsError
-from meanfield.density.extrapolation import sharpen
 from meanfield.density.grid import Grid
 from meanfield.density.marching import make_evolution
-from meanfield.density.schedule import Schedule
 from meanfield.density.steppers import MakeStepper
 from meanfield.errors import BlowUpError
-from meanfield.problem import Problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.extrapolation import sharpen
+from meanfield.numerics.schedule import Schedule
 from meanfield.typing import FloatArray
 
 

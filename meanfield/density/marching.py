@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from meanfield.closures import Closure
-from meanfield.closures.closure import drift_and_diffusion
-from meanfield.density.barrier import counters, give_way_address, meet
 from meanfield.density.evolution import LONGEST_STEP, MEMORY, START_ITERATIONS, Evolution
 from meanfield.density.grid import Grid
 from meanfield.density.kernel import midpoint_step
-from meanfield.density.lanes import NARROW, WIDE, lanes_for, load, spread, store
 from meanfield.density.steppers import LEAST_DIFFUSION, MakeStepper, NumbaStepper, available_cores
-from meanfield.interrupts import uninterrupted
-from meanfield.problem import Problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.closures.closure import drift_and_diffusion
+from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.compiled.thread_barrier import counters, give_way_address, meet
+from meanfield.numerics.compiled.vectors import NARROW, WIDE, lanes_for, load, spread, store
+from meanfield.process.interrupts import uninterrupted
 from meanfield.typing import FloatArray, IntArray
 
 VALUES_PER_THREAD = 20_000
@@ -69,7 +69,7 @@ class Meeting(NamedTuple):
     sums : ndarray, shape (2, blocks, 4 * lanes)
         Moments of the nodes. Marches fill the two in turn, so that a thread never writes what a slower one still reads.
     arrived : ndarray of int
-        From `meanfield.density.barrier.counters`.
+        From `meanfield.numerics.compiled.thread_barrier.counters`.
     give_way : int
     """
 

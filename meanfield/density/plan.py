@@ -9,11 +9,11 @@ from itertools import product
 import numpy as np
 import psutil
 
-from meanfield.closures import Closure
 from meanfield.density.grid import Grid, feature_quadrature
-from meanfield.density.schedule import Schedule
 from meanfield.errors import InputError
-from meanfield.problem import Problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.schedule import Schedule
 
 MOST_FEATURES = 3
 """Nodes grow like a power of the number of features."""

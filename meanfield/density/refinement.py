@@ -12,9 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from meanfield.closures import Closure
 from meanfield.density.evolution import LongStepsError
-from meanfield.density.extrapolation import KINKED_POWERS, SMOOTH_POWERS, extrapolation_weights
 from meanfield.density.grid import Mirror
 from meanfield.density.level import (
     Level,
@@ -28,8 +26,10 @@ from meanfield.density.plan import WIDEST, Plan, check_memory, coarse_plan
 from meanfield.density.solution import Errors, Solution
 from meanfield.density.steppers import MakeStepper
 from meanfield.errors import BlowUpError
-from meanfield.problem import Problem
-from meanfield.progress import progress_bar
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.extrapolation import KINKED_POWERS, SMOOTH_POWERS, extrapolation_weights
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)

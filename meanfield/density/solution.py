@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.closures import Closure
 from meanfield.density.grid import Grid
-from meanfield.problem import Problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
 

@@ -6,16 +6,16 @@ import time
 
 import xarray as xr
 
-from meanfield.closures import Closure
 from meanfield.density.fipy_stepper import FiPyStepper
 from meanfield.density.fixed import solve_fixed
 from meanfield.density.plan import MOST_FEATURES
 from meanfield.density.refinement import solve_to_tolerance
 from meanfield.density.steppers import MakeStepper, NumbaStepper
 from meanfield.errors import InputError
-from meanfield.problem import Problem
-from meanfield.provenance import provenance
-from meanfield.schema import build_dataset
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
 
 BACKENDS: dict[str, MakeStepper] = {"numba": NumbaStepper, "fipy": FiPyStepper}
 
@@ -33,10 +33,11 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        `q`, `r`, `P`, `u`, `u_weight`, `w`, `w_edge`, `mass`, `norm`, `g`, `Lambda` as `meanfield.variables` describes
-        them. P holds averages over cells. With a tolerance also `q_error`, `r_error` and `P_error`, estimates. The
-        attribute `status` is `complete`, `interrupted` or `failed: ...`; output times that were not reached are NaN.
-        A tolerance that was missed is a failure, with all output times and the errors there are.
+        `q`, `r`, `P`, `u`, `u_weight`, `w`, `w_edge`, `mass`, `norm`, `g`, `Lambda` as
+        `meanfield.families.contrastive.results` describes them. P holds averages over cells. With a tolerance also
+        `q_error`, `r_error` and `P_error`, estimates. The attribute `status` is `complete`, `interrupted` or `failed:
+        ...`; output times that were not reached are NaN. A tolerance that was missed is a failure, with all output
+        times and the errors there are.
 
     Raises
     ------

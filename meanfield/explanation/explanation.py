@@ -6,10 +6,10 @@ import math
 import textwrap
 from dataclasses import dataclass
 
-from meanfield.explanation.predictions import Prediction, predictions
-from meanfield.explanation.surprises import surprises
-from meanfield.explanation.words import Statement, in_words
-from meanfield.problem import Problem
+from meanfield.families.contrastive.explanation.predictions import Prediction, predictions
+from meanfield.families.contrastive.explanation.warnings import surprises
+from meanfield.families.contrastive.explanation.wording import Statement, in_words
+from meanfield.families.contrastive.problem import Problem
 
 WIDTH = 98
 """Columns of text at most."""

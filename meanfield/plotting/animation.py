@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 
-from meanfield.analysis import conditional
-from meanfield.analysis.conditional import Group
-from meanfield.analysis.distances import density_of
+from meanfield.comparison import conditional
+from meanfield.comparison.conditional import Group
 from meanfield.errors import InputError
+from meanfield.numerics.distances import density_of
 from meanfield.plotting.style import COLOURS, LINES
 from meanfield.plotting.trajectories import plot_overlap
 from meanfield.plotting.weights import reached, visible_weights
@@ -56,7 +56,7 @@ def animate_weights(density: xr.Dataset, particles: xr.Dataset | None = None, fe
     Returns
     -------
     FuncAnimation
-        To be saved by `meanfield.storage.save_animation`; in a notebook `to_jshtml()` shows it.
+        To be saved by `meanfield.results.files.save_animation`; in a notebook `to_jshtml()` shows it.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label
 from meanfield.plotting.trajectories import DEVIATIONS, OVERLAP
-from meanfield.schema import problem_of
+from meanfield.results.schema import problem_of
 
 MOST_BARS = 15
 """With more of them bars hide the band."""

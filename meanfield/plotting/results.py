@@ -34,7 +34,7 @@ from meanfield.plotting.trajectories import (
     plot_replicas,
 )
 from meanfield.plotting.weights import plot_densities, plot_density_given_u, plot_histograms, plot_pairs
-from meanfield.schema import validate
+from meanfield.results.schema import validate
 
 
 def plot_result(dataset: xr.Dataset) -> Figure:
@@ -48,7 +48,7 @@ def plot_result(dataset: xr.Dataset) -> Figure:
     Returns
     -------
     Figure
-        Not known to pyplot: save it with `meanfield.storage.save_figure`, or show it as the last value of a cell.
+        Not known to pyplot: save it with `meanfield.results.files.save_figure`, or show it as the last value of a cell.
 
     Raises
     ------

@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label, symbol
-from meanfield.schema import problem_of
+from meanfield.results.schema import problem_of
 
 DEVIATIONS = 2.0
 """Half-width of bands in standard deviations."""

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.analysis import conditional
-from meanfield.analysis.distances import density_of
+from meanfield.comparison import conditional
+from meanfield.numerics.distances import density_of
 from meanfield.plotting.style import COLOURS, LINES, time_styles
 from meanfield.typing import FloatArray
 

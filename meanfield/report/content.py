@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.analysis.comparison import summary_of_pair
+from meanfield.comparison.comparison import summary_of_pair
 from meanfield.explanation.explanation import duration, size
-from meanfield.order_parameters.description import describe_growth
-from meanfield.report.numbers import plain, with_error
-from meanfield.schema import problem_of
-from meanfield.stationary.description import VERDICTS, describe_branches
+from meanfield.families.contrastive.dynamics.description import describe_growth
+from meanfield.families.contrastive.stationary.description import VERDICTS, describe_branches
+from meanfield.results.numbers import plain, with_error
+from meanfield.results.schema import problem_of
 from meanfield.sweep import describe as describe_sweep
 
 METHODS = {

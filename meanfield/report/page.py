@@ -9,14 +9,14 @@ from functools import cache
 import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from meanfield.analysis import compare
-from meanfield.analysis.comparison import differing_keys, summary_of_pair
+from meanfield.comparison import compare
+from meanfield.comparison.comparison import differing_keys, summary_of_pair
 from meanfield.errors import InputError
-from meanfield.explanation.words import Statement, in_words
-from meanfield.problem import Problem
+from meanfield.families.contrastive.explanation.wording import Statement, in_words
+from meanfield.families.contrastive.problem import Problem
 from meanfield.report.content import Content, Table, content_of
 from meanfield.report.figures import Picture, picture_together, pictures_of
-from meanfield.schema import problem_of, validate
+from meanfield.results.schema import problem_of, validate
 
 IN_TIME = ("density", "order_parameters", "particles", "ensemble")
 """Methods whose results can be compared."""

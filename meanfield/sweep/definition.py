@@ -11,12 +11,12 @@ import numpy as np
 import tomli_w
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from meanfield.base import Part
 from meanfield.errors import InputError
-from meanfield.keys import held_by
-from meanfield.problem import Problem
-from meanfield.problem_file import load_problem, message, parse_toml, problem_from, read_text
-from meanfield.registry import is_address, load_object
+from meanfield.families.contrastive.problem import Problem
+from meanfield.ingredients.part import Part
+from meanfield.ingredients.user_functions import is_address, load_object
+from meanfield.problems.file import load_problem, message, parse_toml, problem_from, read_text
+from meanfield.problems.problem_keys import held_by
 from meanfield.sweep.reductions import check_reductions
 from meanfield.typing import FloatArray
 

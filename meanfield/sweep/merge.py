@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.problem_file import format_problem
-from meanfield.schema import SCHEMA_VERSION, attributes_of, validate
+from meanfield.problems.file import format_problem
+from meanfield.results.schema import SCHEMA_VERSION, attributes_of, validate
 from meanfield.sweep.definition import Axis, Sweep, format_sweep
 from meanfield.sweep.points import Point
 from meanfield.sweep.solve import COMPLETE, Outcome

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.keys import with_values
-from meanfield.problem import Problem
+from meanfield.families.contrastive.problem import Problem
+from meanfield.problems.problem_keys import with_values
 from meanfield.sweep.definition import Sweep
 
 SEED = "particles.seed"

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.base import nearest
 from meanfield.density import solve_density
-from meanfield.order_parameters import analyse_dynamics, solve_fixed_points, solve_order_parameters
-from meanfield.particles import simulate_sgd
-from meanfield.problem import Problem
-from meanfield.registry import is_address, load_object
-from meanfield.schema import attributes_of, problem_of
-from meanfield.stationary import find_stationary_states
+from meanfield.families.contrastive.dynamics.analysis import analyse_dynamics, solve_fixed_points
+from meanfield.families.contrastive.order_parameters import solve_order_parameters
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.sgd.simulation import simulate_sgd
+from meanfield.families.contrastive.stationary import find_stationary_states
+from meanfield.ingredients.part import nearest
+from meanfield.ingredients.user_functions import is_address, load_object
+from meanfield.results.schema import attributes_of, problem_of
 
 Variables = dict[str, xr.Variable]
 

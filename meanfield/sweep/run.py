@@ -12,10 +12,10 @@ from typing import Any
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.locking import FolderLock
-from meanfield.progress import progress_bar
-from meanfield.provenance import provenance
-from meanfield.storage import save
+from meanfield.process.locking import FolderLock
+from meanfield.process.progress import progress_bar
+from meanfield.results.files import save
+from meanfield.results.provenance import provenance
 from meanfield.sweep.definition import Sweep
 from meanfield.sweep.merge import merged
 from meanfield.sweep.points import Point, points_of

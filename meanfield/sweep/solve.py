@@ -17,9 +17,9 @@ import numba
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.problem_file import problem_from
-from meanfield.progress import no_progress_bars
-from meanfield.provenance import provenance
+from meanfield.problems.file import problem_from
+from meanfield.process.progress import no_progress_bars
+from meanfield.results.provenance import provenance
 from meanfield.sweep.reductions import METHODS, Variables, reduced
 
 COMPLETE = "complete"

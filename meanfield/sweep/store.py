@@ -18,11 +18,11 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.locking import LOCK
-from meanfield.problem_file import format_problem, parse_toml
-from meanfield.schema import SCHEMA_VERSION, attributes_of
-from meanfield.seal import append_seal, check_seal
-from meanfield.storage import check_writable, delete_abandoned, write_atomically
+from meanfield.problems.file import format_problem, parse_toml
+from meanfield.process.checksum import append_seal, check_seal
+from meanfield.process.locking import LOCK
+from meanfield.results.files import check_writable, delete_abandoned, write_atomically
+from meanfield.results.schema import SCHEMA_VERSION, attributes_of
 from meanfield.sweep.definition import Sweep, format_sweep
 from meanfield.sweep.points import Point
 from meanfield.sweep.reductions import Variables

@@ -5,13 +5,13 @@ import sys
 import numpy as np
 import pytest
 
-from meanfield.closures import Closure
 from meanfield.density import solve_density
 from meanfield.density.evolution import Evolution
 from meanfield.density.fipy_stepper import FiPyStepper
 from meanfield.density.plan import fixed_plan
 from meanfield.density.steppers import NumbaStepper
-from tests.problems import feature, features, make_problem
+from meanfield.families.contrastive.closures import Closure
+from tests.example_problems import feature, features, make_problem
 
 SHORT = ("model.learning_rate = 0.1", "time = { stop = 1.0, outputs = 3 }")
 PRIORS = {"l1": 'prior = { name = "l1", strength = 2.0 }', "quartic": 'prior = { name = "quartic", strength = 0.5 }'}

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from meanfield.closures import Closure
 from meanfield.density.grid import Grid, feature_quadrature, initial_density
 from meanfield.density.plan import CELL_WIDTH, fixed_plan
-from meanfield.laws import GaussianCoordinate, GaussianResidual
-from tests.problems import feature, features, make_problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
+from tests.example_problems import feature, features, make_problem
 
 TWO_FEATURES = features(feature(0.5), feature(0.3, coordinate="rademacher"))
 

@@ -6,8 +6,8 @@ import pytest
 from mpmath import mp, mpf
 
 from meanfield.density.kernel import SMALL, STEEP, flux_fractions, midpoint_step, pack, steep_root, unpack
-from meanfield.density.lanes import NARROW, WIDE, lanes_for, load, store
-from meanfield.priors import PRIORS
+from meanfield.ingredients.priors import PRIORS
+from meanfield.numerics.compiled.vectors import NARROW, WIDE, lanes_for, load, store
 
 
 @numba.njit(cache=True, error_model="numpy", fastmath={"contract"})

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from meanfield.closures import Closure
 from meanfield.density import solve_density
 from meanfield.density.plan import CELL_WIDTH, fixed_plan
 from meanfield.errors import InputError
-from meanfield.order_parameters import solve_order_parameters
-from tests.problems import THREE_POINT, feature, features, gaussian, make_problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.order_parameters import solve_order_parameters
+from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 
 SHORT = ("time = { stop = 4.0, outputs = 3 }",)
 COARSE = "density = { cells = 700, steps = 200 }"

@@ -6,15 +6,15 @@ import numba
 import numpy as np
 import pytest
 
-from meanfield.closures import Closure
 from meanfield.density import marching
-from meanfield.density.barrier import counters, give_way_address, meet
 from meanfield.density.evolution import Evolution, LongStepsError
 from meanfield.density.marching import MarchingEvolution, make_evolution
 from meanfield.density.plan import coarse_plan
 from meanfield.density.steppers import NumbaStepper
 from meanfield.errors import BlowUpError
-from tests.problems import feature, features, make_problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.numerics.compiled.thread_barrier import counters, give_way_address, meet
+from tests.example_problems import feature, features, make_problem
 
 TWO_FEATURES = features(feature(0.5), feature(0.3, coordinate="rademacher"))
 PROBLEMS = {

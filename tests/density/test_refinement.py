@@ -2,7 +2,6 @@
 
 import importlib
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,9 @@ from meanfield.density import solve_density
 from meanfield.density.grid import Mirror
 from meanfield.density.refinement import _Series
 from meanfield.errors import InputError
-from meanfield.method_settings import DensitySettings
-from tests.problems import feature, features, make_problem
+from meanfield.families.contrastive.settings import DensitySettings
+from tests import ROOT
+from tests.example_problems import feature, features, make_problem
 
 SPARSE_COORDINATE = (
     '{ hidden = { law = "three_point", second_moment = 2.0, fourth_moment = 8.0 }, '
@@ -46,7 +46,7 @@ def distance(run, other):
 @pytest.fixture(scope="module")
 def accuracy():
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parents[2] / "validation"))
+        patch.syspath_prepend(str(ROOT / "validation"))
         yield importlib.import_module("accuracy")
 
 

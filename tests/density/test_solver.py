@@ -8,9 +8,9 @@ from scipy.stats import norm
 
 from meanfield.density import solve_density
 from meanfield.errors import InputError
-from meanfield.laws import GaussianResidual
-from meanfield.order_parameters import solve_order_parameters
-from tests.problems import feature, features, gaussian, make_problem
+from meanfield.families.contrastive.order_parameters import solve_order_parameters
+from meanfield.ingredients.laws import GaussianResidual
+from tests.example_problems import feature, features, gaussian, make_problem
 
 L2 = 'prior.name = "l2"'
 FAST = ("model.learning_rate = 0.1", "time.stop = 5.0", "time.outputs = 6")

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.closures import Closure
-from meanfield.explanation import density_pilot
 from meanfield.explanation.explanation import WIDTH, duration, size
-from meanfield.explanation.particle_pilot import LARGEST_TRIAL, particle_seconds
-from meanfield.explanation.predictions import predictions
-from meanfield.explanation.surprises import surprises
-from tests.problems import THREE_POINT, feature, features, gaussian, make_problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.explanation import density_pilot
+from meanfield.families.contrastive.explanation.particle_pilot import LARGEST_TRIAL, particle_seconds
+from meanfield.families.contrastive.explanation.predictions import predictions
+from meanfield.families.contrastive.explanation.warnings import surprises
+from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 
 METHODS = ["density", "order parameters", "dynamics", "stationary states", "particles"]
 
@@ -16,10 +16,10 @@ METHODS = ["density", "order parameters", "dynamics", "stationary states", "part
 @pytest.fixture
 def quick(monkeypatch):
     """Predictions without trials, which other tests make."""
-    monkeypatch.setattr("meanfield.explanation.predictions.particle_seconds", lambda *_: 0.0)
-    monkeypatch.setattr("meanfield.explanation.predictions.dynamics_seconds", lambda *_: 0.0)
-    monkeypatch.setattr("meanfield.explanation.predictions.stationary_seconds", lambda *_: 0.0)
-    monkeypatch.setattr("meanfield.explanation.predictions.trajectory_seconds", lambda *_: 0.0)
+    monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.particle_seconds", lambda *_: 0.0)
+    monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.dynamics_seconds", lambda *_: 0.0)
+    monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.stationary_seconds", lambda *_: 0.0)
+    monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.trajectory_seconds", lambda *_: 0.0)
     monkeypatch.setattr(density_pilot, "BUDGET", 0.01)
 
 

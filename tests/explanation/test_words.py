@@ -4,10 +4,18 @@ import numpy as np
 import pytest
 
 from meanfield.explanation import in_words
-from meanfield.explanation.words import moments
-from meanfield.laws.hidden import Gaussian, GaussianMixture, Laplace, StudentT, ThreePoint, TwoPoint, Uniform
-from meanfield.problem_file import format_problem, parse_problem
-from tests.problems import feature, features, gaussian, make_problem
+from meanfield.families.contrastive.explanation.wording import moments
+from meanfield.ingredients.laws.hidden import (
+    Gaussian,
+    GaussianMixture,
+    Laplace,
+    StudentT,
+    ThreePoint,
+    TwoPoint,
+    Uniform,
+)
+from meanfield.problems.file import format_problem, parse_problem
+from tests.example_problems import feature, features, gaussian, make_problem
 
 
 def words(*lines):

@@ -7,12 +7,13 @@ alarms: a test that fails once has found something.
 import importlib
 import os
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-FAULTS = Path(__file__).parents[2] / "validation" / "faults"
+from tests import ROOT
+
+FAULTS = ROOT / "validation" / "faults"
 
 sys.path.insert(0, str(FAULTS))
 try:

@@ -5,10 +5,10 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield import schema
 from meanfield.errors import InputError
-from meanfield.problem_file import parse_problem
-from tests.problems import SMALL
+from meanfield.problems.file import parse_problem
+from meanfield.results import schema
+from tests.example_problems import SMALL
 from validation.fuzzing.judge_problems import run_script
 from validation.fuzzing.judge_results import RUNS, read
 from validation.fuzzing.trap import TRAP, in_child, set_trap

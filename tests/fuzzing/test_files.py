@@ -1,7 +1,6 @@
 """A few of the files of `make fuzz`, with the same properties: refused with a reason, or right."""
 
 import shutil
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -9,11 +8,10 @@ import xarray as xr
 from hypothesis import HealthCheck, Phase, given, settings
 
 import meanfield
+from tests import ROOT
 from validation.fuzzing.judge_problems import SCRIPTS, judge, judge_script
 from validation.fuzzing.judge_results import RUNS, damaged, judge_damaged, judge_made_up, made_up
 from validation.fuzzing.problem_texts import as_text, mangled_file, spoilt_tables
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

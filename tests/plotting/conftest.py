@@ -2,7 +2,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield.problem_file import parse_problem
+from meanfield.problems.file import parse_problem
 
 TEXT = """
 title = "two features"

@@ -4,8 +4,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield import keys, plotting
-from meanfield.problem_file import parse_problem
+from meanfield import plotting
+from meanfield.problems import problem_keys
+from meanfield.problems.file import parse_problem
 from tests.plotting.conftest import TEXT
 
 
@@ -45,7 +46,7 @@ def test_comparison_has_weights_only_where_both_are_there(results, chosen):
 
 
 def test_fluctuations_are_bands_and_bars(results, axes):
-    statistics = keys.with_value(parse_problem(TEXT + 'record = "statistics"\n'), "particles.dimension", 400)
+    statistics = problem_keys.with_value(parse_problem(TEXT + 'record = "statistics"\n'), "particles.dimension", 400)
     ensemble = meanfield.simulate_sgd(statistics)
     assert plotting.plot_fluctuations(results["ODE"], axes, ensemble) is axes
     assert [label for label in axes.get_legend_handles_labels()[1] if "400" in label] != []

@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield import plotting
 from meanfield.errors import InputError
-from meanfield.keys import with_value
+from meanfield.families.contrastive.results import METHODS
 from meanfield.plotting.results import FIGURES
-from meanfield.problem_file import parse_problem
-from meanfield.schema import SCHEMA_VERSION
-from meanfield.variables import METHODS
+from meanfield.problems.file import parse_problem
+from meanfield.problems.problem_keys import with_value
+from meanfield.results.schema import SCHEMA_VERSION
+from tests.example_problems import SMALL
 from tests.plotting.conftest import TEXT
-from tests.problems import SMALL
 
 
 def drawn(dataset):

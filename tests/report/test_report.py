@@ -7,13 +7,14 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield import schema, variables
-from meanfield.problem_file import format_problem, parse_problem
+from meanfield.families.contrastive import results as contrastive_results
+from meanfield.problems.file import format_problem, parse_problem
 from meanfield.report import report
 from meanfield.report.content import METHODS, content_of
 from meanfield.report.figures import pictures_of
-from meanfield.report.numbers import with_error
-from tests.problems import SMALL
+from meanfield.results import schema
+from meanfield.results.numbers import with_error
+from tests.example_problems import SMALL
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 OTHER = SMALL.replace("initial_overlap = 0.5", "initial_overlap = 0.4")
@@ -88,7 +89,7 @@ def results():
         "portrait": meanfield.phase_portrait(pair),
         "sweep": sweep_of(density),
     }
-    assert found.keys() == variables.METHODS.keys() == METHODS.keys()
+    assert found.keys() == contrastive_results.METHODS.keys() == METHODS.keys()
     return found
 
 

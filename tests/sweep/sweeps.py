@@ -1,8 +1,8 @@
 """Sweeps whose points take milliseconds."""
 
-from meanfield.problem_file import parse_problem
+from meanfield.problems.file import parse_problem
 from meanfield.sweep import Sweep
-from tests.problems import SMALL
+from tests.example_problems import SMALL
 
 TAU = {"key": "model.learning_rate", "values": [0.01, 0.05, 0.3]}
 M2 = {"key": "features[0].hidden.second_moment", "grid": {"start": 0.9, "stop": 1.3, "points": 2}}

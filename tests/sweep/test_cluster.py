@@ -18,9 +18,9 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.sweep import run_sweep
 from meanfield.sweep.store import Store
+from tests import ROOT
 from tests.sweep.sweeps import TAU, bits, make_sweep
 
-ROOT = Path(__file__).parents[2]
 POINTS = TAU | {"values": np.linspace(0.01, 0.3, 30).round(3).tolist()}
 
 
@@ -103,7 +103,8 @@ def test_no_scheduler(tmp_path, monkeypatch):
 
 KILLER = """
 import os, signal
-from meanfield.schema import problem_of
+from meanfield.results.schema import problem_of
+from tests import ROOT
 def keep(dataset):
     if problem_of(dataset).model.learning_rate == 0.05:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -6,7 +6,7 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.sweep import format_sweep, load_sweep, parse_sweep
-from tests.problems import SMALL
+from tests.example_problems import SMALL
 from tests.sweep.sweeps import M2, TAU, make_sweep
 
 HEAD = """

@@ -10,8 +10,8 @@ from numpy.polynomial import Polynomial
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.keys import with_value, with_values
 from meanfield.plotting.phase_diagram import REGIONS, plot_phase_diagram, region_of
+from meanfield.problems.problem_keys import with_value, with_values
 from meanfield.sweep import Sweep, run
 from tests.sweep.conftest import Inside
 

@@ -7,10 +7,10 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield.order_parameters import solve_fixed_points
-from meanfield.problem_file import parse_problem
+from meanfield.families.contrastive.dynamics.analysis import solve_fixed_points
+from meanfield.problems.file import parse_problem
 from meanfield.sweep.reductions import METHODS, REDUCTIONS, reduced
-from tests.problems import SMALL, features, gaussian, make_problem
+from tests.example_problems import SMALL, features, gaussian, make_problem
 
 NOWHERE = None
 

@@ -11,13 +11,13 @@ import xarray as xr
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.keys import with_values
-from meanfield.order_parameters import solve_fixed_points
+from meanfield.families.contrastive.dynamics.analysis import solve_fixed_points
+from meanfield.problems.problem_keys import with_values
 from meanfield.sweep import describe, parse_sweep, run, run_sweep, workers
 from meanfield.sweep.points import points_of
 from meanfield.sweep.reductions import METHODS
 from meanfield.sweep.store import Store
-from tests.problems import SMALL
+from tests.example_problems import SMALL
 from tests.sweep.sweeps import M2, TAU, bits, make_sweep
 
 SGD = {"particles": ["final"]}
@@ -226,7 +226,7 @@ def test_a_killed_worker_does_not_end_the_sweep(forked, tmp_path):
     text = f"""
 import os, signal
 from pathlib import Path
-from meanfield.schema import problem_of
+from meanfield.results.schema import problem_of
 def keep(dataset):
     tau = problem_of(dataset).model.learning_rate
     first = Path({str(tmp_path)!r}) / "killed"

@@ -17,11 +17,11 @@ from table import Row, Table, run_benchmark
 from timing import ONE_THREAD, seconds
 
 from meanfield import Problem
-from meanfield.activations import ACTIVATIONS
-from meanfield.closures import Closure
-from meanfield.closures.brackets import bracket_table
-from meanfield.closures.closure import drift_and_diffusion, mean_outputs
-from meanfield.closures.overlap_table import overlap_table
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.closures.brackets import bracket_table
+from meanfield.families.contrastive.closures.closure import drift_and_diffusion, mean_outputs
+from meanfield.families.contrastive.closures.overlap_table import overlap_table
+from meanfield.ingredients.activations import ACTIVATIONS
 
 THREE_POINT = {"law": "three_point", "second_moment": 1.1, "fourth_moment": 6.05}
 LAWS: dict[str, list[dict[str, Any]]] = {

@@ -34,14 +34,14 @@ from table import ROOT, Row, Table, run_benchmark
 from timing import CORES, ONE_THREAD, WALL, Work, rate, seconds, take_turns
 
 from meanfield import load_problem, solve_density
-from meanfield.closures import Closure
 from meanfield.density.fipy_stepper import FiPyStepper
 from meanfield.density.kernel import midpoint_step
-from meanfield.density.lanes import WIDE, lanes_for
 from meanfield.density.marching import MarchingEvolution, make_evolution
 from meanfield.density.plan import fixed_plan
 from meanfield.density.steppers import NumbaStepper
-from meanfield.method_settings import DensitySettings
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.settings import DensitySettings
+from meanfield.numerics.compiled.vectors import WIDE, lanes_for
 
 EXAMPLE = ROOT / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)

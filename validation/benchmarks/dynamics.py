@@ -12,12 +12,12 @@ from table import Table, run_benchmark
 from timing import timed_row
 
 from meanfield import Problem
-from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points.attraction import attraction_shares
-from meanfield.order_parameters.fixed_points.branches import continue_fixed_points
-from meanfield.order_parameters.fixed_points.points import find_fixed_points
-from meanfield.order_parameters.fixed_points.portrait import phase_portrait
-from meanfield.problem_file import parse_problem
+from meanfield.families.contrastive.fixed_points.attraction import attraction_shares
+from meanfield.families.contrastive.fixed_points.branches import continue_fixed_points
+from meanfield.families.contrastive.fixed_points.points import find_fixed_points
+from meanfield.families.contrastive.fixed_points.portrait import phase_portrait
+from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.problems.file import parse_problem
 
 GAUSSIAN = '{ law = "gaussian", second_moment = 1.2 }'
 THREE_POINT = '{ law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }'

@@ -15,8 +15,8 @@ import numba
 import numpy as np
 from numpy.random import PCG64, SFC64, Generator, Philox
 
-from meanfield.particles.borrowing import borrowing
-from meanfield.particles.streams import RETRY, VECTOR, _block, _log, _uniform, fill_normals, stream_key
+from meanfield.ensembles.streams import RETRY, VECTOR, _block, _log, _uniform, fill_normals, stream_key
+from meanfield.numerics.compiled.without_reference_counts import borrowing
 
 LAYERS = 256
 EDGE, AREA = 3.6541528853610088, 0.00492867323399

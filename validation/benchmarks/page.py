@@ -5,7 +5,7 @@ from __future__ import annotations
 from table import NUMBERS, ROOT, saved_tables
 
 from meanfield.cli import DONE, run
-from meanfield.provenance import describe_machine
+from meanfield.results.provenance import describe_machine
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 ORDER = ("machine", "density", "particles", "closures", "dynamics", "stationary", "sweep")

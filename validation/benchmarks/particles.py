@@ -20,10 +20,10 @@ from threadpoolctl import threadpool_limits
 from timing import CORES, ONE_THREAD, WALL, seconds
 
 from meanfield import Problem, simulate_sgd
-from meanfield.closures import Closure
-from meanfield.particles.batch import training_of
-from meanfield.particles.steppers import STEPPERS
-from meanfield.particles.streams import VECTOR, fill_normals, stream_key
+from meanfield.ensembles.streams import VECTOR, fill_normals, stream_key
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.sgd.batch import training_of
+from meanfield.families.contrastive.sgd.steppers import STEPPERS
 
 THREE_POINT = {"law": "three_point", "second_moment": 1.1, "fourth_moment": 6.05}
 CORRELATED = {"variance": [0.3, 0.3], "correlation": 0.5}

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 
 from meanfield import Problem
-from meanfield.particles.batch import training_of
-from meanfield.particles.start import draw_features, draw_weights
+from meanfield.families.contrastive.sgd.batch import training_of
+from meanfield.families.contrastive.sgd.start import draw_features, draw_weights
 
 LIBRARIES = {"NumPy": "numpy", "PyTorch": "torch"}
 INSTALLED = [name for name, module in LIBRARIES.items() if find_spec(module) is not None]

@@ -13,12 +13,12 @@ from table import ROOT, Row, Table, run_benchmark
 from timing import ONE_THREAD, seconds, timed_row
 
 from meanfield import Problem, continue_stationary_states, find_stationary_states, load_problem
-from meanfield.closures import Closure
-from meanfield.keys import with_value
-from meanfield.stationary.coordinates import Coordinates
-from meanfield.stationary.equations import StationaryEquations
-from meanfield.stationary.line import Line
-from meanfield.stationary.stability import stability
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.stationary.coordinates import Coordinates
+from meanfield.families.contrastive.stationary.equations import StationaryEquations
+from meanfield.families.contrastive.stationary.line import Line
+from meanfield.families.contrastive.stationary.stability import stability
+from meanfield.problems.problem_keys import with_value
 
 EXAMPLES = ROOT / "data/problems"
 SPARSE = load_problem(EXAMPLES / "sparse_prior.toml")

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from meanfield.cli import DONE, run
-from meanfield.provenance import provenance
+from meanfield.results.provenance import provenance
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMBERS = ROOT / "data" / "runs" / "benchmarks"

@@ -17,8 +17,8 @@ from full_disk import small_disk
 from scripts import Script, stage
 from trials import Tally, folder, one_line
 
-from meanfield import storage
 from meanfield.cli import BAD_INPUT, FAILED
+from meanfield.results import files
 
 NOBODY = 65534
 """A user without rights."""
@@ -94,14 +94,14 @@ def _before_writing(act: Callable[[], object], work: Callable[[], int]) -> Calla
     """Something happens between the last check of the path and the writing."""
 
     def acted() -> int:
-        write = storage.write_atomically
+        write = files.write_atomically
 
         def late(*arguments: Any) -> None:
-            storage.write_atomically = write
+            files.write_atomically = write
             act()
             write(*arguments)
 
-        storage.write_atomically = late
+        files.write_atomically = late
         return work()
 
     return acted

@@ -30,7 +30,7 @@ from trials import Tally
 from writers import FILMS, WRITERS
 
 from meanfield.cli import DONE, FAILED, parser, run
-from meanfield.provenance import describe_machine
+from meanfield.results.provenance import describe_machine
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261121

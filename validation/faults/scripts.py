@@ -22,7 +22,7 @@ from trials import names
 from writers import TEXT
 
 import meanfield
-from meanfield.particles import ensemble
+from meanfield.ensembles import ensemble
 
 SOLVERS = Path(__file__).resolve().parents[2] / "solvers"
 SGD = TEXT.replace("dimension = 64", "dimension = 2500\nsnapshots = [0.0, 1.0]").replace("plain", "projected")

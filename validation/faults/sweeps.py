@@ -20,7 +20,7 @@ from writers import TEXT
 import meanfield
 from meanfield import cli
 from meanfield.cli import DONE, FAILED
-from meanfield.problem_file import parse_problem
+from meanfield.problems.file import parse_problem
 from meanfield.sweep import Sweep, workers
 
 POINTS = 12

@@ -16,11 +16,11 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield import storage
-from meanfield.checkpoint import Checkpoint
-from meanfield.problem_file import parse_problem
+from meanfield.ensembles.checkpoint import Checkpoint
+from meanfield.problems.file import parse_problem
 from meanfield.report import report
-from meanfield.storage import save_animation, save_figure, save_text
+from meanfield.results import files
+from meanfield.results.files import save_animation, save_figure, save_text
 
 TEXT = """
 title = "small"
@@ -71,19 +71,19 @@ def _save_small(path: Path, version: int) -> None:
 
 
 def _save_compressed(path: Path, version: int) -> None:
-    storage.COMPRESSED_FROM = 10
+    files.COMPRESSED_FROM = 10
     try:
         meanfield.save(_result(version), path)
     finally:
-        storage.COMPRESSED_FROM = 10_000
+        files.COMPRESSED_FROM = 10_000
 
 
 def _save_pieces(path: Path, version: int) -> None:
-    storage.LARGE, storage.CHUNK = 1 << 14, 1 << 12
+    files.LARGE, files.CHUNK = 1 << 14, 1 << 12
     try:
         meanfield.save(_weights(version), path)
     finally:
-        storage.LARGE, storage.CHUNK = 1 << 22, 1 << 18
+        files.LARGE, files.CHUNK = 1 << 22, 1 << 18
 
 
 def _save_figure(path: Path, version: int) -> None:

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from one_feature import Ensemble, drift, drift_by_sgd, find_states, mean_drift
 from study import Statement
 
+from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
-from meanfield.problem import Problem
 
 GRID = np.linspace(0, 1, 201)
 """Values of Q at which curves are shown."""

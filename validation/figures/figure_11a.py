@@ -23,8 +23,8 @@ from relu_curves import (
 )
 from study import Statement, Study, run_study
 
-from meanfield.order_parameters.learnability import learnability
-from meanfield.problem import Problem
+from meanfield.families.contrastive.learnability.learnability import learnability
+from meanfield.families.contrastive.problem import Problem
 
 STEP = 0.175
 """tau/m of the figure."""

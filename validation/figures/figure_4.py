@@ -19,8 +19,8 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq, minimize_scalar
 from study import Statement, Study, run_study
 
+from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
-from meanfield.problem import Problem
 
 MODELS = {
     "quadratic": {"m2": 1.0},

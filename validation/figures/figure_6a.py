@@ -20,7 +20,7 @@ from one_feature import (
 )
 from study import Statement, Study, run_study
 
-from meanfield.order_parameters.learnability import learnability
+from meanfield.families.contrastive.learnability.learnability import learnability
 from meanfield.plotting import COLOURS
 
 RANGE = 0.85, 1.2

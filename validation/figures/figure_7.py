@@ -22,7 +22,7 @@ from two_features import (
     trajectories,
 )
 
-from meanfield.order_parameters.field import VectorField
+from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.plotting import COLOURS
 
 CASES = {"equal": (gaussian(1.0), gaussian(1.0)), "unequal": UNEQUAL}

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from study import Statement, Study, run_study
 
 import meanfield
+from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import plot_fluctuations
-from meanfield.problem import Problem
-from meanfield.problem_file import format_problem, parse_problem
+from meanfield.problems.file import format_problem, parse_problem
 
 THREE_POINT = '{ law = "three_point", second_moment = 2.0, fourth_moment = 8.0 }'
 SPARSE = '{ law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }'

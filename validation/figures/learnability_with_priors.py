@@ -1,11 +1,11 @@
 """Learnability under a prior: the threshold of the second moment (Prop. 3) against the strength of the prior.
 
 Prop. 3 is for linear phi. Under any other prior the state with q = 0 has a density of its own, and its linear response
-gives the threshold gamma Var(w) = Lambda/2 (`meanfield.stationary.uninformed`). The norm fixes E[w^2] = 1, so that
-every even potential has the same threshold as no prior at all; what it changes is how fast overlaps grow or decay (and
-not even that by its part that is quadratic: a double well does what w^4/4 does). A potential that is not even, such as
-w^4/4 - w, raises the threshold. SGD decides: from a small overlap, at 0.95 and 1.05 times each threshold, once the
-density has relaxed; between the two measured rates lies the measured threshold.
+gives the threshold gamma Var(w) = Lambda/2 (`meanfield.families.contrastive.stationary.uninformed`). The norm fixes
+E[w^2] = 1, so that every even potential has the same threshold as no prior at all; what it changes is how fast overlaps
+grow or decay (and not even that by its part that is quadratic: a double well does what w^4/4 does). A potential that is
+not even, such as w^4/4 - w, raises the threshold. SGD decides: from a small overlap, at 0.95 and 1.05 times each
+threshold, once the density has relaxed; between the two measured rates lies the measured threshold.
 
 sigma = x^2, one Gaussian feature, tau/m = 0.02, so that the threshold is 1.2. tau = 5 and m = 250 only make time pass
 faster, by a factor of tau. With l1 there is no state with q = 0 beyond the strength Lambda/(sqrt(2) tau) = 3.39.
@@ -20,8 +20,8 @@ from study import Statement, Study, run_study
 
 import meanfield
 from meanfield.errors import InputError
+from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
-from meanfield.problem import Problem
 
 LEARNING_RATE, BATCH_SIZE = 5.0, 250
 PROP_3 = 1.2

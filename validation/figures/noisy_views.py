@@ -10,8 +10,8 @@ from drift_curves import LONG_NAMES, curves, draw_curves, explain, measured
 from matplotlib.figure import Figure
 from one_feature import Ensemble, end_of_recovery, problem_with
 
-from meanfield.closures import Closure
-from meanfield.problem import Problem
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
 
 CORRELATIONS = {"independent": 0.0, "opposite": -1.0}
 

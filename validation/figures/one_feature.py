@@ -13,11 +13,11 @@ import xarray as xr
 from scipy.interpolate import CubicSpline
 
 import meanfield
-from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points.points import find_fixed_points
-from meanfield.order_parameters.learnability import learnability
-from meanfield.problem import Problem
-from meanfield.problem_file import problem_from
+from meanfield.families.contrastive.fixed_points.points import find_fixed_points
+from meanfield.families.contrastive.learnability.learnability import learnability
+from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.families.contrastive.problem import Problem
+from meanfield.problems.file import problem_from
 
 LEARNING_RATE, BATCH_SIZE = 0.094, 10
 """The paper prints neither. Only tau/m between 0.0079 and 0.01 shows what it says of m2 = 0.9, 1.0 and 1.1 in figures 2

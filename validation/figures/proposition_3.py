@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from study import Statement, Study, run_study
 
 import meanfield
-from meanfield.order_parameters.augmentation import with_noise
+from meanfield.families.contrastive.learnability.augmentation import with_noise
+from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
-from meanfield.problem import Problem
 
 THRESHOLD, BATCH_SIZE = 1.3, 10
 TRAINED = ("quadratic", "relu", "tanh")

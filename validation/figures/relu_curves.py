@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from one_feature import Ensemble, problem_with
 from study import Statement
 
-from meanfield.problem import Problem
+from meanfield.families.contrastive.problem import Problem
 
 CENTERINGS = {"none": "without centring", "population": "with centring"}
 """The second subtracts the mean output, as Section II of the paper does."""

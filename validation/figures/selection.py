@@ -21,14 +21,14 @@ from scipy.stats import kstest
 from study import Statement, Study, run_study
 
 import meanfield
-from meanfield.order_parameters.random_starts.escape import EscapeLaw, escape_law
-from meanfield.order_parameters.random_starts.langevin import langevin_outcomes
-from meanfield.order_parameters.random_starts.outcomes import limit_outcomes
-from meanfield.order_parameters.random_starts.separatrix import find_separatrix, selection_probability
-from meanfield.order_parameters.random_starts.start import random_start
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.random_starts.escape import EscapeLaw, escape_law
+from meanfield.families.contrastive.random_starts.langevin import langevin_outcomes
+from meanfield.families.contrastive.random_starts.outcomes import limit_outcomes
+from meanfield.families.contrastive.random_starts.separatrix import find_separatrix, selection_probability
+from meanfield.families.contrastive.random_starts.start import random_start
 from meanfield.plotting import COLOURS, plot_chance, plot_escape_times
-from meanfield.problem import Problem
-from meanfield.problem_file import parse_problem
+from meanfield.problems.file import parse_problem
 
 REPLICAS = {100: 2000, 300: 2000, 1000: 2000, 3000: 2000, 10_000: 500, 100_000: 200}
 """Of SGD with two features, by N."""

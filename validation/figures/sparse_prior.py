@@ -17,12 +17,12 @@ from scipy.optimize import minimize_scalar
 from study import Statement, Study, run_study
 
 import meanfield
-from meanfield.closures import Closure
-from meanfield.continuation import newton
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.stationary.coordinates import Coordinates
+from meanfield.families.contrastive.stationary.equations import State, StationaryEquations
+from meanfield.numerics.continuation import newton
 from meanfield.plotting import COLOURS
-from meanfield.problem import Problem
-from meanfield.stationary.coordinates import Coordinates
-from meanfield.stationary.equations import State, StationaryEquations
 
 LAWS = {
     "Gaussian": {"law": "gaussian"},

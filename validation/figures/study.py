@@ -16,8 +16,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.cli import DONE, run
-from meanfield.provenance import provenance
-from meanfield.storage import save, save_figure
+from meanfield.results.files import save, save_figure
+from meanfield.results.provenance import provenance
 
 FIGURES = Path(__file__).resolve().parent
 NUMBERS = FIGURES.parents[1] / "data" / "runs" / "figures"

@@ -7,7 +7,7 @@ import xarray as xr
 from one_feature import SECOND_MOMENTS, Ensemble, problem_with, started
 
 import meanfield
-from meanfield.problem import Problem
+from meanfield.families.contrastive.problem import Problem
 
 STARTS = (0.1, 0.3)
 STOP, OUTPUTS = 25.0, 51

@@ -12,13 +12,13 @@ from scipy.optimize import root
 from study import Statement
 
 import meanfield
-from meanfield.order_parameters.field import VectorField
-from meanfield.order_parameters.fixed_points.attraction import attractor_of
-from meanfield.order_parameters.fixed_points.points import find_fixed_points
-from meanfield.order_parameters.fixed_points.portrait import phase_portrait
+from meanfield.families.contrastive.fixed_points.attraction import attractor_of
+from meanfield.families.contrastive.fixed_points.points import find_fixed_points
+from meanfield.families.contrastive.fixed_points.portrait import phase_portrait
+from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import plot_portrait
-from meanfield.problem import Problem
-from meanfield.problem_file import parse_problem
+from meanfield.problems.file import parse_problem
 
 LEARNING_RATE, BATCH_SIZE = 0.04, 20
 """The paper prints neither. For tau/m below 0.01 the portraits keep their fixed points and their order; 0.002 puts

@@ -1,6 +1,7 @@
 """What must hold of any file that is given as a problem file: it is refused with a reason, or every method is right.
 
-Right is what costs little to know: results obey the schema and `meanfield.soundness`, and probability is conserved.
+Right is what costs little to know: results obey the schema and `meanfield.results.checks`, and probability is
+conserved.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ import numpy as np
 import xarray as xr
 
 import meanfield
-from meanfield import soundness
 from meanfield.errors import InputError
-from meanfield.problem import Problem
-from meanfield.problem_file import (
+from meanfield.families.contrastive.problem import Problem
+from meanfield.problems.file import (
     LINE,
     MOST_LINES,
     _field_names,
@@ -31,6 +31,7 @@ from meanfield.problem_file import (
     parse_problem,
     problem_from,
 )
+from meanfield.results import checks
 
 SOLVERS = Path(__file__).parents[2] / "solvers"
 SCRIPTS = (*("solve_density", "solve_order_parameters", "simulate_sgd", "find_stationary_states", "analyse_dynamics"),)
@@ -138,7 +139,7 @@ def _judge_methods(problem: Problem, everything: bool) -> str:
 
 def _check_result(name: str, result: xr.Dataset) -> None:
     try:
-        soundness.check(result)
+        checks.check(result)
     except InputError as error:
         raise BrokenError(f"{name}: {error}") from error
     if "mass" in result and np.any(np.abs(result["mass"] - 1) > LOST):

@@ -18,13 +18,13 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield import schema
-from meanfield.analysis import format_comparison
+from meanfield.comparison import format_comparison
 from meanfield.errors import InputError
-from meanfield.order_parameters.description import describe as describe_dynamics
+from meanfield.families.contrastive.dynamics.description import describe as describe_dynamics
+from meanfield.families.contrastive.results import VARIABLES
+from meanfield.families.contrastive.stationary import describe
 from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
-from meanfield.stationary import describe
-from meanfield.variables import VARIABLES
+from meanfield.results import schema
 from validation.fuzzing.judge_problems import BrokenError, run_script
 from validation.fuzzing.trap import TRAP
 

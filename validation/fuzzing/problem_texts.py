@@ -16,8 +16,8 @@ from typing import Any
 import tomli_w
 from hypothesis import strategies as st
 
-from meanfield.activations import ACTIVATIONS
-from meanfield.priors import PRIORS
+from meanfield.ingredients.activations import ACTIVATIONS
+from meanfield.ingredients.priors import PRIORS
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "data" / "problems").glob("*.toml"))
 

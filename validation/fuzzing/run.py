@@ -25,8 +25,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import meanfield
 from meanfield.cli import DONE, FAILED, at_least, parser, run
-from meanfield.progress import progress_bar
-from meanfield.provenance import describe_machine
+from meanfield.process.progress import progress_bar
+from meanfield.results.provenance import describe_machine
 from validation.fuzzing.judge_problems import SCRIPTS, judge, judge_script
 from validation.fuzzing.judge_results import RUNS, damaged, judge_comparison, judge_damaged, judge_made_up, made_up
 from validation.fuzzing.problem_texts import EXAMPLES, as_text, mangled_file, spoilt_tables

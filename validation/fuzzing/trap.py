@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from meanfield.provenance import provenance
+from meanfield.results.provenance import provenance
 
 TRAP = "fuzzing_trap"
 """The name of a module, and a part of the name of a file, that results name."""

@@ -1,0 +1,78 @@
+from .comparison import compare as compare
+from .density import solve_density as solve_density
+from .ensembles.checkpoint import Checkpoint as Checkpoint
+from .errors import InputError as InputError
+from .explanation import Explanation as Explanation
+from .explanation import explain as explain
+from .families.contrastive.dynamics.analysis import analyse_dynamics as analyse_dynamics
+from .families.contrastive.fixed_points import (
+    continue_fixed_points as continue_fixed_points,
+)
+from .families.contrastive.fixed_points import (
+    phase_portrait as phase_portrait,
+)
+from .families.contrastive.fixed_points import (
+    stationary_similarity as stationary_similarity,
+)
+from .families.contrastive.learnability.augmentation import best_augmentation as best_augmentation
+from .families.contrastive.learnability.learnability import learnability as learnability
+from .families.contrastive.order_parameters import solve_order_parameters as solve_order_parameters
+from .families.contrastive.problem import Problem as Problem
+from .families.contrastive.sgd.simulation import simulate_sgd as simulate_sgd
+from .families.contrastive.stationary import (
+    continue_stationary_states as continue_stationary_states,
+)
+from .families.contrastive.stationary import (
+    critical_values as critical_values,
+)
+from .families.contrastive.stationary import (
+    find_stationary_states as find_stationary_states,
+)
+from .families.contrastive.stationary import (
+    growth_rate_at_zero as growth_rate_at_zero,
+)
+from .ingredients.activations import Activation as Activation
+from .ingredients.priors import Prior as Prior
+from .problems.file import load_problem as load_problem
+from .results.files import load as load
+from .results.files import save as save
+from .sweep import (
+    Sweep as Sweep,
+)
+from .sweep import (
+    load_sweep as load_sweep,
+)
+from .sweep import (
+    run_sweep as run_sweep,
+)
+
+__version__: str
+__all__ = [
+    "Activation",
+    "Checkpoint",
+    "Explanation",
+    "InputError",
+    "Prior",
+    "Problem",
+    "Sweep",
+    "analyse_dynamics",
+    "best_augmentation",
+    "compare",
+    "continue_fixed_points",
+    "continue_stationary_states",
+    "critical_values",
+    "explain",
+    "find_stationary_states",
+    "growth_rate_at_zero",
+    "learnability",
+    "load",
+    "load_problem",
+    "load_sweep",
+    "phase_portrait",
+    "run_sweep",
+    "save",
+    "simulate_sgd",
+    "solve_density",
+    "solve_order_parameters",
+    "stationary_similarity",
+]

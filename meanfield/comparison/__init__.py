@@ -1,0 +1,5 @@
+"""Comparison of results as distributions. Works on Datasets and arrays, and knows no solver."""
+
+from meanfield.comparison.comparison import compare, format_comparison
+
+__all__ = ["compare", "format_comparison"]

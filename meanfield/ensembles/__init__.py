@@ -1,0 +1,1 @@
+"""Ensembles of replicas of stochastic gradient descent, for any family."""

@@ -1,0 +1,229 @@
+"""A record in a folder: what a killed run had saved is there when it is started again.
+
+Arrays are files mapped into memory, so that they take none of it however large they are. States are files written
+beside their target, flushed and renamed: a kill leaves the old state or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Self
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.lib.format import dtype_to_descr, write_array_header_1_0
+from numpy.typing import DTypeLike
+
+from meanfield.ensembles.arrays import Array, Record, State, blank
+from meanfield.errors import InputError
+from meanfield.process.checksum import append_seal, check_seal
+from meanfield.process.locking import LOCK, FolderLock
+from meanfield.results.files import write_atomically
+
+RUN = "run.txt"
+"""Says which run the folder belongs to."""
+
+OVER = "over.txt"
+"""Stands for it once the folder is being deleted: a part of what was there is nothing to go on with."""
+
+BLOCK = 1 << 15
+"""Values that are written at once when a file is created."""
+
+
+class Checkpoint(Record):
+    """Arrays and states of one run in a folder, which one process has at a time.
+
+    It has it while the run goes on; use the checkpoint in a `with` statement to have it longer, such as until the
+    results are saved and the folder is removed.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Created when the run begins; one that is there already must belong to the same run, which then goes on.
+    save_every : float
+        Seconds between two states, and so what a killed run loses at most.
+    """
+
+    def __init__(self, folder: str | Path, save_every: float = 10.0) -> None:
+        self.folder = Path(folder)
+        self.save_every = save_every
+        self._lock = FolderLock(self.folder)
+        self._arrays: dict[str, np.memmap[Any, Any]] = {}
+        self._remedy = f"delete the folder {folder} to begin this run anew"
+
+    @property
+    def in_memory(self) -> bool:
+        """See `Record.in_memory`."""
+        return False
+
+    def __enter__(self) -> Self:
+        """Keep the folder for this process.
+
+        Raises
+        ------
+        InputError
+            If another process has it, or it is a folder of other files.
+        """
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        if self.folder.is_dir() and not self._is_ours():
+            raise InputError(f"{self.folder}: holds files that are no unfinished run; name a folder of its own")
+        self._lock.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.__exit__()
+
+    def _is_ours(self) -> bool:
+        """Whether the folder has nothing in it, or signs that a run put it there."""
+        names = set(os.listdir(self.folder))
+        return not names or not names.isdisjoint({LOCK, RUN, OVER})
+
+    @contextmanager
+    def open(self, identity: str) -> Iterator[None]:
+        """See `Record.open`.
+
+        Raises
+        ------
+        InputError
+            If the folder holds another run, or cannot be entered.
+        """
+        with self:
+            self._begin(identity)
+            yield
+
+    def _begin(self, identity: str) -> None:
+        path = self.folder / RUN
+        if (self.folder / OVER).is_file():  # killed while it was deleted
+            self._delete()
+        if not path.is_file():
+            write_atomically(path, lambda part: Path(part).write_text(identity, encoding="utf-8"))
+        elif path.read_bytes() != identity.encode():
+            raise InputError(
+                f"{self.folder}: holds an unfinished run of another problem, or of another version of meanfield; "
+                "finish that one with the problem file and version that began it, or delete the folder"
+            )
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> Array:
+        """See `Record.array`.
+
+        Raises
+        ------
+        InputError
+            If the disk is too full, or the file is damaged.
+        """
+        path, header = self.folder / f"{name}.npy", _header(shape, np.dtype(dtype))
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        if not path.is_file():
+            self._check_disk(size)
+            write_atomically(path, lambda part: _write_blank(Path(part), shape, np.dtype(dtype)))
+        with path.open("rb") as file:
+            if file.read(len(header)) != header or path.stat().st_size != len(header) + size:
+                raise self._damaged(path, f"it is no array of {np.dtype(dtype)} of shape {shape}")
+        array = np.memmap(path, dtype, "r+", len(header), shape)
+        self._arrays[name] = array
+        return np.asarray(array)
+
+    def _check_disk(self, needed: int) -> None:
+        free = shutil.disk_usage(self.folder).free
+        if needed > free:
+            raise InputError(
+                f"{self.folder}: this run keeps {needed / 2**30:.3g} GiB there, but {free / 2**30:.3g} GiB are free; "
+                "name fewer particles.snapshots, set particles.snapshot_precision = 'single', or use another disk"
+            )
+
+    def save_state(self, name: str, state: State) -> None:
+        """See `Record.save_state`."""
+        for array in self._arrays.values():
+            array.flush()
+        write_atomically(self.folder / f"{name}.npz", lambda part: _write_state(part, state))
+
+    def load_state(self, name: str) -> State | None:
+        """See `Record.load_state`.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged.
+        """
+        path = self.folder / f"{name}.npz"
+        if not path.is_file():
+            return None
+        if not check_seal(path, self._remedy):
+            raise self._damaged(path, "its end is missing")
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return dict(file)
+        except (ValueError, EOFError, BadZipFile) as error:
+            raise self._damaged(path, error) from error
+
+    def forget_state(self, name: str) -> None:
+        """See `Record.forget_state`."""
+        (self.folder / f"{name}.npz").unlink(missing_ok=True)
+
+    def digest(self, arrays: Iterable[Array]) -> Array:
+        """See `Record.digest`."""
+        digest = hashlib.sha256()
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).data)
+        return np.frombuffer(digest.digest(), np.uint8)
+
+    def check(self, arrays: Iterable[Array], digest: Array) -> None:
+        """See `Record.check`.
+
+        Raises
+        ------
+        InputError
+            If the values are others.
+        """
+        if not np.array_equal(self.digest(arrays), digest):
+            raise self._damaged(self.folder, "its arrays are not what was written there")
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is something to go on with."""
+        return (self.folder / RUN).is_file()
+
+    def remove(self) -> None:
+        """Delete the folder, once its run is saved elsewhere; arrays that are still in use stay valid."""
+        with self:
+            if self.begun:
+                os.replace(self.folder / RUN, self.folder / OVER)
+                self._delete()
+
+    def _damaged(self, path: Path, error: object) -> InputError:
+        return InputError(f"{path}: is damaged ({error}); {self._remedy}")
+
+    def _delete(self) -> None:
+        """Delete what belongs to the run, and the mark that it is over at last."""
+        for entry in self.folder.iterdir():
+            if entry.suffix in (".npy", ".npz"):
+                entry.unlink()
+        self._lock.empty()
+
+
+def _header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
+    """What a file of this array begins with."""
+    header = BytesIO()
+    write_array_header_1_0(header, {"descr": dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
+    return header.getvalue()
+
+
+def _write_blank(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Write every value, so that a full disk is noticed here, and not as a crash when the mapped file is filled."""
+    size = int(np.prod(shape))
+    with path.open("wb") as file:
+        file.write(_header(shape, dtype))
+        for first in range(0, size, BLOCK):
+            file.write(np.full(min(BLOCK, size - first), blank(dtype), dtype).tobytes())
+
+
+def _write_state(part: str, state: State) -> None:
+    with open(part, "wb") as file:
+        np.savez(file, **state)  # type: ignore[arg-type]
+    append_seal(part)

@@ -1,0 +1,1 @@
+"""Contrastive learning of one neuron in the high-dimensional limit."""

@@ -1,0 +1,264 @@
+"""(problem, q) -> drift gain g and diffusion Lambda.
+
+With e ~ N(0, 1), c ~ P_c, (zeta1, zeta2) ~ N(0, V) and Theta_l = c.q + sqrt(1 - q.q) e + zeta_l, write
+s_l = sigma(Theta_l) - ybar_l, p_l = sigma'(Theta_l) and D = d/dTheta1 + d/dTheta2. Since h12 + h21 = 2 D(s1 s2),
+theory.md, section 2, reads
+
+    g      = tau (q <D^2 (s1 s2)> - <c D(s1 s2)>)
+    Lambda = (tau^2/m) [(1 + v22) <s1^2 p2^2> + (1 + v11) <s2^2 p1^2> + 2 (1 + v12) <s1 s2 p1 p2>]
+
+so g = -tau grad_q <s1 s2> at fixed ybar. D acts on B = c.q + sqrt(1 - q.q) e alone, so that only first derivatives of
+sigma are needed: <D^2 (s1 s2)> is the average of the derivative of the tabulated <D(s1 s2) | B>, jumps included.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numba
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.closures.brackets import bracket_table
+from meanfield.families.contrastive.closures.expectation import (
+    BATCH,
+    DRIFT_AND_DIFFUSION,
+    OUTPUTS,
+    Expectation,
+    averages_at,
+    interpolated,
+    is_tabulated,
+    mean_outputs,
+)
+from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
+from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
+from meanfield.numerics.piecewise import some_rows
+from meanfield.typing import FloatArray
+
+if TYPE_CHECKING:
+    from meanfield.families.contrastive.problem import Problem
+
+__all__ = [
+    "CENTERINGS",
+    "Closure",
+    "Expectation",
+    "brackets",
+    "drift_and_diffusion",
+    "hidden_mixture",
+    "mean_outputs",
+    "noise_of",
+]
+
+CENTERINGS = {"none": 0, "population": 1, "batch": 2}
+"""Codes of the centrings in compiled code."""
+
+FINER = 2.0
+"""Panels are that much narrower in the evaluation that checks the error."""
+
+PROBES = (0.5, 0.9, 0.9999)
+"""Values of |q| where it is checked."""
+
+WORST = 1e-6
+"""A larger change there is an error."""
+
+NO_NOISE = 1e-20
+"""Noise of a smaller variance is left out: its covariance with noise of unit strength is below 1e-10."""
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-def]
+    """The averages that make up g and Lambda.
+
+    Returns
+    -------
+    ndarray, shape (4 + d1,)
+        <D^2(s1 s2)>, <s1^2 p2^2>, <s2^2 p1^2>, <s1 s2 p1 p2>, then <c_k D(s1 s2)>; for batch centring with the
+        corrections in 1/m of theory.md, section 2.
+    """
+    if is_tabulated(expectation, q):
+        averages = interpolated(expectation, q)
+    else:
+        averages = averages_at(expectation.table, expectation.mixture, q)
+    last = DRIFT_AND_DIFFUSION + q.size
+    result = averages[:last]
+    if centering == 2:
+        keep = 1.0 - 1.0 / batch_size
+        spread = keep / batch_size
+        result *= keep
+        for i in range(BATCH):
+            result[1 + i] = keep * result[1 + i] + spread * averages[last + i]
+    return result
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def drift_and_diffusion(  # type: ignore[no-untyped-def]
+    expectation, q, centering, batch_size, learning_rate, diffusion_factors
+):
+    """Both in one vector: g, shape (d1,), then Lambda."""
+    b = brackets(expectation, q, centering, batch_size)
+    result = np.empty(q.size + 1)
+    for k in range(q.size):
+        result[k] = learning_rate * (q[k] * b[0] - b[4 + k])
+    diffusion = 0.0
+    for i in range(3):
+        diffusion += diffusion_factors[i] * b[1 + i]
+    result[q.size] = max(diffusion, 0.0)  # rounding may leave -1e-17 of squares that vanish
+    return result
+
+
+class Coefficients(NamedTuple):
+    """What `drift_and_diffusion` needs besides q, for compiled code."""
+
+    expectation: Expectation
+    centering: int
+    batch_size: float
+    learning_rate: float
+    diffusion_factors: FloatArray
+
+
+class Closure:
+    """g(q) and Lambda(q) of one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is trained, on what data.
+    tabulated : bool
+        Whether averages over a single hidden variable are tabulated in q, which pays after some hundred values.
+
+    Raises
+    ------
+    InputError
+        If the activation is not smooth between its kinks, or a hidden law lacks the moments that it needs.
+
+    Notes
+    -----
+    All quantities are dimensionless. Source: theory.md, section 2.
+    """
+
+    def __init__(self, problem: Problem, tabulated: bool = True) -> None:
+        self._problem = problem
+        self._tabulated = tabulated
+        self._shape = (len(problem.features),)
+        self.learning_rate = problem.model.learning_rate
+        self.batch_size = float(problem.model.batch_size)
+        self.centering = CENTERINGS[problem.model.centering]
+        v = problem.noise_covariance
+        factors = np.array([1 + v[1, 1], 1 + v[0, 0], 2 * (1 + v[0, 1])])
+        self._diffusion_factors = self.learning_rate**2 / self.batch_size * factors
+        self.expectation = self._choose_expectation()
+
+    def __call__(self, q: FloatArray) -> tuple[FloatArray, float]:
+        """Evaluate the closure.
+
+        Parameters
+        ----------
+        q : array_like, shape (d1,)
+            Overlaps with q.q <= 1.
+
+        Returns
+        -------
+        g : ndarray, shape (d1,)
+            Drift gain.
+        Lambda : float
+            Diffusion coefficient.
+
+        Raises
+        ------
+        ValueError
+            If q does not have one entry per feature.
+        """
+        q = np.ascontiguousarray(q, dtype=float)
+        if q.shape != self._shape:
+            raise ValueError(f"q has shape {q.shape}, but the problem has {self._shape[0]} feature(s)")
+        values = drift_and_diffusion(
+            self.expectation, q, self.centering, self.batch_size, self.learning_rate, self._diffusion_factors
+        )
+        return values[:-1], float(values[-1])
+
+    @property
+    def coefficients(self) -> Coefficients:
+        """For compiled code."""
+        return Coefficients(
+            self.expectation, self.centering, self.batch_size, self.learning_rate, self._diffusion_factors
+        )
+
+    def _choose_expectation(self) -> Expectation:
+        problem = self._problem
+        law = hidden_mixture(problem, problem.model.activation_functions.highest_power)
+        noise = noise_of(problem)
+        activation, centred = problem.model.activation_functions, self.centering > 0
+        table = bracket_table(activation, noise, centred, reach_of(law))
+        outputs = some_rows(table, OUTPUTS if centred else ())
+        if self._shape == (1,) and self._tabulated:
+            overlap, reach = overlap_table(activation, noise, centred, as_key(law))
+            return Expectation(table, outputs, law, overlap, reach)
+        expectation = Expectation(table, outputs, law, some_rows(table, ()), 0.0)
+        if sum(not part.exact for part in problem.hidden_laws) > 1:
+            self._check(expectation)
+        return expectation
+
+    def _check(self, expectation: Expectation) -> None:
+        """Refuse a law whose sums of hidden variables are not resolved."""
+        change = 0.0
+        finer = expectation._replace(mixture=expectation.mixture._replace(fineness=FINER))
+        size = len(expectation.mixture.half_width)
+        for radius in PROBES:
+            q = np.full(size, radius / math.sqrt(size))
+            before, after = (brackets(x, q, self.centering, self.batch_size) for x in (expectation, finer))
+            change = max(change, float((np.abs(after - before) / self._scales(after)).max()))
+        if not change <= WORST:
+            raise InputError(
+                f"features.hidden: with finer quadrature of the joint law the closures change by {change:.2g}; use "
+                "fewer features whose law is neither discrete nor Gaussian"
+            )
+
+    @staticmethod
+    def _scales(values: FloatArray) -> FloatArray:
+        """For each bracket the largest of those that it is added to."""
+        scales = np.empty_like(values)
+        drift = np.array([0, *range(DRIFT_AND_DIFFUSION, values.size)])
+        scales[drift] = np.abs(values[drift]).max()
+        scales[1:DRIFT_AND_DIFFUSION] = np.abs(values[1:DRIFT_AND_DIFFUSION]).max()
+        return scales
+
+
+def noise_of(problem: Problem) -> tuple[float, float, float]:
+    """v11, v12, v22 of the noise, but for what is too weak to change anything."""
+    v = problem.noise_covariance
+    v = np.where(np.minimum.outer(np.diag(v), np.diag(v)) < NO_NOISE, 0.0, v)
+    return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
+
+
+def hidden_mixture(problem: Problem, power: float) -> Mixture:
+    """The joint law of the hidden variables: a mixture of Gaussians, uniform variables and random variances.
+
+    Parameters
+    ----------
+    problem : Problem
+    power : float
+        Highest power of a hidden variable that is averaged.
+
+    Raises
+    ------
+    InputError
+        If a law lacks that moment.
+    """
+    laws = problem.hidden_laws
+    none = np.ones(1), np.zeros((1, 1)), np.zeros((1, 1))
+    parts = [law.components(power) if law.exact else none for law in laws]
+    probability = np.array([math.prod(p) for p in product(*(part[0] for part in parts))])
+    mean = np.array([np.concatenate(m) for m in product(*(part[1] for part in parts))])
+    variance = np.array([np.concatenate(v) for v in product(*(part[2] for part in parts))])
+    likely = probability > 0
+    half_width = np.concatenate([np.full(law.dimension, law.box) for law in laws])
+    random = {k: law.components(power) for k, law in enumerate(laws) if not law.exact and law.box == 0}
+    values = max((len(part[0]) for part in random.values()), default=0)
+    scale_probability, scale_variance = np.zeros((2, half_width.size, values))
+    for k, (chance, _, widths) in random.items():
+        scale_probability[k, : chance.size], scale_variance[k, : chance.size] = chance, widths[:, 0]
+    return Mixture(
+        probability[likely], mean[likely], variance[likely], half_width, scale_probability, scale_variance, 1.0
+    )

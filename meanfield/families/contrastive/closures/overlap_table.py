@@ -1,0 +1,85 @@
+"""With one feature all averages of a closure are functions of q alone, so they are tabulated.
+
+The variable is arcsin q, in which functions of q and of sqrt(1 - q^2) are both smooth. Where |q| -> 1 they may be
+singular, since a kinked activation takes an atom of B on its kink badly; the table ends before that, or earlier if the
+law of the hidden variable has so many atoms that it does not pay to resolve them, and beyond its end the averages are
+evaluated as they are for several features.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.closures.brackets import bracket_table
+from meanfield.families.contrastive.closures.expectation import averages_at
+from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
+from meanfield.ingredients.activations import Activation
+from meanfield.numerics.piecewise import Table, some_rows, tabulate
+from meanfield.typing import FloatArray
+
+ENDS = (0.01, 0.1, 0.5)
+"""Values of sqrt(1 - q^2) at which the table may end; the smallest that works is taken."""
+
+MOST_PANELS = 150
+"""With more panels tables take too long to make."""
+
+GROUPS = (0, 1, 1, 1, 0)
+CENTRED_GROUPS = (*GROUPS, 2, 2, 2, 3, 3, 3)
+"""Averages that are added to each other, so that only the largest of them needs all digits."""
+
+Key = tuple[tuple[float, ...], ...]
+
+
+def as_key(mixture: Mixture) -> Key:
+    """The mixture of one variable as something hashable."""
+    return tuple(tuple(np.ravel(part).tolist()) for part in mixture)
+
+
+@lru_cache(maxsize=64)
+def overlap_table(
+    activation: Activation, noise: tuple[float, float, float], centred: bool, key: Key
+) -> tuple[Table, float]:
+    """All averages as functions of arcsin q.
+
+    Parameters
+    ----------
+    activation, noise, centred
+        See `bracket_table`.
+    key : tuple
+        The law of the hidden variable, see `as_key`.
+
+    Returns
+    -------
+    table : Table
+    reach : float
+        Largest |q| in the table; 0 if the averages are not resolved anywhere.
+    """
+    probability, mean, variance, half_width, chance, widths, (fineness,) = map(np.array, key)
+    column, row = (-1, 1), (1, -1)
+    mixture = Mixture(
+        probability,
+        mean.reshape(column),
+        variance.reshape(column),
+        half_width,
+        chance.reshape(row),
+        widths.reshape(row),
+        float(fineness),
+    )
+    table = bracket_table(activation, noise, centred, reach_of(mixture))
+
+    def rows(angles: FloatArray) -> FloatArray:
+        return np.array([averages_at(table, mixture, q) for q in np.sin(angles)[:, None]]).T
+
+    groups = CENTRED_GROUPS if centred else GROUPS
+    for end in ENDS:
+        reach = math.acos(end)
+        try:
+            overlap = tabulate(rows, (), reach, "the closure", groups=groups, most_panels=MOST_PANELS)
+        except InputError:
+            continue
+        return overlap, math.sin(reach)
+    return some_rows(table, ()), 0.0

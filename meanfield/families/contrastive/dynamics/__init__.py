@@ -1,0 +1,1 @@
+"""Dynamics of the order parameters as a whole: fixed points, fluctuations, random starts."""

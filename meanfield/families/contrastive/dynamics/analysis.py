@@ -1,0 +1,193 @@
+"""What the reduced ODEs do, all of it in one Dataset: where they rest, what attracts, what is learnt from nothing.
+
+What a problem does not have is absent from its result: fluctuations under batch centring, growth from q = 0 where that
+is not stationary, chances to win where fewer than two features grow.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.fixed_points.attraction import attraction_intervals
+from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points
+from meanfield.families.contrastive.fixed_points.portrait import portrait_arrays, portrait_of
+from meanfield.families.contrastive.fixed_points.summary import fixed_point_arrays
+from meanfield.families.contrastive.learnability.learnability import learnability
+from meanfield.families.contrastive.order_parameters.field import VectorField, check_closes
+from meanfield.families.contrastive.order_parameters.fluctuations import stationary_covariance
+from meanfield.families.contrastive.order_parameters.noise import StepNoise
+from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.random_starts import RandomStart, limit_outcomes, random_start
+from meanfield.process.progress import progress_bar
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+DIMENSIONS = (1e2, 1e3, 1e4, 1e5, 1e6)
+"""N of random starts."""
+
+PATHS = 1024
+"""Amplitudes of a random start, evenly spread: chances are good to about 0.002."""
+
+QUANTILES = (0.1, 0.5, 0.9)
+"""Of the escape time."""
+
+HALFWAY = 0.5
+"""|q| that counts as escape, in units of the least of the recovery states, where the problem names none."""
+
+INSIDE = 1.0 - 1e-9
+"""On the sphere, where points rest only if nothing fluctuates, there is no Jacobian."""
+
+LINE = 401
+"""Overlaps at which the rate of a single feature is kept."""
+
+
+def analyse_dynamics(problem: Problem) -> xr.Dataset:
+    """Fixed points, attraction, growth from no information, fluctuations and random starts of the reduced ODEs.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a prior that closes the ODEs, any number of features, any start.
+
+    Returns
+    -------
+    xarray.Dataset
+        Of the method `dynamics`. Along `state`: the fixed points, their rates and kinds, `region_share`, and
+        `q_covariance` of the stable ones. For one feature `rate` along `line`; for two the variables of a portrait.
+        `uninformed_rate` and `learnable_moment`: growth rates at q = 0, and the second moments that are learnable. From
+        random starts, along `dimension`: quantiles of the escape time, and `win_chance` of each feature. The attribute
+        `indices_add_up` says whether the fixed points pass the test of completeness.
+
+    Raises
+    ------
+    InputError
+        If the prior does not close the ODEs.
+
+    Notes
+    -----
+    Source: theory.md, sections 2, 4, 5 and 7. Random starts are those of the limit; chances to win are off by some
+    15/N to 50/N of themselves, see `meanfield.families.contrastive.random_starts`.
+    """
+    started = time.perf_counter()
+    with progress_bar(4, "dynamics", "part") as bar:
+        points = find_fixed_points(VectorField(problem))
+        bar.update()
+        arrays, attributes = _attraction(points)
+        bar.update()
+        arrays |= _fluctuations(points, arrays["q"]) | _growth(problem)
+        bar.update()
+        more, overlap = _random_starts(problem, points)
+        bar.update()
+    elapsed = time.perf_counter() - started
+    result = build_dataset("dynamics", problem, arrays | more, "complete", provenance(elapsed))
+    result.attrs |= attributes | {"indices_add_up": str(points.complete).lower()}
+    if more:
+        result["escape_time_quantile"].attrs["escape_overlap"] = overlap
+    return result
+
+
+def solve_fixed_points(problem: Problem) -> xr.Dataset:
+    """What `analyse_dynamics` says of fixed points and of growth from no information, in a fiftieth of its time.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a prior that closes the ODEs, any number of features, any start.
+
+    Returns
+    -------
+    xarray.Dataset
+        Of the method `dynamics`, without regions, fluctuations and random starts.
+
+    Raises
+    ------
+    InputError
+        If the prior does not close the ODEs.
+    """
+    started = time.perf_counter()
+    check_closes(problem)
+    points = find_fixed_points(VectorField(problem))
+    arrays = fixed_point_arrays(points) | _growth(problem)
+    result = build_dataset("dynamics", problem, arrays, "complete", provenance(time.perf_counter() - started))
+    return result.assign_attrs(indices_add_up=str(points.complete).lower())
+
+
+def _attraction(points: FixedPoints) -> tuple[dict[str, Any], dict[str, str]]:
+    """Fixed points and what they attract, and the plane of the portrait."""
+    field = points.field
+    if field.features == 2:
+        portrait = portrait_of(points)
+        return portrait_arrays(portrait), {"plane": portrait.plane}
+    arrays = fixed_point_arrays(points)
+    if field.features == 1:
+        line = np.linspace(-1.0, 1.0, LINE)
+        share = np.zeros(len(points.points))
+        for low, high, number in attraction_intervals(points):
+            share[number] = 0.5 * (high - low)
+        arrays |= {"line": line, "rate": field(line[:, None])[:, 0], "region_share": share}
+    return arrays, {}
+
+
+def _fluctuations(points: FixedPoints, shown: FloatArray) -> dict[str, Any]:
+    """N Cov[q] at the stable ones of the points that are shown."""
+    try:
+        noise = StepNoise(points.field)
+    except InputError:
+        return {}
+    d1 = points.field.features
+    covariance = np.full((len(shown), d1, d1), np.nan)
+    for i in points.stable:
+        if np.linalg.norm(points.points[i].q) >= INSIDE:
+            continue
+        for row in np.flatnonzero((shown == points.points[i].q).all(axis=1)):
+            covariance[row] = stationary_covariance(points.field, noise, points.points[i].q)
+    return {"q_covariance": covariance}
+
+
+def _growth(problem: Problem) -> dict[str, Any]:
+    """Growth rates at q = 0, where that is stationary."""
+    try:
+        found = learnability(problem)
+    except InputError:
+        return {}
+    return {"uninformed_rate": found.growth_rates, "learnable_moment": np.array(found.learnable_moments)}
+
+
+def _random_starts(problem: Problem, points: FixedPoints) -> tuple[dict[str, Any], float]:
+    """When replicas escape, which feature wins, and the |q| that counts as escape."""
+    try:
+        start = random_start(problem)
+    except InputError:
+        return {}, np.nan
+    if not start.growing or start.field.features > MOST_FEATURES:
+        return {}, np.nan
+    overlap = problem.particles.escape_overlap or _halfway(points)
+    amplitudes = start.amplitudes(PATHS)
+    runs = [_outcomes(start, N, amplitudes, overlap) for N in DIMENSIONS]
+    arrays: dict[str, Any] = {
+        "dimension": np.array(DIMENSIONS),
+        "quantile": np.array(QUANTILES),
+        "escape_time_quantile": np.array([times for times, _ in runs]),
+    }
+    if start.growing > 1:
+        arrays["win_chance"] = np.array([chances for _, chances in runs])
+    return arrays, overlap
+
+
+def _halfway(points: FixedPoints) -> float:
+    lasting = [float(np.linalg.norm(point.q)) for point in points.points if point.verdict >= 0 and point.q.any()]
+    return HALFWAY * min(lasting, default=1.0)
+
+
+def _outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap: float) -> tuple[FloatArray, FloatArray]:
+    """Quantiles of the escape time, and the chance of each feature."""
+    outcomes = limit_outcomes(start, N, amplitudes, overlap)
+    times = np.quantile(outcomes.escape_time, QUANTILES, method="inverted_cdf")
+    return times, np.array([np.mean(outcomes.winner == k) for k in range(start.field.features)])

@@ -1,0 +1,1 @@
+"""Wording, warnings and predicted costs of contrastive problems."""

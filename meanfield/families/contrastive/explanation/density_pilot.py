@@ -1,0 +1,233 @@
+"""How long a density takes: the real search for the first part of a second, and what is left to do after that."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.density.fixed import LIMITS
+from meanfield.density.grid import Mirror
+from meanfield.density.level import Level
+from meanfield.density.plan import coarse_plan, fixed_plan
+from meanfield.density.refinement import FACTORS, MOST_WORK, SAFE_SHARE, displayed_cells, solve_to_tolerance
+from meanfield.density.solution import Errors
+from meanfield.density.solver import solve_density
+from meanfield.density.steppers import NumbaStepper
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.settings import DensitySettings
+from meanfield.ingredients.laws.coordinate import ThreePointCoordinate
+from meanfield.numerics.schedule import Schedule
+
+BUDGET, FEW_NODES_BUDGET = 0.5, 0.25
+"""Seconds that a pilot may take, and one of few nodes."""
+
+LIKE_A_GAUSSIAN, FAR_OUT = 3.0, 25.0
+"""Fourth moments of coordinates with three values: with the first the search ends at the level of one with many nodes,
+with the second it needs as short steps as their farthest nodes."""
+
+POWER = 6
+"""With which the error falls from level to level at least, once it can be estimated."""
+
+CELL_STEP = 2e-9
+"""Seconds for each cell, node and step before anything was measured; docs/cost.md has 1.3 to 2 ns."""
+
+USUAL_FACTOR = 12
+"""The last level of most problems."""
+
+OUT_OF_REACH = (
+    "density.tolerance = {:g} seems out of reach: the levels that it needs are not tried; raise it, or give "
+    "density.cells and density.steps"
+)
+
+LATEST_CHOICE = 4
+"""Level on which the choice is made at the latest, as a rule."""
+
+LEAST_STEPS = 20
+"""Of a pilot on given cells."""
+
+
+@dataclass(frozen=True)
+class DensityCost:
+    """What a density will cost.
+
+    Parameters
+    ----------
+    seconds : float
+    memory : float
+        Bytes at the peak, besides what Python and its packages take.
+    nodes, cells : int
+        Of P in the result.
+    warning : str
+        That it fails, or will miss its accuracy, with a remedy; empty if neither is to be expected.
+    """
+
+    seconds: float
+    memory: float
+    nodes: int
+    cells: int
+    warning: str = ""
+
+
+class _OverBudgetError(Exception):
+    """The next level would take too long for a pilot."""
+
+
+class _Pilot:
+    """Looks at each level before it is solved."""
+
+    def __init__(self, closure: Closure, features: int, budget: float) -> None:
+        self._budget = budget
+        self._coefficients = _coefficient_seconds(closure, features)
+        self.started = self._since = time.perf_counter()
+        self._work, self._steps = 0.0, 0
+        self._done, self._spent = 0.0, 0.0
+        self.level: Level | None = None
+        self.errors: Errors | None = None
+        self.on_the_ladder = False
+
+    def __call__(self, level: Level, errors: Errors | None) -> None:
+        """See `meanfield.density.refinement.Watch`."""
+        now = time.perf_counter()
+        if self._work:
+            spent = now - self._since
+            self._done += self._work
+            self._spent += max(spent - self._steps * self._coefficients, 0.1 * spent)
+        self.level, self.errors, self._since = level, errors, now
+        self._work, self._steps = level.work, level.steps
+        self.on_the_ladder |= level.factor == FACTORS[0]
+        if now - self.started + self._seconds(level.work, level.steps) > self._budget:
+            raise _OverBudgetError
+
+    def _seconds(self, work: float, steps: float) -> float:
+        """Of a level."""
+        rate = self._spent / self._done if self._done else CELL_STEP
+        return rate * work + self._coefficients * steps
+
+    def needed(self, tolerance: float) -> float:
+        """The factor of the last level, from the error that is left on this one."""
+        assert self.level is not None
+        if self.errors is None:
+            return USUAL_FACTOR
+        left = float(self.errors.moments.max()) / (SAFE_SHARE * tolerance)
+        return float(self.level.factor * max(left, 1.0) ** (1 / POWER))
+
+    def rest(self, tolerance: float, factor: float, known: bool, steps: int) -> tuple[int, float, str]:
+        """The last level that will be needed, the seconds that are left, and a warning if that level is not tried.
+
+        Parameters
+        ----------
+        tolerance : float
+        factor : float
+            Of the last level with few nodes, which holds unless this search has come further already.
+        known : bool
+            Whether that is the last level indeed, and not a guess.
+        steps : int
+            Of the coarsest level; if they are more than this search has, it will fail and start again.
+        """
+        assert self.level is not None
+        at, own_steps = self.level.factor, self.level.steps // self.level.factor
+        unit = float(np.prod(self.level.grid.shape)) / at * max(steps, own_steps)
+        need = max(factor, self.needed(tolerance)) if at > factor or not known else factor
+        last = next((f for f in FACTORS if f >= max(need, at)), FACTORS[-1])
+        from_here = self.on_the_ladder and steps <= own_steps
+        factors = [f for f in FACTORS if f <= last and (f >= at or not from_here)]
+        choice = [] if from_here else 2 * [min(at, LATEST_CHOICE)]
+        left = sum(self._seconds(f * f * unit, f * max(steps, own_steps)) for f in (*factors, *choice))
+        return last, left, "" if unit * last**2 <= MOST_WORK else OUT_OF_REACH.format(tolerance)
+
+
+def _coefficient_seconds(closure: Closure, features: int) -> float:
+    """Of one evaluation of drift and diffusion, once loaded."""
+    q = np.full(features, 0.6 * features**-0.5)
+    closure(q)
+    started = time.perf_counter()
+    for _ in range(5):
+        closure(q)
+    return (time.perf_counter() - started) / 5
+
+
+def density_cost(problem: Problem, closure: Closure) -> DensityCost:
+    """Predict time and memory of `solve_density` by a short run of it.
+
+    Raises
+    ------
+    InputError
+        If it would refuse the problem.
+    """
+    tolerance = problem.density.tolerance
+    _warm_up(problem)
+    return _fixed_cost(problem, closure) if tolerance is None else _search_cost(problem, closure, tolerance)
+
+
+def _warm_up(problem: Problem) -> None:
+    """Load what is compiled, which takes longer than many a density."""
+    smallest = DensitySettings(cells=8, steps=1, order=2, feature_nodes=2)
+    time = problem.time.model_copy(update={"outputs": 2})
+    solve_density(problem.model_copy(update={"density": smallest, "time": time}))
+
+
+def _search_cost(problem: Problem, closure: Closure, tolerance: float) -> DensityCost:
+    pilot, plan = _Pilot(closure, len(problem.features), BUDGET), coarse_plan(problem, closure, tolerance)
+    left, warning = 0.0, ""
+    try:
+        solution = solve_to_tolerance(problem, closure, NumbaStepper, tolerance, pilot)
+    except _OverBudgetError:
+        need, known, _ = _with_few_nodes(problem, closure, tolerance, LIKE_A_GAUSSIAN)
+        _, _, steps = _with_few_nodes(problem, closure, tolerance, FAR_OUT)
+        factor, left, warning = pilot.rest(tolerance, need, known, steps)
+    else:
+        factor = pilot.level.factor if pilot.level else 1
+        warning = "" if solution.status == "complete" else f"the density {solution.status}"
+    level = pilot.level
+    assert level is not None
+    solved, cells = level.grid.shape[0], level.grid.shape[1] // level.factor
+    shown = cells * displayed_cells(level.grid.h * level.factor, factor)
+    nodes = solved
+    if Mirror.of(problem, plan.grid(problem)).holds:  # the last of the nodes is its own image if it is 0
+        nodes = 2 * solved - int(not level.grid.u[-1].any())
+    held = sum(f for f in FACTORS if factor <= 2 * f <= 2 * factor) + len(FACTORS[: FACTORS.index(factor) + 1])
+    memory = 8.0 * problem.time.outputs * (solved * held * cells + 2 * nodes * shown)
+    seconds = time.perf_counter() - pilot.started + left
+    return DensityCost(seconds, memory, nodes, shown, warning)
+
+
+def _with_few_nodes(
+    problem: Problem, closure: Closure, tolerance: float, fourth_moment: float
+) -> tuple[float, bool, int]:
+    """The last level, whether it was reached, and its steps on the coarsest level, for coordinates of three values."""
+    coordinate = ThreePointCoordinate(fourth_moment=fourth_moment)
+    features = tuple(feature.model_copy(update={"coordinate": coordinate}) for feature in problem.features)
+    pilot, least = _Pilot(closure, len(problem.features), FEW_NODES_BUDGET), 1.0
+    try:
+        solve_to_tolerance(problem.model_copy(update={"features": features}), closure, NumbaStepper, tolerance, pilot)
+    except _OverBudgetError:
+        least = pilot.needed(tolerance)
+    assert pilot.level is not None
+    return max(least, pilot.level.factor), least == 1.0, pilot.level.steps // pilot.level.factor
+
+
+def _fixed_cost(problem: Problem, closure: Closure) -> DensityCost:
+    """The first steps of all, on the same cells."""
+    plan = fixed_plan(problem, closure)
+    mirror = Mirror.of(problem, plan.grid(problem))
+    solved, cells = mirror.solved.shape
+    levels = (1,) if problem.density.order == 2 else (1, 2)
+    total, work = plan.schedule.total, solved * cells * sum(k * k for k in levels)
+    steps = min(total, max(LEAST_STEPS, int(BUDGET / (2 * work * CELL_STEP))))
+    started = time.perf_counter()
+    for k in levels:
+        times = plan.schedule.time.model_copy(update={"stop": problem.time.stop * steps / total, "outputs": 2})
+        rates = steps / times.stop
+        level = Level(
+            problem.model_copy(update={"time": times}), closure, mirror.solved, Schedule(times, 1.0, rates), k,
+            NumbaStepper, LIMITS,
+        )  # fmt: skip
+        level.reach(0)
+        level.reach(1)
+    seconds = (time.perf_counter() - started) * total / steps
+    nodes = len(mirror.grid.u_weight)
+    memory = 8.0 * problem.time.outputs * (solved * cells * (sum(levels) + len(levels)) + 2 * nodes * cells)
+    return DensityCost(seconds, memory, nodes, cells)

@@ -1,0 +1,142 @@
+"""What is likely to surprise: nothing moves, nothing is learnt, or an accuracy is out of reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.explanation.predictions import Prediction
+from meanfield.families.contrastive.learnability.learnability import learnability
+from meanfield.families.contrastive.order_parameters.field import rate
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.stationary.uninformed import learning_margin
+
+STILL = 1e-12
+"""A rate that is smaller is rounding."""
+
+SHORT = 0.05
+"""Fastest rate times the length of the run with which hardly anything happens."""
+
+LARGE_FILE = 2e9
+"""Bytes."""
+
+OVERLAPS = np.concatenate([-np.linspace(0.02, 0.999, 50), np.linspace(0.02, 0.999, 50)])
+"""Overlaps at which a single feature is asked whether anything holds it."""
+
+
+def surprises(problem: Problem, predicted: list[Prediction]) -> list[str]:
+    """Warnings about a problem, each a sentence with a remedy.
+
+    Parameters
+    ----------
+    problem : Problem
+    predicted : list of Prediction
+        From `meanfield.families.contrastive.explanation.predictions`.
+    """
+    found = list(_of_the_settings(problem, predicted))
+    try:
+        closure = Closure(problem)
+    except InputError:
+        return found  # the methods say so themselves
+    return [*_of_the_start(problem, closure), *_of_learning(problem, closure), *found]
+
+
+def _of_the_start(problem: Problem, closure: Closure) -> Iterator[str]:
+    """Overlaps that stay 0 in the limit."""
+    if problem.random_start:
+        return
+    q = problem.initial_overlap
+    g, _ = closure(q)
+    still = [k for k in np.flatnonzero(q == 0) if abs(g[k]) <= STILL]
+    if len(still) == len(q):
+        yield (
+            "q(0) = 0 is stationary: in the limit nothing moves, and SGD leaves it by its noise alone; give a start, "
+            "say initial_overlap = 0.1"
+        )
+    elif still:
+        names = ", ".join(str(k + 1) for k in still)
+        yield f"feature {names} starts at q = 0 and stays there in the limit; give it a start if it shall take part"
+
+
+def _of_learning(problem: Problem, closure: Closure) -> Iterator[str]:
+    """What grows from nothing, and whether anything is held."""
+    linear = problem.prior.functions.linear
+    try:
+        grows = float(learnability(problem).growth_rates.max()) if linear else learning_margin(problem)
+    except InputError as error:
+        if "outweighs" in str(error):
+            yield str(error)
+        return
+    if linear and len(problem.features) == 1 and not grows > 0 and not _is_held(closure):
+        yield f"whatever the start, the overlap decays to 0: {_why_it_decays(problem, closure)}"
+        return
+    if grows <= 0:
+        yield (
+            f"below the threshold of learnability: no feature grows from q = 0 (rate {grows:.2g}); "
+            f"{_threshold(problem)}"
+        )
+    elif problem.random_start:
+        escape = math.log(problem.particles.dimension) / (2 * grows)
+        if escape > problem.time.stop:
+            yield (
+                f"from a random start features escape at about t = {escape:.3g}, after time.stop = "
+                f"{problem.time.stop:g}; raise time.stop"
+            )
+    fastest = max(abs(grows), _speed(problem, closure))
+    if fastest * problem.time.stop < SHORT:
+        yield (
+            f"the fastest rate is about {fastest:.2g}: hardly anything happens by time.stop = {problem.time.stop:g}; "
+            f"raise it to some {10 / max(fastest, STILL):.2g}"
+        )
+
+
+def _threshold(problem: Problem) -> str:
+    """What would be learnable."""
+    start = "a random start learns nothing" if problem.random_start else "an informed start may still hold"
+    try:
+        low, high = learnability(problem).learnable_moments
+    except InputError:
+        return start
+    if math.isnan(low):
+        return f"no second moment would be learnable with this activation; {start}"
+    bound = f"above {low:.4g}" if math.isinf(high) else f"below {high:.4g}"
+    return f"second moments {bound} are learnable; {start}"
+
+
+def _is_held(closure: Closure) -> bool:
+    """Whether a single overlap moves outward anywhere."""
+    return any(q * rate(closure, np.array([q]))[0] > 0 for q in OVERLAPS)
+
+
+def _why_it_decays(problem: Problem, closure: Closure) -> str:
+    """The noise, or the data themselves."""
+    if any(q * closure(np.array([q]))[0][0] < 0 for q in OVERLAPS):
+        return (
+            "the sampling noise, Lambda/2, outweighs the gain everywhere; lower model.learning_rate or raise "
+            "model.batch_size"
+        )
+    return f"the data pull it there; {_threshold(problem).partition(';')[0]}"
+
+
+def _speed(problem: Problem, closure: Closure) -> float:
+    """Of the coefficients at the start."""
+    g, diffusion = closure(problem.initial_overlap)
+    return float(np.linalg.norm(g)) + 0.5 * diffusion
+
+
+def _of_the_settings(problem: Problem, predicted: list[Prediction]) -> Iterator[str]:
+    """Accuracies and sizes."""
+    yield from (p.warning for p in predicted if p.warning)
+    if round(problem.time.stop * problem.particles.dimension) == 0:
+        yield (
+            f"SGD takes no step by time.stop = {problem.time.stop:g} with particles.dimension = "
+            f"{problem.particles.dimension}; raise one of them"
+        )
+    for p in predicted:
+        if p.applies and p.file > LARGE_FILE:
+            remedy = "name fewer particles.snapshots" if p.method == "particles" else "lower time.outputs"
+            yield f"the file of the {p.method} may take {p.file / 1e9:.3g} GB; {remedy}"

@@ -1,0 +1,184 @@
+"""A problem in words: what is trained, on what data, how, and for how long."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from meanfield.families.contrastive.problem import Feature, Model, PriorSettings, Problem
+from meanfield.ingredients.laws.base import HiddenPart
+from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
+from meanfield.ingredients.laws.hidden import StudentT
+from meanfield.ingredients.user_functions import is_address
+
+SAMPLES = (Empirical, JointEmpirical)
+"""Laws that a file gives."""
+
+UNCORRELATED = 1e-6
+"""Correlations below are rounding of samples."""
+
+Statement = tuple[str, str]
+"""What it is about, and what there is to say."""
+
+CENTERINGS = {
+    "none": "outputs not centred",
+    "population": "outputs less their mean over all data",
+    "batch": "outputs less their mean over the batch",
+}
+
+EFFECTS = {
+    "none": "nothing acts on the weights but the data",
+    "l2": "phi(w) = w acts on the norm alone, which the projection to the sphere restores",
+    "l1": "phi(w) = sign(w) pulls all weights alike: many small ones, few large ones",
+    "elastic_net": "l1, with the rest as l2, which the projection undoes",
+    "smooth_l1": "phi is linear up to a width and sign(w) beyond: few large weights, rounded at 0",
+    "log_cosh": "phi(w) = tanh(w) is l1 rounded at 0: few large weights",
+    "quartic": "phi(w) = w^3 pulls large weights most: sizes become more equal",
+    "cauchy": "phi(w) = w/(1 + w^2) lets large weights go: most near 0, few far out",
+    "double_well": "phi(w) = w^3 - w favours weights near +1 and -1",
+}
+"""What a prior does to the weights."""
+
+LAWS = {"gaussian": "Gaussian", "laplace": "Laplace", "rademacher": "Rademacher (+-)", "student_t": "Student t"}
+"""Names of laws that are not the word in the problem file with spaces."""
+
+
+def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
+    """What a problem says, in the order of its file.
+
+    Parameters
+    ----------
+    problem : Problem
+    look_up : bool
+        Whether modules and files that the problem names may be opened: not for a problem that is stored in a result.
+
+    Returns
+    -------
+    list of (str, str)
+        Labels and sentences.
+    """
+    known = look_up or not is_address(problem.model.activation)
+    statements = [("network", _network(problem.model, known)), ("training", _training(problem.model))]
+    statements.append(("noise", _noise(problem)))
+    for k, feature in enumerate(problem.features):
+        label = "feature" if len(problem.features) == 1 else f"feature {k + 1}"
+        statements.append((label, _feature(feature, look_up)))
+    if problem.hidden is not None:
+        statements.append(("hidden", _joint(problem.hidden, look_up)))
+    if problem.initial_residual.law != "gaussian":
+        law = _law(problem.initial_residual.law)
+        statements.append(("start", f"weights not along the features are {law}, slightly smoothed"))
+    return [*statements, ("prior", _prior(problem.prior, look_up)), ("time", _time(problem))]
+
+
+def _network(model: Model, known: bool) -> str:
+    name = model.activation + "".join(f", {key} = {value:g}" for key, value in model.activation_parameters.items())
+    if not known:
+        return f"one channel, activation '{name}' (a user's own, not looked up)"
+    sigma = model.activation_functions
+    return f"one channel y = sigma(w.x/sqrt N), sigma = {name}: {_growth(sigma.growth)}, {_kinks(sigma.kinks)}"
+
+
+def _growth(power: float) -> str:
+    if power == 0:
+        return "bounded"
+    return f"grows like |x|^{power:g}" if math.isfinite(power) else "grows faster than any power"
+
+
+def _kinks(kinks: tuple[float, ...]) -> str:
+    return f"kink at {', '.join(f'{kink:g}' for kink in kinks)}" if kinks else "no kinks"
+
+
+def _training(model: Model) -> str:
+    tau, m = model.learning_rate, model.batch_size
+    return (
+        f"one-pass SGD, tau = {tau:g}, batches of m = {m}, {CENTERINGS[model.centering]}; "
+        f"sampling noise enters as tau/m = {tau / m:.3g}"
+    )
+
+
+def _noise(problem: Problem) -> str:
+    V = problem.noise_covariance
+    if not V.any():
+        return "none: both views of a sample are the sample itself"
+    similarity = (1 + V[0, 1]) / math.sqrt((1 + V[0, 0]) * (1 + V[1, 1]))
+    kind = {-1.0: "opposite", 0.0: "independent", 1.0: "the same up to scale"}
+    correlation = problem.augmentation.correlation if problem.augmentation else 0.0
+    named = kind.get(correlation, f"correlation {correlation:g}")
+    return (
+        f"variances {V[0, 0]:g} and {V[1, 1]:g} per coordinate, {named}: "
+        f"two views of a sample have cosine similarity {similarity:.3g}"
+    )
+
+
+def _feature(feature: Feature, look_up: bool) -> str:
+    start = feature.initial_overlap
+    begins = "starts at random" if isinstance(start, str) else f"starts at q = {start:g}"
+    parts = [] if feature.hidden is None else [f"hidden variable {_hidden(feature.hidden, look_up)}"]
+    return "; ".join([*parts, f"coordinates {_law(feature.coordinate.law)}", begins])
+
+
+def _hidden(law: HiddenPart, look_up: bool) -> str:
+    name = _law(law.law)  # type: ignore[attr-defined]
+    if isinstance(law, SAMPLES):
+        name = f"from the samples in {law.file}"
+        if not look_up:
+            return f"{name} (not opened)"
+    second, kurtosis = moments(law)
+    tails = "no finite kurtosis" if math.isinf(kurtosis) else f"kurtosis {kurtosis:.4g} (Gaussian: 3)"
+    return f"{name}, E[c^2] = {second:.4g}, {tails}"
+
+
+def moments(law: HiddenPart) -> tuple[float, float]:
+    """E[c^2] and E[c^4]/E[c^2]^2 of a law of one variable; the latter infinite where it does not exist."""
+    second = _moment(law, 2)
+    if isinstance(law, StudentT):  # closed form, because quadratures end before the moments do
+        nu = law.degrees_of_freedom
+        return second, 3 * (nu - 2) / (nu - 4) if nu > 4 else math.inf
+    return second, _moment(law, 4) / second**2
+
+
+def _moment(law: HiddenPart, power: int) -> float:
+    """E[c^2] or E[c^4] of a mixture of Gaussians."""
+    if isinstance(law, StudentT):
+        return law.second_moment
+    probability, mean, variance = law.components(float(power))
+    square, v = mean[:, 0] ** 2, variance[:, 0]
+    return float(probability @ (square + v if power == 2 else square**2 + 6 * square * v + 3 * v**2))
+
+
+def _joint(law: HiddenPart, look_up: bool) -> str:
+    if isinstance(law, SAMPLES) and not look_up:
+        return f"the variables of all features together, from the samples in {law.file} (not opened)"
+    probability, mean, variance = law.components(2.0)
+    second = np.diag(probability @ variance) + np.einsum("a,ak,al->kl", probability, mean, mean)
+    deviation = np.sqrt(np.diag(second))
+    largest = np.abs(second / np.outer(deviation, deviation) - np.eye(len(deviation))).max()
+    shown = ", ".join(f"{value:.4g}" for value in np.diag(second))
+    source = f"samples in {law.file}" if isinstance(law, SAMPLES) else f"{len(probability)} values"
+    related = f"largest correlation {largest:.2g}" if largest > UNCORRELATED else "uncorrelated"
+    return f"one joint law, {source}: E[c^2] = {shown}; {related}"
+
+
+def _law(name: str) -> str:
+    return LAWS.get(name, name.replace("_", "-"))
+
+
+def _prior(prior: PriorSettings, look_up: bool) -> str:
+    if prior.name == "none" or prior.strength == 0:
+        return f"none: {EFFECTS['none']}; the order parameters close"
+    name = prior.name + "".join(f", {key} = {value:g}" for key, value in prior.parameters.items())
+    if is_address(prior.name) and not look_up:
+        return f"'{name}' of strength {prior.strength:g} (a user's own, not looked up)"
+    effect = EFFECTS.get(prior.name, "a user's own")
+    closes = "the order parameters close" if prior.functions.linear else "the order parameters do not close"
+    return f"{name} of strength {prior.strength:g}: {effect}; {closes}"
+
+
+def _time(problem: Problem) -> str:
+    stop, N = problem.time.stop, problem.particles.dimension
+    return (
+        f"t = 0 to {stop:g} in {problem.time.outputs} outputs; t = k/N, so that SGD with N = {N:,} "
+        f"takes {round(stop * N):,} steps"
+    )

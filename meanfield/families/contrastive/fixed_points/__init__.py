@@ -1,0 +1,20 @@
+"""Where the reduced ODEs come to rest: all fixed points, their branches, what each attracts, and portraits."""
+
+from meanfield.families.contrastive.fixed_points.attraction import attraction_intervals, attraction_shares, attractor_of
+from meanfield.families.contrastive.fixed_points.branches import continue_fixed_points, stationary_similarity
+from meanfield.families.contrastive.fixed_points.points import FixedPoint, FixedPoints, find_fixed_points
+from meanfield.families.contrastive.fixed_points.portrait import Portrait, phase_portrait, portrait_of
+
+__all__ = [
+    "FixedPoint",
+    "FixedPoints",
+    "Portrait",
+    "attraction_intervals",
+    "attraction_shares",
+    "attractor_of",
+    "continue_fixed_points",
+    "find_fixed_points",
+    "phase_portrait",
+    "portrait_of",
+    "stationary_similarity",
+]

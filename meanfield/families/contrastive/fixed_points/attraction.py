@@ -1,0 +1,227 @@
+"""Which stable fixed point a start is attracted to, for any number of features.
+
+Around each stable fixed point lies an ellipsoid that no trajectory leaves: a sublevel set of x.P x with
+J^T P + P J = -1, as large as b confirms that x.P x decreases in it. Starts are integrated side by side, each with its
+own steps, until they are in one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import RK45
+from scipy.linalg import solve_continuous_lyapunov
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.fixed_points.points import FixedPoints, jacobian_at
+from meanfield.typing import FloatArray
+
+Velocity = Callable[[FloatArray], FloatArray]
+Labels = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+UNDECIDED = -1
+"""The label of starts that reach no stable fixed point: they lie on the border of regions, or there is a cycle."""
+
+TOLERANCE = 1e-6
+"""Largest error of a step, in q."""
+
+MOST_STEPS = 1000
+STANDSTILL = 1e-9
+"""Trajectories that become slower than that part of the size of the field, outside all traps, are at a border."""
+
+FIRST = 0.01
+"""Length of the first step, where the field is not slower than that part of its size."""
+
+DIRECTIONS = 32
+SHELLS = (0.25, 0.5, 0.75, 1.0)
+"""Where the decrease of x.P x is looked at: directions, and parts of the radius."""
+
+LARGEST_TRAP = 0.2
+SMALLEST_TRAP = 1e-7
+
+
+@dataclass(frozen=True)
+class Trap:
+    """An ellipsoid around a stable fixed point that trajectories do not leave.
+
+    Parameters
+    ----------
+    number : int
+        Of the fixed point.
+    centre : ndarray, shape (d1,)
+    metric : ndarray, shape (d1, d1)
+        Points with x.metric x <= 1 are inside, x from the centre.
+    """
+
+    number: int
+    centre: FloatArray
+    metric: FloatArray
+
+    def holds(self, q: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which of the points, shape (n, d1), are inside."""
+        x = q - self.centre
+        return np.asarray(np.einsum("ni,ij,nj->n", x, self.metric, x) <= 1.0)
+
+
+def traps(points: FixedPoints) -> list[Trap]:
+    """A trap for every stable fixed point."""
+    return [trap for i in points.stable if (trap := _trap(points, i)) is not None]
+
+
+def _trap(points: FixedPoints, number: int) -> Trap | None:
+    centre, d1 = points.points[number].q, points.field.features
+    slope = jacobian_at(points.field, centre)
+    metric = solve_continuous_lyapunov(slope.T, -np.eye(d1))
+    metric = 0.5 * (metric + metric.T) / np.linalg.norm(metric, 2)
+    others = np.delete(points.q, number, axis=0)
+    radius = min([LARGEST_TRAP, *(0.5 * np.linalg.norm(others - centre, axis=1))])
+    sphere = np.random.default_rng(0).normal(size=(DIRECTIONS, d1))
+    sphere /= np.sqrt(np.einsum("ni,ij,nj->n", sphere, metric, sphere))[:, None]
+    unit = np.concatenate([part * sphere for part in SHELLS])
+    # The shortest axis of the ellipsoid of unit size is 1: radius bounds it, and the longest one, by the loop.
+    while radius > SMALLEST_TRAP:
+        x = radius * unit
+        growth = np.einsum("ni,ij,nj->n", x, metric, points.field(centre + x))
+        if np.nanmax(growth, initial=-np.inf) < 0 and np.linalg.norm(x, axis=1).max() < 1.0:
+            return Trap(number, centre, metric / radius**2)
+        radius *= 0.5
+    return None
+
+
+def settle(velocity: Velocity, starts: FloatArray, sinks: list[Trap], size: float) -> Labels:
+    """The fixed point in whose trap each start ends.
+
+    Parameters
+    ----------
+    velocity : callable
+        dq/dt at many points, shape (n, d1); NaN outside its domain.
+    starts : ndarray, shape (n, d1)
+    sinks : list of Trap
+    size : float
+        Of the velocity.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        Numbers of fixed points, or `UNDECIDED`.
+    """
+    labels = np.full(len(starts), UNDECIDED)
+    if not sinks:
+        return labels
+    going, q = np.arange(len(starts)), np.array(starts, dtype=float)
+    speed = velocity(q)
+    step = FIRST / np.maximum(np.linalg.norm(speed, axis=1), FIRST * size)
+    for _ in range(MOST_STEPS):
+        done = ~(np.linalg.norm(speed, axis=1) > STANDSTILL * size)
+        for trap in sinks:
+            caught = trap.holds(q)
+            labels[going[caught]] = trap.number
+            done |= caught
+        going, q, speed, step = going[~done], q[~done], speed[~done], step[~done]
+        if not len(going):
+            break
+        ahead, arriving, error = _runge_kutta(velocity, q, speed, step)
+        error = np.where(np.isfinite(error), error, np.inf)
+        good = error <= TOLERANCE
+        q[good], speed[good] = ahead[good], arriving[good]
+        step *= np.clip(0.9 * (TOLERANCE / np.maximum(error, 1e-30)) ** 0.2, 0.2, 5.0)
+    return labels
+
+
+def _runge_kutta(
+    velocity: Velocity, q: FloatArray, speed: FloatArray, step: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A step of Dormand and Prince for each point: where it leads, the velocity there, and its error."""
+    slopes = [speed]
+    for row in RK45.A[1:]:
+        slopes.append(velocity(q + step[:, None] * sum(a * k for a, k in zip(row, slopes, strict=False))))
+    ahead = q + step[:, None] * sum(b * k for b, k in zip(RK45.B, slopes, strict=True))
+    slopes.append(velocity(ahead))
+    error = step * np.abs(sum(e * k for e, k in zip(RK45.E, slopes, strict=True))).max(axis=1)
+    return ahead, slopes[-1], error
+
+
+def attractor_of(points: FixedPoints, starts: FloatArray) -> Labels:
+    """The stable fixed point that each start is attracted to, along the reduced ODEs themselves.
+
+    Parameters
+    ----------
+    points : FixedPoints
+    starts : ndarray, shape (..., d1)
+        Overlaps in the closed unit ball.
+
+    Returns
+    -------
+    ndarray of int, shape (...)
+        Index into `points.points`, or `UNDECIDED` on a border of regions.
+
+    Raises
+    ------
+    InputError
+        If a start lies outside the ball.
+    """
+    starts = np.asarray(starts, dtype=float)
+    d1 = points.field.features
+    if starts.shape[-1:] != (d1,):
+        raise InputError(f"starts have shape {starts.shape}, but the problem has {d1} feature(s); give (..., {d1})")
+    outside = ~(np.linalg.norm(starts, axis=-1) <= 1.0)
+    if outside.any():
+        raise InputError(f"start {starts[outside][0].tolist()} lies outside the unit ball; give |q| <= 1")
+    return settle(points.field, starts.reshape(-1, d1), traps(points), points.size).reshape(starts.shape[:-1])
+
+
+def attraction_shares(
+    points: FixedPoints, radius: float, count: int = 400, seed: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Parts of the sphere |q| = radius that each fixed point attracts, by starts in uniform directions.
+
+    Parameters
+    ----------
+    points : FixedPoints
+    radius : float
+        In (0, 1].
+    count : int
+        Number of starts.
+    seed : int
+
+    Returns
+    -------
+    share : ndarray, shape (points,)
+        Estimated from the starts; what is left to 1 is undecided.
+    error : ndarray, shape (points,)
+        Its standard error.
+
+    Raises
+    ------
+    InputError
+        If the radius is outside (0, 1] or there are no starts.
+    """
+    if not 0.0 < radius <= 1.0:
+        raise InputError(f"radius = {radius}: overlaps lie in the unit ball; give a number in (0, 1]")
+    if count < 1:
+        raise InputError(f"count = {count}: give at least one start")
+    directions = np.random.default_rng(seed).normal(size=(count, points.field.features))
+    starts = (1.0 - 4e-16) * radius * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    labels = attractor_of(points, starts)
+    share = np.array([np.mean(labels == i) for i in range(len(points.points))])
+    return share, np.sqrt(share * (1.0 - share) / count)
+
+
+def attraction_intervals(points: FixedPoints) -> list[tuple[float, float, int]]:
+    """For one feature: (low, high, number) of the interval that each stable fixed point attracts.
+
+    Raises
+    ------
+    InputError
+        If there are more features.
+    """
+    if points.field.features != 1:
+        raise InputError(
+            f"features: {points.field.features} of them, but intervals are for one; use attractor_of or the portrait"
+        )
+    q = points.q[:, 0]
+    borders = [-1.0, *(float(x) for i, x in enumerate(q) if points.points[i].verdict != 1), 1.0]
+    ends = {i: np.searchsorted(borders, q[i]) for i in points.stable}
+    return [(borders[max(end - 1, 0)], borders[min(end, len(borders) - 1)], i) for i, end in ends.items()]

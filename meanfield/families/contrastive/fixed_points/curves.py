@@ -1,0 +1,117 @@
+"""Curves in the disc of two overlaps: separatrices of saddles and nullclines."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from meanfield.families.contrastive.fixed_points.points import FixedPoints, jacobian_at
+from meanfield.families.contrastive.order_parameters.table import BallTable
+from meanfield.typing import FloatArray
+
+LEAVING = 1e-4
+"""Distance from the saddle at which its manifold, straight to the square of that, begins."""
+
+ARRIVED = 1e-3
+"""Distance from a source at which a separatrix that comes from it is drawn straight."""
+
+LONGEST = 20.0
+"""Length at which a separatrix is given up."""
+
+RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-8, 1e-10
+
+SPACING = 0.01
+"""Of the points of a separatrix."""
+
+FINE = 200
+"""Cells along the radius and along a right angle at whose edges nullclines are looked for."""
+
+EDGE = 1e-3
+"""Distance (in angles) from axes that are nullclines as a whole."""
+
+
+def separatrices(points: FixedPoints, quadrant: bool) -> list[FloatArray]:
+    """Stable manifolds of saddles, traced backwards to a source or to the edge of the disc.
+
+    Parameters
+    ----------
+    points : FixedPoints
+        Of two features.
+    quadrant : bool
+        Only those with q_1, q_2 >= 0, where every feature may be flipped by itself.
+
+    Returns
+    -------
+    list of ndarray, shape (n, 2)
+        A curve for each saddle and side, from the saddle on.
+    """
+    curves = []
+    for point in points.points:
+        if point.kind != "saddle" or (quadrant and np.any(point.q < 0)):
+            continue
+        rates, directions = np.linalg.eig(jacobian_at(points.field, point.q))
+        stable = directions[:, int(np.argmin(rates.real))].real
+        for start in (point.q + LEAVING * stable, point.q - LEAVING * stable):
+            if np.linalg.norm(start) < 1.0 and not (quadrant and np.any(start < -1e-9)):
+                curves.append(np.vstack([point.q, _backwards(points, start)]))
+    return curves
+
+
+def _backwards(points: FixedPoints, start: FloatArray) -> FloatArray:
+    """The trajectory that leads to a start, in steps of its length."""
+    sources = [point.q for point in points.points if point.unstable_directions == 2]
+
+    def heading(_: float, q: FloatArray) -> FloatArray:
+        b = points.field(q / max(1.0, float(np.linalg.norm(q)) * (1.0 + 4e-16)))
+        return np.asarray(-b / max(float(np.linalg.norm(b)), np.finfo(float).tiny))
+
+    def edge(_: float, q: FloatArray) -> float:
+        return float(q @ q) - 1.0
+
+    def nearest(_: float, q: FloatArray) -> float:
+        return min([float(np.linalg.norm(q - source)) for source in sources], default=1.0) - ARRIVED
+
+    edge.terminal = nearest.terminal = True  # type: ignore[attr-defined]
+    path = solve_ivp(
+        heading,
+        (0.0, LONGEST),
+        start,
+        events=(edge, nearest),
+        max_step=SPACING,
+        rtol=RELATIVE_TOLERANCE,
+        atol=ABSOLUTE_TOLERANCE,
+    ).y.T
+    close = [source for source in sources if np.linalg.norm(path[-1] - source) < 2 * ARRIVED]
+    return np.vstack([path, *close])
+
+
+def nullclines(table: BallTable, quadrant: bool) -> list[FloatArray]:
+    """Points of the curves b_1 = 0 and b_2 = 0, close to each other but in no order.
+
+    Parameters
+    ----------
+    table : BallTable
+    quadrant : bool
+        Whether q_1, q_2 >= 0 only; the axes, on which one component vanishes by symmetry, are left out then.
+
+    Returns
+    -------
+    list of ndarray, shape (n, 2)
+        For each component.
+    """
+    angle = np.linspace(EDGE, 0.5 * np.pi, FINE + 1)
+    turn = np.linspace(EDGE, 0.5 * np.pi - EDGE, FINE + 1) if quadrant else np.linspace(0, 2 * np.pi, 4 * FINE + 1)
+    mesh = np.meshgrid((1.0 - 2e-16) * np.sin(angle), turn, indexing="ij")
+    q = np.stack([mesh[0] * np.cos(mesh[1]), mesh[0] * np.sin(mesh[1])], axis=-1)
+    values = table(q.reshape(-1, 2)).reshape(q.shape)
+    return [np.vstack([_crossings(q, values[..., k], axis) for axis in (0, 1)]) for k in range(2)]
+
+
+def _crossings(q: FloatArray, values: FloatArray, axis: int) -> FloatArray:
+    """Where values change their sign between neighbours along an axis, by linear interpolation."""
+    n = values.shape[axis]
+    here, there = (np.take(values, range(side, n - 1 + side), axis) for side in (0, 1))
+    changes = (here > 0) != (there > 0)
+    share = (here[changes] / (here[changes] - there[changes]))[:, None]
+    first, second = (np.take(q, range(side, n - 1 + side), axis)[changes] for side in (0, 1))
+    return np.asarray((1 - share) * first + share * second)

@@ -1,0 +1,168 @@
+"""All fixed points of the reduced ODEs, and what small perturbations of them do.
+
+Completeness has a witness. On the sphere b points inwards, so that the indices of all zeros, sign det(-db/dq), add up
+to 1 (Poincare and Hopf). Where they do not, one was missed, and the search is repeated with finer cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.families.contrastive.fixed_points.search import all_zeros, field_size
+from meanfield.families.contrastive.fixed_points.symmetry import copies, sign_symmetries
+from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.typing import FloatArray
+
+MARGINAL = 1e-7
+"""Rates below that part of the size of the field are zero for all we know."""
+
+FINENESS = (1, 2, 4)
+"""Cells along each direction, in units of the first search, until the indices add up."""
+
+INWARDS = 1e-4
+"""Distances at which Jacobians on the sphere are extrapolated from."""
+
+ROTATES = 1e-9
+"""Imaginary parts above that part of the size of the field make a focus of a node."""
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A zero of b(q).
+
+    Parameters
+    ----------
+    q : ndarray, shape (d1,)
+        Overlaps.
+    eigenvalues : ndarray of complex, shape (d1,)
+        Of db/dq, the one of the largest real part first: rates per unit of time t = k/N.
+    resolution : float
+        Rates below it are zero for all we know.
+    orbit : int
+        Number of the set of fixed points that are copies of each other by flips of features.
+    """
+
+    q: FloatArray
+    eigenvalues: np.ndarray[tuple[int], np.dtype[np.complex128]]
+    resolution: float
+    orbit: int
+
+    @property
+    def unstable_directions(self) -> int:
+        """Number of growing perturbations."""
+        return int(np.count_nonzero(self.eigenvalues.real > self.resolution))
+
+    @property
+    def verdict(self) -> int:
+        """1 stable, 0 marginal to the accuracy of the rates, -1 unstable, as for stationary states."""
+        leading = float(self.eigenvalues[0].real)
+        return 0 if abs(leading) <= self.resolution else 1 if leading < 0 else -1
+
+    @property
+    def kind(self) -> str:
+        """`stable node`, `stable focus`, `saddle`, `unstable node`, `unstable focus` or `marginal`."""
+        if np.any(np.abs(self.eigenvalues.real) <= self.resolution):
+            return "marginal"
+        if 0 < self.unstable_directions < len(self.q):
+            return "saddle"
+        rotates = np.any(np.abs(self.eigenvalues.imag) > ROTATES / MARGINAL * self.resolution)
+        return f"{'unstable' if self.unstable_directions else 'stable'} {'focus' if rotates else 'node'}"
+
+
+@dataclass(frozen=True)
+class FixedPoints:
+    """All fixed points of one problem.
+
+    Parameters
+    ----------
+    field : VectorField
+    points : tuple of FixedPoint
+        In the order of their overlaps.
+    flips : ndarray, shape (flips, d1)
+        Flips of features that leave the field as it is.
+    size : float
+        Of the field: rates and speeds are measured in its unit.
+    complete : bool
+        Whether the indices add up to 1, or cannot tell because a point is marginal or on the sphere.
+    """
+
+    field: VectorField
+    points: tuple[FixedPoint, ...]
+    flips: FloatArray
+    size: float
+    complete: bool
+
+    @property
+    def q(self) -> FloatArray:
+        """Overlaps of all, shape (points, d1)."""
+        return np.array([point.q for point in self.points]).reshape(-1, self.field.features)
+
+    @property
+    def stable(self) -> list[int]:
+        """Indices of the stable ones."""
+        return [i for i, point in enumerate(self.points) if point.verdict == 1]
+
+
+def find_fixed_points(field: VectorField) -> FixedPoints:
+    """All zeros of b(q) in the closed unit ball, with their types.
+
+    Parameters
+    ----------
+    field : VectorField
+        Of any problem whose prior closes the ODEs. With up to three features the search covers the ball; with more,
+        scattered starts take the place of cells in faces of more than three dimensions.
+
+    Notes
+    -----
+    Of a continuum of fixed points, such as a circle where two features have the same Gaussian law, single points are
+    reported, which are marginal. Source: theory.md, section 2, for b; section 7 for the stability of q = 0.
+    """
+    flips, size = sign_symmetries(field), field_size(field)
+    for fineness in FINENESS:
+        zeros = sorted(all_zeros(field, flips, size, fineness), key=lambda q: np.round(q, 9).tolist())
+        points = _classified(field, zeros, flips, size)
+        complete = _indices_add_up(points)
+        if complete or field.features > 2:
+            break
+    return FixedPoints(field, points, flips, size, complete)
+
+
+def _classified(field: VectorField, zeros: list[FloatArray], flips: FloatArray, size: float) -> tuple[FixedPoint, ...]:
+    """Zeros with their rates, which copies have in common."""
+    points: dict[int, FixedPoint] = {}
+    orbits = 0
+    for i, q in enumerate(zeros):
+        if i in points:
+            continue
+        rates = sorted_rates(jacobian_at(field, q))
+        for image in copies(q, flips):
+            away = np.linalg.norm(np.array(zeros) - image, axis=1)
+            j = int(np.argmin(away))
+            if j not in points:
+                points[j] = FixedPoint(zeros[j] + 0.0, rates, MARGINAL * size, orbits)
+        orbits += 1
+    return tuple(points[i] for i in range(len(zeros)))
+
+
+def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:
+    """db/dq, shape (d1, d1), on the sphere by extrapolation from inside."""
+    slope = field.jacobian(q)
+    if np.linalg.norm(q) < 1.0 - INWARDS or (np.all(np.isfinite(slope)) and np.linalg.norm(q) < 1.0 - 1e-9):
+        return slope
+    near, middle, far = (field.jacobian((1.0 - k * INWARDS) * q) for k in (1, 2, 3))
+    return 3.0 * near - 3.0 * middle + far
+
+
+def sorted_rates(slope: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
+    """Eigenvalues, the one of the largest real part first."""
+    rates = np.linalg.eigvals(slope).astype(complex)
+    return np.asarray(rates[np.lexsort((rates.imag, -rates.real))])
+
+
+def _indices_add_up(points: tuple[FixedPoint, ...]) -> bool:
+    if any(point.kind == "marginal" or np.linalg.norm(point.q) > 1.0 - 1e-9 for point in points):
+        return True
+    even = sum(point.unstable_directions % 2 == 0 for point in points)
+    return 2 * even - len(points) == 1

@@ -1,0 +1,187 @@
+"""The phase portrait of two features: velocities, fixed points, separatrices and regions of attraction."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.fixed_points.attraction import UNDECIDED, Labels, settle, traps
+from meanfield.families.contrastive.fixed_points.curves import nullclines, separatrices
+from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points
+from meanfield.families.contrastive.fixed_points.summary import fixed_point_arrays
+from meanfield.families.contrastive.fixed_points.symmetry import is_reflected
+from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.families.contrastive.order_parameters.table import BallTable
+from meanfield.families.contrastive.problem import Problem
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+OUTSIDE = -2
+"""The region of grid points outside the disc."""
+
+Plane = Literal["q", "Q"]
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """A phase portrait of two features.
+
+    Parameters
+    ----------
+    plane : str
+        `q`: the disc of (q_1, q_2); `Q`: the triangle of (Q_1, Q_2) = (q_1^2, q_2^2), for q_1, q_2 >= 0.
+    fixed_points : FixedPoints
+        All of them, also outside the quadrant.
+    shown : tuple of int
+        Which of them lie in the plane that is shown.
+    q : ndarray, shape (rows, columns, 2)
+        Overlaps at the centres of the cells of a square grid over the plane, the second one along rows; NaN outside.
+    velocity : ndarray, shape (rows, columns, 2)
+        dq/dt there.
+    region : ndarray of int, shape (rows, columns)
+        Number of the fixed point that attracts it, `UNDECIDED` or `OUTSIDE`.
+    separatrices : list of ndarray, shape (n, 2)
+    nullclines : list of ndarray, shape (n, 2)
+        Points of b_1 = 0 and of b_2 = 0, in no order.
+    table_error : float
+        Of the interpolated field that regions and nullclines come from, in units of its largest value.
+    """
+
+    plane: Plane
+    fixed_points: FixedPoints
+    shown: tuple[int, ...]
+    q: FloatArray
+    velocity: FloatArray
+    region: Labels
+    separatrices: list[FloatArray]
+    nullclines: list[FloatArray]
+    table_error: float
+
+    @property
+    def shares(self) -> FloatArray:
+        """Part of the plane's area that each fixed point attracts, shape (fixed points,)."""
+        inside = np.count_nonzero(self.region != OUTSIDE)
+        return np.array([np.count_nonzero(self.region == i) for i in range(len(self.fixed_points.points))]) / inside
+
+
+def portrait_of(fixed_points: FixedPoints, plane: Plane | None = None, cells: int = 60) -> Portrait:
+    """The phase portrait around the fixed points of two features.
+
+    Parameters
+    ----------
+    fixed_points : FixedPoints
+    plane : {"q", "Q"}, optional
+        `Q` unless the features are not symmetric.
+    cells : int
+        Along each side of the grid.
+
+    Raises
+    ------
+    InputError
+        If there are not two features, `Q` would not tell all, or there are no cells.
+    """
+    plane = _checked(fixed_points, plane, cells)
+    quadrant = plane == "Q"
+    field = fixed_points.field
+    table = BallTable(field, 2, quadrant)
+    q = _cells(plane, cells)
+    inside = np.isfinite(q[..., 0])
+    velocity, region = np.full(q.shape, np.nan), np.full(inside.shape, OUTSIDE)
+    velocity[inside] = table(q[inside])
+    region[inside] = settle(table, q[inside], traps(fixed_points), fixed_points.size)
+    shown = tuple(i for i, point in enumerate(fixed_points.points) if not quadrant or np.all(point.q >= 0))
+    return Portrait(
+        plane,
+        fixed_points,
+        shown,
+        q,
+        velocity,
+        region,
+        separatrices(fixed_points, quadrant),
+        nullclines(table, quadrant),
+        table.error,
+    )
+
+
+def _checked(fixed_points: FixedPoints, plane: Plane | None, cells: int) -> Plane:
+    features = fixed_points.field.features
+    if features != 2:
+        raise InputError(f"features: {features} of them, but portraits are drawn for 2; give two features")
+    if cells < 2:
+        raise InputError(f"cells = {cells}: give at least 2 along each side")
+    symmetric = is_reflected(fixed_points.flips)
+    if plane == "Q" and not symmetric:
+        raise InputError(
+            "plane = 'Q': signs of the overlaps matter in this problem, since a hidden variable is not symmetric; "
+            "draw plane = 'q'"
+        )
+    return plane or ("Q" if symmetric else "q")
+
+
+def _cells(plane: Plane, cells: int) -> FloatArray:
+    """Overlaps at the centres of cells, shape (rows, columns, 2), NaN outside the disc."""
+    centres = (np.arange(cells) + 0.5) / cells
+    side = np.sqrt(centres) if plane == "Q" else 2.0 * centres - 1.0
+    q = np.stack(np.meshgrid(side, side), axis=-1)
+    return np.where(np.linalg.norm(q, axis=-1, keepdims=True) < 1.0, q, np.nan)
+
+
+def phase_portrait(problem: Problem, plane: Plane | None = None, cells: int = 60) -> xr.Dataset:
+    """The phase portrait of a problem with two features.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a prior that closes the ODEs.
+    plane : {"q", "Q"}, optional
+        The disc of (q_1, q_2), or the triangle of (Q_1, Q_2) = (q_1^2, q_2^2); the latter unless features are not
+        symmetric.
+    cells : int
+        Along each side of the grid.
+
+    Returns
+    -------
+    xarray.Dataset
+        Of the method `portrait`: fixed points along `state`; `q_cell`, `velocity` and `region` along `row` and
+        `column`; `separatrix`, whose curves are separated by NaN; `nullcline`. The attribute `plane` is the plane.
+
+    Raises
+    ------
+    InputError
+        If the prior does not close the ODEs, there are not two features, `Q` would not tell all, or there are no cells.
+
+    Notes
+    -----
+    Source: theory.md, section 2, for dq/dt.
+    """
+    started = time.perf_counter()
+    portrait = portrait_of(find_fixed_points(VectorField(problem)), plane, cells)
+    arrays = portrait_arrays(portrait)
+    result = build_dataset("portrait", problem, arrays, "complete", provenance(time.perf_counter() - started))
+    result.attrs["plane"] = portrait.plane
+    return result
+
+
+def portrait_arrays(portrait: Portrait) -> dict[str, Any]:
+    """The variables of a portrait, as the schema names them; regions count the fixed points that are shown."""
+    shown = np.array(portrait.shown)
+    # A region of a fixed point that is not shown does not meet the plane.
+    number = np.full(len(portrait.fixed_points.points) + 2, UNDECIDED)
+    number[shown], number[OUTSIDE] = np.arange(len(shown)), OUTSIDE
+    broken = np.full((1, 2), np.nan)
+    return fixed_point_arrays(portrait.fixed_points, portrait.shown) | {
+        "q_cell": portrait.q,
+        "velocity": portrait.velocity,
+        "region": number[portrait.region].astype(np.int16),
+        "region_share": portrait.shares[shown],
+        "separatrix": np.vstack([part for curve in portrait.separatrices for part in (curve, broken)] or [broken]),
+        "nullcline": np.vstack(portrait.nullclines),
+        "nullcline_component": np.repeat([0, 1], [len(points) for points in portrait.nullclines]).astype(np.int8),
+        "table_error": np.float64(portrait.table_error),
+    }

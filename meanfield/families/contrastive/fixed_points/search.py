@@ -1,0 +1,237 @@
+"""All zeros of the vector field b(q) in the closed unit ball, from no hint.
+
+Where every feature may be flipped by itself, the subspaces q_k = 0 are invariant: each face of the positive orthant is
+searched by itself, for zeros with all its overlaps positive, and the others are copies. On a line zeros are bracketed.
+In two and three dimensions the ball is covered by cells in the angle arcsin |q| and the angles of the direction;
+Newton's method starts in every cell at whose corners all components change their sign, and where |b| is least among
+its neighbours, there with the known zeros deflated, since two may be close. On the sphere q.b = -Lambda/2, so that
+zeros lie there only where Lambda vanishes: least squares over directions find them.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from scipy.ndimage import minimum_filter
+from scipy.optimize import least_squares
+
+from meanfield.families.contrastive.fixed_points.line import line_roots
+from meanfield.families.contrastive.fixed_points.symmetry import copies, is_reflected
+from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.numerics.continuation import ball_starts, find_roots, newton
+from meanfield.typing import FloatArray
+
+TOLERANCE = 1e-11
+"""Largest component of b at a zero, in units of its size in the ball: the rounding of averages is a hundredth."""
+
+CELLS = {2: (32, 32), 3: (14, 10)}
+"""By dimension: cells along the radius, and along a right angle."""
+
+MOST_GRID_FEATURES = max(CELLS)
+"""Faces of more dimensions are searched from scattered starts alone."""
+
+EDGE = 1e-3
+"""Cells begin at that distance (of angles) from the centre, and from the subspaces that are searched by themselves."""
+
+SAME = 1e-6
+"""Zeros that are closer are one."""
+
+ROUNDING = 1e-13
+"""Overlaps that are smaller vanish."""
+
+BESIDE = 1e-4
+"""Newton's method does not tell zeros that are closer to one on the sphere from it."""
+
+ON_SPHERE = 1e-9
+"""Largest component of b, in units of its size, at a zero on the sphere, where |b|^2 is flat."""
+
+FLAT = 1e-7
+"""Eigenvalues of db/dq below that part of its size belong to zeros that may not be isolated."""
+
+ALONG = 0.05
+"""Distance at which a zero of a continuum is looked for along it."""
+
+
+def field_size(field: VectorField) -> float:
+    """The largest |b_k| at directions and radii that cover the ball: the unit of everything small."""
+    axes = np.vstack([np.eye(field.features), np.full(field.features, field.features**-0.5)])
+    points = np.concatenate([radius * axes for radius in (-0.95, -0.75, -0.5, -0.25, 0.25, 0.5, 0.75, 0.95)])
+    return max(float(np.abs(field(points)).max()), np.finfo(float).tiny)
+
+
+def all_zeros(field: VectorField, flips: FloatArray, size: float, fineness: int = 1) -> list[FloatArray]:
+    """Zeros of b in the closed unit ball.
+
+    Parameters
+    ----------
+    field : VectorField
+    flips : ndarray, shape (flips, d1)
+        Its sign symmetries.
+    size : float
+        Of the field, see `field_size`.
+    fineness : int
+        Factor of the number of cells along each direction.
+
+    Returns
+    -------
+    list of ndarray, shape (d1,)
+        Each once; of a continuum of zeros one for each face that it meets.
+    """
+    d1 = field.features
+    if not is_reflected(flips):
+        found = Face(field, tuple(range(d1)), size).zeros(False, fineness)
+        return _distinct([image for q in found for image in copies(q, flips)])
+    zeros = [np.zeros(d1)]
+    for dimensions in range(1, d1 + 1):
+        for kept in combinations(range(d1), dimensions):
+            face = Face(field, kept, size)
+            zeros += [face.embedded(x) for x in face.zeros(True, fineness)]
+    return [image for q in zeros for image in copies(q, flips)]
+
+
+class Face:
+    """b/size in the subspace in which all overlaps but some vanish.
+
+    Parameters
+    ----------
+    field : VectorField
+        Under which the subspace is invariant.
+    kept : tuple of int
+        Features whose overlaps do not vanish.
+    size : float
+        Of the field.
+    """
+
+    def __init__(self, field: VectorField, kept: tuple[int, ...], size: float) -> None:
+        self._field, self._kept, self._size = field, list(kept), size
+
+    def embedded(self, x: FloatArray) -> FloatArray:
+        """Points of the face as points of the ball, shape (..., d1)."""
+        q = np.zeros((*x.shape[:-1], self._field.features))
+        q[..., self._kept] = x
+        return q
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """b/size within the face, of the shape of x."""
+        return np.asarray(self._field(self.embedded(x))[..., self._kept] / self._size)
+
+    def equations(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same with its Jacobian; see `VectorField.equations`."""
+        slope = self._field.jacobian(self.embedded(x))[np.ix_(self._kept, self._kept)]
+        return self(x), slope / self._size
+
+    def zeros(self, positive: bool, fineness: int) -> list[FloatArray]:
+        """Zeros in the face, or only those with positive overlaps."""
+        dimensions = len(self._kept)
+        if dimensions == 1:
+            return [np.array([q]) for q in line_roots(lambda q: self(q[:, None])[:, 0], positive, 200 * fineness)]
+        if dimensions <= MOST_GRID_FEATURES:
+            found = self._zeros_on_grid(positive, fineness)
+        else:
+            found = find_roots(self.equations, ball_starts(dimensions), tolerance=TOLERANCE)
+        return [x for x in found if np.all(x > SAME)] if positive else found
+
+    def _zeros_on_grid(self, positive: bool, fineness: int) -> list[FloatArray]:
+        grid = _ball_grid(len(self._kept), positive, fineness)
+        values = self(grid)
+        crossed, least = _crossed_cells(grid, values), _least(grid, values)
+        found = self._on_sphere(least)
+        crossed.sort(key=lambda x: -float(np.abs(x).min()))  # of a continuum the inmost zero stands for all
+        starts = [] if positive else [np.zeros(len(self._kept))]
+        for start in [*starts, *crossed, *least]:
+            self._add(found, newton(self.equations, start, tolerance=TOLERANCE))
+        for start in least:
+            self._add(found, newton(self.equations, start, found, tolerance=TOLERANCE))
+        return found
+
+    def _on_sphere(self, candidates: list[FloatArray]) -> list[FloatArray]:
+        """Zeros with |q| = 1, from candidates on the sphere."""
+        found: list[FloatArray] = []
+        for x in candidates:
+            if np.linalg.norm(x) < 1.0 - 1e-9:
+                continue
+            best = least_squares(self._at_direction, x, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+            if np.abs(self(_inside(best))).max() <= ON_SPHERE:
+                self._add(found, _inside(best))
+        return found
+
+    def _at_direction(self, x: FloatArray) -> FloatArray:
+        return self(_inside(x))
+
+    def _add(self, found: list[FloatArray], x: FloatArray | None) -> None:
+        """Add a zero that is new, and of a continuum only the first."""
+        if x is None or any(np.linalg.norm(x - other) < (BESIDE if _is_unit(other) else SAME) for other in found):
+            return
+        x = np.where(np.abs(x) < ROUNDING, 0.0, x)
+        if self._in_continuum(x) and any(self._in_continuum(other) for other in found):
+            return
+        found.append(x)
+
+    def _in_continuum(self, x: FloatArray) -> bool:
+        """Whether there is another zero close by in a direction in which b does not change."""
+        if _is_unit(x):
+            return False
+        _, slope = self.equations(x)
+        rates, directions = np.linalg.eig(slope)
+        flat = int(np.argmin(np.abs(rates)))
+        if abs(rates[flat]) > FLAT * np.abs(slope).max():
+            return False
+        along = directions[:, flat].real
+        start = x + np.copysign(ALONG, -along @ x) * along  # towards the centre
+        start *= min(1.0, 0.999 / float(np.linalg.norm(start)))
+        beside = least_squares(self, start, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+        moved = float(np.linalg.norm(beside - x))
+        return bool(np.abs(self(beside)).max() <= TOLERANCE and 0.5 * ALONG < moved < 2.0 * ALONG)
+
+
+def _is_unit(x: FloatArray) -> bool:
+    return float(np.linalg.norm(x)) > 1.0 - 1e-12
+
+
+def _inside(x: FloatArray) -> FloatArray:
+    """The point of the sphere in a direction, rounded inwards."""
+    return np.asarray(x / np.linalg.norm(x) * (1.0 - 2e-16))
+
+
+def _ball_grid(dimensions: int, positive: bool, fineness: int) -> FloatArray:
+    """Corners of cells, shape (radius, angle, ..., dimensions): the ball, or its positive orthant."""
+    radial, right_angle = (fineness * cells for cells in CELLS[dimensions])
+    radius = np.sin(np.concatenate([[EDGE], np.linspace(0.0, 0.5 * np.pi, radial + 1)[1:]]))
+    if positive:
+        angles = [np.linspace(EDGE, 0.5 * np.pi - EDGE, right_angle + 1)] * (dimensions - 1)
+    else:
+        angles = [np.linspace(0.0, np.pi, 2 * right_angle + 1)] * (dimensions - 2)
+        angles.append(np.linspace(0.0, 2.0 * np.pi, 4 * right_angle + 1))
+    mesh = np.meshgrid(radius, *angles, indexing="ij")
+    rest, points = mesh[0] * (1.0 - 2e-16), []
+    for angle in mesh[1:]:
+        points.append(rest * np.cos(angle))
+        rest = rest * np.sin(angle)
+    return np.stack([*points, rest], axis=-1)
+
+
+def _crossed_cells(grid: FloatArray, values: FloatArray) -> list[FloatArray]:
+    """Centres of the cells at whose corners every component has both signs."""
+    corners = [values]
+    centres = grid
+    for axis in range(grid.ndim - 1):
+        one, other = (slice(None),) * axis + (slice(1, None),), (slice(None),) * axis + (slice(None, -1),)
+        corners = [corner[side] for corner in corners for side in (one, other)]
+        centres = 0.5 * (centres[one] + centres[other])
+    highest, lowest = np.max(corners, axis=0), np.min(corners, axis=0)
+    return list(centres[np.all((lowest <= 0) & (highest >= 0), axis=-1)])
+
+
+def _least(grid: FloatArray, values: FloatArray) -> list[FloatArray]:
+    """Corners at which |b| is least among its neighbours."""
+    size = np.linalg.norm(values, axis=-1)
+    return list(grid[size <= minimum_filter(size, size=3, mode="nearest")])
+
+
+def _distinct(points: list[FloatArray]) -> list[FloatArray]:
+    kept: list[FloatArray] = []
+    for x in points:
+        if not any(np.linalg.norm(x - other) < SAME for other in kept):
+            kept.append(x)
+    return kept

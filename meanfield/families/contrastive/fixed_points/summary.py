@@ -1,0 +1,49 @@
+"""What a Dataset says of fixed points, whether they belong to one problem or to a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from meanfield.families.contrastive.fixed_points.points import FixedPoint, FixedPoints
+from meanfield.families.contrastive.order_parameters.field import VectorField
+
+
+def fixed_point_arrays(points: FixedPoints, chosen: Sequence[int] | None = None) -> dict[str, Any]:
+    """The variables of fixed points, as the schema names them.
+
+    Parameters
+    ----------
+    points : FixedPoints
+    chosen : sequence of int, optional
+        Which of them; all if nothing is said.
+    """
+    kept = [points.points[i] for i in (range(len(points.points)) if chosen is None else chosen)]
+    arrays = stacked([row_of(points.field, point) for point in kept], points.field.features)
+    return arrays | {"orbit": np.array([point.orbit for point in kept], dtype=np.int64)}
+
+
+def row_of(field: VectorField, point: FixedPoint) -> dict[str, Any]:
+    """The variables of one fixed point of a field."""
+    g, diffusion = field.closure(point.q)
+    return {
+        "q": point.q,
+        "g": g,
+        "Lambda": diffusion,
+        "growth_rate": point.eigenvalues[0].real,
+        "eigenvalue_real": point.eigenvalues.real,
+        "eigenvalue_imag": point.eigenvalues.imag,
+        "stability": np.int8(point.verdict),
+        "kind": point.kind,
+    }
+
+
+def stacked(rows: list[dict[str, Any]], d1: int) -> dict[str, Any]:
+    """Variables of all fixed points, each with one more leading dimension."""
+    if rows:
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    vectors = {name: np.empty((0, d1)) for name in ("q", "g", "eigenvalue_real", "eigenvalue_imag")}
+    numbers = {name: np.empty(0) for name in ("Lambda", "growth_rate", "stability")}
+    return vectors | numbers | {"kind": np.empty(0, dtype=str)}

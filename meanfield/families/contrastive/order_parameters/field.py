@@ -1,0 +1,99 @@
+"""The vector field b(q) = dq/dt of the reduced ODEs, its Jacobian, and which problems have one.
+
+With a linear phi the overlaps close: b = q (q.g - Lambda/2) - g, since a linear phi acts on the norm alone, which the
+projection restores. Source: theory.md, section 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.ingredients.priors import PRIORS, make_prior
+from meanfield.typing import FloatArray
+
+LONGEST_DIFFERENCE = 1e-3
+"""Of q, in derivatives: truncated at the fourth power and rounded, they are off by about 1e-13 of the field."""
+
+INWARD = 0.2
+"""Part of the distance to the unit sphere that differences may take."""
+
+
+def check_closes(problem: Problem) -> None:
+    """Refuse priors under which the overlaps do not close.
+
+    Raises
+    ------
+    InputError
+        If phi is not linear.
+    """
+    if not problem.prior.functions.linear:
+        closing = ", ".join(name for name in PRIORS if make_prior(name).linear)
+        raise InputError(
+            f"prior.name = '{problem.prior.name}': the order parameters close only under priors with linear phi "
+            f"({closing}); use the density, stationary states or SGD, or change the prior"
+        )
+
+
+def rate(closure: Closure, q: FloatArray) -> FloatArray:
+    """dq/dt = q (q.g - Lambda/2) - g, for linear phi.
+
+    Parameters
+    ----------
+    closure : Closure
+        g and Lambda of the problem.
+    q : ndarray, shape (d1,)
+        Overlaps.
+
+    Returns
+    -------
+    ndarray, shape (d1,)
+    """
+    g, diffusion = closure(q)
+    return np.asarray(q * (q @ g - 0.5 * diffusion) - g)
+
+
+class VectorField:
+    """b(q) and db/dq of one problem, inside the unit ball.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a prior that closes the ODEs.
+
+    Raises
+    ------
+    InputError
+        If the prior does not close them.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        check_closes(problem)
+        self.problem = problem
+        self.closure = Closure(problem)
+        self.features = len(problem.features)
+
+    def __call__(self, q: FloatArray) -> FloatArray:
+        """b(q), of the shape of q: (d1,), or (..., d1) for many points; NaN outside the unit ball."""
+        q = np.asarray(q, dtype=float)
+        points = q.reshape(-1, self.features)
+        inside = np.einsum("nf,nf->n", points, points) <= 1.0
+        values = np.full(points.shape, np.nan)
+        for i in np.flatnonzero(inside):
+            values[i] = rate(self.closure, points[i])
+        return values.reshape(q.shape)
+
+    def jacobian(self, q: FloatArray) -> FloatArray:
+        """db/dq, shape (d1, d1), by central differences of fourth order; NaN outside the unit ball."""
+        step = min(LONGEST_DIFFERENCE, INWARD * (1.0 - float(np.linalg.norm(q))))
+        if not step > 0.0:
+            return np.full((self.features, self.features), np.nan)
+        shifts = step * np.array([-2.0, -1.0, 1.0, 2.0])[:, None, None] * np.eye(self.features)
+        ahead = self(q + shifts)  # shift, direction, component
+        return np.asarray(np.einsum("s,sdc->cd", np.array([1.0, -8.0, 8.0, -1.0]) / (12.0 * step), ahead))
+
+    def equations(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The field and its Jacobian, as `meanfield.numerics.continuation` takes them."""
+        return self(q), self.jacobian(q)

@@ -1,0 +1,319 @@
+"""The problem: what is trained, on what data, how. Validated, frozen objects that know no method.
+
+All quantities are dimensionless; time is t = k/N for SGD step k.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, ValidationInfo, model_validator
+
+from meanfield.families.contrastive.settings import DensitySettings, ParticleSettings
+from meanfield.ingredients.activations import ACTIVATIONS, Activation, make_activation
+from meanfield.ingredients.laws import (
+    CoordinateLaw,
+    GaussianCoordinate,
+    GaussianResidual,
+    HiddenLaw,
+    JointLaw,
+    ResidualLaw,
+)
+from meanfield.ingredients.laws.base import HiddenPart
+from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.part import NamedNumbers, Parameters, Part
+from meanfield.ingredients.priors import PRIORS, Prior, make_prior
+from meanfield.typing import FloatArray
+
+MOST_STEPS = 1e18
+"""Of SGD, which 64 bits still count."""
+
+
+class Model(NamesFunctions):
+    """The network and its training."""
+
+    activation: str = Field(description=f"one of {', '.join(ACTIVATIONS)}, or your own as 'package.module:name'")
+    activation_parameters: Parameters = Field(
+        default=NamedNumbers(),
+        description="numbers that the activation takes, for instance { slope = 0.1 } for leaky_relu",
+    )
+    centering: Literal["none", "population", "batch"] = Field(
+        default="none", description="what is subtracted from the outputs: nothing, their mean, or the mean of the batch"
+    )
+    learning_rate: float = Field(gt=0, le=1e6, description="tau, the step size of SGD, for instance 0.02")
+    batch_size: int = Field(ge=1, le=10**9, description="m, the number of samples per step, for instance 10")
+
+    @model_validator(mode="after")
+    def _batch_mean_needs_two(self) -> Model:
+        if self.centering == "batch" and self.batch_size < 2:
+            raise ValueError(
+                "batch_size = 1 with centering = 'batch': the centred output of a single sample is zero; "
+                "set batch_size to 2 or more, or centering to 'none' or 'population'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _activation_exists(self, info: ValidationInfo) -> Model:
+        self.look_up("activation", make_activation, info)
+        return self
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """See `NamesFunctions.named`."""
+        return self.activation, tuple(sorted(self.activation_parameters.items()))
+
+    @property
+    def activation_functions(self) -> Activation:
+        """The activation that `activation` names.
+
+        Raises
+        ------
+        InputError
+            If it is a user's own and cannot be imported.
+        """
+        found: Activation = self.found("model.activation", make_activation)
+        return found
+
+
+class Feature(Part):
+    """One feature: a column of U and its hidden variable."""
+
+    hidden: HiddenLaw | None = Field(
+        default=None, description="a table with law = 'gaussian', 'three_point', ... and the numbers that it needs"
+    )
+    coordinate: CoordinateLaw = Field(
+        default=GaussianCoordinate(), description="a table with law = 'gaussian', 'rademacher', ..."
+    )
+    initial_overlap: float | Literal["random"] = Field(
+        description="q_k(0), a number with the squares of all features adding up to less than 1, or 'random'"
+    )
+
+
+class Augmentation(Part):
+    """Covariance of the noise added to the two views, per coordinate."""
+
+    variance: Annotated[tuple[float, float], Field(strict=False)] = Field(
+        description="[v11, v22], the noise variances of the two views, each >= 0, for instance [0.3, 0.3]"
+    )
+    correlation: float = Field(
+        default=0.0, ge=-1, le=1, description="correlation of the two noises in [-1, 1]; -1 gives opposite views"
+    )
+
+    @model_validator(mode="after")
+    def _variances_are_not_negative(self) -> Augmentation:
+        for v in self.variance:
+            if v < 0:
+                raise ValueError(f"variance {v} is negative, and no noise has it; give two numbers >= 0")
+        return self
+
+    @property
+    def covariance(self) -> FloatArray:
+        """V, shape (2, 2)."""
+        v11, v22 = self.variance
+        v12 = self.correlation * np.sqrt(v11 * v22)
+        return np.array([[v11, v12], [v12, v22]])
+
+
+class PriorSettings(NamesFunctions):
+    """The prior on the weights: SGD subtracts (tau/N) strength phi(w)."""
+
+    name: str = Field(default="none", description=f"one of {', '.join(PRIORS)}, or your own as 'package.module:name'")
+    strength: float = Field(default=1.0, ge=0, le=1e250, description="factor of phi, a number >= 0")
+    parameters: Parameters = Field(
+        default=NamedNumbers(), description="numbers that the prior takes, for instance { width = 0.5 } for smooth_l1"
+    )
+
+    @model_validator(mode="after")
+    def _prior_exists(self, info: ValidationInfo) -> PriorSettings:
+        self.look_up("name", make_prior, info)
+        return self
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """See `NamesFunctions.named`."""
+        return self.name, tuple(sorted(self.parameters.items()))
+
+    @property
+    def functions(self) -> Prior:
+        """The prior of unit strength that `name` names.
+
+        Raises
+        ------
+        InputError
+            If it is a user's own and cannot be imported.
+        """
+        found: Prior = self.found("prior.name", make_prior)
+        return found
+
+    def force(self, w: FloatArray) -> FloatArray:
+        """phi(w) with its strength."""
+        return self.strength * self.functions.forces(w)
+
+    def potential_steps(self, w: FloatArray) -> FloatArray:
+        """Differences of Phi with its strength between neighbours of increasing w, shape (len(w) - 1,)."""
+        return self.strength * self.functions.potential_steps(w)
+
+
+class Time(Part):
+    """When to stop and what to keep."""
+
+    stop: float = Field(ge=1e-9, le=1e12, description="last time t = k/N, for instance 20.0")
+    outputs: int = Field(
+        default=41, ge=2, le=10**6, description="number of evenly spaced output times, both ends included"
+    )
+
+    @property
+    def outputs_at(self) -> FloatArray:
+        """Output times, shape (outputs,)."""
+        return np.linspace(0.0, self.stop, self.outputs)
+
+
+class Problem(Part):
+    """A contrastive-learning problem (theory.md, section 1) with the settings of the methods.
+
+    Examples
+    --------
+    >>> import meanfield
+    >>> problem = meanfield.load_problem("data/problems/sparse_prior.toml")
+    >>> problem.model.learning_rate
+    0.02
+    """
+
+    title: str = Field(default="", description="a line about the problem")
+    model: Model
+    features: Annotated[tuple[Feature, ...], Field(strict=False)] = Field(
+        description="one [[features]] table per feature, with double brackets"
+    )
+    hidden: JointLaw | None = Field(
+        default=None, description="the joint law of the hidden variables of all features, where they are dependent"
+    )
+    initial_residual: ResidualLaw = Field(
+        default=GaussianResidual(), description="the law of what is not along the features in the initial weights"
+    )
+    augmentation: Augmentation | None = None
+    prior: PriorSettings = PriorSettings()
+    time: Time
+    density: DensitySettings = DensitySettings()
+    particles: ParticleSettings = ParticleSettings()
+
+    @model_validator(mode="after")
+    def _there_is_a_feature(self) -> Problem:
+        if not self.features:
+            raise ValueError("features is empty; add a [[features]] table with hidden and initial_overlap")
+        return self
+
+    @model_validator(mode="after")
+    def _hidden_variables_have_one_law(self) -> Problem:
+        own = [k for k, feature in enumerate(self.features) if feature.hidden is not None]
+        if self.hidden is None:
+            lacking = [k for k in range(len(self.features)) if k not in own]
+            if lacking:
+                raise ValueError(
+                    f"features[{lacking[0]}].hidden: is missing; add it, or a [hidden] table with the joint law of all"
+                )
+        elif own:
+            raise ValueError(
+                f"features[{own[0]}].hidden: the [hidden] table is the joint law of all hidden variables already; "
+                "remove one of the two"
+            )
+        elif self.hidden.dimension != len(self.features):
+            raise ValueError(
+                f"hidden: a law of {self.hidden.dimension} variable(s) for {len(self.features)} feature(s); "
+                "give one variable for each feature"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _random_start_has_no_residual(self) -> Problem:
+        if self.random_start and self.initial_residual != GaussianResidual():
+            raise ValueError(
+                f"initial_residual.law = '{self.initial_residual.law}' with features.initial_overlap = 'random', which "
+                "is uniform on the sphere; remove initial_residual, or give numbers for initial_overlap"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _start_lies_in_the_ball(self) -> Problem:
+        overlaps = [feature.initial_overlap for feature in self.features]
+        if any(isinstance(q, str) for q in overlaps):
+            if not all(isinstance(q, str) for q in overlaps):
+                raise ValueError(
+                    "features.initial_overlap is 'random' for some features and a number for others; "
+                    "make it 'random' for all or for none"
+                )
+            return self
+        squared = sum(float(q) * float(q) for q in overlaps)  # inf where ** would raise OverflowError
+        if squared >= 1:
+            raise ValueError(
+                f"features.initial_overlap = {overlaps}: |q(0)|^2 = {squared:.6g}, but it must be below 1 because "
+                "weights and features lie on a sphere; lower initial_overlap"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _dimension_leaves_room(self) -> Problem:
+        least = len(self.features) + 2
+        if self.particles.dimension < least:
+            raise ValueError(
+                f"particles.dimension = {self.particles.dimension}: with {len(self.features)} feature(s) it must be at "
+                f"least {least}, so that noise orthogonal to features and weights exists; raise it"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _steps_can_be_counted(self) -> Problem:
+        steps = self.time.stop * self.particles.dimension
+        if steps > MOST_STEPS:
+            raise ValueError(
+                f"time.stop = {self.time.stop:g} with particles.dimension = {self.particles.dimension} takes "
+                f"{steps:.3g} steps of SGD, and at most {MOST_STEPS:g} can be counted; lower one of the two"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _snapshots_are_outputs(self) -> Problem:
+        outputs = self.time.outputs_at
+        for t in self.particles.snapshots or ():
+            gaps = np.abs(outputs - t)
+            if gaps.min() > 1e-9 * self.time.stop:
+                raise ValueError(
+                    f"particles.snapshots: {t} is not an output time; the nearest one is {outputs[gaps.argmin()]:.6g} "
+                    "(outputs are evenly spaced from 0 to time.stop)"
+                )
+        return self
+
+    @property
+    def random_start(self) -> bool:
+        """Whether the weights start uniformly on the sphere."""
+        return isinstance(self.features[0].initial_overlap, str)
+
+    @property
+    def initial_overlap(self) -> FloatArray:
+        """q(0), shape (d1,); zero for a random start."""
+        if self.random_start:
+            return np.zeros(len(self.features))
+        return np.array([feature.initial_overlap for feature in self.features], dtype=float)
+
+    @property
+    def hidden_laws(self) -> tuple[HiddenPart, ...]:
+        """The laws of independent groups of hidden variables: one per feature, or one for all."""
+        return (self.hidden,) if self.hidden is not None else tuple(f.hidden for f in self.features if f.hidden)
+
+    @property
+    def noise_covariance(self) -> FloatArray:
+        """V, shape (2, 2); zero without augmentation."""
+        return np.zeros((2, 2)) if self.augmentation is None else self.augmentation.covariance
+
+    @property
+    def snapshot_index(self) -> list[int]:
+        """Indices of the output times at which weights are kept: the chosen ones, or first, middle and last."""
+        if self.particles.snapshots is None:
+            last = self.time.outputs - 1
+            return sorted({0, last // 2, last})
+        spacing = self.time.stop / (self.time.outputs - 1)
+        return sorted({round(t / spacing) for t in self.particles.snapshots})
+
+    def limit(self) -> dict[str, Any]:
+        """What decides the limit N -> infinity, as plain data: everything but the title and the methods' settings."""
+        return self.model_dump(exclude={"title", "density", "particles"})

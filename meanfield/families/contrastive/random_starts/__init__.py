@@ -1,0 +1,20 @@
+"""What happens from no information: when SGD escapes from q = 0, and which feature wins."""
+
+from meanfield.families.contrastive.random_starts.escape import EscapeLaw, escape_law
+from meanfield.families.contrastive.random_starts.langevin import langevin_outcomes
+from meanfield.families.contrastive.random_starts.outcomes import Outcomes, limit_outcomes
+from meanfield.families.contrastive.random_starts.separatrix import Separatrix, find_separatrix, selection_probability
+from meanfield.families.contrastive.random_starts.start import RandomStart, random_start
+
+__all__ = [
+    "EscapeLaw",
+    "Outcomes",
+    "RandomStart",
+    "Separatrix",
+    "escape_law",
+    "find_separatrix",
+    "langevin_outcomes",
+    "limit_outcomes",
+    "random_start",
+    "selection_probability",
+]

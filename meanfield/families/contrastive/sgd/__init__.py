@@ -1,0 +1,1 @@
+"""Stochastic gradient descent of contrastive problems at finite N, in three ways of one law."""

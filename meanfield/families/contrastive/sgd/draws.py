@@ -1,0 +1,202 @@
+"""Hidden variables and gamma variables inside compiled code, from the numbers of random-access streams.
+
+A sample of all hidden variables takes the same number of uniforms and normals every time, so that each step knows where
+in the streams its numbers are. All samples of a step are drawn together, one kind of number after the other, in short
+loops that vectorise. Rejections, which are rare, take their numbers from a stream of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from meanfield.ensembles.streams import retry
+from meanfield.ingredients.laws.base import HiddenPart
+from meanfield.typing import FloatArray
+
+IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+ATTEMPTS = 256
+"""Numbers that a rejection may take; each attempt fails with probability below 0.05."""
+
+
+FEW = 16
+"""Components that are found sooner by looking at all of them, for all samples together, than by bisection for each."""
+
+
+class HiddenDraws(NamedTuple):
+    """The recipes of all groups of hidden variables that are drawn together, as plain arrays.
+
+    Parameters
+    ----------
+    cumulative : ndarray, shape (components,)
+        Cumulative probabilities within each group.
+    mean, deviation : ndarray, shape (components, d1)
+        Zero in the columns of other groups.
+    box, gamma_shape, gamma_power : ndarray, shape (groups,)
+    components, features, uniforms, normals : ndarray, shape (groups + 1,)
+        Where each group begins among the components, the features, and the kinds of numbers that a sample takes.
+    """
+
+    cumulative: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    box: FloatArray
+    gamma_shape: FloatArray
+    gamma_power: FloatArray
+    components: IntArray
+    features: IntArray
+    uniforms: IntArray
+    normals: IntArray
+
+
+def hidden_draws(laws: Sequence[HiddenPart]) -> HiddenDraws:
+    """Put the recipes of independent groups side by side."""
+    recipes = [law.recipe() for law in laws]
+    features = _starts(recipe.mean.shape[1] for recipe in recipes)
+    components = _starts(len(recipe.probability) for recipe in recipes)
+    mean, deviation = (np.zeros((components[-1], features[-1])) for _ in range(2))
+    for g, recipe in enumerate(recipes):
+        place = slice(components[g], components[g + 1]), slice(features[g], features[g + 1])
+        mean[place], deviation[place] = recipe.mean, recipe.deviation
+    gamma = [recipe.gamma_power != 0 for recipe in recipes]
+    choice = [len(recipe.probability) > 1 or recipe.box > 0 for recipe in recipes]
+    spread = [recipe.mean.shape[1] if recipe.deviation.any() else 0 for recipe in recipes]
+    return HiddenDraws(
+        np.concatenate([np.cumsum(recipe.probability) for recipe in recipes]),
+        mean,
+        deviation,
+        np.array([recipe.box for recipe in recipes]),
+        np.array([recipe.gamma_shape for recipe in recipes]),
+        np.array([recipe.gamma_power for recipe in recipes]),
+        components,
+        features,
+        _starts(a + b for a, b in zip(choice, gamma, strict=True)),
+        _starts(a + b for a, b in zip(spread, gamma, strict=True)),
+    )
+
+
+def _starts(sizes: Any) -> IntArray:
+    """0 and the cumulative sums."""
+    return np.concatenate([[0], np.cumsum(list(sizes))]).astype(np.int64)
+
+
+@numba.njit(inline="always", error_model="numpy")
+def draw_hidden(draws, key, replica, slot, uniforms, normals, chosen, c):  # type: ignore[no-untyped-def]
+    """Write samples of the hidden variables to `c`.
+
+    Parameters
+    ----------
+    draws : HiddenDraws
+    key, replica, slot
+        Address of the rejections: of G groups, group g of sample b owns `slot` + b G + g.
+    uniforms, normals : ndarray
+        m numbers of each kind, one for each sample: draws.uniforms[-1] and draws.normals[-1] kinds, and perhaps other
+        numbers behind.
+    chosen : ndarray of int, shape (m,)
+        Working space.
+    c : ndarray, shape (d1, m)
+    """
+    m = chosen.size
+    for g in range(draws.box.size):
+        u, n = uniforms[draws.uniforms[g] * m :], normals[draws.normals[g] * m :]
+        first, last = draws.features[g], draws.features[g + 1]
+        _choose(draws.cumulative, draws.components[g], draws.components[g + 1] - 1, u, chosen)
+        for k in range(first, last):
+            _centre(draws.mean, k, chosen, c[k])
+        if draws.box[g] > 0.0:
+            for k in range(first, last):
+                _shift(draws.box[g], u, c[k])
+        if draws.gamma_power[g] != 0.0:
+            _spread_by_gamma(draws, g, key, replica, slot, uniforms, normals, chosen, c)
+        elif draws.normals[g + 1] > draws.normals[g]:
+            for k in range(first, last):
+                _spread(draws.deviation, k, chosen, n[(k - first) * m :], c[k])
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _choose(cumulative, low, last, uniforms, chosen):  # type: ignore[no-untyped-def]
+    """Choose a component for every sample, from `low` to `last`."""
+    if last - low > FEW:
+        edges = cumulative[low:last]
+        for b in range(chosen.size):
+            chosen[b] = low + np.searchsorted(edges, uniforms[b], side="left")
+    else:
+        chosen[:] = low
+        for a in range(low, last):
+            for b in range(chosen.size):
+                chosen[b] += cumulative[a] < uniforms[b]
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _centre(mean, k, chosen, c):  # type: ignore[no-untyped-def]
+    """Set feature k of every sample to the mean of its component."""
+    for b in range(chosen.size):
+        c[b] = mean[chosen[b], k]
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _shift(box, uniforms, c):  # type: ignore[no-untyped-def]
+    """Add numbers uniform on the box."""
+    for b in range(c.size):
+        c[b] += box * (2.0 * uniforms[b] - 1.0)
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _spread(deviation, k, chosen, normals, c):  # type: ignore[no-untyped-def]
+    """Add normals of the width of each sample's component."""
+    for b in range(chosen.size):
+        c[b] += deviation[chosen[b], k] * normals[b]
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _spread_by_gamma(draws, g, key, replica, slot, uniforms, normals, chosen, c):  # type: ignore[no-untyped-def]
+    """The same, times a power of a gamma variable that all features of group g share: its numbers are the last."""
+    m, first = chosen.size, draws.features[g]
+    u, n = uniforms[(draws.uniforms[g + 1] - 1) * m :], normals[(draws.normals[g + 1] - 1) * m :]
+    for b in range(m):
+        own = slot + b * draws.box.size + g
+        factor = gamma(draws.gamma_shape[g], n[b], u[b], key, replica, own) ** draws.gamma_power[g]
+        for k in range(first, draws.features[g + 1]):
+            normal = normals[(draws.normals[g] + k - first) * m + b]
+            c[k, b] += draws.deviation[chosen[b], k] * factor * normal
+
+
+@numba.njit(inline="always", error_model="numpy")
+def gamma(shape, normal, uniform, key, replica, slot):  # type: ignore[no-untyped-def]
+    """A variable of law Gamma(shape), shape >= 1, by the method of Marsaglia and Tsang (2000).
+
+    Parameters
+    ----------
+    shape : float
+    normal, uniform : float
+        For the first attempt; others take theirs from the stream of rejections.
+    key, replica, slot
+        Which part of that stream is ours alone.
+    """
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    x, u = normal, uniform
+    for attempt in range(ATTEMPTS):
+        root = 1.0 + c * x
+        if root > 0.0:
+            v = root * root * root
+            square = x * x
+            if u < 1.0 - 0.0331 * square * square:
+                return d * v
+            if math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
+                return d * v
+        x, u = retry(key, replica, slot * ATTEMPTS + attempt)
+    return math.nan
+
+
+@numba.njit(inline="always", error_model="numpy")
+def chi_squared(degrees, normal, uniform, key, replica, slot):  # type: ignore[no-untyped-def]
+    """A chi-squared variable with `degrees` >= 1 degrees of freedom; arguments as those of `gamma`."""
+    if degrees == 1:
+        return normal * normal
+    return 2.0 * gamma(0.5 * degrees, normal, uniform, key, replica, slot)

@@ -1,0 +1,146 @@
+"""Plain SGD, line by line as theory.md, section 1, has it: the reference for everything else.
+
+One call of the kernel takes one replica from one output time to the next. It draws whole samples, so a step
+costs m N normals (3 m N with augmentation noise); it releases the interpreter lock, so replicas run in parallel.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from meanfield.families.contrastive.closures.expectation import mean_outputs
+from meanfield.families.contrastive.sgd.batch import BATCH, POPULATION, squared
+from meanfield.numerics.compiled.scalar_functions import call_scalar
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def sgd_steps(  # type: ignore[no-untyped-def]
+    w,
+    U,
+    hidden,
+    rng,
+    value,
+    derivative,
+    force,
+    strength,
+    learning_rate,
+    centering,
+    noise_factor,
+    expectation,
+    first_step,
+    level,
+    escape,
+):
+    """Take len(hidden) steps of one-pass SGD, changing `w` in place.
+
+    Parameters
+    ----------
+    w : ndarray, shape (N,)
+        Weights with |w|^2 = N.
+    U : ndarray, shape (N, d1)
+        Features with U^T U = N I.
+    hidden : ndarray, shape (steps, m, d1)
+        Hidden variables c of all samples.
+    rng : numpy.random.Generator
+        Source of the background a and of the augmentation noise.
+    value, derivative, force : int
+        Addresses of sigma, sigma' and phi of unit strength.
+    strength, learning_rate : float
+    centering : int
+        0 none, 1 population, 2 batch.
+    noise_factor : ndarray, shape (2, 2)
+        Lower triangular, noise_factor @ noise_factor.T = V.
+    expectation : Expectation
+        Gives the population mean of the outputs.
+    first_step : int
+        Its number.
+    level : float
+        Square of the overlap |q| that counts as escape.
+    escape : ndarray of int, shape (1,)
+        Receives the step after which |q|^2 first reached `level`, where it is still negative.
+
+    Returns
+    -------
+    int
+        The step after which w was still finite: first_step + len(hidden) unless it blew up.
+    """
+    steps, m, d1 = hidden.shape
+    N = w.size
+    root = math.sqrt(N)
+    noisy = np.any(noise_factor != 0.0)
+    x1 = np.empty((m, N))
+    x2 = np.empty((m, N)) if noisy else x1
+    z1 = np.empty(m)
+    z2 = np.empty(m)
+    y1 = np.empty(m)
+    y2 = np.empty(m)
+    shift = np.empty(d1)
+    q = np.empty(d1)
+    change = np.empty(N)
+    for step in range(steps):
+        for b in range(m):
+            # x = U c / sqrt(N) + a with a ~ N(0, 1 - U U^T / N), a projected Gaussian vector
+            shift[:] = 0.0
+            for i in range(N):
+                normal = rng.standard_normal()
+                x1[b, i] = normal
+                for k in range(d1):
+                    shift[k] += U[i, k] * normal
+            for k in range(d1):
+                shift[k] = hidden[step, b, k] / root - shift[k] / N
+            for i in range(N):
+                for k in range(d1):
+                    x1[b, i] += U[i, k] * shift[k]
+            # the two views and their pre-activations
+            if noisy:
+                for i in range(N):
+                    first = rng.standard_normal()
+                    second = rng.standard_normal()
+                    x2[b, i] = x1[b, i] + noise_factor[1, 0] * first + noise_factor[1, 1] * second
+                    x1[b, i] += noise_factor[0, 0] * first
+            z1[b] = np.dot(w, x1[b]) / root
+            z2[b] = np.dot(w, x2[b]) / root
+            y1[b] = call_scalar(value, z1[b])
+            y2[b] = call_scalar(value, z2[b])
+        mean1 = mean2 = 0.0
+        if centering == POPULATION:
+            _overlap(U, w, q)
+            mean1, mean2 = mean_outputs(expectation, q)
+        elif centering == BATCH:
+            mean1 = y1.mean()
+            mean2 = y2.mean()
+        # w~ = w + tau/(m sqrt(N)) sum_b (alpha_b x1_b + beta_b x2_b) - (tau/N) phi(w)
+        change[:] = 0.0
+        for b in range(m):
+            alpha = (y2[b] - mean2) * call_scalar(derivative, z1[b])
+            beta = (y1[b] - mean1) * call_scalar(derivative, z2[b])
+            for i in range(N):
+                change[i] += alpha * x1[b, i] + beta * x2[b, i]
+        length = 0.0
+        for i in range(N):
+            pull = strength * call_scalar(force, w[i])
+            w[i] += learning_rate / (m * root) * change[i] - learning_rate / N * pull
+            length += w[i] * w[i]
+        # back to the sphere
+        scale = root / math.sqrt(length)
+        if not (math.isfinite(length) and scale > 0.0):
+            return first_step + step
+        for i in range(N):
+            w[i] *= scale
+        if escape[0] < 0 and level < math.inf:
+            _overlap(U, w, q)
+            if squared(q) >= level:
+                escape[0] = first_step + step + 1
+    return first_step + steps
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _overlap(U, w, q):  # type: ignore[no-untyped-def]
+    """Write U^T w / N to q."""
+    for k in range(q.size):
+        q[k] = 0.0
+        for i in range(w.size):
+            q[k] += U[i, k] * w[i] / w.size

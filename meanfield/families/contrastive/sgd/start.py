@@ -1,0 +1,73 @@
+"""Features U and weights w at t = 0, or their overlaps alone, with exactly the overlap that the problem asks for."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.random import Generator
+
+from meanfield.ensembles.streams import START, fill_normals, fill_uniforms
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.sgd.draws import chi_squared
+from meanfield.typing import FloatArray
+
+DEPENDENT = 1e-8
+"""Columns with a smaller eigenvalue of Z^T Z / N are linearly dependent, and drawn again."""
+
+
+def draw_features(problem: Problem, rng: Generator) -> FloatArray:
+    """U with rows of independent coordinates, made orthogonal: U^T U = N I, shape (N, d1).
+
+    The symmetric orthogonalisation Z (Z^T Z / N)^(-1/2) moves coordinates by O(1/sqrt(N)) only.
+    """
+    N = problem.particles.dimension
+    values = np.zeros(1)
+    while values.min() < DEPENDENT:  # two Rademacher columns of a small N may coincide
+        Z = np.stack([feature.coordinate.sample(rng, (N,)) for feature in problem.features], axis=1)
+        values, vectors = np.linalg.eigh(Z.T @ Z / N)
+    return np.ascontiguousarray(Z @ (vectors / np.sqrt(values)) @ vectors.T)
+
+
+def draw_weights(problem: Problem, U: FloatArray, rng: Generator) -> FloatArray:
+    """W = U q(0) + sqrt(1 - |q(0)|^2) xi with xi orthogonal to U and |xi|^2 = N; uniform for a random start."""
+    N = len(U)
+    xi = problem.initial_residual.sample(rng, N)
+    if problem.random_start:  # then the residual is Gaussian
+        return np.asarray(xi * np.sqrt(N / (xi @ xi)))
+    xi -= U @ (U.T @ xi) / N
+    xi *= np.sqrt(N / (xi @ xi))
+    q = problem.initial_overlap
+    return np.asarray(U @ q + np.sqrt(1 - q @ q) * xi)
+
+
+def draw_overlap(problem: Problem, key: FloatArray, replicas: range) -> tuple[FloatArray, FloatArray]:
+    """q(0), shape (replicas, d1), and s = sqrt(1 - |q|^2), shape (replicas,), without any vector of N numbers.
+
+    From a random start sqrt(N) (q, s) is a Gaussian vector on the sphere, whose part beyond the features enters by
+    its length alone.
+    """
+    q = np.tile(problem.initial_overlap, (len(replicas), 1))
+    if not problem.random_start:
+        return q, np.sqrt(1 - np.einsum("rk,rk->r", q, q))
+    s: FloatArray = _random_overlap(key, replicas.start, problem.particles.dimension, q)
+    return q, s
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _random_overlap(key, first_replica, N, q):  # type: ignore[no-untyped-def]
+    replicas, d1 = q.shape
+    s = np.empty(replicas)
+    normals, uniforms = np.empty(d1 + 1 + (d1 + 1) % 2), np.empty(2)
+    for i in range(replicas):
+        fill_normals(key, first_replica + i, START, 0, normals)
+        fill_uniforms(key, first_replica + i, START, normals.size, uniforms)
+        rest = chi_squared(N - d1, normals[d1], uniforms[0], key, first_replica + i, -1)
+        length = rest
+        for k in range(d1):
+            length += normals[k] * normals[k]
+        for k in range(d1):
+            q[i, k] = normals[k] / math.sqrt(length)
+        s[i] = math.sqrt(rest / length)
+    return s

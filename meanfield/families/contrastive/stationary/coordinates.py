@@ -1,0 +1,104 @@
+"""The law of the feature coordinates u as the stationary densities see it: through the tilt s = u.g alone.
+
+A Gaussian vector looks the same from all sides, so of all coordinates that are Gaussian only the one along g needs
+nodes; given it, the others keep mean 0 and variance 1. Each other coordinate has nodes of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from meanfield.families.contrastive.problem import Problem
+from meanfield.ingredients.laws import GaussianCoordinate
+from meanfield.typing import FloatArray
+
+LADDER = (47, 71, 107, 161, 243, 365)
+"""Nodes of a coordinate that has a density; each rung judges the one before."""
+
+LADDERS = (LADDER, LADDER[:4], LADDER[:2])
+"""The same where one, two or three coordinates have nodes of their own."""
+
+NEGLIGIBLE_NODE = 1e-17
+"""Corners of a tensor product that weigh less are left out."""
+
+
+@dataclass(frozen=True)
+class Tilts:
+    """Nodes for averages of u_k u_l f(u.g): the sum over c of moments[c, k, l] f(tilt[c]).
+
+    Parameters
+    ----------
+    tilt : ndarray, shape (nodes,)
+        s = u.g.
+    weight : ndarray, shape (nodes,)
+        Probabilities.
+    mean : ndarray, shape (nodes, d1)
+        Weight times E[u | node].
+    second : ndarray, shape (nodes, d1, d1)
+        Weight times E[u u^T | node].
+    """
+
+    tilt: FloatArray
+    weight: FloatArray
+    mean: FloatArray
+    second: FloatArray
+
+
+class Coordinates:
+    """The law of u with a number of nodes.
+
+    Parameters
+    ----------
+    problem : Problem
+    rung : int
+        Which number of nodes of the ladder is taken.
+    """
+
+    def __init__(self, problem: Problem, rung: int = 0) -> None:
+        laws = [feature.coordinate for feature in problem.features]
+        self._problem = problem
+        self._gaussian = np.array([isinstance(law, GaussianCoordinate) for law in laws])
+        own = [law for law in laws if not isinstance(law, GaussianCoordinate)]
+        drawn = ([GaussianCoordinate()] if self._gaussian.any() else []) + own
+        # A law with a density takes as many nodes as it is given, or one fewer where they come in pairs.
+        continuous = sum(len(law.quadrature(7)[1]) == 7 or len(law.quadrature(8)[1]) == 8 for law in drawn)
+        self._rungs = 1 if continuous == 0 else len(LADDERS[continuous - 1])
+        self.rung = min(rung, self._rungs - 1)
+        nodes = LADDERS[max(continuous, 1) - 1][self.rung]
+        rules = [law.quadrature(nodes) for law in drawn]
+        points = np.stack(np.meshgrid(*(x for x, _ in rules), indexing="ij"), axis=-1).reshape(-1, len(rules))
+        weight = reduce(np.multiply.outer, (w for _, w in rules)).ravel()
+        kept = weight > NEGLIGIBLE_NODE
+        self._points, self._weight = points[kept], weight[kept] / weight[kept].sum()
+
+    @property
+    def finer(self) -> Coordinates | None:
+        """The same law with more nodes; None where nodes are exact or there are no more."""
+        return None if self.rung + 1 >= self._rungs else Coordinates(self._problem, self.rung + 1)
+
+    @property
+    def coarser(self) -> Coordinates | None:
+        """The same law with fewer nodes; None where nodes are exact or there are no fewer."""
+        return None if self.rung == 0 else Coordinates(self._problem, self.rung - 1)
+
+    def tilts(self, g: FloatArray) -> Tilts:
+        """The nodes that belong to a drift gain, shape (d1,)."""
+        d1 = len(g)
+        conditional_mean = np.empty((len(self._weight), d1))
+        spread = np.zeros((d1, d1))
+        own = self._points
+        if self._gaussian.any():
+            along = np.where(self._gaussian, g, 0.0)
+            length = np.sqrt(along @ along)
+            # Without a direction of its own any will do.
+            along = along / length if length > 0 else np.eye(d1)[np.argmax(self._gaussian)]
+            conditional_mean[:, self._gaussian] = np.outer(own[:, 0], along[self._gaussian])
+            spread = np.diag(self._gaussian.astype(float)) - np.outer(along, along)
+            own = own[:, 1:]
+        conditional_mean[:, ~self._gaussian] = own
+        mean = self._weight[:, None] * conditional_mean
+        second = mean[:, :, None] * conditional_mean[:, None, :] + self._weight[:, None, None] * spread
+        return Tilts(conditional_mean @ g, self._weight, mean, second)

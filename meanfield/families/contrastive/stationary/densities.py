@@ -1,0 +1,51 @@
+"""The stationary density at the nodes that the density solver has, as averages over cells."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.families.contrastive.stationary.equations import State, StationaryEquations
+from meanfield.families.contrastive.stationary.panels import all_panels
+from meanfield.ingredients.priors import potential_of
+from meanfield.numerics.compiled.scalar_functions import evaluate
+from meanfield.typing import FloatArray
+
+CELLS = 400
+"""Cells in w, whose width grows like sqrt(1 + w^2): fine in the middle, and some states have tails that reach far."""
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+def cell_edges(equations: StationaryEquations, states: list[State], u: FloatArray) -> FloatArray:
+    """Edges of cells that hold the densities of all states, 0 among them, shape (CELLS + 1,)."""
+    reach = max((float(np.abs(_panels(equations, state, u)[0]).max()) for state in states), default=1.0)
+    edges = np.sinh(np.linspace(-1.0, 1.0, CELLS + 1) * np.arcsinh(reach))
+    edges[CELLS // 2] = 0.0
+    return np.asarray(edges)
+
+
+def _panels(equations: StationaryEquations, state: State, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    scale = 2.0 / state.coefficients.diffusion
+    tilt = scale * (u @ state.coefficients.g)
+    found: tuple[FloatArray, FloatArray] = all_panels(
+        equations.potential, scale * state.G, scale * equations.pull, tilt, equations.kinks
+    )
+    return found
+
+
+def cell_averages(equations: StationaryEquations, state: State, u: FloatArray, edges: FloatArray) -> FloatArray:
+    """P(w|u) averaged over cells, shape (nodes, cells)."""
+    scale = 2.0 / state.coefficients.diffusion
+    potential = potential_of(equations.problem.prior.functions)
+    panels, tops = _panels(equations, state, u)
+    P = np.empty((len(u), len(edges) - 1))
+    for i, (tilt, top) in enumerate(zip(u @ state.coefficients.g, tops, strict=True)):
+        cuts = np.union1d(panels[i], edges[(edges > panels[i, 0]) & (edges < panels[i, -1])])
+        half = 0.5 * np.diff(cuts)
+        middle = 0.5 * (cuts[1:] + cuts[:-1])
+        w = middle[:, None] + half[:, None] * NODES
+        energy = (0.5 * state.G * w - tilt) * w - equations.pull * evaluate(potential, w)
+        mass = half * (np.exp(scale * energy - top) @ WEIGHTS)
+        cell = np.clip(np.searchsorted(edges, middle) - 1, 0, len(edges) - 2)
+        P[i] = np.bincount(cell, mass, len(edges) - 1) / mass.sum()
+    return P / np.diff(edges)

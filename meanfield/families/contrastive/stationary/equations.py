@@ -1,0 +1,217 @@
+"""The equations of stationary states: E[u w] = q and E[w^2] = 1 under the explicit density (theory.md, section 6).
+
+At fixed (q, G) the stationary density is P(w|u) = exp(E)/Z with
+
+    E = (2/Lambda) [G w^2/2 - u.g w - tau Phi(w)].
+
+E[w^2] grows with G, because its derivative is a variance. So G is a function of q, found first, and the equations that
+remain are F(q) = E[u w] - q = 0, as many as there are features. All derivatives of averages are covariances; only
+those of g and Lambda are differences.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.stationary.coordinates import Coordinates, Tilts
+from meanfield.families.contrastive.stationary.panels import ODD_MOMENTS, tilted_moments
+from meanfield.ingredients.priors import Prior, potential_of
+from meanfield.numerics.compiled.scalar_functions import compile_scalar
+from meanfield.typing import FloatArray
+
+STEP = 1e-3
+"""Of differences of g and Lambda, which have nine digits or more; their error is of order four."""
+
+UNIT_NORM = 1e-13
+"""How well E[w^2] = 1 is solved for G."""
+
+ROUNDED_NORM = 1e-10
+"""How well it holds at least where rounding of G is in the way."""
+
+NARROW = 1e-8
+"""Where E[w^2] jumps from below 1 to infinity within that part of Lambda, it is 1 nowhere."""
+
+MOST_TRIALS = 200
+"""Values of G that are tried."""
+
+PROBES = np.geomspace(1e-3, 100.0, 97)
+"""Where phi is asked whether it is odd."""
+
+
+class Coefficients(NamedTuple):
+    """g, shape (d1,), and Lambda at an overlap, with their derivatives by q in the last axis."""
+
+    g: FloatArray
+    diffusion: float
+    g_slope: FloatArray
+    diffusion_slope: FloatArray
+
+
+class State(NamedTuple):
+    """A density of unit norm: stationary where F(q) = 0.
+
+    Parameters
+    ----------
+    q : ndarray, shape (d1,)
+    G : float
+        The multiplier of the norm.
+    coefficients : Coefficients
+    tilts : Tilts
+        Nodes in u.
+    moments : ndarray, shape (nodes, MOMENTS)
+        Averages over w at each node, see `meanfield.families.contrastive.stationary.panels`.
+    """
+
+    q: FloatArray
+    G: float
+    coefficients: Coefficients
+    tilts: Tilts
+    moments: FloatArray
+
+    @property
+    def residual(self) -> FloatArray:
+        """F(q) = E[u w] - q, shape (d1,)."""
+        return np.asarray(self.tilts.mean.T @ self.moments[:, 0] - self.q)
+
+
+def coefficients(closure: Closure, q: FloatArray) -> Coefficients:
+    """The closure and its derivatives inside the unit ball, by central differences of order four."""
+    g, diffusion = closure(q)
+    h = min(STEP, 0.2 * (1.0 - math.sqrt(q @ q)))
+    slopes = []
+    for k in range(len(q)):
+        shifted = np.repeat(q[None, :], 4, axis=0)
+        shifted[:, k] += h * np.array([-2.0, -1.0, 1.0, 2.0])
+        values = np.array([[*gain, spread] for gain, spread in map(closure, shifted)])
+        slopes.append(np.array([1.0, -8.0, 8.0, -1.0]) @ values / (12.0 * h))
+    slope = np.array(slopes).T
+    return Coefficients(g, diffusion, slope[:-1], slope[-1])
+
+
+def _is_even(prior: Prior) -> bool:
+    """Whether Phi is even, by its kinks and phi at many points between them."""
+    return {-x for x in prior.kinks} == set(prior.kinks) and np.array_equal(
+        prior.forces(PROBES), -prior.forces(-PROBES)
+    )
+
+
+class StationaryEquations:
+    """F(q) = E[u w] - q with its Jacobian.
+
+    Parameters
+    ----------
+    problem : Problem
+    closure : Closure
+        g and Lambda of the problem.
+    coordinates : Coordinates
+        Nodes in u.
+    fineness : float
+        1, or more for narrower panels in w.
+    """
+
+    def __init__(self, problem: Problem, closure: Closure, coordinates: Coordinates, fineness: float = 1.0) -> None:
+        self.problem = problem
+        self.closure = closure
+        self.coordinates = coordinates
+        self._fineness = fineness
+        prior = problem.prior.functions
+        self.pull = problem.model.learning_rate * problem.prior.strength
+        self.potential = compile_scalar(potential_of(prior))
+        self.kinks = np.array(sorted(prior.kinks))
+        typical = np.linspace(-4.0, 4.0, 81) + 0.01
+        chance = np.exp(-0.5 * typical**2)
+        self._typical_work = self.pull * float(chance @ (typical * prior.forces(typical)) / chance.sum())
+        self._even = _is_even(prior)
+        self.hint: tuple[FloatArray, float, FloatArray] | None = None
+
+    def __call__(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """F, shape (d1,), and its Jacobian, shape (d1, d1); NaN where there is no density of unit norm."""
+        state = self.state(q)
+        if state is None:
+            return np.full(len(q), np.nan), np.full((len(q), len(q)), np.nan)
+        by_q, by_G = self._derivatives(state)
+        G_slope = -by_q[-1] / by_G[-1]
+        self.hint = q, state.G, G_slope
+        return state.residual, by_q[:-1] + np.outer(by_G[:-1], G_slope) - np.eye(len(q))
+
+    def state(self, q: FloatArray) -> State | None:
+        """The density of unit norm at an overlap; None where there is none, or q is not inside the ball."""
+        if not q @ q < 1.0:
+            return None
+        c = coefficients(self.closure, q)
+        if not c.diffusion > 0.0:
+            return None
+        tilts = self.coordinates.tilts(c.g)
+        guess = self._typical_work - 0.5 * c.diffusion / (1.0 - float(q @ q))
+        if self.hint is not None:
+            near, G_there, slope = self.hint
+            guess = G_there + float(slope @ (q - near))
+        return self._of_unit_norm(q, c, tilts, guess)
+
+    def _of_unit_norm(self, q: FloatArray, c: Coefficients, tilts: Tilts, guess: float) -> State | None:
+        """Newton's method for 1/E[w^2] = 1 in G, which is exact for a Gaussian about 0, inside a bracket."""
+        low, high, G, stride = -math.inf, math.inf, guess, abs(guess) + c.diffusion
+        for _ in range(MOST_TRIALS):
+            moments, status = self._moments(G, c.diffusion, tilts)
+            norm = float(tilts.weight @ moments[:, 1]) if status == 0 else math.inf
+            if abs(norm - 1.0) <= UNIT_NORM:
+                return State(q, G, c, tilts, moments)
+            low, high = (G, high) if norm < 1.0 else (low, G)
+            trial = math.nan
+            if status == 0:
+                slope = float(tilts.weight @ (moments[:, 3] - moments[:, 1] ** 2)) / c.diffusion
+                trial = G + norm * (1.0 - norm) / slope
+                if abs(trial - G) <= 4e-16 * abs(G) and abs(norm - 1.0) <= ROUNDED_NORM:
+                    return State(q, G, c, tilts, moments)
+            if not low < trial < high:
+                stride *= 2.0
+                inside = 0.5 * (low + high)
+                trial = inside if math.isfinite(inside) else G + math.copysign(stride, 1.0 - norm)
+                if not low < trial < high or high - low < NARROW * c.diffusion:
+                    return None  # as far as G may go E[w^2] stays below 1
+            G = trial
+        return None
+
+    def _moments(self, G: float, diffusion: float, tilts: Tilts) -> tuple[FloatArray, int]:
+        scale = 2.0 / diffusion
+        asked, where = np.unique(np.abs(tilts.tilt) if self._even else tilts.tilt, return_inverse=True)
+        moments, status = tilted_moments(
+            self.potential, scale * G, scale * self.pull, scale * asked, self.kinks, self._fineness
+        )
+        moments = moments[where]
+        if self._even:  # densities of opposite tilts mirror each other
+            moments[:, ODD_MOMENTS] *= np.where(tilts.tilt < 0, -1.0, 1.0)[:, None]
+        return moments, status
+
+    def _derivatives(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Derivatives of (E[u w], E[w^2]) by q at fixed G, shape (d1 + 1, d1), and by G, shape (d1 + 1,)."""
+        m, t, c = state.moments.T, state.tilts, state.coefficients
+        w_w, w_square, square_square = m[1] - m[0] ** 2, m[2] - m[0] * m[1], m[3] - m[1] ** 2
+        w_potential, square_potential = m[5] - m[0] * m[4], m[6] - m[1] * m[4]
+        # covariances of w and w^2 with Lambda E/2
+        w_energy = 0.5 * state.G * w_square - t.tilt * w_w - self.pull * w_potential
+        square_energy = 0.5 * state.G * square_square - t.tilt * w_square - self.pull * square_potential
+        by_g = -2.0 * np.vstack([np.einsum("c,ckl->kl", w_w, t.second), w_square @ t.mean])
+        by_diffusion = -2.0 / c.diffusion * np.array([*(w_energy @ t.mean), square_energy @ t.weight])
+        by_G = np.array([*(w_square @ t.mean), square_square @ t.weight])
+        by_q = by_g @ c.g_slope + np.outer(by_diffusion, c.diffusion_slope)
+        return by_q / c.diffusion, by_G / c.diffusion
+
+    def node_error(self, q: FloatArray) -> float:
+        """How far a solution moves with more nodes in u and narrower panels in w, by one Newton step; at best a bound.
+
+        Where no finer nodes are left it compares with coarser ones.
+        """
+        coordinates = self.coordinates.finer or self.coordinates.coarser or self.coordinates
+        other = StationaryEquations(self.problem, self.closure, coordinates, 2.0 * self._fineness)
+        here, slope = self(q)
+        other.hint = self.hint
+        there, _ = other(q)
+        if not (np.all(np.isfinite(here)) and np.all(np.isfinite(there))):
+            return math.inf
+        return float(np.linalg.norm(np.linalg.lstsq(slope, there - here, rcond=None)[0]))

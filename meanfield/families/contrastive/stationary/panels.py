@@ -1,0 +1,214 @@
+"""Where a density exp(E(w)) of w lives: panels on which Gauss-Legendre quadrature is exact to rounding.
+
+The exponent E(w) = a w^2/2 - s w - b Phi(w) belongs to one value of the tilt s. A panel ends at the kinks of phi and is
+halved until E varies by little over it, however sharp the peaks, so that nothing but the number of panels tells a
+boundary layer of width 1e-6 from a Gaussian.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from meanfield.numerics.compiled.exponential import exp_minus
+from meanfield.numerics.compiled.scalar_functions import call_scalar
+
+ORDER = 16
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
+
+VARIATION = 4.0
+"""Variation of E over a panel: the rule then has a relative error of 1e-14, for exp(-4 x^2) as for exp(2 x)."""
+
+WIDEST = 1.0
+"""Width of a panel: phi may vary on this scale where E hardly does; far out on the scale of |w|."""
+
+FAR_OUT = 8.0
+"""Widths of a panel that it lies from 0 at least if it is wider than that."""
+
+DEPTH = 38.0
+"""What lies that far below the maximum of E is left out: exp(-38) = 3e-17."""
+
+FLOOR = 60.0
+"""Between two peaks E is raised to that far below the maximum: their exchange takes exp(60) relaxation times."""
+
+MOST_PANELS = 600
+"""Panels of one density."""
+
+FARTHEST = 2.0**40
+"""A density that has not decayed there cannot be normalised."""
+
+SAMPLES = 5
+"""Points at which the variation over a panel is read off, ends included."""
+
+MOMENTS = 8
+"""Averages of w, w^2, w^3, w^4, Phi, w Phi, w^2 Phi and the logarithm of the integral of exp(E)."""
+
+ODD_MOMENTS = [0, 2, 5]
+"""Those that change their sign with the tilt if Phi is even."""
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _exponent(potential, a, b, s, w):  # type: ignore[no-untyped-def]
+    return (0.5 * a * w - s) * w - b * call_scalar(potential, w)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
+    """A half-width beyond which exp(E) is negligible and decays, and a lower bound of the maximum of E; or NaN."""
+    low, high = -16.0, 16.0
+    best, top = 0.0, -math.inf
+    while True:
+        for i in range(65):
+            w = low + (high - low) * i / 64
+            e = _exponent(potential, a, b, s, w)
+            if e > top:
+                best, top = w, e
+        left = _exponent(potential, a, b, s, low)
+        right = _exponent(potential, a, b, s, high)
+        falls = _exponent(potential, a, b, s, 2.0 * high) < right and _exponent(potential, a, b, s, 2.0 * low) < left
+        if falls and left < top - DEPTH and right < top - DEPTH:
+            break
+        low, high = 2.0 * low, 2.0 * high
+        if not high < FARTHEST:
+            return math.nan, math.nan
+    ends = max(_exponent(potential, a, b, s, -FARTHEST), _exponent(potential, a, b, s, FARTHEST))
+    if not ends < top - DEPTH:  # an l1 prior against G > 0: E falls at first
+        return math.nan, math.nan
+    width = (high - low) / 64
+    for _ in range(50):  # climb
+        width *= 0.7
+        for w in (best - width, best + width):
+            e = _exponent(potential, a, b, s, w)
+            if e > top:
+                best, top = w, e
+    return high, top
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def find_panels(potential, a, b, s, kinks, fineness, edges):  # type: ignore[no-untyped-def]
+    """Cut the line into the panels of one density.
+
+    Parameters
+    ----------
+    potential : int
+        Address of Phi.
+    a, b, s : float
+        E(w) = a w^2/2 - s w - b Phi(w).
+    kinks : ndarray
+        Increasing; panels end there.
+    fineness : float
+        1, or more for narrower panels.
+    edges : ndarray, shape (MOST_PANELS + 1,)
+        Is filled with the ends of the panels, increasing.
+
+    Returns
+    -------
+    count : int
+        Number of panels; -1 if exp(E) cannot be normalised, -2 if there are more than MOST_PANELS.
+    top : float
+        The largest E that was met.
+    """
+    reach, top = _reach(potential, a, b, s)
+    if math.isnan(reach):
+        return -1, math.nan
+    stack = np.empty((128, 2))
+    depth = 0
+    high = reach
+    for i in range(kinks.size - 1, -1, -1):  # the leftmost piece ends on top
+        if -reach < kinks[i] < high:
+            stack[depth] = kinks[i], high
+            high = kinks[i]
+            depth += 1
+    stack[depth] = -reach, high
+    depth += 1
+    count, needed = 0, 0
+    while depth > 0:
+        depth -= 1
+        low, high = stack[depth]
+        least, most = math.inf, -math.inf
+        for i in range(SAMPLES):
+            e = _exponent(potential, a, b, s, low + (high - low) * i / (SAMPLES - 1))
+            least, most = min(least, e), max(most, e)
+        top = max(top, most)
+        negligible = 2.0 * most - least < top - DEPTH
+        widest = max(WIDEST, min(abs(low), abs(high)) / FAR_OUT) / fineness
+        fine = most - least <= VARIATION / fineness and high - low <= widest
+        if not (negligible or fine) and depth < 126 and high - low > 1e-14 * reach:
+            middle = 0.5 * (low + high)
+            stack[depth] = middle, high
+            stack[depth + 1] = low, middle
+            depth += 2
+            continue
+        if negligible and count == 0:
+            continue  # before the first panel that counts
+        if count == MOST_PANELS:
+            return -2, top
+        edges[count], edges[count + 1] = low, high
+        count += 1
+        if not negligible:
+            needed = count
+    return needed, top
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def add_moments(potential, a, b, s, edges, count, top, result):  # type: ignore[no-untyped-def]
+    """Fill `result`, shape (MOMENTS,), with the averages named there."""
+    shift = top + VARIATION  # samples may have missed the maximum by less
+    sums = np.zeros(MOMENTS)
+    w, phi, exponent = np.empty(ORDER), np.empty(ORDER), np.empty(ORDER)
+    for panel in range(count):
+        half = 0.5 * (edges[panel + 1] - edges[panel])
+        middle = 0.5 * (edges[panel + 1] + edges[panel])
+        for i in range(ORDER):
+            w[i] = middle + half * NODES[i]
+            phi[i] = call_scalar(potential, w[i])
+        for i in range(ORDER):
+            exponent[i] = half * WEIGHTS[i] * exp_minus(max(shift - (0.5 * a * w[i] - s) * w[i] + b * phi[i], 0.0))
+        for i in range(ORDER):
+            x, p = w[i], exponent[i]
+            sums[7] += p
+            sums[0] += p * x
+            sums[1] += p * x * x
+            sums[2] += p * x * x * x
+            sums[3] += p * x * x * x * x
+            sums[4] += p * phi[i]
+            sums[5] += p * phi[i] * x
+            sums[6] += p * phi[i] * x * x
+    for i in range(MOMENTS - 1):
+        result[i] = sums[i] / sums[7]
+    result[7] = math.log(sums[7]) + shift
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def tilted_moments(potential, a, b, tilts, kinks, fineness):  # type: ignore[no-untyped-def]
+    """Averages over the densities of all tilts.
+
+    Returns
+    -------
+    moments : ndarray, shape (tilts, MOMENTS)
+    status : int
+        0, or what `find_panels` says of the first density that failed.
+    """
+    moments = np.empty((tilts.size, MOMENTS))
+    edges = np.empty(MOST_PANELS + 1)
+    for i in range(tilts.size):
+        count, top = find_panels(potential, a, b, tilts[i], kinks, fineness, edges)
+        if count < 0:
+            return moments, count
+        add_moments(potential, a, b, tilts[i], edges, count, top, moments[i])
+    return moments, 0
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def all_panels(potential, a, b, tilts, kinks):  # type: ignore[no-untyped-def]
+    """Panels of all tilts: ends, shape (tilts, most + 1), filled up with the last end, and the largest E of each."""
+    edges = np.empty((tilts.size, MOST_PANELS + 1))
+    tops = np.empty(tilts.size)
+    most = 1
+    for i in range(tilts.size):
+        count, tops[i] = find_panels(potential, a, b, tilts[i], kinks, 1.0, edges[i])
+        edges[i, max(count, 0) + 1 :] = edges[i, max(count, 0)]
+        most = max(most, count)
+    return edges[:, : most + 1].copy(), tops

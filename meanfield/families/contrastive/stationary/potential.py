@@ -1,0 +1,37 @@
+"""A Lyapunov function of the dynamics, where there is one.
+
+The drift gain is a gradient, g = -tau grad <s1 s2>, for every centring: <s_l> vanishes where outputs are centred, so
+that it does not matter whether ybar is differentiated. If Lambda did not depend on q, the equation would be the
+constrained gradient flow of F[P] = -tau <s1 s2>(q) + tau E[Phi(w)] + (Lambda/2) E[log P]. It does: Lambda is an average
+of the same pre-activations. Then dF/dt holds (1/2) grad Lambda . dq/dt E[log P], of either sign, and F is no Lyapunov
+function; none is known that is one, and none is claimed.
+
+For one feature and a linear prior, though, dq/dt = b(q) closes whatever the density is, and V(q) = -int_0^q b falls
+along every solution. With several features b = q (q.g - Lambda/2) - g is a gradient flow, in the metric of the sphere,
+only where Lambda depends on |q| alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.integrate import quad
+
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.order_parameters.field import rate
+from meanfield.families.contrastive.problem import Problem
+from meanfield.typing import FloatArray
+
+ACCURACY = 1e-11
+
+
+def has_potential(problem: Problem) -> bool:
+    """Whether the dynamics has a Lyapunov function that we know: one feature, and a prior with linear phi."""
+    return len(problem.features) == 1 and problem.prior.functions.linear
+
+
+def potential(closure: Closure, q: FloatArray) -> float:
+    """V(q) = -int_0^q b for one feature and a linear prior, with b = dq/dt."""
+    value, _ = quad(
+        lambda x: -float(rate(closure, np.array([x]))[0]), 0.0, float(q[0]), epsabs=ACCURACY, epsrel=ACCURACY
+    )
+    return float(value)

@@ -1,0 +1,160 @@
+"""Stability of a stationary state: the spectrum of the linearised Fokker-Planck equation.
+
+Write dP = P h. At fixed coefficients h obeys dh/dt = L h with L h = (D/P) d(P dh/dw)/dw, D = Lambda/2, for each u: it
+is self-adjoint for the average over P, not positive, and keeps the mass of each u. A small change of q and G moves the
+density that is stationary for them by P k, with k = (w^2 dG - 2 w u.dg)/Lambda - E dLambda/Lambda and E as in
+`meanfield.families.contrastive.stationary.equations`. Since L pulls towards that density,
+
+    dh/dt = L (h - k),    dq = E[u w h],    and dG such that E[w^2 h] = 0.
+
+E[w^2] = 1 is conserved, so that only perturbations that keep it count. For them this dG is that of the formula
+G = q.g + tau r - Lambda/2, and r needs no attention. At rate 0 the equations are those of Newton's method for F(q):
+where its Jacobian is singular, a branch of states turns or splits.
+
+The spectrum is Rayleigh's and Ritz's on the functions w, w^2, E and what the inverse of L makes of them again and
+again, multiplied by 1 and u: exact for linear priors, where w and w^2 are eigenfunctions, exact at rate 0, where h = k,
+and converging fast to every eigenvalue above the continuum -(spectral gap of L at u), which is negative. Where the
+leading eigenvalue lambda is positive, (lambda - L)^-1 L of the functions joins them, and its error is squared.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.contrastive.stationary.equations import State
+from meanfield.families.contrastive.stationary.line import Functions, Line
+from meanfield.typing import FloatArray
+
+DEPENDENT = 1e-11
+"""Directions of the space of functions that weigh less than that are rounding."""
+
+RIDGE = 1e-12
+"""What is added to inner products of functions that may be dependent at some u."""
+
+MOST_REFINEMENTS = 4
+RESOLVED = 1e-3
+"""A positive growth rate is refined until it changes by less than that part of it; what is left is the square."""
+
+MARGINAL = 1e-7
+"""Growth rates below that part of Lambda/2 + |dg/dq| are zero for all we know."""
+
+STABLE, MARGINALLY_STABLE, UNSTABLE = 1, 0, -1
+
+
+class Stability(NamedTuple):
+    """What small perturbations of a state do.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of complex, shape (d1 + 2,)
+        Leading rates of perturbations that q and the norm take part in, the one of the largest real part first; NaN
+        where there are fewer.
+    gap : float
+        The slowest rate at which a conditional density relaxes on its own, at any u.
+    verdict : int
+        1 stable, 0 marginal to the accuracy of the rates, -1 unstable.
+    """
+
+    eigenvalues: np.ndarray[tuple[int], np.dtype[np.complex128]]
+    gap: float
+    verdict: int
+
+    @property
+    def growth_rate(self) -> float:
+        """The largest rate of all."""
+        return max(float(self.eigenvalues[0].real), -self.gap)
+
+
+def stability(line: Line, state: State) -> Stability:
+    """Stability of a stationary state under perturbations that keep E[w^2] = 1 and the law of u.
+
+    Parameters
+    ----------
+    line : Line
+        Averages over its density.
+    state : State
+        Where F(q) = 0.
+
+    Notes
+    -----
+    Source: theory.md, section 6, and the module's text.
+    """
+    d1 = len(state.q)
+    odd, even = line.functions([line.w]), line.functions([line.square, line.energy])
+    problem = _Ritz(line, state, odd, even)
+    gap, values = problem.gap(), problem.eigenvalues()
+    before = 0.0
+    for _ in range(MOST_REFINEMENTS):
+        largest = values[np.argmax(values.real)]
+        if largest.real <= 0 or abs(largest.real - before) <= RESOLVED * largest.real:
+            break
+        before = largest.real
+        images = line.resolvents([line.w, line.square, line.energy], abs(largest))
+        problem = _Ritz(line, state, line.extended(odd, images[:1]), line.extended(even, images[1:]))
+        values = problem.eigenvalues()
+    order = np.lexsort((values.imag, -values.real))
+    leading = np.full(d1 + 2, np.nan + 0j)
+    leading[: len(order)] = values[order[: d1 + 2]]
+    c = state.coefficients
+    resolution = MARGINAL * (0.5 * c.diffusion + float(np.linalg.norm(c.g_slope)))
+    growth = max(leading[0].real, -gap)
+    verdict = MARGINALLY_STABLE if abs(growth) <= resolution else STABLE if growth < 0 else UNSTABLE
+    return Stability(leading, gap, verdict)
+
+
+class _Ritz:
+    """The linearised equation on a space: functions that are multiplied by u, and others."""
+
+    def __init__(self, line: Line, state: State, with_u: Functions, without: Functions) -> None:
+        self._state = state
+        self._with_u, self._without = with_u, without
+        # inner products, then those of derivatives
+        self._odd, self._even = line.products(self._with_u), line.products(self._without)
+        self._mixed = line.products(self._with_u, self._without)
+
+    def gap(self) -> float:
+        """The smallest eigenvalue but 0 of -L over all tilts."""
+        inner, stiffness = (
+            np.concatenate(
+                [np.concatenate([odd, mixed], axis=2), np.concatenate([mixed.transpose(0, 2, 1), even], axis=2)], axis=1
+            )
+            for odd, mixed, even in zip(self._odd, self._mixed, self._even, strict=True)
+        )
+        scale = 1.0 / np.sqrt(np.einsum("cii->ci", stiffness))
+        both = scale[:, :, None] * scale[:, None, :]
+        factor = np.linalg.inv(np.linalg.cholesky(both * stiffness + RIDGE * np.eye(stiffness.shape[1])))
+        slowest = np.linalg.eigvalsh(factor @ (both * inner) @ factor.transpose(0, 2, 1))[:, -1]
+        return 0.5 * self._state.coefficients.diffusion / float(slowest.max())
+
+    def eigenvalues(self) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
+        """Those of the equation on functions that keep E[w^2]."""
+        c, d1, size = self._state.coefficients, len(self._state.q), len(self._with_u.values)
+        inner, slopes = self._coupled(0), self._coupled(1)
+        basis = _orthonormal(inner)
+        stiffness = 0.5 * c.diffusion * basis.T @ slopes @ basis
+        project = basis.T @ inner
+        uw = project[:, : d1 * size : size] * self._with_u.starts[0, 0]
+        square, energy = (project[:, d1 * size :] @ self._without.starts).T
+        by_q = -(2.0 * uw @ c.g_slope + np.outer(energy, c.diffusion_slope)) / c.diffusion
+        rest = np.eye(len(stiffness)) - by_q @ uw.T
+        held = square @ stiffness
+        rest -= np.outer(square, held @ rest) / (held @ square)
+        keeping = np.linalg.svd(square[None, :])[2][1:]
+        return np.linalg.eigvals(-keeping @ stiffness @ rest @ keeping.T).astype(complex)
+
+    def _coupled(self, k: int) -> FloatArray:
+        """Products, k = 0, or those of derivatives, k = 1, of all u_k f(w) and f(w), averaged over u."""
+        t, rows = self._state.tilts, len(self._state.q) * len(self._with_u.values)
+        corner = np.einsum("ckl,cij->kilj", t.second, self._odd[k]).reshape(rows, rows)
+        side = np.einsum("ck,cij->kij", t.mean, self._mixed[k]).reshape(rows, -1)
+        return np.block([[corner, side], [side.T, np.einsum("c,cij->ij", t.weight, self._even[k])]])
+
+
+def _orthonormal(inner: FloatArray) -> FloatArray:
+    """Combinations of functions that are orthonormal, as columns."""
+    scale = 1.0 / np.sqrt(np.diag(inner))
+    size, directions = np.linalg.eigh(inner * np.outer(scale, scale))
+    kept = size > DEPENDENT * size[-1]
+    return np.asarray(scale[:, None] * directions[:, kept] / np.sqrt(size[kept]))

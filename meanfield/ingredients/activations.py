@@ -1,0 +1,240 @@
+"""Activation functions sigma of the network, by name.
+
+An activation is sigma and sigma', scalar functions of one real number that numba compiles, and the points where sigma'
+jumps. Adding one means adding an entry to `ACTIVATIONS`; one that takes parameters is a function of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from meanfield.ingredients.user_functions import build, check_compiles, check_slope, is_address, load_own
+from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, complex_step, evaluate
+
+
+@dataclass(frozen=True)
+class Activation:
+    """sigma with its derivative and its kinks.
+
+    Parameters
+    ----------
+    value : callable
+        sigma, a function of one float.
+    derivative : callable, optional
+        sigma'. Without it the complex step is taken, for which sigma must be analytic and written so that numba
+        compiles it for complex numbers: arithmetic and functions of numpy.
+    kinks : tuple of float
+        Where sigma, sigma' or a higher derivative jumps.
+    """
+
+    value: ScalarFunction
+    derivative: ScalarFunction | None = None
+    kinks: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinks", tuple(self.kinks))
+
+    @cached_property
+    def slope(self) -> ScalarFunction:
+        """sigma', given or by the complex step."""
+        return complex_step(self.value) if self.derivative is None else self.derivative
+
+    @cached_property
+    def addresses(self) -> tuple[int, int]:
+        """Addresses of the compiled sigma and sigma'."""
+        return compile_scalar(self.value), compile_scalar(self.slope)
+
+    @cached_property
+    def growth(self) -> float:
+        """The power gamma with which sigma grows, 0 if it is bounded, infinite if it grows faster than any."""
+        far = np.linspace(0.5e4, 1e4, 501)
+        near, twice = (np.abs(evaluate(self.value, np.array([x, -x]))).max(axis=1) for x in (far, 2 * far))
+        if not np.all(np.isfinite([near, twice])):
+            return math.inf
+        growing = (near > 0) & (twice > 1.05 * near)
+        powers = np.log2(np.divide(twice, near, where=growing, out=np.ones(2)))
+        return float(np.round(powers, 3).max())
+
+    @property
+    def highest_power(self) -> float:
+        """The power of c in the fastest growing average: of c^2, c sigma sigma' and sigma^2 sigma'^2."""
+        return max(2.0, 2 * self.growth, 4 * self.growth - 2)
+
+
+def _one(x: float) -> float:
+    return 1.0
+
+
+def _sign(x: float) -> float:
+    return 1.0 if x > 0 else -1.0 if x < 0 else 0.0
+
+
+def _identity(x: float) -> float:
+    return x
+
+
+def _square(x: float) -> float:
+    return x * x
+
+
+def _twice(x: float) -> float:
+    return 2.0 * x
+
+
+def _cube(x: float) -> float:
+    return x * x * x
+
+
+def _thrice_square(x: float) -> float:
+    return 3.0 * x * x
+
+
+def _relu(x: float) -> float:
+    return max(x, 0.0)
+
+
+def _step(x: float) -> float:
+    return 1.0 if x > 0 else 0.0 if x < 0 else 0.5
+
+
+def _absolute(x: float) -> float:
+    return abs(x)
+
+
+def _clip(x: float) -> float:
+    return min(max(x, -1.0), 1.0)
+
+
+def _inside(x: float) -> float:
+    return 1.0 if abs(x) < 1 else 0.0 if abs(x) > 1 else 0.5
+
+
+def _leaky_relu(slope: float = 0.01) -> Activation:
+    """`slope` x for x < 0, else x."""
+    if not math.isfinite(slope):
+        raise ValueError(f"slope = {slope} must be a finite number, for instance 0.01")
+
+    def value(x: float) -> float:
+        return x if x > 0 else slope * x
+
+    def derivative(x: float) -> float:
+        return 1.0 if x > 0 else slope if x < 0 else 0.5 * (1 + slope)
+
+    return Activation(value, derivative, kinks=(0.0,))
+
+
+_GAUSS = 2.0 / math.sqrt(math.pi)
+
+
+def _erf(x: float) -> float:
+    return math.erf(x)
+
+
+def _erf_derivative(x: float) -> float:
+    return _GAUSS * math.exp(-x * x)
+
+
+def _tanh(x: float) -> float:
+    return math.tanh(x)
+
+
+def _tanh_derivative(x: float) -> float:
+    y = math.tanh(x)
+    return (1.0 - y) * (1.0 + y)
+
+
+def _sigmoid(x: float) -> float:
+    return 0.5 + 0.5 * math.tanh(0.5 * x)
+
+
+def _sigmoid_derivative(x: float) -> float:
+    y = math.tanh(0.5 * x)
+    return 0.25 * (1.0 - y) * (1.0 + y)
+
+
+def _softplus(x: float) -> float:
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def _gelu(x: float) -> float:
+    return x * 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
+def _gelu_derivative(x: float) -> float:
+    return 0.5 * math.erfc(-x / math.sqrt(2.0)) + x * math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+
+
+def _silu(x: float) -> float:
+    return x * (0.5 + 0.5 * math.tanh(0.5 * x))
+
+
+def _silu_derivative(x: float) -> float:
+    y = math.tanh(0.5 * x)
+    return 0.5 + 0.5 * y + 0.25 * x * (1.0 - y) * (1.0 + y)
+
+
+def _sin(x: float) -> float:
+    return math.sin(x)
+
+
+def _cos(x: float) -> float:
+    return math.cos(x)
+
+
+ACTIVATIONS: dict[str, Activation | Callable[..., Activation]] = {
+    "linear": Activation(_identity, _one),
+    "quadratic": Activation(_square, _twice),
+    "cubic": Activation(_cube, _thrice_square),
+    "relu": Activation(_relu, _step, kinks=(0.0,)),
+    "leaky_relu": _leaky_relu,
+    "abs": Activation(_absolute, _sign, kinks=(0.0,)),
+    "hard_tanh": Activation(_clip, _inside, kinks=(-1.0, 1.0)),
+    "erf": Activation(_erf, _erf_derivative),
+    "tanh": Activation(_tanh, _tanh_derivative),
+    "sigmoid": Activation(_sigmoid, _sigmoid_derivative),
+    "softplus": Activation(_softplus, _sigmoid),
+    "gelu": Activation(_gelu, _gelu_derivative),
+    "silu": Activation(_silu, _silu_derivative),
+    "sin": Activation(_sin, _cos),
+}
+
+
+@lru_cache(maxsize=256)
+def make_activation(
+    name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None
+) -> Activation:
+    """The activation that a problem file names.
+
+    Parameters
+    ----------
+    name : str
+        A key of `ACTIVATIONS`, or "package.module:name" of a function, of an `Activation`, or, with parameters, of a
+        function that takes them and returns one of these.
+    parameters : tuple of (str, float)
+    folder : Path, optional
+        Where to look for the module besides the Python path and the working directory.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or a user's own does not compile or has another derivative than it says.
+    """
+    if not is_address(name):
+        return build(ACTIVATIONS, name, dict(parameters))
+    found = load_own(name, dict(parameters), folder)
+    activation = found if isinstance(found, Activation) else Activation(found)
+    check_compiles(activation.value, f"'{name}'")
+    remedy = "correct the derivative, or name the point among the kinks"
+    if activation.derivative is None:
+        remedy = "give one by meanfield.Activation(value, derivative, kinks), or use functions of numpy, not of math"
+        check_compiles(activation.slope, f"the complex-step derivative of '{name}'", remedy)
+    else:
+        check_compiles(activation.derivative, f"the derivative of '{name}'")
+    check_slope(activation.value, activation.slope, activation.kinks, f"the derivative of '{name}'", remedy)
+    return activation

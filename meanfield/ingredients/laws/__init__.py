@@ -1,0 +1,8 @@
+"""Laws of the hidden variables c, of the feature coordinates u, and of the initial weights' residual."""
+
+from meanfield.ingredients.laws.coordinate import CoordinateLaw, GaussianCoordinate
+from meanfield.ingredients.laws.hidden import HiddenLaw
+from meanfield.ingredients.laws.joint import JointLaw
+from meanfield.ingredients.laws.residual import GaussianResidual, ResidualLaw
+
+__all__ = ["CoordinateLaw", "GaussianCoordinate", "GaussianResidual", "HiddenLaw", "JointLaw", "ResidualLaw"]

@@ -1,0 +1,139 @@
+"""What laws have in common: types of their keys, checks of probabilities, and sampling from atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field
+
+from meanfield.ingredients.part import Part
+from meanfield.typing import FloatArray
+
+LARGEST = 1e6
+"""The largest |c| and E[c^2]: high moments of c enter, and must be numbers."""
+
+SecondMoment = Annotated[float, Field(gt=0, le=LARGEST, description="E[c^2] of the hidden variable, for instance 1.1")]
+Values = Annotated[tuple[Annotated[float, Field(ge=-LARGEST, le=LARGEST)], ...], Field(strict=False, min_length=1)]
+Probabilities = Annotated[
+    tuple[float, ...],
+    Field(strict=False, min_length=1, description="their probabilities in [0, 1], adding up to 1"),
+]
+Components = tuple[FloatArray, FloatArray, FloatArray]
+"""Probabilities (A,), means (A, d) and variances (A, d) of a mixture of Gaussians."""
+
+
+class Recipe(NamedTuple):
+    """How to make c from uniform, normal and gamma variables: mean_a + box (2 u - 1) + deviation_a G^power n.
+
+    Parameters
+    ----------
+    probability : ndarray, shape (components,)
+        Of component a.
+    mean, deviation : ndarray, shape (components, dimension)
+    box : float
+        Half-width of what the uniform variable u adds to a law of one component.
+    gamma_shape, gamma_power : float
+        G ~ Gamma(gamma_shape), of a shape that is at least 1; a power of 0 leaves it out.
+    """
+
+    probability: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    box: float = 0.0
+    gamma_shape: float = 1.0
+    gamma_power: float = 0.0
+
+
+class HiddenPart(Part):
+    """What the closures and SGD ask of the law of hidden variables.
+
+    A law is a mixture of Gaussians, possibly of infinitely many or of none wider than 0. `components` lists them.
+    """
+
+    @property
+    def dimension(self) -> int:
+        """Number of hidden variables that are drawn together."""
+        return 1
+
+    @property
+    def exact(self) -> bool:
+        """Whether the law has finitely many components."""
+        return True
+
+    @property
+    def box(self) -> float:
+        """For a uniform law its half-width, else 0."""
+        return 0.0
+
+    def components(self, power: float) -> Components:
+        """Components of the law, or of one that stands for it in averages of smooth functions.
+
+        Parameters
+        ----------
+        power : float
+            Highest power of c that is averaged.
+        """
+        raise NotImplementedError
+
+    def recipe(self) -> Recipe:
+        """How compiled code draws c; a law that is no finite mixture of Gaussians says how itself."""
+        probability, mean, variance = self.components(0.0)
+        return Recipe(probability, mean, np.sqrt(variance))
+
+    def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
+        """Independent draws of c, shape (*size, dimension); the reference for what is made by the recipe.
+
+        Draws of n and then of m more are those of n + m at once.
+        """
+        raise NotImplementedError
+
+
+class AtomicPart(HiddenPart):
+    """A hidden law with finitely many values."""
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """Values, shape (A, dimension), and their probabilities, shape (A,)."""
+        raise NotImplementedError
+
+    def components(self, power: float) -> Components:
+        """See `HiddenPart.components`."""
+        values, probability = self.atoms
+        return probability, values, np.zeros_like(values)
+
+    def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
+        """See `HiddenPart.sample`."""
+        values, probability = self.atoms
+        return np.asarray(values[draw_index(probability, rng, size)])
+
+
+def draw_index(probability: FloatArray, rng: Generator, size: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype]:
+    """Independent draws of the index of a component."""
+    return np.searchsorted(np.cumsum(probability)[:-1], rng.random(size), side="right")
+
+
+def column(values: Sequence[float]) -> FloatArray:
+    """Values of one variable as the rows of a matrix."""
+    return np.array(values, dtype=float)[:, None]
+
+
+def check_probabilities(count: int, probabilities: Sequence[float], what: str = "value") -> None:
+    """Refuse numbers that are no probabilities of `count` things."""
+    if count != len(probabilities):
+        raise ValueError(f"{count} {what}s but {len(probabilities)} probabilities; give one probability per {what}")
+    outside = [p for p in probabilities if not 0 <= p <= 1]
+    if outside:
+        raise ValueError(f"probability {outside[0]} is outside [0, 1]; correct it")
+    total = sum(probabilities)
+    if abs(total - 1) > 1e-9:
+        raise ValueError(f"probabilities add up to {total:.9g}, not to 1; correct or normalise them")
+
+
+def check_not_zero(values: FloatArray, probabilities: Sequence[float]) -> None:
+    """Refuse a variable that is always 0."""
+    likely = values[np.array(probabilities) > 0]
+    if np.any(np.all(likely == 0, axis=0)):
+        raise ValueError("the law is concentrated at 0, so there is no feature; give a value other than 0")

@@ -1,0 +1,193 @@
+"""Laws of hidden variables that a file of samples gives: every sample is as likely as any other."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from tokenize import TokenError
+from typing import Annotated, Literal, Self
+from zipfile import BadZipFile
+
+import numpy as np
+import xarray as xr
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from meanfield.errors import InputError
+from meanfield.ingredients.laws.base import LARGEST, AtomicPart
+from meanfield.process.checksum import check_seal
+from meanfield.typing import FloatArray
+
+
+class _Samples(AtomicPart):
+    """Samples in a file, and how to take them."""
+
+    law: Literal["empirical"] = "empirical"
+    file: str = Field(
+        min_length=1,
+        max_length=1000,
+        description="a file of samples, *.npy, *.csv (comma-separated, with or without a line of names) or *.nc; "
+        "relative to the problem file",
+    )
+    variable: str | None = Field(default=None, description="name of the variable in a *.nc file")
+    standardise: bool = Field(default=False, description="whether to shift and scale the samples to mean 0, variance 1")
+
+    @field_validator("file")
+    @classmethod
+    def _find(cls, file: str, info: ValidationInfo) -> str:
+        """Make the path absolute where the folder of the problem file is known."""
+        folder = (info.context or {}).get("folder")
+        return file if folder is None else str((Path(folder) / file).resolve())
+
+    @model_validator(mode="after")
+    def _can_be_read(self, info: ValidationInfo) -> Self:
+        """Read the file at once for a problem file; one stored in a result may outlive its samples."""
+        context = info.context or {}
+        self.__dict__["_trusted"] = context.get("trusted", True)
+        if context.get("folder") is not None:
+            try:
+                _ = self.atoms
+            except InputError as error:
+                raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def selected(self) -> list[int]:
+        """Columns of the file that are taken."""
+        raise NotImplementedError
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """See `AtomicPart.atoms`: distinct samples with their frequencies.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, holds anything but finite numbers, or lacks a column.
+        """
+        if not self.__dict__.get("_trusted", True):
+            raise InputError(
+                f"file = '{self.file}': no file is opened because a result names it; load the problem file with "
+                "meanfield.load_problem and solve that"
+            )
+        path = Path(self.file)
+        version = path.stat().st_mtime_ns if os.path.isfile(path) else 0
+        return _distinct_samples(path, version, self.variable, tuple(self.selected), self.standardise)
+
+
+class Empirical(_Samples):
+    """c is one of the samples in one column of a file."""
+
+    column: int = Field(default=0, ge=0, description="which column of the samples to take, counted from 0")
+
+    @property
+    def selected(self) -> list[int]:
+        """See `_Samples.selected`."""
+        return [self.column]
+
+
+class JointEmpirical(_Samples):
+    """The vector c is one of the samples in a file, one column of which belongs to each feature."""
+
+    columns: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False, min_length=1)] = Field(
+        description="which columns of the samples belong to the features, in order, counted from 0"
+    )
+
+    @property
+    def dimension(self) -> int:
+        """See `HiddenPart.dimension`."""
+        return len(self.columns)
+
+    @property
+    def selected(self) -> list[int]:
+        """See `_Samples.selected`."""
+        return list(self.columns)
+
+
+@lru_cache(maxsize=16)
+def _distinct_samples(
+    path: Path, version: int, variable: str | None, columns: tuple[int, ...], standardise: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Distinct samples and their frequencies, read once per `version` of the file."""
+    values = read_samples(path, variable)
+    if max(columns) >= values.shape[1]:
+        raise InputError(f"column {max(columns)}: {path} has {values.shape[1]} column(s), counted from 0; name others")
+    values = values[:, list(columns)]
+    if standardise:
+        if np.any(np.ptp(values, axis=0) == 0):
+            raise InputError(f"{path}: samples that are all equal cannot be standardised; remove standardise")
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, deviation = values.mean(axis=0), values.std(axis=0)
+        if not np.all(np.isfinite(deviation)):
+            raise InputError(
+                f"{path}: samples whose variance is beyond all numbers cannot be standardised; rescale them"
+            )
+        values = (values - mean) / deviation
+    if not np.all(np.abs(values) <= LARGEST):
+        raise InputError(f"{path}: holds samples beyond {LARGEST:g}; set standardise = true, or rescale them")
+    if np.any(np.all(values == 0, axis=0)):
+        raise InputError(f"{path}: all samples are 0, so there is no feature; give other samples")
+    values, counts = np.unique(values, axis=0, return_counts=True)
+    return values, counts / counts.sum()
+
+
+def read_samples(path: Path, variable: str | None) -> FloatArray:
+    """Numbers from a file, shape (samples, columns).
+
+    Raises
+    ------
+    InputError
+        If the file is missing, of another kind, or holds anything but finite numbers.
+    """
+    readers = {".npy": _read_npy, ".csv": _read_csv, ".nc": _read_netcdf}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(f"{path}: samples are read from {', '.join(readers)} files; convert the file")
+    if (variable is not None) != (path.suffix.lower() == ".nc"):
+        raise InputError(f"{path}: `variable` names the samples in a .nc file, and belongs to no other; correct it")
+    if not os.path.isfile(path):  # false, where `Path.is_file` raises, for names that no file can have
+        raise InputError(f"{path}: no such file of samples; correct `file`, which is relative to the problem file")
+    try:
+        values = np.asarray(reader(path, variable))
+    except (OSError, ValueError, EOFError, BadZipFile, TokenError, MemoryError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path}: cannot be read as samples ({reason}); give numbers, one sample per row") from error
+    if values.dtype.kind not in "fiu" or values.ndim not in (1, 2) or values.size == 0:
+        raise InputError(
+            f"{path}: holds {values.dtype} of shape {values.shape}; give real numbers of shape (samples,) or "
+            "(samples, columns)"
+        )
+    values = values.astype(float).reshape(len(values), -1)
+    if not np.all(np.isfinite(values)):
+        row = int(np.argmin(np.all(np.isfinite(values), axis=1)))
+        raise InputError(f"{path}: sample {row} is not finite; remove or replace it")
+    return values
+
+
+def _read_npy(path: Path, variable: str | None) -> FloatArray:
+    return np.asarray(np.load(path, allow_pickle=False))
+
+
+def _read_csv(path: Path, variable: str | None) -> FloatArray:
+    rows = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    if rows and not any(map(_is_number, rows[0].split(","))):
+        del rows[0]  # names
+    if not rows:
+        raise ValueError("no rows")
+    return np.loadtxt(rows, delimiter=",", ndmin=2)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_netcdf(path: Path, variable: str | None) -> FloatArray:
+    check_seal(path)
+    with xr.open_dataset(path) as dataset:
+        if variable not in dataset.data_vars:
+            raise ValueError(f"no variable '{variable}', but {', '.join(map(str, dataset.data_vars))}")
+        return np.asarray(dataset[variable].values)

@@ -1,0 +1,280 @@
+"""Laws of one hidden variable c.
+
+Adding a law means adding one class here and naming it in `HiddenLaw`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field, model_validator
+from scipy.special import ndtri
+
+from meanfield.errors import InputError
+from meanfield.ingredients.laws.base import (
+    AtomicPart,
+    Components,
+    HiddenPart,
+    Probabilities,
+    Recipe,
+    SecondMoment,
+    Values,
+    check_not_zero,
+    check_probabilities,
+    column,
+)
+from meanfield.ingredients.laws.empirical import Empirical
+from meanfield.ingredients.laws.scale_mixture import gamma_trapezoid
+from meanfield.typing import FloatArray
+
+
+class Gaussian(HiddenPart):
+    """c ~ N(0, second_moment)."""
+
+    law: Literal["gaussian"] = "gaussian"
+    second_moment: SecondMoment = 1.0
+
+    def components(self, power: float) -> Components:
+        """See `HiddenPart.components`: a single one."""
+        return np.ones(1), np.zeros((1, 1)), np.full((1, 1), self.second_moment)
+
+    def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
+        """See `HiddenPart.sample`."""
+        return rng.normal(0.0, math.sqrt(self.second_moment), (*size, 1))
+
+
+class GaussianMixture(HiddenPart):
+    """c ~ N(means[i], variances[i]) with probability probabilities[i]."""
+
+    law: Literal["gaussian_mixture"] = "gaussian_mixture"
+    means: Annotated[Values, Field(description="means of the components, for instance [-1.0, 1.0]")]
+    variances: Annotated[Values, Field(description="variances of the components, each >= 0, for instance [0.1, 0.1]")]
+    probabilities: Probabilities
+
+    @model_validator(mode="after")
+    def _is_a_law(self) -> GaussianMixture:
+        check_probabilities(len(self.means), self.probabilities, "mean")
+        if len(self.variances) != len(self.means):
+            raise ValueError(f"{len(self.means)} means but {len(self.variances)} variances; give one variance for each")
+        negative = [v for v in self.variances if v < 0]
+        if negative:
+            raise ValueError(f"variance {negative[0]} is negative, and no law has it; give numbers >= 0")
+        check_not_zero(column(self.means) ** 2 + column(self.variances), self.probabilities)
+        return self
+
+    def components(self, power: float) -> Components:
+        """See `HiddenPart.components`."""
+        probability = np.array(self.probabilities)
+        return probability / probability.sum(), column(self.means), column(self.variances)
+
+    def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
+        """See `HiddenPart.sample`."""
+        probability, mean, variance = self.components(0.0)
+        u = rng.random((*size, 2))
+        index = np.searchsorted(np.cumsum(probability)[:-1], u[..., 0], side="right")
+        return np.asarray(mean[index] + np.sqrt(variance[index]) * ndtri(u[..., 1:]))
+
+
+class Discrete(AtomicPart):
+    """c takes `values` with `probabilities`."""
+
+    law: Literal["discrete"] = "discrete"
+    values: Annotated[Values, Field(description="the values that c takes, for instance [-1.0, 0.5, 2.0]")]
+    probabilities: Probabilities
+
+    @model_validator(mode="after")
+    def _is_a_law(self) -> Discrete:
+        check_probabilities(len(self.values), self.probabilities)
+        check_not_zero(column(self.values), self.probabilities)
+        return self
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """See `AtomicPart.atoms`."""
+        probabilities = np.array(self.probabilities)
+        return column(self.values), probabilities / probabilities.sum()
+
+
+class ThreePoint(AtomicPart):
+    """c = +-sqrt(m4/m2) with probability m2^2/(2 m4) each, else 0 (the paper's section IV)."""
+
+    law: Literal["three_point"] = "three_point"
+    second_moment: SecondMoment
+    fourth_moment: float = Field(gt=0, description="E[c^4] of the hidden variable, at least second_moment squared")
+
+    @model_validator(mode="after")
+    def _moments_exist(self) -> ThreePoint:
+        least = self.second_moment * self.second_moment  # inf where ** would raise OverflowError
+        if self.fourth_moment < least * (1 - 1e-12):  # 1.1**2 is not 1.21 in floating point
+            raise ValueError(
+                f"fourth_moment = {self.fourth_moment} is below second_moment^2 = {least:.6g}, and no law has such "
+                "moments (Jensen); raise fourth_moment or lower second_moment"
+            )
+        return self
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """See `AtomicPart.atoms`."""
+        value = np.sqrt(self.fourth_moment / self.second_moment)
+        outer = min(self.second_moment / self.fourth_moment * self.second_moment, 1.0)
+        return column([-value, 0.0, value]), np.array([outer / 2, 1 - outer, outer / 2])
+
+
+class TwoPoint(AtomicPart):
+    """c takes the first of two values with `probability`, else the second."""
+
+    law: Literal["two_point"] = "two_point"
+    values: Annotated[tuple[float, float], Field(strict=False)] = Field(
+        description="the two values that c takes, for instance [-0.5, 2.0]"
+    )
+    probability: float = Field(default=0.5, gt=0, lt=1, description="probability of the first value")
+
+    @model_validator(mode="after")
+    def _is_not_zero(self) -> TwoPoint:
+        check_not_zero(column(self.values), (self.probability, 1 - self.probability))
+        return self
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """See `AtomicPart.atoms`."""
+        return column(self.values), np.array([self.probability, 1 - self.probability])
+
+
+class Rademacher(AtomicPart):
+    """c = +-sqrt(second_moment) with equal probabilities."""
+
+    law: Literal["rademacher"] = "rademacher"
+    second_moment: SecondMoment = 1.0
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """See `AtomicPart.atoms`."""
+        value = math.sqrt(self.second_moment)
+        return column([-value, value]), np.full(2, 0.5)
+
+
+class Uniform(HiddenPart):
+    """c is uniform on [-sqrt(3 m2), sqrt(3 m2)] with m2 the second moment."""
+
+    law: Literal["uniform"] = "uniform"
+    second_moment: SecondMoment = 1.0
+
+    @property
+    def exact(self) -> bool:
+        """See `HiddenPart.exact`."""
+        return False
+
+    @property
+    def box(self) -> float:
+        """See `HiddenPart.box`."""
+        return math.sqrt(3 * self.second_moment)
+
+    def components(self, power: float) -> Components:
+        """See `HiddenPart.components`: a Gauss-Legendre rule."""
+        x, weight = np.polynomial.legendre.leggauss(64)
+        return weight / weight.sum(), self.box * x[:, None], np.zeros((len(x), 1))
+
+    def recipe(self) -> Recipe:
+        """See `HiddenPart.recipe`."""
+        return Recipe(np.ones(1), np.zeros((1, 1)), np.zeros((1, 1)), box=self.box)
+
+    def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
+        """See `HiddenPart.sample`."""
+        return rng.uniform(-self.box, self.box, (*size, 1))
+
+
+class _ScaleMixture(HiddenPart):
+    """c = sqrt(v) n with Gaussian n and a random variance v."""
+
+    @property
+    def exact(self) -> bool:
+        """See `HiddenPart.exact`."""
+        return False
+
+    def variances(self, power: float) -> tuple[FloatArray, FloatArray]:
+        """Values of v and their probabilities, to double precision for averages of |c|^power."""
+        raise NotImplementedError
+
+    def components(self, power: float) -> Components:
+        """See `HiddenPart.components`."""
+        variance, probability = self.variances(power)
+        return probability, np.zeros((len(variance), 1)), variance[:, None]
+
+
+def _check_power(law: str, power: float) -> None:
+    if not math.isfinite(power):
+        raise InputError(
+            f"features.hidden.law = '{law}': the activation grows faster than any power, so that averages over c may "
+            "not exist; use a hidden law with lighter tails, or an activation that grows like a power"
+        )
+
+
+class Laplace(_ScaleMixture):
+    """c has the density exp(-|c|/b)/(2 b) with 2 b^2 = second_moment."""
+
+    law: Literal["laplace"] = "laplace"
+    second_moment: SecondMoment = 1.0
+
+    def variances(self, power: float) -> tuple[FloatArray, FloatArray]:
+        """See `_ScaleMixture.variances`: v/m2 is exponential."""
+        _check_power("laplace", power)
+        x, probability = gamma_trapezoid(1.0, 0.0, power / 2)
+        return self.second_moment * x, probability
+
+    def recipe(self) -> Recipe:
+        """See `HiddenPart.recipe`: the variance is exponential."""
+        return Recipe(np.ones(1), np.zeros((1, 1)), np.full((1, 1), math.sqrt(self.second_moment)), gamma_power=0.5)
+
+    def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
+        """See `HiddenPart.sample`."""
+        return rng.laplace(0.0, math.sqrt(self.second_moment / 2), (*size, 1))
+
+
+class StudentT(_ScaleMixture):
+    """c is Student's t, scaled to `second_moment`; moments of order `degrees_of_freedom` and above do not exist."""
+
+    law: Literal["student_t"] = "student_t"
+    degrees_of_freedom: float = Field(gt=2, le=1e4, description="a number above 2; moments of lower order exist")
+    second_moment: SecondMoment = 1.0
+
+    def variances(self, power: float) -> tuple[FloatArray, FloatArray]:
+        """See `_ScaleMixture.variances`: (nu - 2) m2 / v is chi-squared."""
+        nu = self.degrees_of_freedom
+        _check_power("student_t", power)
+        if nu <= power + 1:
+            raise InputError(
+                f"features.hidden.degrees_of_freedom = {nu}: the closures average c to the power {power:.3g} with this "
+                f"activation, which takes more than {power + 1:.3g} degrees of freedom; raise them, or use an "
+                "activation that grows more slowly"
+            )
+        x, probability = gamma_trapezoid(nu / 2, power / 2, 0.0)
+        return self.second_moment * (nu - 2) / (2 * x), probability
+
+    def recipe(self) -> Recipe:
+        """See `HiddenPart.recipe`: the inverse of the variance is a gamma variable."""
+        nu = self.degrees_of_freedom
+        deviation = np.full((1, 1), math.sqrt(self.second_moment * (nu - 2) / 2))
+        return Recipe(np.ones(1), np.zeros((1, 1)), deviation, gamma_shape=nu / 2, gamma_power=-0.5)
+
+    def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
+        """See `HiddenPart.sample`."""
+        nu = self.degrees_of_freedom
+        return math.sqrt(self.second_moment * (nu - 2) / nu) * rng.standard_t(nu, (*size, 1))
+
+
+HiddenLaw = Annotated[
+    Gaussian
+    | ThreePoint
+    | TwoPoint
+    | Rademacher
+    | Uniform
+    | Laplace
+    | StudentT
+    | GaussianMixture
+    | Discrete
+    | Empirical,
+    Field(discriminator="law"),
+]

@@ -1,0 +1,135 @@
+"""Laws of xi in the initial weights w = U q(0) + sqrt(1 - |q(0)|^2) xi, with mean 0 and variance 1.
+
+A law that is not smooth is smoothed, for the density and for SGD alike: xi = sqrt(1 - eps^2) a + eps n with a from the
+law, n ~ N(0, 1) and eps = `smoothing`. Adding a law means adding one class here and naming it in `ResidualLaw`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field
+from scipy.special import ndtr
+
+from meanfield.ingredients.part import Part
+from meanfield.typing import FloatArray
+
+
+class GaussianResidual(Part):
+    """xi ~ N(0, 1)."""
+
+    law: Literal["gaussian"] = "gaussian"
+
+    def cell_average(self, edges: FloatArray, mean: FloatArray, deviation: float) -> FloatArray:
+        """Averages over cells of the densities of mean_j + deviation xi.
+
+        Returns
+        -------
+        ndarray, shape (len(mean), len(edges) - 1)
+        """
+        z = (edges[None, :] - mean[:, None]) / deviation
+        # Differences of the smaller tail keep relative accuracy far from the mean.
+        upper = z[:, :-1] > 0
+        mass = np.where(upper, ndtr(-z[:, :-1]) - ndtr(-z[:, 1:]), ndtr(z[:, 1:]) - ndtr(z[:, :-1]))
+        return np.asarray(mass / np.diff(edges))
+
+    def sample(self, rng: Generator, size: int) -> FloatArray:
+        """Independent draws of xi."""
+        return rng.standard_normal(size)
+
+
+class _Smoothed(Part):
+    """A law that takes smoothing."""
+
+    smoothing: float = Field(
+        default=0.2, ge=0.02, lt=1, description="share of Gaussian noise eps in xi = sqrt(1 - eps^2) a + eps n"
+    )
+
+    @property
+    def sharp(self) -> float:
+        """What multiplies a."""
+        return math.sqrt(1 - self.smoothing**2)
+
+    def _draw(self, rng: Generator, size: int) -> FloatArray:
+        """Independent draws of a."""
+        raise NotImplementedError
+
+    def sample(self, rng: Generator, size: int) -> FloatArray:
+        """Independent draws of xi."""
+        a = self._draw(rng, size)
+        return self.sharp * a + self.smoothing * rng.standard_normal(size)
+
+
+class UniformResidual(_Smoothed):
+    """a is uniform on [-sqrt(3), sqrt(3)]."""
+
+    law: Literal["uniform"] = "uniform"
+
+    def cell_average(self, edges: FloatArray, mean: FloatArray, deviation: float) -> FloatArray:
+        """See `GaussianResidual.cell_average`; by the integral z Phi(z) + Phi'(z) of the distribution function Phi."""
+        half_width = math.sqrt(3) * self.sharp
+        z = (edges[None, :] - mean[:, None]) / deviation
+
+        def integral(x: FloatArray) -> FloatArray:
+            x = x / self.smoothing
+            return np.asarray(x * ndtr(x) + np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
+
+        # The law is symmetric: from the lower side the distribution function is small where it should be.
+        below = -np.abs(z)
+        tail = 0.5 * self.smoothing / half_width * (integral(below + half_width) - integral(below - half_width))
+        left, right, same_side = tail[:, :-1], tail[:, 1:], z[:, :-1] * z[:, 1:] >= 0
+        mass = np.where(same_side, np.abs(right - left), 1 - left - right)
+        return np.asarray(mass / np.diff(edges))
+
+    def _draw(self, rng: Generator, size: int) -> FloatArray:
+        return rng.uniform(-math.sqrt(3), math.sqrt(3), size)
+
+
+class _Atoms(_Smoothed):
+    """a takes finitely many values."""
+
+    @property
+    def _atoms(self) -> tuple[FloatArray, FloatArray]:
+        """Values and their probabilities."""
+        raise NotImplementedError
+
+    def cell_average(self, edges: FloatArray, mean: FloatArray, deviation: float) -> FloatArray:
+        """See `GaussianResidual.cell_average`: one Gaussian per value."""
+        gaussian, width = GaussianResidual(), deviation * self.smoothing
+        values, probability = self._atoms
+        averages = [gaussian.cell_average(edges, mean + deviation * self.sharp * a, width) for a in values]
+        return np.asarray(np.tensordot(probability, averages, axes=1))
+
+    def _draw(self, rng: Generator, size: int) -> FloatArray:
+        values, probability = self._atoms
+        return rng.choice(values, size, p=probability)
+
+
+class RademacherResidual(_Atoms):
+    """a = +-1 with equal probabilities."""
+
+    law: Literal["rademacher"] = "rademacher"
+
+    @property
+    def _atoms(self) -> tuple[FloatArray, FloatArray]:
+        return np.array([-1.0, 1.0]), np.array([0.5, 0.5])
+
+
+class ThreePointResidual(_Atoms):
+    """a = +-sqrt(fourth_moment) with probability 1/(2 fourth_moment) each, else 0: sparse initial weights."""
+
+    law: Literal["three_point"] = "three_point"
+    fourth_moment: float = Field(ge=1, le=100, description="E[a^4] >= 1; a is not 0 with probability 1/fourth_moment")
+
+    @property
+    def _atoms(self) -> tuple[FloatArray, FloatArray]:
+        value, outer = math.sqrt(self.fourth_moment), 0.5 / self.fourth_moment
+        return np.array([-value, 0.0, value]), np.array([outer, 1 - 2 * outer, outer])
+
+
+ResidualLaw = Annotated[
+    GaussianResidual | UniformResidual | RademacherResidual | ThreePointResidual, Field(discriminator="law")
+]

@@ -1,0 +1,56 @@
+"""Parts of a problem that name functions, ours or a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationInfo
+
+from meanfield.errors import InputError
+from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.user_functions import is_address
+
+NOT_IMPORTED = "not imported"
+"""Stands for the functions of a user's own that a result names."""
+
+
+class NamesFunctions(Part):
+    """A part that names functions, ours or a user's own.
+
+    A user's own module is imported for a problem file that somebody gave us, never for one stored in a result. What was
+    found is kept with its name, because two problem files may have two modules of one name beside them.
+    """
+
+    def look_up(self, key: str, make: Callable[..., Any], info: ValidationInfo) -> None:
+        """Find the functions at once if the name is ours or the problem file is trusted."""
+        context = info.context or {}
+        name, folder = getattr(self, key), context.get("folder")
+        if is_address(name) and folder is None:
+            if not context.get("trusted", True):
+                self.__dict__["_found"] = self.named, NOT_IMPORTED
+            return
+        try:
+            self.__dict__["_found"] = self.named, make(*self.named, *([folder] if is_address(name) else []))
+        except ValueError as error:
+            raise FieldError(key, str(error)) from error
+
+    def found(self, key: str, make: Callable[..., Any]) -> Any:
+        """The functions that were found, or will be now."""
+        named, functions = self.__dict__.get("_found", (None, None))
+        if functions is NOT_IMPORTED and is_address(self.named[0]):
+            raise InputError(
+                f"{key} = '{self.named[0]}': no module is imported because a result names it; load the problem file "
+                "with meanfield.load_problem and solve that"
+            )
+        if named == self.named:
+            return functions
+        try:
+            return make(*self.named)
+        except ValueError as error:
+            raise InputError(f"{key}: {error}") from error
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """Name and parameters."""
+        raise NotImplementedError

@@ -1,0 +1,231 @@
+"""Priors on the weights: the force phi(w) = Phi'(w) per unit of strength, by name.
+
+Adding a prior means adding an entry to `PRIORS`; one that takes parameters is a function of them. The functions are
+scalar, and numba compiles them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from meanfield.ingredients.user_functions import build, check_compiles, check_slope, is_address, load_own
+from meanfield.numerics.compiled.scalar_functions import ScalarFunction, evaluate
+from meanfield.typing import FloatArray
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A prior of unit strength.
+
+    Parameters
+    ----------
+    force : callable
+        phi(w); SGD subtracts (tau/N) strength phi(w) at every step.
+    potential : callable, optional
+        Phi(w) with Phi' = phi; without it phi is integrated. The density needs differences of it only: phi may jump.
+    kinks : tuple of float
+        Where phi or one of its derivatives jumps; cells of the density end there.
+    linear : bool
+        True where phi is proportional to w: the order parameters then close (theory.md, section 2).
+    """
+
+    force: ScalarFunction
+    potential: ScalarFunction | None = None
+    kinks: tuple[float, ...] = ()
+    linear: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinks", tuple(self.kinks))
+
+    def forces(self, w: FloatArray) -> FloatArray:
+        """Values of phi at all elements of an array."""
+        return evaluate(self.force, w)
+
+    def potential_steps(self, w: FloatArray) -> FloatArray:
+        """Differences of Phi between neighbours of the increasing points w, shape (len(w) - 1,)."""
+        if self.potential is not None:
+            return np.diff(evaluate(self.potential, w))
+        low, high = w[:-1], w[1:]
+        steps = np.zeros(len(w) - 1)
+        # Between neighbours phi is smooth but for its kinks.
+        for cut_low, cut_high in zip(*_cut(low, high, self.kinks), strict=True):
+            half = 0.5 * (cut_high - cut_low)
+            points = 0.5 * (cut_high + cut_low)[:, None] + half[:, None] * _NODES
+            steps += half * (self.forces(points) @ _WEIGHTS)
+        return steps
+
+
+def _cut(low: FloatArray, high: FloatArray, kinks: tuple[float, ...]) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Ends of the pieces into which all intervals [low, high] fall at the kinks; some have no length."""
+    inner = [np.clip(kink, low, high) for kink in sorted(kinks)]
+    return [low, *inner], [*inner, high]
+
+
+_INTERVAL = 0.5
+_INTERVALS = 64
+
+
+def potential_of(prior: Prior) -> ScalarFunction:
+    """Phi of a prior; where it has none, the integral of phi from 0, which takes some forty times as long."""
+    return prior.potential if prior.potential is not None else _antiderivative(prior.force, prior.kinks)
+
+
+@lru_cache(maxsize=256)
+def _antiderivative(force: ScalarFunction, kinks: tuple[float, ...]) -> ScalarFunction:
+    """The integral of phi from 0, by Gauss-Legendre on intervals that end at the kinks and grow far out."""
+    compiled: Any = numba.njit(force)
+    grown = _INTERVAL * np.concatenate([np.arange(1, _INTERVALS), _INTERVALS * 2.0 ** np.arange(40)])
+    ends = np.unique([*grown, *np.abs(kinks)])
+    ends = ends[ends > 0]
+
+    def potential(w: float) -> float:
+        sign, reach = (1.0, w) if w > 0 else (-1.0, -w)
+        total, low = 0.0, 0.0
+        for end in ends:
+            half = 0.5 * (min(end, reach) - low)
+            for i in range(_NODES.size):
+                total += half * _WEIGHTS[i] * compiled(sign * (low + half * (1.0 + _NODES[i])))
+            low = end
+            if reach <= end:
+                break
+        return sign * total
+
+    return potential
+
+
+def _zero(w: float) -> float:
+    return 0.0 * w
+
+
+def _identity(w: float) -> float:
+    return w
+
+
+def _half_square(w: float) -> float:
+    return 0.5 * w * w
+
+
+def _sign(w: float) -> float:
+    return 1.0 if w > 0 else -1.0 if w < 0 else 0.0
+
+
+def _absolute(w: float) -> float:
+    return abs(w)
+
+
+def _elastic_net(ratio: float = 0.5) -> Prior:
+    """A share `ratio` of l1, the rest l2."""
+    if not 0 <= ratio <= 1:
+        raise ValueError(f"ratio = {ratio} is outside [0, 1], the share of l1; correct it")
+
+    def force(w: float) -> float:
+        sign = 1.0 if w > 0 else -1.0 if w < 0 else 0.0
+        return ratio * sign + (1 - ratio) * w
+
+    def potential(w: float) -> float:
+        return ratio * abs(w) + 0.5 * (1 - ratio) * w * w
+
+    return Prior(force, potential, kinks=(0.0,))
+
+
+def _smooth_l1(width: float = 0.5) -> Prior:
+    """l1 with phi linear between -width and width: 1/width of the Huber loss."""
+    if not 0 < width < math.inf:
+        raise ValueError(f"width = {width} must be a positive number, for instance 0.5")
+
+    def force(w: float) -> float:
+        return min(max(w / width, -1.0), 1.0)
+
+    def potential(w: float) -> float:
+        inner = min(abs(w), width)
+        return abs(w) - inner + 0.5 * inner * inner / width
+
+    return Prior(force, potential, kinks=(-width, width))
+
+
+def _tanh(w: float) -> float:
+    return math.tanh(w)
+
+
+def _log_cosh(w: float) -> float:
+    return abs(w) + math.log1p(math.exp(-2.0 * abs(w))) - math.log(2.0)
+
+
+def _cube(w: float) -> float:
+    return w * w * w
+
+
+def _quarter_fourth_power(w: float) -> float:
+    return 0.25 * (w * w) * (w * w)
+
+
+def _cauchy(w: float) -> float:
+    return w / (1.0 + w * w)
+
+
+def _half_log(w: float) -> float:
+    return 0.5 * math.log1p(w * w)
+
+
+def _double_well(w: float) -> float:
+    return w * w * w - w
+
+
+def _double_well_potential(w: float) -> float:
+    return 0.25 * (w * w) * (w * w) - 0.5 * w * w
+
+
+PRIORS: dict[str, Prior | Callable[..., Prior]] = {
+    "none": Prior(_zero, _zero, linear=True),
+    "l2": Prior(_identity, _half_square, linear=True),
+    "l1": Prior(_sign, _absolute, kinks=(0.0,)),
+    "elastic_net": _elastic_net,
+    "smooth_l1": _smooth_l1,
+    "log_cosh": Prior(_tanh, _log_cosh),
+    "quartic": Prior(_cube, _quarter_fourth_power),
+    "cauchy": Prior(_cauchy, _half_log),
+    "double_well": Prior(_double_well, _double_well_potential),
+}
+
+
+@lru_cache(maxsize=256)
+def make_prior(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Prior:
+    """The prior that a problem file names; see `meanfield.ingredients.activations.make_activation`.
+
+    Parameters
+    ----------
+    name : str
+        A key of `PRIORS`, or "package.module:name" of a function phi, of a `Prior`, or, with parameters, of a function
+        that takes them and returns one of these.
+    parameters : tuple of (str, float)
+    folder : Path, optional
+        Where to look for the module besides the Python path and the working directory.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or a user's own does not compile or is not the derivative of its potential.
+    """
+    if not is_address(name):
+        return build(PRIORS, name, dict(parameters))
+    found = load_own(name, dict(parameters), folder)
+    prior = found if isinstance(found, Prior) else Prior(found)
+    check_compiles(prior.force, f"'{name}'")
+    if prior.potential is not None:
+        check_compiles(prior.potential, f"the potential of '{name}'")
+        remedy = "correct force or potential, or name the point among the kinks"
+        check_slope(prior.potential, prior.force, prior.kinks, f"the force of '{name}'", remedy)
+    points = np.linspace(-3.0, 3.0, 13)
+    if prior.linear and not np.allclose(prior.forces(points), points * prior.forces(np.ones(1))):
+        raise ValueError(f"'{name}' says that it is linear, but is not proportional to w; remove linear=True")
+    return prior

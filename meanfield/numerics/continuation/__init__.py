@@ -1,0 +1,22 @@
+"""All roots of equations, and their branches as a parameter changes: numerics that know no physics.
+
+Equations are functions x -> (F, dF/dx), shapes (n,) and (n, n), or (x, p) -> (F, dF/dx, dF/dp) with a scalar
+parameter p. They return NaN outside their domain.
+"""
+
+from meanfield.numerics.continuation.ball import ball_starts, signed_permutations
+from meanfield.numerics.continuation.branches import Branch, follow
+from meanfield.numerics.continuation.diagram import all_branches, by_difference
+from meanfield.numerics.continuation.roots import Equations, find_roots, newton
+
+__all__ = [
+    "Branch",
+    "Equations",
+    "all_branches",
+    "ball_starts",
+    "by_difference",
+    "find_roots",
+    "follow",
+    "newton",
+    "signed_permutations",
+]

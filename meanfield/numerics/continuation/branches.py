@@ -1,0 +1,276 @@
+"""Branches of roots as a parameter changes, by pseudo-arclength continuation: around turning points, too.
+
+A point of a branch is z = (x, p/range), so that both count alike. From a point the branch is followed along its tangent
+and corrected in the plane orthogonal to it, which cuts the branch where it turns as well as anywhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from meanfield.numerics.continuation.roots import ROUNDING, TOLERANCE, newton
+from meanfield.typing import FloatArray
+
+SHORTEST = 1e-6
+"""Steps shorter than this part of the longest one end a branch: it goes no further."""
+
+CROWDED = 0.05
+"""Points closer than this part of the longest step to the one before are left out where a branch ends."""
+
+STEEP = 0.7
+"""Where the tangent's component along p is larger, points are corrected at fixed p, which is cheaper."""
+
+MOST_CORRECTIONS = 8
+"""Newton steps of the corrector, before the step is halved."""
+
+STRAIGHT = 0.9
+"""Least cosine of the angle between tangents of neighbours; a sharper bend is taken in shorter steps."""
+
+MOST_POINTS = 5000
+"""Of one branch."""
+
+FARTHEST = 1.5
+"""Largest distance of neighbours in units of the step."""
+
+LEVEL = 1e-9
+"""Where the tangent's component along p is smaller, a branch turns."""
+
+MOST_TURNING_TRIALS = 30
+"""Points that are tried to find where."""
+
+
+class Family(Protocol):
+    """Equations for every value of a parameter p, NaN outside their domain."""
+
+    def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
+        """F and dF/dx, shapes (n,) and (n, n)."""
+
+    def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
+        """dF/dp, shape (n,), where F is known to be `values`; a difference will do."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A curve of roots.
+
+    Parameters
+    ----------
+    x : ndarray, shape (points, n)
+    p : ndarray, shape (points,)
+        The parameter; ends of the range are hit exactly.
+    turning : ndarray of bool, shape (points,)
+        Where p has an extremum along the branch.
+    ends : tuple of str
+        Why the branch ends on both sides: `limit` (of the range), `closed` (back at its beginning) or `lost` (no root
+        continues it).
+    """
+
+    x: FloatArray
+    p: FloatArray
+    turning: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    ends: tuple[str, str]
+
+    def crossings(self, p: float) -> list[FloatArray]:
+        """Roots at a value of the parameter, by linear interpolation between points."""
+        found = [x for x, at in zip(self.x, self.p, strict=True) if at == p]
+        for i in np.flatnonzero((self.p[:-1] - p) * (self.p[1:] - p) < 0):
+            share = (p - self.p[i]) / (self.p[i + 1] - self.p[i])
+            found.append((1 - share) * self.x[i] + share * self.x[i + 1])
+        return found
+
+
+def follow(
+    family: Family,
+    x: FloatArray,
+    p: float,
+    limits: tuple[float, float],
+    longest: float = 0.025,
+    tolerance: float = TOLERANCE,
+) -> Branch:
+    """The branch through a root, to both sides as far as it goes within the limits.
+
+    Parameters
+    ----------
+    family : Family
+        F(x, p) and its derivatives.
+    x : ndarray, shape (n,)
+        A root at p.
+    p : float
+    limits : tuple of float
+        The range of p, increasing.
+    longest : float
+        Longest step of (x, p/range).
+    tolerance : float
+        Largest component of F at a root.
+    """
+    walker = _Walker(family, limits, longest, tolerance)
+    start = walker.locus(x, p)
+    sides: list[tuple[list[Step], str]] = []
+    for sign in (1.0, -1.0):
+        heading = sign * start.tangent[-1]
+        if (p == limits[0] and heading < 0) or (p == limits[1] and heading > 0):
+            sides.append(([], "limit"))
+        elif sides and sides[0][1] == "closed":
+            sides.append(([], "closed"))
+        else:
+            sides.append(walker.walk(start._replace(tangent=sign * start.tangent)))
+    (ahead, end), (behind, beginning) = sides
+    steps = [*reversed(behind), Step(start.z, False), *ahead]
+    points = np.array([step.z for step in steps])
+    return Branch(
+        points[:, :-1],
+        np.array([walker.parameter(z) for z in points]),
+        np.array([step.turning for step in steps]),
+        (beginning, end),
+    )
+
+
+class Locus(NamedTuple):
+    """A point of a branch and the unit tangent there."""
+
+    z: FloatArray
+    tangent: FloatArray
+
+
+class Step(NamedTuple):
+    """A point of a branch and whether it turns there."""
+
+    z: FloatArray
+    turning: bool
+
+
+class _Walker:
+    """Steps along branches of one family; points are z = (x, (p - low)/range)."""
+
+    def __init__(self, family: Family, limits: tuple[float, float], longest: float, tolerance: float) -> None:
+        self._family = family
+        self._low, self._high = limits
+        self._longest = longest
+        self._tolerance = tolerance
+
+    def parameter(self, z: FloatArray) -> float:
+        """P of a point; 0 and 1 are the limits to the last digit."""
+        return self._high if z[-1] == 1.0 else self._low + float(z[-1]) * (self._high - self._low)
+
+    def locus(self, x: FloatArray, p: float) -> Locus:
+        """The point of a root, with the tangent towards larger p."""
+        z = np.array([*x, 1.0 if p == self._high else (p - self._low) / (self._high - self._low)])
+        values, slope = self._family.equations(x, p)
+        return self._locus(z, self._jacobian(z, values, slope), np.eye(len(z))[-1])
+
+    def _locus(self, z: FloatArray, jacobian: FloatArray, along: FloatArray) -> Locus:
+        """The point of a root with the tangent that points `along`; NaN outside the domain."""
+        if not np.all(np.isfinite(jacobian)):
+            return Locus(z, np.full(len(z), np.nan))
+        tangent = np.linalg.svd(jacobian)[2][-1]
+        return Locus(z, tangent if tangent @ along >= 0 else -tangent)
+
+    def _jacobian(self, z: FloatArray, values: FloatArray, slope: FloatArray) -> FloatArray:
+        """DF/dz from F and dF/dx."""
+        by_p = self._family.by_parameter(z[:-1], self.parameter(z), values)
+        return np.column_stack([slope, (self._high - self._low) * by_p])
+
+    def _corrected(self, here: Locus, ds: float) -> Locus | None:
+        """The root near the tangent from `here` at length ds, or None.
+
+        It lies in the plane orthogonal to the tangent, or, where p changes fast, at that p: this needs no dF/dp.
+        """
+        guess = z = here.z + ds * here.tangent
+        steep = abs(here.tangent[-1]) > STEEP
+        normal = np.eye(len(z))[-1] if steep else here.tangent
+        for _ in range(MOST_CORRECTIONS):
+            if not 0.0 <= z[-1] <= 1.0:
+                return None
+            values, slope = self._family.equations(z[:-1], self.parameter(z))
+            jacobian = np.pad(slope, ((0, 0), (0, 1))) if steep else self._jacobian(z, values, slope)
+            matrix = np.vstack([jacobian, normal])
+            if not (np.all(np.isfinite(values)) and np.all(np.isfinite(matrix))):
+                return None
+            step = np.linalg.lstsq(matrix, -np.array([*values, normal @ (z - guess)]), rcond=None)[0]
+            if np.abs(values).max() <= self._tolerance or np.abs(step).max() <= ROUNDING:
+                return self._locus(z, self._jacobian(z, values, slope) if steep else jacobian, here.tangent)
+            z = z + step
+        return None
+
+    def walk(self, start: Locus) -> tuple[list[Step], str]:
+        """Points after `start` along its tangent, and why they end."""
+        steps: list[Step] = []
+        here, ds = start, 0.2 * self._longest
+        while len(steps) < MOST_POINTS and ds >= SHORTEST * self._longest:
+            crosses = not 0.0 < here.z[-1] + ds * here.tangent[-1] < 1.0
+            there = self._at_limit(here) if crosses else self._corrected(here, ds)
+            if there is None or not _continues(here, there, ds):
+                ds *= 0.5
+                continue
+            if not crosses and here.tangent[-1] * there.tangent[-1] < 0.0:
+                steps.append(Step(self._turning_point(here, there), True))
+            steps.append(Step(there.z, False))
+            if crosses:
+                return steps, "limit"
+            if len(steps) > 3 and _passes(start, here, there):
+                return [*steps[:-1], Step(start.z, False)], "closed"
+            here, ds = there, min(1.5 * ds, self._longest)
+        return _thinned(start, steps, CROWDED * self._longest), "lost"
+
+    def _at_limit(self, here: Locus) -> Locus | None:
+        """The root on the limit that the tangent crosses."""
+        limit = 1.0 if here.tangent[-1] > 0 else 0.0
+        guess = here.z + (limit - here.z[-1]) / here.tangent[-1] * here.tangent
+        p = self._high if limit == 1.0 else self._low
+        x = newton(lambda x: self._family.equations(x, p), guess[:-1], tolerance=self._tolerance)
+        if x is None:
+            return None
+        z = np.array([*x, limit])
+        return self._locus(z, self._jacobian(z, *self._family.equations(x, p)), here.tangent)
+
+    def _turning_point(self, here: Locus, there: Locus) -> FloatArray:
+        """Where p has its extremum between two points: regula falsi (Illinois) for the tangent's last component."""
+        chord = here._replace(tangent=(there.z - here.z) / np.linalg.norm(there.z - here.z))
+        far = float(np.linalg.norm(there.z - here.z))
+        near, far_value, near_value, side = 0.0, float(there.tangent[-1]), float(here.tangent[-1]), 0
+        best = min(here, there, key=lambda locus: abs(float(locus.tangent[-1])))
+        for _ in range(MOST_TURNING_TRIALS):
+            at = (near * far_value - far * near_value) / (far_value - near_value)
+            trial = self._corrected(chord, at)
+            if trial is None:
+                break
+            value = float(trial.tangent[-1])
+            best = min(best, trial, key=lambda locus: abs(float(locus.tangent[-1])))
+            if abs(value) < LEVEL:
+                break
+            if value * far_value > 0:
+                far, far_value, near_value = at, value, near_value * (0.5 if side == 1 else 1.0)
+                side = 1
+            else:
+                near, near_value, far_value = at, value, far_value * (0.5 if side == -1 else 1.0)
+                side = -1
+        return best.z
+
+
+def _continues(here: Locus, there: Locus, ds: float) -> bool:
+    """Whether a step of length ds stayed on its branch."""
+    straight = here.tangent @ there.tangent > STRAIGHT
+    return bool(straight and np.linalg.norm(there.z - here.z) < FARTHEST * ds)
+
+
+def _thinned(start: Locus, steps: list[Step], least: float) -> list[Step]:
+    """Steps without those that are hardly further than the last one that is kept; the end and turning points are kept.
+
+    Where a branch ends inside the range, ever shorter steps only say where.
+    """
+    kept, z = [], start.z
+    for step in steps:
+        if step is steps[-1] or step.turning or np.linalg.norm(step.z - z) >= least:
+            kept.append(step)
+            z = step.z
+    return kept
+
+
+def _passes(start: Locus, here: Locus, there: Locus) -> bool:
+    """Whether a step leads past the beginning of the branch."""
+    step = np.linalg.norm(there.z - here.z)
+    close = max(np.linalg.norm(start.z - here.z), np.linalg.norm(start.z - there.z)) <= step
+    return bool(close and start.tangent @ there.tangent > STRAIGHT)

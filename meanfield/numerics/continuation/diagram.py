@@ -1,0 +1,84 @@
+"""All branches of roots over a range of the parameter, from searches at both ends and in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from meanfield.numerics.continuation.branches import Branch, Family, follow
+from meanfield.numerics.continuation.roots import TOLERANCE, newton
+from meanfield.typing import FloatArray
+
+BETWEEN = (0.5, 0.25, 0.75)
+"""Where roots are searched that no branch from the ends leads to, in parts of the range."""
+
+NEAR = 1e-5
+"""Roots that are closer belong to one branch."""
+
+DIFFERENCE = 1e-5
+"""Of derivatives by the parameter, in parts of its range."""
+
+
+def by_difference(
+    function: Callable[[float], FloatArray], p: float, values: FloatArray, limits: tuple[float, float]
+) -> FloatArray:
+    """The derivative of F by p where F(p) = values, as a difference inside the range; for `Family.by_parameter`."""
+    low, high = limits
+    step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
+    return np.asarray((function(p + step) - values) / step)
+
+
+class Searchable(Family, Protocol):
+    """A family whose roots at one value of the parameter can all be found."""
+
+    limits: tuple[float, float]
+    """The range of p, increasing."""
+
+    def search(self, p: float, known: Sequence[FloatArray] = ()) -> Sequence[FloatArray]:
+        """All roots at p; those that are known may be left out."""
+
+
+def all_branches(
+    family: Searchable, ends: tuple[float, float], longest: float, tolerance: float = TOLERANCE
+) -> list[Branch]:
+    """Branches from the roots at both ends, then from those in between that none of them leads to.
+
+    Parameters
+    ----------
+    family : Searchable
+    ends : tuple of float
+        The limits, in the order in which branches are to begin.
+    longest : float
+        Longest step of (x, p/range).
+    tolerance : float
+        Largest component of F at a root.
+    """
+    searched = {p: family.search(p) for p in ends}
+    branches: list[Branch] = []
+    for p in ends:
+        for x in searched[p]:
+            root = _polished(family, x, p, tolerance)
+            if root is not None and not _is_on(branches, root, p):
+                branches.append(follow(family, root, p, family.limits, longest, tolerance))
+    for share in BETWEEN:
+        p = ends[0] + share * (ends[1] - ends[0])
+        crossings = [_polished(family, x, p, tolerance) for branch in branches for x in branch.crossings(p)]
+        known = [x for x in crossings if x is not None]
+        for x in family.search(p, known):
+            if not _is_among(known, x) and not _is_on(branches, x, p):
+                branches.append(follow(family, x, p, family.limits, longest, tolerance))
+    return branches
+
+
+def _polished(family: Family, x: FloatArray, p: float, tolerance: float) -> FloatArray | None:
+    return newton(lambda x: family.equations(x, p), x, tolerance=tolerance)
+
+
+def _is_on(branches: list[Branch], root: FloatArray, p: float) -> bool:
+    return any(_is_among(branch.crossings(p), root) for branch in branches)
+
+
+def _is_among(roots: Sequence[FloatArray], root: FloatArray) -> bool:
+    return any(np.linalg.norm(root - x) < NEAR for x in roots)

@@ -1,0 +1,88 @@
+"""When to step: times that divide the intervals between outputs, refined by whole factors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.special import wrightomega
+
+from meanfield.families.contrastive.problem import Time
+from meanfield.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Steps between output times, dense at the start if there is an onset.
+
+    A clock s(t) = ticks (rate t + log(1 + t/onset)) ticks once for each step, so that steps are constant fractions of
+    the time that has passed while `onset` < t < 1/rate, and equal afterwards: what a sharp start needs, where every
+    time scale from the shortest on matters. The clock does not depend on how often it is divided, so errors have
+    expansions in even powers of 1/`factor`.
+
+    Parameters
+    ----------
+    time : Time
+        The output times.
+    ticks : float
+        Steps in a time of 1/`rate`, and while the time since the start grows e-fold.
+    rate : float
+        Of the dynamics.
+    onset : float
+        The shortest time scale of the start; infinite for equal steps.
+    factor : int
+        Steps per tick. There is at least one tick in each interval between outputs.
+    """
+
+    time: Time
+    ticks: float
+    rate: float
+    onset: float = math.inf
+    factor: int = 1
+
+    def refined(self, factor: int) -> Schedule:
+        """`factor` steps in place of each."""
+        return replace(self, factor=factor * self.factor)
+
+    @cached_property
+    def outputs(self) -> FloatArray:
+        """Output times, shape (outputs,)."""
+        return self.time.outputs_at
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """Number of steps in each interval, shape (outputs - 1,)."""
+        ticks = np.diff(self._clock(self.outputs))
+        return np.maximum(1, np.ceil(ticks * (1 - 1e-12))).astype(int) * self.factor
+
+    @property
+    def total(self) -> int:
+        """Number of all steps."""
+        return int(self.counts.sum())
+
+    def steps(self, interval: int) -> FloatArray:
+        """Ends of the steps of an interval; the last one is its output time exactly."""
+        return self._steps[interval]
+
+    @cached_property
+    def _steps(self) -> list[FloatArray]:
+        ticks = self._clock(self.outputs)
+        parts = [np.arange(1, count + 1) / count for count in self.counts]
+        ends = np.concatenate([a + (b - a) * part for a, b, part in zip(ticks[:-1], ticks[1:], parts, strict=True)])
+        last = np.cumsum(self.counts)
+        times = self._inverse(ends)
+        times[last - 1] = self.outputs[1:]
+        return np.split(times, last[:-1])
+
+    def _clock(self, t: FloatArray) -> FloatArray:
+        return np.asarray(self.ticks * (self.rate * t + np.log1p(t / self.onset)))
+
+    def _inverse(self, s: FloatArray) -> FloatArray:
+        """With y = 1 + t/onset and a = rate onset the clock over its ticks is a (y - 1) + log y."""
+        s = s / self.ticks
+        if math.isinf(self.onset):
+            return s / self.rate
+        a = self.rate * self.onset
+        return np.asarray(self.onset * (wrightomega(s + a + math.log(a)) / a - 1.0))

@@ -1,0 +1,1 @@
+"""Problem files: reading, checking and changing what they say, for any family."""

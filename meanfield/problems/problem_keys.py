@@ -1,0 +1,187 @@
+"""What a problem holds, by the key under which messages name it, such as `features[0].hidden.second_moment`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.problem import Problem
+from meanfield.ingredients.part import Part, nearest
+from meanfield.problems.file import problem_from
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+def number_keys(problem: Problem) -> list[str]:
+    """Keys of all numbers that the problem has."""
+    return list(_keys_in(problem, "", _is_number))
+
+
+def settable_keys(problem: Problem) -> list[str]:
+    """Keys of all that can be set by itself: numbers, words, and what the problem leaves out."""
+    return list(_keys_in(problem, "", lambda value: value is None or isinstance(value, int | float | str)))
+
+
+def value_of(problem: Problem, key: str) -> float:
+    """The number under a key.
+
+    Raises
+    ------
+    InputError
+        If there is no such key, or it holds anything but one number.
+    """
+    found = held_by(problem, key)
+    if not _is_number(found):
+        raise InputError(f"'{key}' holds {_described(found)}, not one number; {nearest(key, number_keys(problem))}")
+    return found  # type: ignore[no-any-return]
+
+
+def with_value(problem: Problem, key: str, value: Any) -> Problem:
+    """A copy of the problem, validated, in which one key holds another value; see `with_values`."""
+    return with_values(problem, {key: value})
+
+
+def with_values(problem: Problem, values: Mapping[str, Any], folder: Path | None = None) -> Problem:
+    """A copy of the problem, validated once all values are in place.
+
+    Parameters
+    ----------
+    problem : Problem
+    values : mapping
+        From keys, such as `prior.strength`, `model.activation` or `features[0].hidden`, to what a problem file may say
+        there. Keys of tables that the problem leaves out begin such a table. Whole numbers may be given as floats.
+    folder : Path, optional
+        Where files and modules that the values name are looked for; see `meanfield.problems.file.parse_problem`.
+
+    Raises
+    ------
+    InputError
+        If there is no such key, or a value is not allowed there.
+    """
+    data: Any = problem
+    for key, value in values.items():
+        before = held_by(problem, key)
+        whole = isinstance(before, int | None) and isinstance(value, float) and value.is_integer()
+        data = _replaced(data, _steps(key), int(value) if whole else value)
+    changed = problem_from(data, folder) if values else problem
+    for key in values:
+        _keep_functions(problem, changed, _steps(key))
+    return changed
+
+
+def check_range(
+    problem: Problem, key: str, start: float, stop: float, points: int, parts: Sequence[str], what: str
+) -> None:
+    """Refuse ranges of a number over which no branches can be followed.
+
+    Parameters
+    ----------
+    problem : Problem
+    key : str
+        What is varied.
+    start, stop : float
+        Ends of its range.
+    points : int
+        Along a branch.
+    parts : sequence of str
+        Parts of the problem that the branches depend on.
+    what : str
+        What the branches consist of, for the message.
+
+    Raises
+    ------
+    InputError
+        If there is no such key, it holds no real number, nothing depends on it, or a value is not allowed.
+    """
+    value = value_of(problem, key)
+    part = key.replace("[", ".").split(".")[0]
+    if part not in parts or key.endswith("initial_overlap"):
+        raise InputError(f"'{key}': {what} do not depend on it; vary a number of {', '.join(parts)}")
+    if isinstance(value, int):
+        raise InputError(f"'{key}' = {value} takes whole numbers only, and branches need one that varies continuously")
+    if start == stop:
+        raise InputError(f"'{key}' from {start:g} to {stop:g}: the ends of the range are equal; give two numbers")
+    if points < 2:
+        raise InputError(f"points = {points}: give at least 2, the ends of the range")
+    for end in (start, stop):
+        with_value(problem, key, end)
+
+
+def _steps(key: str) -> list[str | int]:
+    return [int(index) if index else name for name, index in _STEP.findall(key)]
+
+
+def held_by(problem: Problem, key: str) -> Any:
+    """What the problem holds under a key, None for what it leaves out.
+
+    Raises
+    ------
+    InputError
+        If there is no such key.
+    """
+    steps = _steps(key)
+    spelt = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
+    if spelt != key or not key:
+        raise InputError(f"'{key}' is no key; write it like prior.strength or features[0].hidden.second_moment")
+    found: Any = problem
+    for step in steps:
+        if found is None or (isinstance(found, dict) and step not in found):
+            return None
+        try:
+            found = getattr(found, str(step)) if _has_field(found, step) else found[step]
+        except (KeyError, IndexError, TypeError):
+            raise InputError(f"the problem has no key '{key}'; {nearest(key, settable_keys(problem))}") from None
+    return found
+
+
+def _described(found: Any) -> str:
+    if found is None:
+        return "nothing in this problem"
+    return "a table" if isinstance(found, Part | dict) else "a list" if isinstance(found, tuple) else repr(found)
+
+
+def _has_field(part: Any, step: str | int) -> bool:
+    return isinstance(part, Part) and step in type(part).model_fields
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _keys_in(value: Any, path: str, chosen: Callable[[Any], bool]) -> Iterator[str]:
+    if chosen(value):
+        yield path
+    elif isinstance(value, Part):
+        for name in type(value).model_fields:
+            yield from _keys_in(getattr(value, name), f"{path}.{name}" if path else name, chosen)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _keys_in(inner, f"{path}.{name}", chosen)
+    elif isinstance(value, tuple):
+        for index, inner in enumerate(value):
+            yield from _keys_in(inner, f"{path}[{index}]", chosen)
+
+
+def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
+    """Plain data on the way to the value, and everything else as it is."""
+    if not steps:
+        return value
+    first, rest = steps[0], steps[1:]
+    if isinstance(held, tuple):
+        return tuple(_replaced(inner, rest, value) if index == first else inner for index, inner in enumerate(held))
+    fields = {name: getattr(held, name) for name in type(held).model_fields} if isinstance(held, Part) else held or {}
+    return fields | {first: _replaced(fields.get(first), rest, value)}
+
+
+def _keep_functions(before: Any, after: Any, steps: list[str | int]) -> None:
+    """Hand on the functions of a user that were found beside the problem file; see `NamesFunctions`."""
+    for step in steps:
+        if isinstance(before, Part) and isinstance(after, Part):
+            if "_found" in before.__dict__:
+                after.__dict__.setdefault("_found", before.__dict__["_found"])
+            before, after = getattr(before, str(step)), getattr(after, str(step))
+        elif isinstance(before, tuple) and isinstance(after, tuple):
+            before, after = before[int(step)], after[int(step)]

@@ -1,0 +1,171 @@
+"""What the documentation generates from the code is complete: every key, law, function, variable, script and study."""
+
+import doctest
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import Field
+
+import meanfield
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.results import METHODS, OPTIONAL
+from meanfield.ingredients.activations import ACTIVATIONS
+from meanfield.ingredients.part import Part
+from meanfield.ingredients.priors import PRIORS
+from meanfield.sweep import Sweep
+from meanfield.sweep.reductions import REDUCTIONS
+from tests.documentation.pages import ROOT
+
+ROOMS = [
+    ".".join(path.parent.relative_to(ROOT).parts)
+    for path in sorted((ROOT / "meanfield").rglob("__init__.py"))
+    if "__all__" in path.read_text() and path.parent.name != "laws"  # laws are in the reference of the problem file
+]
+NO_PAGE = ("Equations", "COLOURS", "LINES")
+"""A type of functions, and the looks of lines."""
+
+
+@pytest.fixture(scope="module")
+def page():
+    """A function from the name of a generator to its page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs" / "_extensions"))
+        yield lambda name: importlib.import_module(name).page()
+
+
+def tables(part=Part):
+    """All tables of the problem file that are no mere base of others."""
+    for below in part.__subclasses__():
+        yield from tables(below)
+        if below.__module__.startswith("meanfield.") and not below.__subclasses__():
+            yield below
+
+
+def test_every_key_of_problem_and_sweep_files_is_in_its_table(page):
+    text = page("problem_reference") + page("sweep_reference")
+    written = text.splitlines()
+    models = [model for model in tables() if reachable(model)]
+    assert len(models) > 20
+    for model in models:
+        for name, field in model.model_fields.items():
+            if name == "law":
+                assert f"### `{field.default}`" in text
+            else:
+                rows = [line for line in written if line.startswith(f"| `{name}` |")]
+                assert rows, f"{model.__name__}.{name}"
+                assert all(line.count(" | ") == 3 and not line.endswith("|  |") for line in rows), rows
+
+
+def reachable(model):
+    """Whether a table belongs to one of the two files."""
+    parts = sys.modules["keys_reference"].parts_in
+    known, new = set(), {Problem, Sweep}
+    while new:
+        known |= new
+        new = {part for one in new for field in one.model_fields.values() for part in parts(field.annotation)} - known
+    return model in known
+
+
+def test_a_key_without_description_is_an_error(page):
+    page("problem_reference")  # imports what follows
+
+    class Undescribed(Part):
+        number: float = Field(default=1.0)
+
+    with pytest.raises(ValueError, match=r"the key 'x\.number' has no description"):
+        sys.modules["keys_reference"].keys(Undescribed, "x.")
+
+
+def test_keys_show_types_defaults_and_ranges(page):
+    text = page("problem_reference").replace("\u00a0", " ")
+    for row in (
+        "| `batch_size` | whole number, ≥ 1, ≤ 10⁹ | required |",
+        "| `tolerance` | number, ≥ 10⁻¹⁰, ≤ 0.01 | none |",
+        "| `replicas` | whole number, ≥ 1, ≤ 2³² | `8` |",
+        '| `centering` | `"none"` or `"population"` or `"batch"` | `"none"` |',
+        "| `columns` | list of whole numbers, not empty, ≥ 0 | required |",
+        "| `values` | list of lists of numbers, not empty, ≥ -10⁶, ≤ 10⁶ | required |",
+        "| `variance` | list of 2 numbers | required |",
+        '| `initial_overlap` | number or `"random"` | required |',
+        "| `features` | [tables](#table-features) | required |",
+    ):
+        assert row in text
+
+
+def test_every_activation_and_prior_is_listed_with_its_formula(page):
+    text = page("function_reference")
+    for name in (*ACTIVATIONS, *PRIORS):
+        assert f"\n| `{name}` | " in text
+    assert "| `relu` | `max(x, 0.0)` | 0 |  |" in text
+    assert "| `cauchy` | `w / (1.0 + w * w)` | `0.5 * log1p(w * w)` |  |  |" in text
+    assert "`ratio * sign + (1 - ratio) * w` with `sign = " in text
+
+
+def test_every_variable_of_every_method_is_in_its_table(page):
+    sections = dict(part.split(")=\n", 1) for part in page("result_reference").split("(result-")[1:])
+    assert set(sections) == set(METHODS)
+    for method, text in sections.items():
+        for name in (*METHODS[method], *OPTIONAL.get(method, ())):
+            assert f"\n| `{name}` | " in text
+    assert "| `q` | `replica, time, feature` | always |" in sections["particles"]
+    assert "| `q` | `state, feature` | always |" in sections["stationary"]
+
+
+def test_a_sweep_can_keep_all_that_is_listed(page):
+    text = page("sweep_reference")
+    assert all(f'\n| `"{name}"` | ' in text for name in REDUCTIONS)
+    assert "| `problem` | [table](problem-file.md) | required |" in text
+    assert "| `methods` | table of lists of texts, not empty | required |" in text
+    assert "| `similarity` | `(axes)` | if it is asked for |" in page("result_reference")
+
+
+def test_functions_that_make_results_exist(page):
+    page("result_reference")
+    for _, function in sys.modules["result_reference"].MADE_BY.values():
+        assert callable(getattr(meanfield, function))
+
+
+def test_every_script_says_what_it_takes(page):
+    text = page("script_reference")
+    for script in Path(ROOT / "solvers").glob("*.py"):
+        assert f"## {script.name}\n\n```text\nusage: {script.name}" in text
+
+
+def test_every_study_has_a_card(page):
+    text = page("gallery")
+    for figure in (ROOT / "validation").rglob("*.png"):
+        assert f"](../{figure.relative_to(ROOT)})" in text
+    assert "figures.md#figure-2a" in text
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_has_a_page(room):
+    objects = [resolve(name) for name in listed()]
+    module = importlib.import_module(room)
+    public = {name: getattr(module, name) for name in module.__all__ if name not in NO_PAGE}
+    missing = [name for name, found in public.items() if not any(found is one for one in objects)]
+    assert missing == []
+
+
+def listed():
+    """Names of what has a page."""
+    return re.findall(r"^ +(meanfield\.\S+)$", (ROOT / "docs" / "api" / "index.md").read_text(), re.MULTILINE)
+
+
+def resolve(name):
+    """The object of a dotted name."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def test_examples_in_docstrings_run(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(verbose=False)
+    for name in listed():
+        for example in finder.find(resolve(name), name, globs={}):
+            runner.run(example)
+    assert runner.summarize(verbose=False) == (0, runner.tries)
+    assert runner.tries > 0

@@ -1,0 +1,179 @@
+"""Averages over mixtures of Gaussians and a box: against adaptive quadrature, whatever the width of the components."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from meanfield.families.contrastive.closures import averages as module
+from meanfield.families.contrastive.closures.mixture import Mixture, components_of_b
+from meanfield.numerics.piecewise import tabulate, with_derivatives
+
+
+def kinked(x):
+    return np.maximum(x - 0.2, 0.0) * np.cos(x)
+
+
+def rows(x):
+    return np.array([kinked(x), np.tanh(x), np.where(x > 0.2, 1.0, 0.0)])
+
+
+TABLE = with_derivatives(tabulate(rows, (0.2,), 40.0, "rows"), 1)
+EXACT = {"epsabs": 1e-15, "epsrel": 1e-13}  # a reference: rounding
+FUNCTIONS = {0: kinked, 2: np.tanh, 3: lambda x: np.where(x > 0.2, 1.0, 0.0)}  # row 1 is the derivative of row 0
+
+
+def averages(table, mixture, q):
+    return module.averages(table, mixture, q, np.empty((len(table.values), 1 + 2 * q.size)))
+
+
+def gaussians(probability, mean, variance):
+    nothing = np.zeros((mean.shape[1], 0))
+    return Mixture(probability, mean, variance, np.zeros(mean.shape[1]), nothing, nothing, 1.0)
+
+
+def uniform(half_width):
+    return gaussians(np.ones(1), np.zeros((1, 1)), np.zeros((1, 1)))._replace(half_width=np.array([half_width]))
+
+
+def integral(f, density, centre, width):
+    cuts = sorted({0.2, *(centre + width * np.linspace(-12, 12, 13))})
+    return sum(quad(lambda x: f(x) * density(x), a, b, **EXACT)[0] for a, b in pairwise(cuts))
+
+
+@pytest.mark.parametrize("count", [1, 400])
+@pytest.mark.parametrize("q", [0.0, 0.05, 0.5, 0.95, 0.9999, -0.999999])
+def test_gaussian_components(q, count):
+    """One component, and so many that they share refined panels."""
+    rng = np.random.default_rng(3)
+    probability = rng.dirichlet(np.ones(count))
+    mean = rng.normal(0, 1.5, (count, 1))
+    variance = np.where(rng.random((count, 1)) < 0.5, 0.0, rng.exponential(0.5, (count, 1)))
+    found = averages(TABLE, gaussians(probability, mean, variance), np.array([q]))
+    if count == 1:
+        deviation = np.sqrt(1 - q * q + variance[0, 0] * q * q)
+        law = norm(mean[0, 0] * q, deviation)
+        for row, f in FUNCTIONS.items():
+            right = integral(f, law.pdf, mean[0, 0] * q, deviation)
+            assert found[row, 0] == pytest.approx(right, abs=1e-11)  # RESOLVED, times values of a few
+            assert found[row, 1] == pytest.approx(mean[0, 0] * right, abs=1e-11)  # the same
+            assert found[row, 2] == pytest.approx(variance[0, 0] * right, abs=1e-11)  # the same
+    else:
+        alone = sum(
+            averages(TABLE, gaussians(probability[[a]], mean[[a]], variance[[a]]), np.array([q])) for a in range(count)
+        )
+        np.testing.assert_allclose(found, alone, rtol=0, atol=1e-11)  # other cuts of the same series: RESOLVED
+
+
+@pytest.mark.parametrize("q", [1e-6, 1e-3, 0.1, 0.17, 0.5, 0.9, -0.95, 0.9999, 0.9999999])
+def test_a_uniform_variable(q):
+    """c uniform on [-L, L]: against the integral over c of Gaussian averages, kink and narrow Gaussians included."""
+    L, deviation = np.sqrt(3.0), np.sqrt(1 - q * q)
+    found = averages(TABLE, uniform(L), np.array([q]))
+    reach = L * abs(q)
+
+    def density(x):
+        return (norm.cdf((x + reach) / deviation) - norm.cdf((x - reach) / deviation)) / (2 * reach)
+
+    if q > 1e-2:  # the difference of distribution functions is accurate only for wide boxes
+        edges = sorted({-reach, reach})
+        for row, f in FUNCTIONS.items():
+            cuts = sorted({0.2, *(e + deviation * k for e in edges for k in range(-10, 11)), -8.0, 8.0})
+            right = sum(quad(lambda x, f=f: f(x) * density(x), a, b, **EXACT)[0] for a, b in pairwise(cuts))
+            assert found[row, 0] == pytest.approx(right, abs=2e-11)  # cdf differences over 2 reach, and RESOLVED
+    x, weight = np.polynomial.legendre.leggauss(200)
+    if deviation > 0.1:  # the Gauss rule over c resolves that
+        shifted = [
+            averages(TABLE, gaussians(np.ones(1), np.array([[L * c]]), np.zeros((1, 1))), np.array([q])) for c in x
+        ]
+        right = np.tensordot(weight / 2, shifted, axes=1)
+        np.testing.assert_allclose(found[:, 0], right[:, 0], rtol=0, atol=1e-11)  # RESOLVED
+        np.testing.assert_allclose(found[:, 1], right[:, 1], rtol=0, atol=1e-11)  # <c f>, the same
+
+
+def test_two_features_enter_by_their_own_moments():
+    q = np.array([0.6, -0.5])
+    mixture = gaussians(np.array([0.3, 0.7]), np.array([[1.0, 0.0], [-0.4, 2.0]]), np.array([[0.2, 0.0], [0.0, 1.5]]))
+    found = averages(TABLE, mixture, q)
+    rest = 1 - q @ q
+    for row, f in FUNCTIONS.items():
+        parts = []
+        for p, mean, variance in zip(mixture.probability, mixture.mean, mixture.variance, strict=True):
+            centre, deviation = mean @ q, np.sqrt(rest + variance @ q**2)
+            average = integral(f, norm(centre, deviation).pdf, centre, deviation)
+            parts.append(p * average * np.array([1.0, *mean, *variance]))
+        np.testing.assert_allclose(found[row], sum(parts), rtol=0, atol=1e-11)  # RESOLVED
+
+
+def test_at_full_overlap_everything_is_finite():
+    found = averages(TABLE, gaussians(np.ones(1), np.array([[0.2]]), np.zeros((1, 1))), np.array([1.0]))
+    assert np.all(np.isfinite(found))
+    assert found[2, 0] == pytest.approx(np.tanh(0.2), abs=1e-12)  # the variance is 1e-14 instead of 0
+    assert found[3, 0] == pytest.approx(0.5, abs=1e-6)  # an atom on the jump: half of it
+
+
+def by_all_combinations(parts, q):
+    """Averages with every combination of (probability, mean, variance) of independent variables as a component."""
+    probability = np.array([np.prod(p) for p in product(*(part[0] for part in parts))])
+    mean, variance = (np.array(list(product(*(part[i] for part in parts)))) for i in (1, 2))
+    return sum(
+        p * averages(TABLE, gaussians(np.ones(1), m[None], v[None]), q)
+        for p, m, v in zip(probability, mean, variance, strict=True)
+    )
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.05, 0.5, 0.95, 0.9999])
+def test_random_variances_of_several_features(radius):
+    """More combinations than components are left, over ten orders of magnitude."""
+    rng = np.random.default_rng(4)
+    q = radius * np.array([0.6, -0.48, 0.64])
+    chances, widths = rng.dirichlet(np.ones(20), 3), 10 ** rng.uniform(-8, 2, (3, 20))
+    chances[2, 5:] = 0.0  # fewer values than the others have
+    chances[2] /= chances[2].sum()
+    law = gaussians(np.ones(1), np.zeros((1, 3)), np.zeros((1, 3)))
+    law = law._replace(scale_probability=chances, scale_variance=widths)
+    right = by_all_combinations(
+        [(p[p > 0], np.zeros((p > 0).sum()), v[p > 0]) for p, v in zip(chances, widths, strict=True)], q
+    )
+    found = averages(TABLE, law, q)
+    size = np.abs(right).max(axis=0)
+    assert np.all(np.abs(found - right) <= 1e-11 * size)  # panels: 1e-13, and RESOLVED
+    assert components_of_b(law, q).centre.size < 400
+
+
+@pytest.mark.parametrize("radius", [0.05, 0.3, 0.6])
+def test_several_uniform_variables(radius):
+    """Against Gauss rules, where the Gaussian is wide enough for them."""
+    q = radius * np.array([0.8, -0.6])
+    x, weight = np.polynomial.legendre.leggauss(24)
+    half_width = np.array([1.2, 1.7])
+    right = by_all_combinations([(weight / 2, h * x, np.zeros(24)) for h in half_width], q)
+    law = gaussians(np.ones(1), np.zeros((1, 2)), np.zeros((1, 2)))._replace(half_width=half_width)
+    np.testing.assert_allclose(averages(TABLE, law, q), right, rtol=0, atol=1e-11)  # RESOLVED
+
+
+def test_boxes_beside_random_variances():
+    """Wide for some components and narrow for others, which are many orders of magnitude wider."""
+    q = np.array([0.3, 0.95])
+    law = gaussians(np.ones(1), np.zeros((1, 2)), np.zeros((1, 2)))
+    chances, widths = np.array([0.3, 0.3, 0.4]), np.array([1e-4, 1.0, 300.0])
+    scale = np.zeros((2, 3)), np.zeros((2, 3))
+    scale[0][1], scale[1][1] = chances, widths
+    law = law._replace(half_width=np.array([0.9, 0.0]), scale_probability=scale[0], scale_variance=scale[1])
+    x, weight = np.polynomial.legendre.leggauss(40)
+    right = by_all_combinations([(weight / 2, 0.9 * x, np.zeros(40)), (chances, np.zeros(3), widths)], q)
+    size = np.abs(right).max(axis=0)
+    assert np.all(np.abs(averages(TABLE, law, q) - right) <= 1e-11 * size)  # RESOLVED
+
+
+@pytest.mark.parametrize("q", [0.3, 0.9, 0.9999])
+def test_many_values(q):
+    """Close means share nodes, and the average is that of all values one by one."""
+    values = np.random.default_rng(5).normal(0, 1, 600)
+    chances = np.full(600, 1 / 600)
+    law = gaussians(chances, values[:, None], np.zeros((600, 1)))
+    right = by_all_combinations([(chances, values, np.zeros(600))], np.array([q]))
+    np.testing.assert_allclose(averages(TABLE, law, np.array([q])), right, rtol=0, atol=1e-11)  # RESOLVED
+    assert (components_of_b(law, np.array([q])).centre.size < 600) == (q < 0.9999)

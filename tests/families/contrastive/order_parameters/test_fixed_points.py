@@ -1,0 +1,190 @@
+"""Fixed points against polynomials, a dense search of another kind, and trajectories that start close to them."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import root
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.fixed_points.points import find_fixed_points
+from meanfield.families.contrastive.order_parameters.field import VectorField
+from tests.example_problems import feature, features, gaussian, make_problem
+from tests.families.contrastive.order_parameters.random_problems import random_problem
+
+
+def three_point(m2, m4):
+    return f'{{ law = "three_point", second_moment = {m2}, fourth_moment = {m4} }}'
+
+
+def found(*hidden, lines=()):
+    problem = make_problem(features(*(feature(0.1, law) for law in hidden)), *lines)
+    return find_fixed_points(VectorField(problem))
+
+
+def polynomial(tau, m, m2, m4):
+    """(dQ/dt)/Q of theory.md, section 8, for a three-point law, as a polynomial in Q."""
+    Q, kappa, nu, beta = np.poly1d([1, 0]), m4 - 3, m2 - 1, m4**2 / m2 - 15
+    sixth = beta * Q**3 + 15 * kappa * Q**2 * (1 - Q) + 45 * nu * Q * (1 - Q) ** 2 + 15
+    return 8 * tau * (1 - Q) * (kappa * Q + 3 * nu * (1 - 2 * Q)) - 16 * tau**2 / m * sixth
+
+
+def roots_inside(p):
+    roots = p.roots
+    return np.sort(roots[(abs(roots.imag) < 1e-9) & (roots.real > 0) & (roots.real < 1)].real)
+
+
+@pytest.mark.parametrize("m2", [0.9, 1.0, 1.1, 1.6])
+@pytest.mark.parametrize("tau", [0.005, 0.05, 0.09, 0.25])
+def test_one_feature_agrees_with_the_roots_of_the_polynomial(m2, tau):
+    points = found(three_point(m2, 5 * m2**2), lines=[f"model.learning_rate = {tau}"])
+    p = polynomial(tau, 10, m2, 5 * m2**2)
+    Q = roots_inside(p)
+    positive = [point for point in points.points if point.q[0] > 0]
+    assert np.array([point.q[0] ** 2 for point in positive]) == pytest.approx(Q, abs=1e-12)  # rounding
+    # dq/dt = Q-polynomial times q/2, so that its slope at a root is Q p'(Q)
+    slopes = Q * p.deriv()(Q)
+    rates = np.array([point.eigenvalues[0].real for point in positive])
+    assert rates == pytest.approx(slopes, rel=1e-10, abs=1e-11)  # differences of fourth order
+    assert len(points.points) == 2 * len(Q) + 1
+    assert points.complete
+
+
+def fold():
+    """The learning rate at which both positive fixed points of m2 = 1, m4 = 5 meet, by bisection of the polynomial."""
+    low, high = 0.05, 0.3
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if len(roots_inside(polynomial(middle, 10, 1.0, 5.0))) == 2 else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize(("away", "count"), [(-1e-5, 2), (-1e-9, 2), (1e-9, 0)])
+def test_close_pairs_are_told_apart_at_a_turning_point(away, count):
+    points = found(three_point(1.0, 5.0), lines=[f"model.learning_rate = {fold() * (1 + away)}"])
+    assert sum(point.q[0] > 0 for point in points.points) == count
+
+
+def test_a_double_root_is_marginal():
+    points = found(three_point(1.0, 5.0), lines=[f"model.learning_rate = {fold()!r}"])
+    double = [point for point in points.points if point.q[0] > 0]
+    assert double
+    assert all(point.kind == "marginal" for point in double)
+
+
+def test_a_feature_whose_recovery_has_no_noise_has_fixed_points_on_the_sphere():
+    """c = +-1 and centred outputs: s1 = 0 at q = 1. The slope there: Lambda vanishes to second order, b = -g."""
+    law = '{ law = "rademacher", second_moment = 1.0 }'
+    points = found(law, law, lines=['model.centering = "population"'])
+    on_sphere = [point for point in points.points if np.linalg.norm(point.q) > 1 - 1e-9]
+    assert sorted(np.round(point.q).tolist() for point in on_sphere) == [[-1, 0], [0, -1], [0, 1], [1, 0]]
+    assert {point.kind for point in on_sphere} == {"unstable node"}
+
+
+def test_equal_gaussian_features_have_a_circle_of_fixed_points():
+    points = found(gaussian(1.2), gaussian(1.2))
+    circle = [point for point in points.points if np.linalg.norm(point.q) > 0.1]
+    radius = np.sqrt(roots_inside(_gaussian_polynomial(1.2)))[-1]
+    radii = np.linalg.norm([point.q for point in circle], axis=1)
+    assert radii == pytest.approx(radius, abs=1e-9)  # Newton's method where the field is flat along the circle
+    assert {point.kind for point in circle} == {"marginal"}
+    assert len(circle) < 10
+
+
+def _gaussian_polynomial(m2, tau=0.02, m=10):
+    Q, kappa, nu, beta = np.poly1d([1, 0]), 3 * m2**2 - 3, m2 - 1, 15 * m2**3 - 15
+    sixth = beta * Q**3 + 15 * kappa * Q**2 * (1 - Q) + 45 * nu * Q * (1 - Q) ** 2 + 15
+    return 8 * tau * (1 - Q) * (kappa * Q + 3 * nu * (1 - 2 * Q)) - 16 * tau**2 / m * sixth
+
+
+def test_three_equal_features_have_all_copies():
+    law = three_point(1.1, 6.05)
+    points = found(law, law, law)
+    sizes = [np.count_nonzero(np.abs(point.q) > 1e-9) for point in points.points]
+    assert [sizes.count(k) for k in range(4)] == [1, 6, 12, 8]
+    saddles = {
+        k: {p.unstable_directions for p, n in zip(points.points, sizes, strict=True) if n == k} for k in range(4)
+    }
+    assert saddles == {0: {3}, 1: {0}, 2: {1}, 3: {2}}
+    assert points.complete
+    assert len({point.orbit for point in points.points}) == 1 + 3 + 3 + 1
+
+
+def test_order_does_not_matter_and_copies_share_their_rates():
+    points = found(gaussian(1.2), three_point(1.1, 6.05))
+    swapped = found(three_point(1.1, 6.05), gaussian(1.2))
+    assert np.sort(points.q[:, ::-1], axis=0) == pytest.approx(np.sort(swapped.q, axis=0), abs=1e-9)  # Newton at 1e-11
+    for orbit in {point.orbit for point in points.points}:
+        copies = [point for point in points.points if point.orbit == orbit]
+        assert len({tuple(np.abs(np.round(point.q, 9))) for point in copies}) == 1
+        assert len({point.kind for point in copies}) == 1
+
+
+def lattice(d1, side):
+    axis = np.linspace(-0.9999, 0.9999, side)
+    points = np.stack(np.meshgrid(*[axis] * d1, indexing="ij"), axis=-1).reshape(-1, d1)
+    return points[np.linalg.norm(points, axis=1) < 1]
+
+
+def missed(points, side):
+    """Zeros that MINPACK finds from a lattice of starts, and the search has not."""
+    field, size = points.field, points.size
+    others = []
+    for start in lattice(field.features, side):
+        zero = root(lambda q: np.nan_to_num(field(q) / size, nan=1e3), start, tol=1e-13)
+        converged = np.abs(zero.fun).max() < 1e-10 and np.linalg.norm(zero.x) <= 1
+        if converged and np.linalg.norm(points.q - zero.x, axis=1).min() > 1e-4:  # roots are flat where almost double
+            others.append(zero.x)
+    return others
+
+
+def check_types(points):
+    """Integrate from beside each fixed point, along its eigenvectors."""
+    field = points.field
+    for point in points.points:
+        if point.kind == "marginal" or np.linalg.norm(point.q) > 0.999 or point.orbit > 3:
+            continue
+        nearest = np.sort(np.linalg.norm(points.q - point.q, axis=1))[1:2]
+        distance = min([1e-3, *(0.02 * nearest), 0.1 * (1 - np.linalg.norm(point.q))])
+        slope = field.jacobian(point.q)
+        values, vectors = np.linalg.eig(slope)
+        for value, vector in zip(values, vectors.T, strict=True):
+            if value.real < values.real.max() and abs(value.real) < 0.2 * np.abs(values.real).max():
+                continue  # what grows faster takes over before this direction has decayed
+            real = vector.real / np.linalg.norm(vector.real)
+            time = 2.0 / abs(value.real)
+            start = point.q + distance * real
+            path = solve_ivp(lambda _, q: field(q), (0, time), start, rtol=1e-8, atol=1e-12)  # far below the distance
+            away = np.linalg.norm(path.y[:, -1] - point.q)
+            # by the linearised field a factor of e^2 or e^-2, and for a focus at least some growth or decay
+            assert (away > distance) == (value.real > 0)
+        assert point.unstable_directions == np.count_nonzero(values.real > 0)
+
+
+def check_problem(seed, d1, side):
+    points = find_fixed_points(VectorField(random_problem(seed, d1)))
+    assert points.complete
+    assert np.abs(points.field(points.q)).max() <= 2e-11 * points.size  # Newton's tolerance
+    assert not missed(points, side)
+    check_types(points)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nothing_is_missed_with_one_feature(seed):
+    check_problem(seed, 1, 41)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4, 5, 6, 7, 8, 10])
+def test_nothing_is_missed_with_two_features(seed):
+    check_problem(seed, 2, 7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize(("d1", "side"), [(1, 161), (2, 17)])
+def test_nothing_is_missed_on_many_random_problems(seed, d1, side):
+    check_problem(seed, d1, side)
+
+
+def test_priors_that_do_not_close_are_refused():
+    with pytest.raises(InputError, match=r"prior\.name = 'l1'"):
+        VectorField(make_problem('prior = { name = "l1", strength = 1.0 }'))

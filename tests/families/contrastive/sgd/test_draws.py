@@ -1,0 +1,306 @@
+"""Hidden variables, gamma and chi-squared variables of compiled code: their laws, and numbers that are theirs alone.
+
+The seeds are fixed. Had they been drawn at random, all statistical tests of this file together would raise a false
+alarm with probability below `FALSE_ALARM`: every test has an equal share of it, and each of the p-values that it looks
+at an equal share of that (Bonferroni).
+"""
+
+import math
+from itertools import combinations
+
+import numba
+import numpy as np
+import pytest
+from scipy import stats
+
+from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms, stream_key
+from meanfield.families.contrastive.sgd.draws import chi_squared, draw_hidden, gamma, hidden_draws
+from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
+from meanfield.ingredients.laws.hidden import (
+    Discrete,
+    Gaussian,
+    GaussianMixture,
+    Laplace,
+    Rademacher,
+    StudentT,
+    ThreePoint,
+    TwoPoint,
+    Uniform,
+)
+from meanfield.ingredients.laws.joint import JointDiscrete
+
+FALSE_ALARM = 1e-3  # of the whole file
+TESTS = 40
+"""Statistical tests in this file, at most."""
+SAMPLES = 2**17
+BATCH = 32
+"""Samples that are drawn together."""
+KEY = stream_key(31)
+
+MIXTURE = GaussianMixture(means=(-0.7, 1.3, 0.2), variances=(0.5, 0.0, 1.2), probabilities=(0.5, 0.3, 0.2))
+VALUES = ((1.0, 0.5), (-1.0, -0.5), (2.0, -0.7), (0.0, 1.5))
+JOINT = JointDiscrete(values=VALUES, probabilities=(0.4, 0.3, 0.2, 0.1))
+
+CONTINUOUS = {
+    "gaussian": (Gaussian(second_moment=1.3), stats.norm(scale=math.sqrt(1.3))),
+    "uniform": (Uniform(second_moment=1.1), stats.uniform(-math.sqrt(3.3), 2 * math.sqrt(3.3))),
+    "laplace": (Laplace(second_moment=1.2), stats.laplace(scale=math.sqrt(0.6))),
+    "student_t, 2.1": (StudentT(degrees_of_freedom=2.1), stats.t(2.1, scale=math.sqrt(0.1 / 2.1))),
+    "student_t, 5": (StudentT(degrees_of_freedom=5.0, second_moment=2.0), stats.t(5, scale=math.sqrt(6 / 5))),
+    "student_t, 150": (StudentT(degrees_of_freedom=150.0), stats.t(150, scale=math.sqrt(148 / 150))),
+}
+ATOMIC = {
+    "three_point": (ThreePoint(second_moment=1.1, fourth_moment=6.05), [-math.sqrt(5.5), 0, math.sqrt(5.5)], [1, 8, 1]),
+    "no zero": (ThreePoint(second_moment=1.5, fourth_moment=2.25), [-math.sqrt(1.5), math.sqrt(1.5)], [5, 5]),
+    "two_point": (TwoPoint(values=(-0.5, 2.0), probability=0.8), [-0.5, 2], [8, 2]),
+    "rademacher": (Rademacher(second_moment=1.7), [-math.sqrt(1.7), math.sqrt(1.7)], [5, 5]),
+    "discrete": (Discrete(values=(-1.0, 0.5, 2.0, 0.5), probabilities=(0.3, 0.1, 0.1, 0.5)), [-1, 0.5, 2], [3, 6, 1]),
+    "unlikely": (Discrete(values=(9.0, 1.0, 8.0, 2.0, 7.0), probabilities=(0, 0.25, 0, 0.75, 0)), [1, 2], [2.5, 7.5]),
+    "many": (Discrete(values=range(40), probabilities=np.arange(1, 41) / 820), range(40), range(1, 41)),
+    "certain": (Discrete(values=(1.5,), probabilities=(1.0,)), [1.5], [10]),
+}
+
+
+class Numbers:
+    """The numbers of consecutive batches, laid out as in steps of SGD, and what is drawn from them."""
+
+    def __init__(self, laws, count=SAMPLES, first=0, replica=0):
+        self.draws = hidden_draws(laws)
+        width, wide = int(self.draws.uniforms[-1]), int(self.draws.normals[-1])
+        self.uniforms, self.normals = np.empty(count * width), np.empty(count * wide)
+        fill_uniforms(KEY, replica, UNIFORMS, first * width, self.uniforms)
+        fill_normals(KEY, replica, NORMALS, first * wide, self.normals)
+        batches = np.empty((count // BATCH, int(self.draws.features[-1]), BATCH))
+        draw_all(self.draws, KEY, replica, first, self.uniforms, self.normals, batches)
+        self.c = batches.swapaxes(1, 2).reshape(count, -1)
+
+
+def draw(*laws, **more):
+    return Numbers(laws, **more).c
+
+
+@numba.njit(cache=True, error_model="numpy")
+def draw_all(draws, key, replica, first, uniforms, normals, c):
+    width, wide, groups = draws.uniforms[-1] * BATCH, draws.normals[-1] * BATCH, draws.box.size
+    chosen = np.empty(BATCH, np.int64)
+    for i in range(len(c)):
+        slot = (first + i * BATCH) * groups
+        draw_hidden(draws, key, replica, slot, uniforms[i * width :], normals[i * wide :], chosen, c[i])
+
+
+@numba.njit(cache=True, error_model="numpy")
+def gammas(shape, key, normals, uniforms, out):
+    for i in range(out.size):
+        out[i] = gamma(shape, normals[i], uniforms[i], key, 0, i)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def chi_squares(degrees, key, normals, uniforms, out):
+    for i in range(out.size):
+        out[i] = chi_squared(degrees, normals[i], uniforms[i], key, 0, i)
+
+
+def check(**p):
+    """All p-values are above their share of the rate of false alarms."""
+    for name, value in p.items():
+        assert value > FALSE_ALARM / TESTS / len(p), f"{name}: p = {value:.1e}"  # the share of the docstring
+
+
+def independent(x, y):
+    """P-value of no correlation of ranks, and of ranks of sizes where these differ (Bonferroni)."""
+    pairs = [pair for pair in ((x, y), (np.abs(x), np.abs(y))) if min(map(np.ptp, pair)) > 1e-12]  # rounding
+    return min(1, len(pairs) * min(stats.spearmanr(*pair).pvalue for pair in pairs))
+
+
+def frequencies(sample, values, probabilities):
+    """P-value of the counts of values, which are all that there are."""
+    counts = [np.count_nonzero(np.all(np.abs(sample - value) < 1e-12, axis=-1)) for value in values]  # rounding
+    assert sum(counts) == len(sample)
+    return stats.chisquare(counts, np.array(probabilities) * len(sample) / sum(probabilities)).pvalue
+
+
+@pytest.mark.parametrize("law", CONTINUOUS)
+def test_laws_with_a_density(law):
+    law, right = CONTINUOUS[law]
+    c = draw(law)[:, 0]
+    check(law=stats.kstest(c, right.cdf).pvalue, neighbours=independent(c[1:], c[:-1]))
+
+
+@pytest.mark.parametrize("law", ATOMIC)
+def test_laws_with_atoms(law):
+    law, values, weights = ATOMIC[law]
+    c = draw(law)
+    p = {"law": frequencies(c, np.array(values)[:, None], weights)} if len(values) > 1 else {}
+    if len(values) > 1:
+        p["neighbours"] = independent(c[1:, 0], c[:-1, 0])
+    else:
+        assert np.all(c == values[0])
+    check(**p)
+
+
+def test_a_mixture_with_an_atom():
+    """One of its Gaussians has no width: its value has its probability, and the others share the rest."""
+    c = draw(MIXTURE)[:, 0]
+    atom = c == 1.3
+    rest = c[~atom]
+
+    def distribution(x):
+        return (0.5 * stats.norm.cdf(x, -0.7, math.sqrt(0.5)) + 0.2 * stats.norm.cdf(x, 0.2, math.sqrt(1.2))) / 0.7
+
+    check(
+        atom=stats.binomtest(int(atom.sum()), SAMPLES, 0.3).pvalue,
+        law=stats.kstest(rest, distribution).pvalue,
+        neighbours=independent(c[1:], c[:-1]),
+    )
+
+
+def test_samples_in_a_file(tmp_path):
+    file = tmp_path / "samples.npy"
+    np.save(file, np.repeat(VALUES, [4, 3, 2, 1], axis=0))
+    c = draw(Empirical(file=str(file), column=1), JointEmpirical(file=str(file), columns=(1, 0)))
+    check(
+        one=frequencies(c[:, :1], np.array(VALUES)[:, 1:], (4, 3, 2, 1)),
+        joint=frequencies(c[:, 1:], np.array(VALUES)[:, ::-1], (4, 3, 2, 1)),
+        groups=independent(c[:, 0], c[:, 1]),
+        neighbours=independent(c[1:, 2], c[:-1, 2]),
+    )
+
+
+def test_dependent_variables_are_drawn_together():
+    c = draw(JOINT)
+    check(law=frequencies(c, VALUES, (4, 3, 2, 1)), neighbours=independent(c[1:, 0], c[:-1, 1]))
+
+
+GROUPS = {
+    "densities": ("laplace", "student_t, 2.1", "gaussian", "uniform"),
+    "gammas alone": ("student_t, 5", "student_t, 5", "laplace"),
+    "mixed": ("three_point", "student_t, 5", "two_point"),
+    "no uniforms": ("gaussian", "certain", "gaussian"),
+}
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_several_groups(names):
+    """Each has its law, and they are independent of each other and of the samples before."""
+    laws = [(CONTINUOUS | ATOMIC)[name] for name in GROUPS[names]]
+    c = draw(*(law for law, *_ in laws))
+    p = {}
+    for k, (_, *right) in enumerate(laws):
+        if len(right) == 1:
+            p[f"law {k}"] = stats.kstest(c[:, k], right[0].cdf).pvalue
+        elif len(right[0]) > 1:
+            p[f"law {k}"] = frequencies(c[:, k : k + 1], np.array(right[0])[:, None], right[1])
+    wide = [k for k in range(len(laws)) if np.ptp(c[:, k]) > 0]
+    for i, j in combinations(wide, 2):
+        p[f"{i} and {j}"] = independent(c[:, i], c[:, j])
+    for i in wide:
+        for j in wide:
+            p[f"{i} and {j} before"] = independent(c[1:, i], c[:-1, j])
+    check(**p)
+
+
+def test_a_joint_group_between_others():
+    c = draw(Laplace(), JOINT, MIXTURE)
+    check(
+        first=stats.kstest(c[:, 0], stats.laplace(scale=math.sqrt(0.5)).cdf).pvalue,
+        joint=frequencies(c[:, 1:3], VALUES, (4, 3, 2, 1)),
+        last=stats.binomtest(int((c[:, 3] == 1.3).sum()), SAMPLES, 0.3).pvalue,
+        groups=independent(c[:, 0], c[:, 1]),
+        others=independent(c[:, 2], c[:, 3]),
+        outer=independent(c[:, 0], c[:, 3]),
+    )
+
+
+def test_recipes_agree_with_samplers():
+    """The compiled draws and the reference sampler of every law, by two samples."""
+    p = {}
+    for name, (law, *_) in (CONTINUOUS | ATOMIC | {"mixture": (MIXTURE,)}).items():
+        sample = law.sample(np.random.default_rng(32), (SAMPLES,))
+        p[name] = stats.ks_2samp(*np.round([draw(law)[:, 0], sample[:, 0]], 12), method="asymp").pvalue
+    check(**p)
+
+
+DEGREES = [1, 2, 3, 10, 1000, 10**9]
+
+
+def numbers(size):
+    normals, uniforms = np.empty(size), np.empty(size)
+    fill_normals(KEY, 0, NORMALS, 0, normals)
+    fill_uniforms(KEY, 0, UNIFORMS, 0, uniforms)
+    return normals, uniforms
+
+
+@pytest.mark.parametrize("degrees", DEGREES)
+def test_chi_squared(degrees):
+    size = 2**19
+    x = np.empty(size)
+    chi_squares(degrees, KEY, *numbers(size), x)
+    right = stats.chi2(degrees)
+    z = (x - degrees) / math.sqrt(2 * degrees)
+    error = math.sqrt((2 + 12 / degrees) / size)  # of the mean of z^2, by the fourth moment 3 + 12/degrees
+    check(
+        law=stats.kstest(x, right.cdf).pvalue,
+        mean=2 * stats.norm.sf(abs(z.mean()) * math.sqrt(size)),
+        variance=2 * stats.norm.sf(abs((z * z).mean() - 1) / error),
+        tails=stats.binomtest(int(np.count_nonzero((right.sf(x) < 1e-4) | (right.cdf(x) < 1e-4))), size, 2e-4).pvalue,
+        neighbours=independent(x[1:], x[:-1]),
+    )
+
+
+@pytest.mark.parametrize("shape", [1.0, 1.05, 2.5, 75.0])
+def test_gamma(shape):
+    x = np.empty(2**18)
+    normals, uniforms = numbers(x.size)
+    gammas(shape, KEY, normals, uniforms, x)
+    d = shape - 1 / 3
+    proposed = d * (1 + normals / math.sqrt(9 * d)) ** 3
+    rejected = np.mean(np.abs(x - proposed) > 1e-9 * x)  # rounding
+    assert rejected < 0.05  # what the module says
+    if shape < 2:  # then rejections matter here
+        assert stats.kstest(proposed, stats.gamma(shape).cdf).pvalue < FALSE_ALARM / TESTS  # where `check` refuses
+    check(law=stats.kstest(x, stats.gamma(shape).cdf).pvalue)
+
+
+def test_rejected_variables_take_numbers_of_their_own():
+    """Where the first attempt fails for sure, neighbours differ, and other replicas and seeds differ."""
+    out, again, other = np.empty(1000), np.empty(1000), np.empty(1000)
+    far = np.full(1000, -10.0), np.full(1000, 0.5)
+    gammas(1.0, KEY, *far, out)
+    gammas(1.0, KEY, *far, again)
+    gammas(1.0, stream_key(32), *far, other)
+    assert np.array_equal(out, again)
+    assert len(np.unique([out, other])) == 2000
+    check(law=stats.kstest(out, "expon").pvalue)
+
+
+def test_samples_take_numbers_by_address():
+    """A batch is a function of its own numbers: pieces in any order give what all give at once."""
+    laws = [StudentT(degrees_of_freedom=2.1), JOINT, Uniform(), Laplace(), MIXTURE, Gaussian()]
+    whole = draw(*laws, count=4096)
+    for first in (4000, 32, 2048, 0):
+        assert np.array_equal(draw(*laws, count=96, first=first), whole[first : first + 96])
+    other = draw(*laws, count=4096, replica=1)
+    assert np.all(other[:, [0, 3, 4, 5, 6]].std(axis=0) > 0)
+    assert np.all(other[:, [0, 3, 4, 6]] != whole[:, [0, 3, 4, 6]])
+
+
+def test_rejections_of_one_group_do_not_move_the_others():
+    """A group with other rejections, and nothing else that is drawn changes."""
+    first, second = (
+        draw(TwoPoint(values=(-1.0, 2.0)), StudentT(degrees_of_freedom=nu), Laplace(), Gaussian())
+        for nu in (2.1, 300.0)
+    )
+    assert np.array_equal(first[:, [0, 2, 3]], second[:, [0, 2, 3]])
+    assert np.all(first[:, 1] != second[:, 1])
+
+
+def test_no_two_rejections_share_numbers():
+    """Widths G^-1/2 of Student's t in two groups: all different, where 5 in 100 are drawn again."""
+    nu = 2.1
+    found = Numbers([StudentT(degrees_of_freedom=nu)] * 2, count=4000)
+    normals = found.normals.reshape(-1, 2, 2, BATCH).transpose(0, 3, 1, 2).reshape(4000, 2, 2)
+    width = np.sort((found.c / normals[:, :, 0]).ravel())
+    first = (nu / 2 - 1 / 3) * (1 + normals[:, :, 1] / math.sqrt(9 * (nu / 2 - 1 / 3))) ** 3
+    again = np.abs((found.c / normals[:, :, 0]) ** -2 * (nu / 2 - 1) - first) > 1e-6 * np.abs(first)  # rounding
+    assert 100 < again.sum() < 800
+    assert np.diff(width).min() > 1e-14 * width[0]  # rounding; chance comes that close once in 1e5 times

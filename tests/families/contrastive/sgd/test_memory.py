@@ -1,0 +1,62 @@
+"""The predicted memory of an ensemble against what NumPy is seen to take, and its refusal."""
+
+import tracemalloc
+from types import SimpleNamespace
+
+import pytest
+
+import meanfield
+from meanfield.ensembles.checkpoint import Checkpoint
+from meanfield.errors import InputError
+from meanfield.families.contrastive.sgd.memory import predicted_memory
+from meanfield.families.contrastive.sgd.simulation import chosen_method, chosen_snapshots
+from tests.example_problems import feature, features, make_problem
+
+SHORT = "time = { stop = 8e-5, outputs = 5 }"
+TWO = features(feature(0.3), feature(0.4))
+CASES = {
+    "plain": ("particles = { method = 'plain', dimension = 100000 }",),
+    "projected": ("particles = { method = 'projected', dimension = 100000 }",),
+    "two features, no weights": ("particles = { method = 'projected', dimension = 100000, snapshots = [] }", TWO),
+    "l1, single": (
+        "particles = { method = 'projected', dimension = 100000, snapshot_precision = 'single' }",
+        'prior = { name = "l1" }',
+    ),
+    "chain": ("particles = { method = 'chain', replicas = 30000 }", "time.outputs = 41"),
+    "statistics": ("particles = { method = 'chain', replicas = 30000, record = 'statistics' }", "time.outputs = 41"),
+}
+
+
+def peak_of(work):
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("files", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_prediction_is_close_and_not_below(case, files, tmp_path):
+    problem = make_problem(SHORT, *CASES[case])
+    method = chosen_method(problem)
+    predicted = predicted_memory(problem, method, chosen_snapshots(problem, method), 1, not files)
+    meanfield.simulate_sgd(make_problem(SHORT, *CASES[case], "particles.dimension = 8", "time.stop = 1.0"))  # compiles
+    record = Checkpoint(tmp_path / "run") if files else None
+    peak = peak_of(lambda: meanfield.simulate_sgd(problem, workers=1, record=record))
+    assert predicted > 0.95 * (peak - 2**20)  # 1 MiB for what is not counted: indices, problem, Dataset
+    assert predicted < 2 * peak + 2**20  # the peaks of start and of steps need not coincide; buffers of compiled code
+
+
+def test_a_run_that_does_not_fit_is_refused_with_advice(monkeypatch):
+    free = SimpleNamespace(available=10**6)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: free)
+    with pytest.raises(InputError, match=r"2 replicas with N = 100000 \('projected'\) take .* GiB, but .* free; lower"):
+        meanfield.simulate_sgd(make_problem(SHORT, *CASES["projected"]))
+    with pytest.raises(InputError, match=r"name fewer particles.snapshots, or save to a file"):
+        meanfield.simulate_sgd(make_problem(SHORT, *CASES["projected"]))
+    with pytest.raises(InputError, match=r"set particles.record = 'statistics'"):
+        meanfield.simulate_sgd(make_problem(SHORT, *CASES["chain"]))
+    free.available = 10**9
+    assert meanfield.simulate_sgd(make_problem(SHORT, *CASES["chain"])).status == "complete"

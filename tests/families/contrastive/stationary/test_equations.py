@@ -1,0 +1,86 @@
+"""The equations of stationary states: derivatives, the Gaussian case, nodes in u."""
+
+import numpy as np
+import pytest
+
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.stationary.coordinates import Coordinates
+from meanfield.families.contrastive.stationary.equations import StationaryEquations
+from tests.example_problems import feature, features, gaussian, make_problem
+
+MIXED = features(feature(0.5), feature(0.3, gaussian(1.4), "rademacher"), feature(0.2))
+PRIORS = ["none", "l2", "l1", "elastic_net", "smooth_l1", "log_cosh", "quartic", "cauchy", "double_well"]
+
+
+def equations_of(*lines, rung=1):
+    problem = make_problem(*lines)
+    return StationaryEquations(problem, Closure(problem), Coordinates(problem, rung))
+
+
+def differences(function, x, h=1e-5):
+    return np.array([(function(x + h * e) - function(x - h * e)) / (2 * h) for e in np.eye(len(x))]).T
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_jacobian_is_the_derivative(prior):
+    for lines, q in (((), [0.6]), ((MIXED,), [0.5, -0.4, 0.3])):
+        equations = equations_of(f'prior = {{ name = "{prior}", strength = 0.7 }}', *lines)
+        _, slope = equations(np.array(q))
+        numerical = differences(lambda x: equations(x)[0], np.array(q))  # noqa: B023
+        assert slope == pytest.approx(numerical, abs=1e-8)  # differences of step 1e-5 of values good to 1e-13
+
+
+@pytest.mark.parametrize("prior", ["none", "l2"])
+def test_linear_priors_have_gaussian_densities(prior):
+    """W given u is N(-u.g/|G'|, Lambda/(2|G'|)) with G' = G - tau strength."""
+    equations = equations_of(f'prior.name = "{prior}"', MIXED)
+    q = np.array([0.5, -0.4, 0.3])
+    state = equations.state(q)
+    c = state.coefficients
+    stiffness = equations.pull * (prior == "l2") - state.G
+    assert state.moments[:, 0] == pytest.approx(-state.tilts.tilt / stiffness, abs=1e-12)  # rounding
+    variance = state.moments[:, 1] - state.moments[:, 0] ** 2
+    assert variance == pytest.approx(0.5 * c.diffusion / stiffness, rel=1e-11)  # rounding of squares up to 50
+    assert state.residual == pytest.approx(-c.g / stiffness - q, abs=1e-12)  # rounding
+
+
+def test_q_zero_solves_a_symmetric_problem():
+    for prior in ("none", "quartic", "double_well"):
+        values, _ = equations_of(f'prior = {{ name = "{prior}", strength = 0.5 }}', MIXED)(np.zeros(3))
+        assert values == pytest.approx(0, abs=1e-13)  # rounding of g(0)
+
+
+def test_outside_of_the_domain_there_are_no_numbers():
+    equations = equations_of('prior = { name = "l1", strength = 5.0 }')
+    assert np.isnan(equations(np.array([1.0]))[0]).all()
+    assert np.isnan(equations(np.array([np.nan]))[0]).all()
+    assert np.isnan(equations(np.array([0.0]))[0]).all()  # E[w^2] = 1 would take G > 0, which l1 does not hold
+
+
+def test_gaussian_coordinates_need_one_line_of_nodes():
+    problem = make_problem(features(feature(0.5), feature(0.3), feature(0.1, coordinate="uniform")))
+    g = np.array([0.3, -0.5, 0.2])
+    tilts = Coordinates(problem).tilts(g)
+    assert tilts.weight.sum() == pytest.approx(1, abs=1e-14)  # rounding
+    assert tilts.mean.sum(axis=0) == pytest.approx(0, abs=1e-14)  # rounding
+    assert tilts.second.sum(axis=0) == pytest.approx(np.eye(3), abs=1e-13)  # rounding
+    # E[u_1 exp(s)] for independent coordinates, with E[exp(g u)] = exp(g^2/2) or sinh(x)/x at x = sqrt(3) g
+    x = np.sqrt(3) * g[2]
+    expected = g[0] * np.exp(0.5 * (g[0] ** 2 + g[1] ** 2)) * np.sinh(x) / x
+    # Beyond the 6.7 deviations of the rule lie 2e-11 of the probability, times exp(3.9) and times u = 7.
+    assert tilts.mean[:, 0] @ np.exp(tilts.tilt) == pytest.approx(expected, rel=1e-8)  # see the line above
+
+
+def test_discrete_coordinates_have_exact_nodes():
+    problem = make_problem(features(feature(0.5, coordinate="rademacher"), feature(0.3, coordinate="rademacher")))
+    assert len(Coordinates(problem).tilts(np.ones(2)).weight) == 4
+    assert Coordinates(problem).finer is None
+
+
+def test_more_nodes_show_the_error_of_fewer():
+    equations = equations_of('prior = { name = "l1", strength = 0.5 }', rung=0)
+    finest = equations_of('prior = { name = "l1", strength = 0.5 }', rung=4)
+    q = np.array([0.9745])
+    (coarse, slope), (fine, _) = equations(q), finest(q)
+    moved = abs((coarse - fine)[0] / slope[0, 0])
+    assert 0.3 * moved < equations.node_error(q) < 3 * moved  # the next rung is much closer to the limit

@@ -1,0 +1,71 @@
+"""Averages over stationary densities against brute force: many narrow panels over a range that holds everything."""
+
+import numpy as np
+import pytest
+
+from meanfield.families.contrastive.stationary.panels import tilted_moments
+from meanfield.ingredients.priors import Prior, make_prior, potential_of
+from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
+
+RULE = np.polynomial.legendre.leggauss(8)
+
+# prior, a, b, s of the exponent a w^2/2 - s w - b Phi(w), and where the density lives
+CASES = [
+    ("none", -1.0, 0.0, 0.7, (-12, 12)),
+    ("none", -1e4, 0.0, -8e3, (0.6, 1.0)),
+    ("l1", -1.0, 2.0, -3.0, (-12, 12)),
+    ("l1", -1.0, 2000.0, -3.0, (-0.03, 0.03)),
+    ("l1", -1e6, 1e6, -0.99e6, (-0.005, 0.005)),
+    ("quartic", 3.0, 1.0, 1.0, (-6, 6)),
+    ("double_well", -1.0, 100.0, 0.01, (-2.5, 2.5)),
+    ("double_well", -1.0, 1e4, 0.01, (-1.2, 1.2)),
+    ("cauchy", -1.0, 5.0, 0.7, (-12, 12)),
+    ("log_cosh", -0.5, 3.0, 1.0, (-14, 14)),
+    ("smooth_l1", -0.5, 30.0, 5.0, (-3, 3)),
+    ("elastic_net", 0.1, 40.0, 50.0, (-6, 6)),
+]
+
+
+def moments(prior, a, b, s):
+    kinks = np.array(sorted(prior.kinks))
+    return tilted_moments(compile_scalar(potential_of(prior)), a, b, np.array([s]), kinks, 1.0)
+
+
+@pytest.mark.parametrize(("name", "a", "b", "s", "span"), CASES)
+def test_moments_agree_with_brute_force(name, a, b, s, span):
+    prior = make_prior(name)
+    edges = np.union1d(np.linspace(*span, 40001), prior.kinks)
+    half = 0.5 * np.diff(edges)[:, None]
+    w = (0.5 * (edges[1:] + edges[:-1])[:, None] + half * RULE[0]).ravel()
+    phi = evaluate(prior.potential, w)
+    energy = a * w * w / 2 - s * w - b * phi
+    mass = np.exp(energy - energy.max()) * (half * RULE[1]).ravel()
+    total = mass.sum()
+    expected = [mass @ f / total for f in (w, w**2, w**3, w**4, phi, w * phi, w**2 * phi)]
+    found, status = moments(prior, a, b, s)
+    assert status == 0
+    assert found[0, :7] == pytest.approx(expected, rel=1e-12, abs=1e-14)  # exact to rounding of exponents of 1e3
+    assert found[0, 7] == pytest.approx(np.log(total) + energy.max(), rel=1e-12)  # the same
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "s"),
+    [
+        ("none", 0.0, 0.0, 0.0),
+        ("none", 1.0, 0.0, 0.0),
+        ("l1", 0.01, 3.0, 0.0),
+        ("l1", 0.0, 1.0, 1.5),
+        ("cauchy", 0.01, 1.0, 0.0),
+        ("l2", 2.0, 1.0, 0.0),
+        ("elastic_net", 0.6, 1.0, 0.0),
+    ],
+)
+def test_what_cannot_be_normalised_is_refused(name, a, b, s):
+    assert moments(make_prior(name), a, b, s)[1] == -1
+
+
+def test_a_force_without_potential_is_integrated():
+    own = Prior(make_prior("double_well").force)
+    expected, _ = moments(make_prior("double_well"), -1.0, 3.0, 0.4)
+    found, _ = moments(own, -1.0, 3.0, 0.4)
+    assert found == pytest.approx(expected, rel=1e-12)  # polynomials are integrated exactly: rounding

@@ -1,0 +1,146 @@
+"""Functions called by address from compiled code."""
+
+import ctypes
+import gc
+import math
+
+import mpmath as mp
+import numba
+import numpy as np
+import pytest
+
+from meanfield.numerics.compiled.scalar_functions import call_scalar, compile_scalar, complex_step, evaluate
+
+
+def cube(x):
+    return x * x * x
+
+
+def shifted_exponential(x):
+    return math.exp(x - 1.0)
+
+
+def kinked(x):
+    return x if x > 0.0 else 0.01 * x
+
+
+FUNCTIONS = [cube, shifted_exponential, kinked]
+
+
+@numba.njit(numba.float64[:](numba.intp, numba.float64[:]))
+def apply(address, x):
+    result = np.empty_like(x)
+    for i in range(x.size):
+        result[i] = call_scalar(address, x[i])
+    return result
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_compiled_code_calls_the_function_at_the_address(function):
+    x = np.linspace(-3, 3, 13)
+    right = [function(float(value)) for value in x]
+    np.testing.assert_allclose(apply(compile_scalar(function), x), right, rtol=1e-15)  # rounding of exp
+
+
+def test_one_kernel_serves_many_functions():
+    """Without compiling again: there is one signature, whatever the function."""
+    for function in FUNCTIONS:
+        found = apply(compile_scalar(function), np.array([2.0]))[0]
+        assert found == pytest.approx(function(2.0), rel=1e-15)  # rounding of exp
+    assert len(apply.signatures) == 1
+
+
+def test_code_lives_on_without_a_reference():
+    address = compile_scalar(cube)
+    gc.collect()
+    assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(address)(3.0) == 27.0
+
+
+def test_addresses_are_integers_and_differ():
+    addresses = [compile_scalar(function) for function in FUNCTIONS]
+    assert all(isinstance(address, int) and address > 0 for address in addresses)
+    assert len(set(addresses)) == len(addresses)
+    assert [compile_scalar(function) for function in FUNCTIONS] == addresses
+
+
+def test_functions_with_the_same_code_and_other_parameters_differ():
+    """They close over what they were made with; a cache by name or place would confuse them."""
+
+    def line(slope):
+        return lambda x: slope * x
+
+    lines = [line(slope) for slope in (2.0, 3.0)]
+    assert [evaluate(function, np.array([1.5]))[0] for function in lines] == [3.0, 4.5]
+
+
+def test_infinities_and_nan_pass_through():
+    x = np.array([np.inf, -np.inf, np.nan])
+    np.testing.assert_array_equal(apply(compile_scalar(kinked), x), [np.inf, -np.inf, np.nan])
+    np.testing.assert_array_equal(evaluate(kinked, x), [np.inf, -np.inf, np.nan])
+
+
+GRID = np.arange(24.0).reshape(2, 3, 4) - 11.5
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.array(-1.5),
+        np.array([2.0]),
+        np.empty(0),
+        np.empty((3, 0)),
+        GRID,
+        np.asfortranarray(GRID),
+        GRID.transpose(2, 0, 1),
+        GRID[:, ::-2, 1::2],
+        np.broadcast_to(np.array([1.0, -2.0]), (3, 2)),
+    ],
+    ids=["0-d", "one", "none", "none in 2-d", "3-d", "Fortran", "transposed", "strided", "broadcast"],
+)
+def test_evaluate_on_arrays_of_any_shape(x):
+    before = x.copy()
+    found = evaluate(cube, x)
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == float
+    assert found.shape == x.shape
+    np.testing.assert_array_equal(found, x**3)
+    np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("x", [3, 3.0, [1, 2], [[1.0], [2.0]], np.array([1, 2]), np.array([0.5], dtype=np.float32)])
+def test_evaluate_takes_what_becomes_an_array(x):
+    found = evaluate(cube, x)
+    assert found.dtype == float
+    np.testing.assert_array_equal(found, np.asarray(x, dtype=float) ** 3)
+
+
+def test_evaluate_leaves_a_read_only_array_alone():
+    x = np.array([1.0, 2.0])
+    x.flags.writeable = False
+    found = evaluate(cube, x)
+    found[0] = 7.0
+    np.testing.assert_array_equal(x, [1.0, 2.0])
+
+
+ANALYTIC = [
+    (lambda x: np.exp(-x * x) / (2.0 + x), lambda x: -mp.exp(-x * x) * (2 * x / (2 + x) + 1 / (2 + x) ** 2)),
+    (lambda x: x * x * x if x.real > 0.5 else 0.5 * x, lambda x: 3 * x**2 if x > 0.5 else mp.mpf(0.5)),
+]
+
+
+@pytest.mark.parametrize(("function", "derivative"), ANALYTIC)
+def test_complex_step(function, derivative):
+    """As exact as a derivative by hand: nothing cancels."""
+    slope = complex_step(function)
+    points = np.linspace(-1.9, 3, 25)
+    with mp.workdps(40):
+        right = [float(derivative(mp.mpf(x))) for x in points]
+    tolerance = {"rtol": 1e-14, "atol": 1e-15}  # rounding of the terms, largest near their zeros
+    np.testing.assert_allclose([slope(x) for x in points], right, **tolerance)
+    np.testing.assert_allclose(evaluate(slope, points), right, **tolerance)
+
+
+def test_complex_step_close_to_zero():
+    """Of x^2 where x is smaller than the step."""
+    slope = complex_step(lambda x: x * x)
+    assert [slope(x) for x in (0.0, 1e-40, -1e-100)] == [0.0, 2e-40, -2e-100]

@@ -1,0 +1,106 @@
+"""Roots and branches of toys whose answers are known."""
+
+import numpy as np
+import pytest
+
+from meanfield.numerics.continuation import find_roots, follow, newton
+
+ROUNDING = 1e-11
+"""Roots are found to 1e-12 in F, and the slopes of these toys are of order one."""
+
+
+class Toy:
+    """F(x, p) of one unknown from its formula and its derivatives."""
+
+    def __init__(self, value, by_x, by_p):
+        self._value, self._by_x, self._by_p = value, by_x, by_p
+
+    def equations(self, x, p):
+        return np.array([self._value(x[0], p)]), np.array([[self._by_x(x[0], p)]])
+
+    def by_parameter(self, x, p, values):
+        return np.array([self._by_p(x[0], p)])
+
+
+CUBIC = Toy(lambda x, p: x**3 - x - p, lambda x, p: 3 * x**2 - 1, lambda x, p: -1.0)
+CIRCLE = Toy(lambda x, p: x**2 + (p - 0.5) ** 2 - 0.09, lambda x, p: 2 * x, lambda x, p: 2 * (p - 0.5))
+PITCHFORK = Toy(lambda x, p: x * (p - 0.3 - x**2), lambda x, p: p - 0.3 - 3 * x**2, lambda x, p: x)
+ENDING = Toy(
+    lambda x, p: x - np.sqrt(0.5 - p) if p < 0.5 else np.nan,
+    lambda x, p: 1.0,
+    lambda x, p: 0.5 / np.sqrt(0.5 - p) if p < 0.5 else np.nan,
+)
+
+
+def two_cubics(x):
+    return x**3 - x, np.diag(3 * x**2 - 1)
+
+
+def test_branch_passes_both_turning_points_and_hits_the_limits():
+    branch = follow(CUBIC, newton(lambda x: CUBIC.equations(x, -1.0), np.array([-1.0])), -1.0, (-1.0, 1.0))
+    assert branch.ends == ("limit", "limit")
+    assert branch.p[[0, -1]].tolist() == [-1.0, 1.0]
+    fold = 2 / 3**1.5
+    assert branch.p[branch.turning] == pytest.approx([fold, -fold], abs=ROUNDING)  # stated there
+    assert np.abs(branch.x[:, 0] ** 3 - branch.x[:, 0] - branch.p).max() < ROUNDING  # stated there
+    assert np.linalg.norm(np.diff(branch.x, axis=0), axis=1).max() < 0.0251  # the longest step
+
+
+def test_turning_points_are_found_from_a_start_anywhere():
+    branch = follow(CUBIC, np.zeros(1), 0.0, (-1.0, 1.0))
+    assert branch.turning.sum() == 2
+    assert sorted(branch.p[[0, -1]]) == [-1.0, 1.0]
+
+
+def test_closed_branch_ends_where_it_began():
+    branch = follow(CIRCLE, np.array([0.3]), 0.5, (0.0, 1.0))
+    assert branch.ends == ("closed", "closed")
+    assert branch.p[branch.turning] == pytest.approx([0.8, 0.2], abs=ROUNDING)  # stated there
+    assert branch.x[0] == branch.x[-1]
+
+
+def test_branch_passes_a_pitchfork_along_itself():
+    branch = follow(PITCHFORK, np.array([np.sqrt(0.7)]), 1.0, (0.0, 1.0))
+    assert sorted(branch.x[[0, -1], 0]) == pytest.approx([-np.sqrt(0.7), np.sqrt(0.7)], abs=ROUNDING)  # stated there
+    assert branch.p[branch.turning] == pytest.approx([0.3], abs=1e-8)  # flat there: the square of the error of x
+    straight = follow(PITCHFORK, np.zeros(1), 1.0, (0.0, 1.0))
+    assert np.all(straight.x == 0)
+    assert not straight.turning.any()
+
+
+def test_branch_ends_where_equations_end():
+    branch = follow(ENDING, np.array([np.sqrt(0.5)]), 0.0, (0.0, 1.0))
+    assert branch.ends == ("limit", "lost")
+    assert branch.p[-1] == pytest.approx(0.5, abs=1e-6)  # the shortest step, in units of the longest
+    steps = np.linalg.norm(np.diff(np.column_stack([branch.x, branch.p]), axis=0), axis=1)
+    assert steps[:-1].min() >= 0.05 * 0.025  # points do not crowd where it ends
+
+
+def test_crossings_interpolate():
+    branch = follow(CUBIC, np.zeros(1), 0.0, (-1.0, 1.0))
+    assert sorted(float(x[0]) for x in branch.crossings(0.0)) == pytest.approx([-1, 0, 1], abs=1e-3)  # chords of 0.025
+
+
+def test_newton_needs_no_good_start_and_says_where_there_is_no_root():
+    assert newton(two_cubics, np.array([3.0, -9.0])) == pytest.approx([1, -1], abs=ROUNDING)  # stated there
+    assert newton(lambda x: (x**2 + 1, np.diag(2 * x)), np.array([0.3])) is None
+    assert newton(lambda x: (np.full(1, np.nan), np.eye(1)), np.zeros(1)) is None
+
+
+def test_deflation_finds_another_root_from_the_same_start():
+    start = np.array([0.9, 0.9])
+    first = newton(two_cubics, start)
+    second = newton(two_cubics, start, [first])
+    assert second is not None
+    assert np.linalg.norm(first - second) > 0.5
+
+
+def test_all_nine_roots_are_found_once():
+    starts = np.random.default_rng(0).uniform(-2, 2, (200, 2))  # deterministic equations: no false alarms
+    roots = find_roots(two_cubics, starts)
+    assert sorted(np.round(root).tolist() for root in roots) == [[i, j] for i in (-1, 0, 1) for j in (-1, 0, 1)]
+
+
+def test_images_are_looked_at_and_known_roots_are_left_out():
+    roots = find_roots(two_cubics, [np.array([0.9, 0.1])], lambda x: [-x, x[::-1]], known=[np.array([0.0, -1.0])])
+    assert sorted(np.round(root).tolist() for root in roots) == [[-1, 0], [0, 1], [1, 0]]

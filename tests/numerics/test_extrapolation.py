@@ -1,0 +1,40 @@
+"""Weights that eliminate powers, and densities with masses from elsewhere."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from meanfield.numerics.extrapolation import extrapolation_weights, sharpen
+
+
+@pytest.mark.parametrize(("factors", "powers"), [((1, 2), (2,)), ((2, 3, 4), (2, 4)), ((3, 4, 6, 8), (2, 3, 4))])
+def test_weights_eliminate_their_powers_and_keep_the_limit(factors, powers):
+    weights = extrapolation_weights(factors, powers)
+    values = 0.7 + sum((p + 1) * np.array(factors, dtype=float) ** -p for p in powers)
+    assert weights @ values == pytest.approx(0.7, rel=1e-13)  # exact: rounding
+
+
+def test_two_levels_give_the_classical_weights():
+    assert extrapolation_weights((1, 2), (2,)) == pytest.approx([-1 / 3, 4 / 3], rel=1e-14)  # rounding
+
+
+def averages(edges, deviation):
+    return np.diff(norm.cdf(edges, 0.3, deviation)) / np.diff(edges)
+
+
+@pytest.mark.parametrize("several", [1, 2, 4])
+def test_sharpened_density_has_the_masses_and_almost_the_shape(several):
+    edges = np.linspace(-8.0, 8.0, 50 * several + 1)
+    right, wrong = averages(edges, 1.0), averages(edges, 1.01)
+    h = edges[1] - edges[0]
+    masses = h * right.reshape(-1, several).sum(axis=1)
+    P = sharpen(masses, wrong, h)
+    assert h * P.reshape(-1, several).sum(axis=1) == pytest.approx(masses, abs=1e-12)  # rounding, and the far tails
+    error, before = h * np.abs(P - right).sum(), h * np.abs(wrong - right).sum()
+    assert error < 1e-3 * before  # a cubic resolves the factor exp(0.01 w^2) on cells of a third of the deviation
+    assert P.min() >= 0
+
+
+def test_negative_rounding_is_cut_off():
+    masses, density = np.full(6, 1 / 6), np.array([1.0, 1.0, -1e-16, 1.0, 1.0, 1.0])
+    assert sharpen(masses, density, 1.0).min() >= 0

@@ -1,0 +1,174 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
+
+import meanfield
+from meanfield.errors import InputError
+from meanfield.problems.file import parse_problem
+from meanfield.process import locking
+from meanfield.results import files
+from meanfield.results.files import save_figure, save_text
+from tests.example_problems import SMALL
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return meanfield.simulate_sgd(parse_problem(SMALL))
+
+
+def test_round_trip_is_exact(dataset, tmp_path):
+    meanfield.save(dataset, tmp_path / "run.nc")
+    assert meanfield.load(tmp_path / "run.nc").identical(dataset)
+
+
+def test_plain_xarray_reads_it(dataset, tmp_path):
+    meanfield.save(dataset, tmp_path / "run.nc")
+    with xr.open_dataset(tmp_path / "run.nc") as plain:
+        assert plain["q"].dims == ("replica", "time", "feature")
+        assert plain["q"].attrs["long_name"].startswith("overlap")
+        assert "[model]" in plain.attrs["problem"]
+
+
+def test_saving_over_an_open_file_works_and_leaves_no_other_file(dataset, tmp_path):
+    path = tmp_path / "run.nc"
+    meanfield.save(dataset, path)
+    with xr.open_dataset(path) as still_open:
+        meanfield.save(dataset, path)
+        assert still_open["q"].shape == dataset["q"].shape
+    assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_failed_save_keeps_the_old_file(dataset, tmp_path):
+    path = tmp_path / "run.nc"
+    meanfield.save(dataset, path)
+    before = path.read_bytes()
+    broken = dataset.assign(bad=("x", np.array([object()], dtype=object)))
+    with pytest.raises((TypeError, ValueError)):
+        meanfield.save(broken, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_what_a_killed_writer_left_is_taken_over_and_deleted(dataset, tmp_path):
+    left = tmp_path / ".run.nc.0.part"
+    left.mkdir()
+    (left / "lock").touch()
+    (left / "run.nc").write_bytes(b"half of it")
+    meanfield.save(dataset, tmp_path / "run.nc")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_what_killed_writers_left_is_deleted_and_what_living_ones_have_is_not(tmp_path):
+    (tmp_path / ".dead.0.part").mkdir()
+    (tmp_path / ".dead.0.part" / "lock").touch()
+
+    def write(part):
+        files.delete_abandoned(tmp_path)
+        Path(part).write_text("text")
+
+    files.write_atomically(tmp_path / "x", write)
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_no_two_writers_write_to_the_same_place_even_one_after_the_other(tmp_path):
+    """Else ffmpeg, started by a writer that was killed, could open the file of the next writer."""
+    places = []
+
+    def write(part):
+        places.append(part)
+        Path(part).write_text("text")
+
+    for _ in range(2):
+        files.write_atomically(tmp_path / "x", write)
+    assert Path(places[0]).name == "x"
+    assert places[0] != places[1]
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_writers_of_one_name_at_once_do_not_meet(tmp_path, monkeypatch, locks):
+    if not locks:
+        monkeypatch.setattr(locking, "fcntl", None)
+
+    def second_inside(part):
+        with open(part, "w") as file:
+            file.write("first")
+        files.write_atomically(tmp_path / "x", lambda other: Path(other).write_text("second"))
+        assert (tmp_path / "x").read_text() == "second"
+
+    files.write_atomically(tmp_path / "x", second_inside)
+    assert (tmp_path / "x").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_permissions_follow_the_umask(dataset, tmp_path):
+    before = os.umask(0o027)
+    try:
+        meanfield.save(dataset, tmp_path / "run.nc")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "run.nc").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [("missing/run.nc", "does not exist; create it"), (".", "is a directory; give the name of a file")],
+)
+def test_bad_output_paths(dataset, tmp_path, target, message):
+    with pytest.raises(InputError, match=message):
+        meanfield.save(dataset, tmp_path / target)
+
+
+def test_load_refuses_what_is_no_run(dataset, tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        meanfield.load(tmp_path / "none.nc")
+    (tmp_path / "text.nc").write_text("hello")
+    with pytest.raises(InputError, match="cannot be read as netCDF"):
+        meanfield.load(tmp_path / "text.nc")
+    xr.Dataset({"q": ("x", [1.0])}).to_netcdf(tmp_path / "foreign.nc")
+    with pytest.raises(InputError, match="not a result of meanfield"):
+        meanfield.load(tmp_path / "foreign.nc")
+    meanfield.save(dataset, tmp_path / "run.nc")
+    whole = (tmp_path / "run.nc").read_bytes()
+    (tmp_path / "cut.nc").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="cannot be read as netCDF"):
+        meanfield.load(tmp_path / "cut.nc")
+
+
+def test_texts_are_saved_like_results(tmp_path, monkeypatch):
+    save_text("old: q²", tmp_path / "page.html")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk on fire")))
+    with pytest.raises(OSError, match="disk on fire"):
+        save_text("new", tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == "old: q²"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_figures_are_saved_by_their_ending(tmp_path):
+    for name, start in (("f.png", b"\x89PNG"), ("f.pdf", b"%PDF"), ("f.svg", b"<?xml")):
+        save_figure(Figure(), tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(start)
+    with pytest.raises(InputError, match="'docx' is no figure format; use one of"):
+        save_figure(Figure(), tmp_path / "f.docx")
+    assert not (tmp_path / "f.docx").exists()
+
+
+def test_large_variables_are_written_in_pieces_and_are_the_same(dataset, tmp_path, monkeypatch):
+    meanfield.save(dataset, tmp_path / "whole.nc")
+    monkeypatch.setattr(files, "LARGE", 100)
+    monkeypatch.setattr(files, "COMPRESSED_FROM", 10)
+    meanfield.save(dataset, tmp_path / "pieces.nc")
+    assert meanfield.load(tmp_path / "pieces.nc").identical(meanfield.load(tmp_path / "whole.nc"))
+    with xr.open_dataset(tmp_path / "pieces.nc") as plain:
+        assert plain["weights"].encoding["zlib"]
+        assert plain["weights"].attrs == dataset["weights"].attrs
+
+
+def test_a_chunk_holds_whole_trailing_dims():
+    assert files._chunks((8, 3, 1000)) == (8, 3, 1000)
+    assert files._chunks((8, 41, 10**6)) == (1, 1, 2**18)
+    assert files._chunks((1000, 41, 2)) == (1000, 41, 2)
+    assert files._chunks((10**5, 41, 2)) == (2**18 // 82, 41, 2)
