@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import wrightomega
 
-from meanfield.families.contrastive.problem import Time
+from meanfield.problems.base import Time
 from meanfield.typing import FloatArray
 
 

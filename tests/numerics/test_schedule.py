@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from meanfield.families.contrastive.problem import Time
 from meanfield.numerics.schedule import Schedule
+from meanfield.problems.base import Time
 
 GRADED = Schedule(Time(stop=20.0, outputs=6), ticks=3.0, rate=0.4, onset=0.01)
 

@@ -5,7 +5,7 @@ All quantities are dimensionless; time is t = k/N for SGD step k.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, ValidationInfo, model_validator
@@ -23,7 +23,8 @@ from meanfield.ingredients.laws import (
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import NamedNumbers, Parameters, Part
-from meanfield.ingredients.priors import PRIORS, Prior, make_prior
+from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.problems.base import BaseProblem, Time
 from meanfield.typing import FloatArray
 
 MOST_STEPS = 1e18
@@ -115,61 +116,7 @@ class Augmentation(Part):
         return np.array([[v11, v12], [v12, v22]])
 
 
-class PriorSettings(NamesFunctions):
-    """The prior on the weights: SGD subtracts (tau/N) strength phi(w)."""
-
-    name: str = Field(default="none", description=f"one of {', '.join(PRIORS)}, or your own as 'package.module:name'")
-    strength: float = Field(default=1.0, ge=0, le=1e250, description="factor of phi, a number >= 0")
-    parameters: Parameters = Field(
-        default=NamedNumbers(), description="numbers that the prior takes, for instance { width = 0.5 } for smooth_l1"
-    )
-
-    @model_validator(mode="after")
-    def _prior_exists(self, info: ValidationInfo) -> PriorSettings:
-        self.look_up("name", make_prior, info)
-        return self
-
-    @property
-    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """See `NamesFunctions.named`."""
-        return self.name, tuple(sorted(self.parameters.items()))
-
-    @property
-    def functions(self) -> Prior:
-        """The prior of unit strength that `name` names.
-
-        Raises
-        ------
-        InputError
-            If it is a user's own and cannot be imported.
-        """
-        found: Prior = self.found("prior.name", make_prior)
-        return found
-
-    def force(self, w: FloatArray) -> FloatArray:
-        """phi(w) with its strength."""
-        return self.strength * self.functions.forces(w)
-
-    def potential_steps(self, w: FloatArray) -> FloatArray:
-        """Differences of Phi with its strength between neighbours of increasing w, shape (len(w) - 1,)."""
-        return self.strength * self.functions.potential_steps(w)
-
-
-class Time(Part):
-    """When to stop and what to keep."""
-
-    stop: float = Field(ge=1e-9, le=1e12, description="last time t = k/N, for instance 20.0")
-    outputs: int = Field(
-        default=41, ge=2, le=10**6, description="number of evenly spaced output times, both ends included"
-    )
-
-    @property
-    def outputs_at(self) -> FloatArray:
-        """Output times, shape (outputs,)."""
-        return np.linspace(0.0, self.stop, self.outputs)
-
-
-class Problem(Part):
+class Problem(BaseProblem):
     """A contrastive-learning problem (theory.md, section 1) with the settings of the methods.
 
     Examples
@@ -180,7 +127,8 @@ class Problem(Part):
     0.02
     """
 
-    title: str = Field(default="", description="a line about the problem")
+    settings: ClassVar[frozenset[str]] = frozenset({"density", "particles"})
+
     model: Model
     features: Annotated[tuple[Feature, ...], Field(strict=False)] = Field(
         description="one [[features]] table per feature, with double brackets"
@@ -314,6 +262,7 @@ class Problem(Part):
         spacing = self.time.stop / (self.time.outputs - 1)
         return sorted({round(t / spacing) for t in self.particles.snapshots})
 
-    def limit(self) -> dict[str, Any]:
-        """What decides the limit N -> infinity, as plain data: everything but the title and the methods' settings."""
-        return self.model_dump(exclude={"title", "density", "particles"})
+    @property
+    def fixed_dims(self) -> dict[str, int]:
+        """See `BaseProblem.fixed_dims`."""
+        return {"feature": len(self.features)}

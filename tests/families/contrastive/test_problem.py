@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from meanfield.families.contrastive.problem import Augmentation, Feature, Model, Problem, Time
+from meanfield.families.contrastive.problem import Augmentation, Feature, Model, Problem
 from meanfield.families.contrastive.settings import DensitySettings, ParticleSettings
 from meanfield.ingredients.activations import ACTIVATIONS, make_activation
+from meanfield.problems.base import Time
 from tests.oracles.plain_steps import make_problem
 
 

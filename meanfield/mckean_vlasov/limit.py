@@ -1,0 +1,46 @@
+"""Limit of training as N grows: what the density and stationary solvers need to know of a problem, of any family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
+    from meanfield.ingredients.prior_settings import PriorSettings
+    from meanfield.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The McKean-Vlasov equation of one weight w given its feature coordinates u.
+
+    dw = (G w - u.g(q) - tau phi(w)) dt + sqrt(Lambda(q)) dB with q = E[u w] and the multiplier G that keeps
+    E[w^2] = 1 (theory.md, section 2).
+
+    Parameters
+    ----------
+    closure : callable
+        q, shape (d1,), to g, shape (d1,), and Lambda.
+    learning_rate : float
+        tau, the factor of the prior's force.
+    prior : PriorSettings
+        phi with its strength, and differences of its potential.
+    coordinates : tuple of CoordinateLaw
+        Laws of the feature coordinates u, one for each feature.
+    initial_overlap : ndarray, shape (d1,)
+        q(0).
+    initial_residual : ResidualLaw
+        The law of what is not along the features at t = 0.
+    times : ndarray, shape (outputs,)
+        Output times.
+    """
+
+    closure: Callable[[FloatArray], tuple[FloatArray, float]]
+    learning_rate: float
+    prior: PriorSettings
+    coordinates: tuple[CoordinateLaw, ...]
+    initial_overlap: FloatArray
+    initial_residual: ResidualLaw
+    times: FloatArray

@@ -1,0 +1,48 @@
+"""Base of the problems of all families, and the table of output times that most of them have."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from meanfield.ingredients.part import Part
+from meanfield.typing import FloatArray
+
+
+class Time(Part):
+    """When to stop and what to keep."""
+
+    stop: float = Field(ge=1e-9, le=1e12, description="last time t = k/N, for instance 20.0")
+    outputs: int = Field(
+        default=41, ge=2, le=10**6, description="number of evenly spaced output times, both ends included"
+    )
+
+    @property
+    def outputs_at(self) -> FloatArray:
+        """Output times, shape (outputs,)."""
+        return np.linspace(0.0, self.stop, self.outputs)
+
+
+class BaseProblem(Part):
+    """What the problems of all families have; a family adds tables of its own.
+
+    Notes
+    -----
+    A problem knows no method. `fixed_dims` names the dims of results whose sizes the problem decides.
+    """
+
+    settings: ClassVar[frozenset[str]] = frozenset()
+    """Tables for methods, which do not change the limit N -> infinity."""
+
+    title: str = Field(default="", description="a line about the problem")
+
+    @property
+    def fixed_dims(self) -> dict[str, int]:
+        """Sizes of those dims of results that the problem decides, such as one entry per feature."""
+        return {}
+
+    def limit(self) -> dict[str, Any]:
+        """What decides the limit N -> infinity, as plain data: everything but the title and the methods' settings."""
+        return self.model_dump(exclude={"title", *self.settings})
