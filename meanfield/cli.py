@@ -9,13 +9,12 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptio
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import xarray as xr
 
 from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.errors import InputError
-from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.file import load_problem
 from meanfield.results.files import check_figure_path, check_writable, save
 
@@ -84,7 +83,7 @@ def checked_outputs(arguments: Namespace) -> list[Path]:
 
 
 def solve_and_save(
-    arguments: Namespace, solve: Callable[[Problem], xr.Dataset], checkpoint: Checkpoint | None = None
+    arguments: Namespace, solve: Callable[[Any], xr.Dataset], checkpoint: Checkpoint | None = None
 ) -> int:
     """Read the problem, solve it, save what there is, and say where it is.
 

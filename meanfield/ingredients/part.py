@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
-
-def nearest(word: str, known: list[str]) -> str:
-    """A hint at the known word closest to `word`, or the list of all known words."""
-    close = get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(known))}"
+from meanfield.ingredients.nearest import nearest
 
 
 class FieldError(ValueError):
