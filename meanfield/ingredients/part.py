@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
@@ -30,6 +30,9 @@ Parameters = Annotated[dict[str, float], AfterValidator(NamedNumbers)]
 class Part(BaseModel):
     """A frozen part of a problem that takes only the keys it knows, each of exactly its type."""
 
+    keys_besides: ClassVar[tuple[str, ...]] = ()
+    """Keys of its table that are read before it is validated."""
+
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
@@ -39,5 +42,5 @@ class Part(BaseModel):
             known = list(cls.model_fields)
             for key in data:
                 if key not in known:
-                    raise ValueError(f"unknown key '{key}'; {nearest(key, known)}")
+                    raise ValueError(f"unknown key '{key}'; {nearest(key, [*known, *cls.keys_besides])}")
         return data

@@ -33,6 +33,8 @@ class BaseProblem(Part):
     A problem knows no method. `fixed_dims` names the dims of results whose sizes the problem decides.
     """
 
+    keys_besides: ClassVar[tuple[str, ...]] = ("family",)
+
     settings: ClassVar[frozenset[str]] = frozenset()
     """Tables for methods, which do not change the limit N -> infinity."""
 
