@@ -20,9 +20,11 @@ def sample(replicas, outputs=3, features=2):
 
 
 def fed(q, r, sizes):
-    running = RunningStatistics(*q.shape[1:])
+    """Statistics of (q, r) with quantiles of q."""
+    x = np.concatenate([q, r[:, :, None]], axis=2)
+    running = RunningStatistics(*x.shape[1:], range(q.shape[2]))
     for first, last in pairwise(np.cumsum([0, *sizes])):
-        running.add(q[first:last], r[first:last])
+        running.add(x[first:last])
     return running
 
 
@@ -68,10 +70,10 @@ def test_equal_values_have_that_quantile(monkeypatch):
 
 
 def test_no_or_one_replica_has_no_spread():
-    running = RunningStatistics(2, 1)
+    running = RunningStatistics(2, 2, [0])
     assert np.isnan(running.mean).all()
     assert np.isnan(running.quantiles).all()
-    running.add(np.full((1, 2, 1), 0.5), np.zeros((1, 2)))
+    running.add(np.full((1, 2, 2), 0.5))
     assert running.mean[:, 0].tolist() == [0.5, 0.5]
     assert np.isnan(running.covariance).all()
 
