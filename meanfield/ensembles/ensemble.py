@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from meanfield.ensembles.collectors import Collector, Rows
 from meanfield.ensembles.simulation import Simulation
 from meanfield.ensembles.stepper import Stepper
 from meanfield.errors import BlowUpError
+from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
 from meanfield.typing import IntArray
 
@@ -76,8 +77,11 @@ class Ensemble:
 
             tick(steps * sum(len(self._blocks[b]) for b in np.flatnonzero(self._done)))
             with ThreadPoolExecutor(max(1, min(workers, len(left)))) as pool:
-                futures = [pool.submit(self._run_block, int(b), tick) for b in left]
+                futures: list[Future[None]] = []
                 try:
+                    for b in left:
+                        with uninterrupted():
+                            futures.append(pool.submit(self._run_block, int(b), tick))
                     for future in futures:
                         future.result()
                 except BaseException as error:
