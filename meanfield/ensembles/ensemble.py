@@ -56,7 +56,7 @@ class Ensemble:
         """Whole numbers of each replica, by name."""
         self._done = np.zeros(len(self._blocks), dtype=bool)
         self._digests = np.zeros((len(self._blocks), DIGEST), np.uint8)
-        """Of the results of each block that is done."""
+        """Digest of the results of each block that is done."""
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._saved_at = time.monotonic()
 

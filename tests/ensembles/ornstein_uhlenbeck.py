@@ -56,3 +56,10 @@ def simulation_of(particles, stop=1.0, outputs=5, **more):
 
 def simulate(simulation, workers=None, record=None, stepper=OrnsteinUhlenbeck):
     return run_ensemble(simulation, lambda: partial(stepper, simulation.particles), workers, record)
+
+
+def same(first, second):
+    """Two results have the same arrays, to the last bit."""
+    assert set(first.arrays) == set(second.arrays)
+    for name, array in first.arrays.items():
+        assert np.array_equal(array, second.arrays[name], equal_nan=True), name

@@ -24,6 +24,7 @@ from tests.ensembles.ornstein_uhlenbeck import (
     MORE,
     OrnsteinUhlenbeck,
     WithMore,
+    same,
     simulate,
     simulation_of,
 )
@@ -36,12 +37,6 @@ RECORDS = {
     "replicas": SMALL,
     "statistics": SMALL | {"record": "statistics"},
 }
-
-
-def same(first, second):
-    assert set(first.arrays) == set(second.arrays)
-    for name, array in first.arrays.items():
-        assert np.array_equal(array, second.arrays[name], equal_nan=True), name
 
 
 def in_short_calls(patched):

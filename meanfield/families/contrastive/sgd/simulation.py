@@ -19,6 +19,7 @@ from meanfield.problems.file import format_problem
 from meanfield.results.schema import build_dataset
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
+"""Reason why a chain has no snapshots, with the remedy."""
 
 MOST_TOGETHER = 256
 """Largest number of replicas of a chain that are advanced by one call."""
