@@ -15,6 +15,7 @@ from numpy.polynomial import Polynomial
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.integrate import solve_ivp
 
+from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.batch import (
@@ -26,7 +27,6 @@ from meanfield.families.contrastive.sgd.batch import (
     steps_at_once,
     training_of,
 )
-from meanfield.families.contrastive.sgd.draws import chi_squared
 from meanfield.numerics.compiled.without_reference_counts import borrowing
 from meanfield.process.progress import progress_bar
 

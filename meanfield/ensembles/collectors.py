@@ -1,27 +1,21 @@
-"""What is kept of an ensemble: every replica, or statistics over all of them."""
+"""Collectors of an ensemble's results: every replica, or statistics over all of them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Array, Record, State
+from meanfield.ensembles.simulation import Simulation
 from meanfield.ensembles.statistics import LEVELS, RunningStatistics
-from meanfield.families.contrastive.problem import Problem
+from meanfield.ensembles.stepper import Stepper
 from meanfield.typing import FloatArray
 
-if TYPE_CHECKING:
-    from meanfield.families.contrastive.sgd.steppers import WithWeights
-
-DTYPES = {"double": np.float64, "single": np.float32}
-
-
-class Rows(NamedTuple):
-    """Where the results of one block of replicas go: q (replicas, outputs, d1) and r (replicas, outputs)."""
-
-    q: FloatArray
-    r: FloatArray
+Rows = Mapping[str, FloatArray]
+"""Results of a block of replicas at all output times, by name: arrays of shape (replicas, outputs, ...)."""
 
 
 class Collector(Protocol):
@@ -30,8 +24,8 @@ class Collector(Protocol):
     def rows(self, replicas: range) -> Rows:
         """Room for the results of a block."""
 
-    def keep_weights(self, replica: int, output: int, stepper: WithWeights) -> None:
-        """Keep the weights at an output time if they were asked for."""
+    def keep_snapshot(self, replicas: range, output: int, finite: NDArray[np.bool_], stepper: Stepper) -> None:
+        """Keep the larger arrays of finite replicas at an output time if they were asked for."""
 
     def add(self, block: int, rows: Rows) -> None:
         """Take in a block that is complete."""
@@ -51,52 +45,53 @@ class Collector(Protocol):
 
 
 class Replicas:
-    """Keeps q and r of every replica, and weights at the snapshots."""
+    """Keeps the rows of every replica, and larger arrays at the snapshots."""
 
-    def __init__(self, problem: Problem, snapshots: list[int], record: Record) -> None:
-        settings, outputs, d1 = problem.particles, problem.time.outputs, len(problem.features)
-        N, replicas = settings.dimension, settings.replicas
-        self._q = record.array("q", (replicas, outputs, d1))
-        self._r = record.array("r", (replicas, outputs))
-        self._snapshot_of = {output: position for position, output in enumerate(snapshots)}
-        self._weights: dict[str, Any] = {}
-        if snapshots:
-            dtype = DTYPES[settings.snapshot_precision]
-            self._weights = {
-                "snapshot_time": problem.time.outputs_at[snapshots],
-                "weights": record.array("weights", (replicas, len(snapshots), N), dtype),
-                "U": record.array("U", (replicas, N, d1), dtype),
-            }
+    def __init__(self, simulation: Simulation, record: Record) -> None:
+        settings, outputs = simulation.particles, simulation.time.outputs
+        index, dtype, replicas = simulation.snapshot_index, settings.snapshot_dtype, settings.replicas
+        self._rows = {name: record.array(name, (replicas, outputs, *shape)) for name, shape in simulation.rows.items()}
+        self._snapshot_of = {output: position for position, output in enumerate(index)}
+        self._time = {"snapshot_time": simulation.snapshot_time} if index else {}
+        self._snapshots: dict[str, Array] = {}
+        self._constants: dict[str, Array] = {}
+        if index:
+            for name, shape in simulation.snapshots.items():
+                self._snapshots[name] = record.array(name, (replicas, len(index), *shape), dtype)
+            for name, shape in simulation.constants.items():
+                self._constants[name] = record.array(name, (replicas, *shape), dtype)
 
     def rows(self, replicas: range) -> Rows:
         """See `Collector.rows`."""
-        place = slice(replicas.start, replicas.stop)
-        return Rows(self._q[place], self._r[place])
+        return {name: array[_place(replicas)] for name, array in self._rows.items()}
 
-    def keep_weights(self, replica: int, output: int, stepper: WithWeights) -> None:
-        """See `Collector.keep_weights`."""
+    def keep_snapshot(self, replicas: range, output: int, finite: NDArray[np.bool_], stepper: Stepper) -> None:
+        """See `Collector.keep_snapshot`."""
         position = self._snapshot_of.get(output)
         if position is None:
             return
-        self._weights["weights"][replica, position] = stepper.weights
+        found = stepper.snapshot
+        for name, array in self._snapshots.items():
+            array[_place(replicas)][finite, position] = found[name][finite]
         if position == 0:
-            self._weights["U"][replica] = stepper.features
+            for name, array in self._constants.items():
+                array[_place(replicas)][finite] = found[name][finite]
 
     def add(self, block: int, rows: Rows) -> None:
         """See `Collector.add`: nothing is left to be done."""
 
     def written(self, replicas: range, output: int) -> list[Array]:
         """See `Collector.written`."""
-        rows, snapshots = self.rows(replicas), sum(at <= output for at in self._snapshot_of)
-        written: list[Array] = [rows.q[:, : output + 1], rows.r[:, : output + 1]]
+        place, snapshots = _place(replicas), sum(at <= output for at in self._snapshot_of)
+        written: list[Array] = [rows[:, : output + 1] for rows in self.rows(replicas).values()]
         if snapshots:
-            place = slice(replicas.start, replicas.stop)
-            written += [self._weights["weights"][place, :snapshots], self._weights["U"][place]]
+            written += [array[place, :snapshots] for array in self._snapshots.values()]
+            written += [array[place] for array in self._constants.values()]
         return written
 
     def arrays(self) -> dict[str, Any]:
         """See `Collector.arrays`."""
-        return {"q": self._q, "r": self._r} | self._weights
+        return self._rows | self._time | self._snapshots | self._constants
 
     @property
     def state(self) -> State:
@@ -110,26 +105,29 @@ class Replicas:
 class Statistics:
     """Keeps mean, covariance and quantiles over replicas."""
 
-    def __init__(self, problem: Problem) -> None:
-        self._N = problem.particles.dimension
-        self._shape = problem.time.outputs, len(problem.features)
-        self._running = RunningStatistics(*self._shape)
+    def __init__(self, simulation: Simulation) -> None:
+        self._N, self._outputs = simulation.particles.dimension, simulation.time.outputs
+        self._shapes, self._columns = simulation.rows, simulation.columns
+        wanted = simulation.rows if simulation.quantiles is None else simulation.quantiles
+        self._ranked = [name for name in simulation.rows if name in wanted]
+        ranked = [column for name in self._ranked for column in _numbers(self._columns[name])]
+        self._running = RunningStatistics(self._outputs, sum(map(_width, self._columns.values())), ranked)
         self._next = 0
         self._early: dict[int, Rows] = {}
 
     def rows(self, replicas: range) -> Rows:
         """See `Collector.rows`."""
-        outputs, d1 = self._shape
-        return Rows(np.full((len(replicas), outputs, d1), np.nan), np.full((len(replicas), outputs), np.nan))
+        return {name: np.full((len(replicas), self._outputs, *shape), np.nan) for name, shape in self._shapes.items()}
 
-    def keep_weights(self, replica: int, output: int, stepper: WithWeights) -> None:
-        """See `Collector.keep_weights`: statistics keep none."""
+    def keep_snapshot(self, replicas: range, output: int, finite: NDArray[np.bool_], stepper: Stepper) -> None:
+        """See `Collector.keep_snapshot`: statistics keep none."""
 
     def add(self, block: int, rows: Rows) -> None:
         """See `Collector.add`: blocks wait for those before them, so that rounding does not depend on workers."""
         self._early[block] = rows
         while self._next in self._early:
-            self._running.add(*self._early.pop(self._next))
+            together = [_flat(row) for row in self._early.pop(self._next).values()]
+            self._running.add(np.concatenate(together, axis=2))
             self._next += 1
 
     def written(self, replicas: range, output: int) -> list[Array]:
@@ -138,23 +136,26 @@ class Statistics:
 
     def arrays(self) -> dict[str, Any]:
         """See `Collector.arrays`."""
-        mean, covariance = self._running.mean, self._N * self._running.covariance
-        return {
-            "count": np.array(self._running.count),
-            "q_mean": mean[:, :-1],
-            "q_covariance": covariance[:, :-1, :-1],
-            "quantile": np.array(LEVELS),
-            "q_quantile": self._running.quantiles,
-            "r_mean": mean[:, -1],
-            "r_variance": covariance[:, -1, -1],
-        }
+        mean, covariance, quantiles = self._running.mean, self._N * self._running.covariance, self._running.quantiles
+        found: dict[str, Any] = {"count": np.array(self._running.count)}
+        if self._ranked:
+            found["quantile"] = np.array(LEVELS)
+        first = 0
+        for name, shape in self._shapes.items():
+            place = self._columns[name]
+            found[f"{name}_mean"] = mean[:, place].reshape(-1, *shape)
+            spread = "covariance" if shape else "variance"
+            found[f"{name}_{spread}"] = covariance[:, place, place].reshape(-1, *shape, *shape)
+            if name in self._ranked:
+                last = first + _width(place)
+                found[f"{name}_quantile"] = quantiles[:, :, first:last].reshape(len(LEVELS), -1, *shape)
+                first = last
+        return found
 
     @property
     def state(self) -> State:
         """See `Collector.state`."""
-        early: dict[str, FloatArray] = {}
-        for block, rows in self._early.items():
-            early |= {f"early_{block}_q": rows.q, f"early_{block}_r": rows.r}
+        early = {f"early_{block}_{name}": row for block, rows in self._early.items() for name, row in rows.items()}
         return {"next": np.array(self._next)} | dict(self._running.state) | early
 
     def restore(self, state: State) -> None:
@@ -162,4 +163,26 @@ class Statistics:
         self._running.restore(state)
         self._next = int(state["next"])
         blocks = {int(key.split("_")[1]) for key in state if key.startswith("early_")}
-        self._early = {block: Rows(state[f"early_{block}_q"], state[f"early_{block}_r"]) for block in blocks}
+        self._early = {block: {name: state[f"early_{block}_{name}"] for name in self._shapes} for block in blocks}
+
+
+def make_collector(simulation: Simulation, record: Record) -> Collector:
+    """The collector that `particles.record` names."""
+    return Statistics(simulation) if simulation.particles.record == "statistics" else Replicas(simulation, record)
+
+
+def _place(replicas: range) -> slice:
+    return slice(replicas.start, replicas.stop)
+
+
+def _numbers(columns: slice) -> range:
+    return range(columns.start, columns.stop)
+
+
+def _width(columns: slice) -> int:
+    return int(columns.stop - columns.start)
+
+
+def _flat(row: FloatArray) -> FloatArray:
+    """Rows of any shape as vectors, shape (replicas, outputs, columns)."""
+    return row.reshape(*row.shape[:2], -1)

@@ -1,99 +1,62 @@
-"""Run blocks of replicas over all cores, show how far they are, and save states from which to go on."""
+"""Threads that run blocks of replicas, show how far they are, and save states from which to go on."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
 from meanfield.ensembles.arrays import DIGEST, Array, Record
 from meanfield.ensembles.collectors import Collector, Rows
+from meanfield.ensembles.simulation import Simulation
+from meanfield.ensembles.stepper import Stepper
 from meanfield.errors import BlowUpError
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.closures.expectation import no_expectation
-from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.batch import training_of
-from meanfield.families.contrastive.sgd.draws import IntArray
-from meanfield.families.contrastive.sgd.steppers import STEPPERS, Stepper, WithWeights
+from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
-from meanfield.typing import FloatArray
-
-MOST_TOGETHER = 256
-"""Replicas of a chain that are advanced by one call."""
-
-LEAST_BLOCKS = 16
-"""Blocks are smaller if there would be fewer, so that every worker has something to do."""
+from meanfield.typing import IntArray
 
 FIRST_CALL = 64
-"""Steps of the first call."""
+"""Number of steps of the first call of a stepper."""
 
 CALL_SECONDS = 0.2
-"""About how long compiled code runs between two looks at the clock and at the keyboard."""
+"""Seconds, about, that a stepper runs between two looks at the clock and at the keyboard."""
 
+OWN = "stepper_"
+"""Prefix of the names of a stepper's state among those of its block."""
 
-def blocks_of(method: str, replicas: int) -> list[range]:
-    """Replicas that are advanced together; their numbers do not depend on it."""
-    size = min(MOST_TOGETHER, -(-replicas // LEAST_BLOCKS)) if method == "chain" else 1
-    return [range(first, min(first + size, replicas)) for first in range(0, replicas, size)]
-
-
-def winners(q: FloatArray, escape: IntArray) -> IntArray:
-    """The feature that won in each replica: the one with the largest |q_k| at the end, if |q| has escaped by then.
-
-    Right after the escape the order may still change: the replica may have to pass a saddle between recovery states.
-
-    Parameters
-    ----------
-    q : ndarray, shape (replicas, d1)
-        Overlaps at the end; NaN where they are not finite.
-    escape : ndarray of int, shape (replicas,)
-        The step of the escape, or -1.
-
-    Returns
-    -------
-    ndarray of int, shape (replicas,)
-        Index of the feature; -1 where there is none.
-    """
-    decided = (escape >= 0) & np.isfinite(q).all(axis=1)
-    return np.asarray(np.where(decided, np.abs(q).argmax(axis=1), -1))
+MakeStepper = Callable[[range], Stepper]
+"""Makes the stepper of a range of replicas."""
 
 
 class Ensemble:
-    """All replicas of a problem.
+    """All replicas of a simulation.
 
     Parameters
     ----------
-    problem : Problem
-    method : str
-        A key of `STEPPERS`.
+    simulation : Simulation
+    make_stepper : callable
+        From a range of replicas to their stepper.
     collector : Collector
         Takes the results.
     record : Record
         Keeps states.
     """
 
-    def __init__(self, problem: Problem, method: str, collector: Collector, record: Record) -> None:
-        self._problem, self._method = problem, method
-        self._training = training_of(problem)
-        # Only population centring needs the limit's averages: other SGD goes on where they are hard or do not exist.
-        population = problem.model.centering == "population"
-        self._expectation = Closure(problem).expectation if population else no_expectation()
+    def __init__(self, simulation: Simulation, make_stepper: MakeStepper, collector: Collector, record: Record) -> None:
+        self._simulation, self._make_stepper = simulation, make_stepper
         self._collector, self._record = collector, record
-        N, self._replicas = problem.particles.dimension, problem.particles.replicas
-        self._step_at = np.rint(problem.time.outputs_at * N).astype(np.int64)
-        self._blocks = blocks_of(method, self._replicas)
-        self._failed = record.array("failed", (self._replicas,), np.int64)
+        self._replicas, self._blocks = simulation.particles.replicas, simulation.blocks
+        self._step_at = simulation.step_at
+        self._failed: IntArray = record.array("failed", (self._replicas,), np.int64)
         """The step at which each replica blew up, or -1."""
-        self.escape = record.array("escape", (self._replicas,), np.int64)
-        """The step at which each replica escaped, or -1."""
-        self.winner = record.array("winner", (self._replicas,), np.int64)
-        """The feature that won in each replica (see `winners`), or -1."""
+        self.marks = {name: record.array(name, (self._replicas,), np.int64) for name in simulation.marks}
+        """Whole numbers of each replica, by name."""
         self._done = np.zeros(len(self._blocks), dtype=bool)
         self._digests = np.zeros((len(self._blocks), DIGEST), np.uint8)
-        """Of the results of each block that is done."""
+        """Digest of the results of each block that is done."""
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._saved_at = time.monotonic()
 
@@ -106,7 +69,7 @@ class Ensemble:
             for b in np.flatnonzero(self._done):
                 self._record.check(self._results(int(b)), self._digests[b])
         steps, left = int(self._step_at[-1]), np.flatnonzero(~self._done)
-        with progress_bar(steps * self._replicas, f"SGD ({self._method})", "step") as bar:
+        with progress_bar(steps * self._replicas, f"SGD ({self._simulation.label})", "step") as bar:
 
             def tick(count: int) -> None:
                 with self._lock:
@@ -114,8 +77,11 @@ class Ensemble:
 
             tick(steps * sum(len(self._blocks[b]) for b in np.flatnonzero(self._done)))
             with ThreadPoolExecutor(max(1, min(workers, len(left)))) as pool:
-                futures = [pool.submit(self._run_block, int(b), tick) for b in left]
+                futures: list[Future[None]] = []
                 try:
+                    for b in left:
+                        with uninterrupted():
+                            futures.append(pool.submit(self._run_block, int(b), tick))
                     for future in futures:
                         future.result()
                 except BaseException as error:
@@ -133,16 +99,16 @@ class Ensemble:
             return "complete"
         replica = failed[self._failed[failed].argmin()]
         return BlowUpError(
-            self._failed[replica] / self._problem.particles.dimension,
+            self._failed[replica] / self._simulation.particles.dimension,
             f"the weights of replica {replica} are no longer finite",
-            "lower model.learning_rate, or prior.strength if it is large",
+            self._simulation.remedy,
         ).status
 
     def _run_block(self, b: int, tick: Callable[[int], None]) -> None:
         replicas, last = self._blocks[b], len(self._step_at) - 1
         if self._stop.is_set():
             return
-        stepper: Stepper = STEPPERS[self._method](self._problem, self._training, self._expectation, replicas)
+        stepper = self._make_stepper(replicas)
         rows = self._collector.rows(replicas)
         output, step = self._resume_block(b, stepper, rows)
         tick(step * len(replicas))
@@ -171,10 +137,10 @@ class Ensemble:
         finite = stepper.reached >= self._step_at[output]
         if not finite.any():
             return False
-        rows.q[finite, output] = stepper.overlap[finite]
-        rows.r[finite, output] = stepper.prior_work[finite]
-        if isinstance(stepper, WithWeights):
-            self._collector.keep_weights(replicas[0], output, stepper)
+        found = stepper.rows
+        for name, row in rows.items():
+            row[finite, output] = found[name][finite]
+        self._collector.keep_snapshot(replicas, output, finite, stepper)
         return True
 
     def _resume_block(self, b: int, stepper: Stepper, rows: Rows) -> tuple[int, int]:
@@ -184,24 +150,26 @@ class Ensemble:
             self._keep(self._blocks[b], 0, stepper, rows)
             return 0, 0
         output = int(state["output"])
-        rows.q[:], rows.r[:] = state["rows_q"], state["rows_r"]
+        for name, row in rows.items():
+            row[:] = state[f"rows_{name}"]
         self._record.check(self._collector.written(self._blocks[b], output), state["digest"])
-        stepper.reached, stepper.escape = state["reached"], state["escape"]
-        stepper.restore(state)
+        stepper.reached = state["reached"]
+        stepper.restore({key.removeprefix(OWN): value for key, value in state.items() if key.startswith(OWN)})
         return output, int(state["step"])
 
     def _save_block(self, b: int, output: int, step: int, stepper: Stepper, rows: Rows) -> None:
-        position = {"output": np.array(output), "step": np.array(step), "rows_q": rows.q, "rows_r": rows.r}
-        marks = {"reached": stepper.reached, "escape": stepper.escape}
+        position = {"output": np.array(output), "step": np.array(step), "reached": stepper.reached}
+        results = {f"rows_{name}": row for name, row in rows.items()}
         digest = self._record.digest(self._collector.written(self._blocks[b], output))
-        self._record.save_state(f"block-{b}", position | marks | {"digest": digest} | dict(stepper.state))
+        own = {f"{OWN}{name}": value for name, value in stepper.state.items()}
+        self._record.save_state(f"block-{b}", position | results | {"digest": digest} | own)
 
     def _finish_block(self, b: int, stepper: Stepper, rows: Rows) -> None:
         replicas = self._blocks[b]
         place = slice(replicas.start, replicas.stop)
         self._failed[place] = np.where(stepper.reached < self._step_at[-1], stepper.reached, -1)
-        self.escape[place] = stepper.escape
-        self.winner[place] = winners(rows.q[:, -1], stepper.escape)
+        for name, mark in stepper.marks(rows).items():
+            self.marks[name][place] = mark
         self._digests[b] = self._record.digest(self._results(b))
         with self._lock:
             self._collector.add(b, rows)
@@ -213,7 +181,7 @@ class Ensemble:
     def _results(self, b: int) -> list[Array]:
         """What is in the record of a block that is done."""
         replicas = self._blocks[b]
-        marks = [array[replicas.start : replicas.stop] for array in (self._failed, self.escape, self.winner)]
+        marks = [array[replicas.start : replicas.stop] for array in (self._failed, *self.marks.values())]
         return [*self._collector.written(replicas, len(self._step_at) - 1), *marks]
 
     def _save(self) -> None:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from meanfield.ensembles.arrays import State
 from meanfield.typing import FloatArray
 
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-"""Quantiles that are kept."""
+"""Probabilities of the quantiles that are kept."""
 
 EXACT = 8192
-"""Up to so many replicas quantiles are those of the sample; of more they are read off a histogram."""
+"""Number of replicas up to which quantiles are those of the sample; of more they are read off a histogram."""
 
 BINS = 4000
-"""Bins of the histogram, over thrice the range of the first replicas: 0.006 standard deviations each."""
+"""Number of bins of the histogram, over thrice the range of the first replicas: 0.006 standard deviations each."""
 
 
 class RunningStatistics:
-    """Statistics of q and r at all output times over replicas that arrive in order.
+    """Statistics of several numbers at all output times over replicas that arrive in order.
 
     Parameters
     ----------
-    outputs, features : int
-        Numbers of output times and of features.
+    outputs, columns : int
+        How many output times there are, and numbers at each.
+    ranked : sequence of int
+        Columns whose quantiles are wanted.
 
     Notes
     -----
@@ -31,31 +35,33 @@ class RunningStatistics:
     which replicas arrive by rounding, so that they have to arrive in the order of their numbers.
     """
 
-    def __init__(self, outputs: int, features: int) -> None:
-        columns = features + 1
+    def __init__(self, outputs: int, columns: int, ranked: Sequence[int]) -> None:
+        self._ranked = list(ranked)
         self._count = 0
         self._mean = np.zeros((outputs, columns))
         self._products = np.zeros((outputs, columns, columns))
         self._first: list[FloatArray] = []
-        self._edges = np.empty((0, outputs, features))
-        self._counts = np.zeros((BINS + 2, outputs, features), dtype=np.int64)
+        self._edges = np.empty((0, outputs, len(self._ranked)))
+        self._counts = np.zeros((BINS + 2, outputs, len(self._ranked)), dtype=np.int64)
 
-    def add(self, q: FloatArray, r: FloatArray) -> None:
+    def add(self, x: FloatArray) -> None:
         """Take in replicas.
 
         Parameters
         ----------
-        q : ndarray, shape (replicas, outputs, features)
-        r : ndarray, shape (replicas, outputs)
+        x : ndarray, shape (replicas, outputs, columns)
         """
-        self._add_moments(np.concatenate([q, r[:, :, None]], axis=2))
-        room = max(0, EXACT - (self._count - len(q)))
+        self._add_moments(x)
+        if not self._ranked:
+            return
+        y = np.take(x, self._ranked, axis=2)
+        room = max(0, EXACT - (self._count - len(y)))
         if room:
-            self._first.append(q[:room])
-        if len(q) > room:
+            self._first.append(y[:room])
+        if len(y) > room:
             if not len(self._edges):
                 self._begin_histogram()
-            self._add_counts(q[room:])
+            self._add_counts(y[room:])
 
     def _add_moments(self, x: FloatArray) -> None:
         count = len(x)
@@ -75,9 +81,9 @@ class RunningStatistics:
         self._edges = np.linspace(low - width, high + width, BINS + 1)
         self._add_counts(first)
 
-    def _add_counts(self, q: FloatArray) -> None:
+    def _add_counts(self, y: FloatArray) -> None:
         low, high = self._edges[0], self._edges[-1]
-        place = np.floor((q - low) / (high - low) * BINS) + 1
+        place = np.floor((y - low) / (high - low) * BINS) + 1
         place = np.clip(np.nan_to_num(place), 0, BINS + 1).astype(np.int64)
         for t in range(place.shape[1]):
             for k in range(place.shape[2]):
@@ -90,21 +96,21 @@ class RunningStatistics:
 
     @property
     def mean(self) -> FloatArray:
-        """Means of q, then of r, shape (outputs, features + 1); NaN before the first replica."""
+        """Means, shape (outputs, columns); NaN before the first replica."""
         return self._mean if self._count else np.full_like(self._mean, np.nan)
 
     @property
     def covariance(self) -> FloatArray:
-        """Unbiased covariances of them, shape (outputs, features + 1, features + 1); NaN of a single replica."""
+        """Unbiased covariances, shape (outputs, columns, columns); NaN of a single replica."""
         if self._count < 2:
             return np.full_like(self._products, np.nan)
         return np.asarray(self._products / (self._count - 1))
 
     @property
     def quantiles(self) -> FloatArray:
-        """Quantiles of q at `LEVELS`, shape (levels, outputs, features); NaN where one lies beyond the histogram."""
-        if not self._count:
-            return np.full((len(LEVELS), *self._mean[:, :-1].shape), np.nan)
+        """Quantiles at `LEVELS`, shape (levels, outputs, ranked columns); NaN where one lies beyond the histogram."""
+        if not self._first:
+            return np.full((len(LEVELS), *self._counts.shape[1:]), np.nan)
         if not len(self._edges):
             return np.asarray(np.quantile(np.concatenate(self._first), LEVELS, axis=0))
         result = np.full((len(LEVELS), *self._counts.shape[1:]), np.nan)
@@ -121,7 +127,7 @@ class RunningStatistics:
             "count": np.array(self._count),
             "mean": self._mean,
             "products": self._products,
-            "first": np.concatenate(self._first) if self._first else np.empty((0, *self._mean[:, :-1].shape)),
+            "first": np.concatenate(self._first) if self._first else np.empty((0, *self._counts.shape[1:])),
             "edges": self._edges,
             "counts": self._counts,
         }
@@ -130,4 +136,5 @@ class RunningStatistics:
         """Go on from a state."""
         self._count = int(state["count"])
         self._mean, self._products = state["mean"], state["products"]
-        self._first, self._edges, self._counts = [state["first"]], state["edges"], state["counts"]
+        self._first = [state["first"]] if len(state["first"]) else []
+        self._edges, self._counts = state["edges"], state["counts"]

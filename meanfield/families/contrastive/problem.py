@@ -27,9 +27,6 @@ from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.problems.base import BaseProblem, Time
 from meanfield.typing import FloatArray
 
-MOST_STEPS = 1e18
-"""Of SGD, which 64 bits still count."""
-
 
 class Model(NamesFunctions):
     """The network and its training."""
@@ -211,25 +208,8 @@ class Problem(BaseProblem):
         return self
 
     @model_validator(mode="after")
-    def _steps_can_be_counted(self) -> Problem:
-        steps = self.time.stop * self.particles.dimension
-        if steps > MOST_STEPS:
-            raise ValueError(
-                f"time.stop = {self.time.stop:g} with particles.dimension = {self.particles.dimension} takes "
-                f"{steps:.3g} steps of SGD, and at most {MOST_STEPS:g} can be counted; lower one of the two"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _snapshots_are_outputs(self) -> Problem:
-        outputs = self.time.outputs_at
-        for t in self.particles.snapshots or ():
-            gaps = np.abs(outputs - t)
-            if gaps.min() > 1e-9 * self.time.stop:
-                raise ValueError(
-                    f"particles.snapshots: {t} is not an output time; the nearest one is {outputs[gaps.argmin()]:.6g} "
-                    "(outputs are evenly spaced from 0 to time.stop)"
-                )
+    def _times_fit_steps(self) -> Problem:
+        self.particles.check_times(self.time)
         return self
 
     @property
@@ -253,15 +233,6 @@ class Problem(BaseProblem):
     def noise_covariance(self) -> FloatArray:
         """V, shape (2, 2); zero without augmentation."""
         return np.zeros((2, 2)) if self.augmentation is None else self.augmentation.covariance
-
-    @property
-    def snapshot_index(self) -> list[int]:
-        """Indices of the output times at which weights are kept: the chosen ones, or first, middle and last."""
-        if self.particles.snapshots is None:
-            last = self.time.outputs - 1
-            return sorted({0, last // 2, last})
-        spacing = self.time.stop / (self.time.outputs - 1)
-        return sorted({round(t / spacing) for t in self.particles.snapshots})
 
     @property
     def fixed_dims(self) -> dict[str, int]:

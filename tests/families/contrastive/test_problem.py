@@ -85,7 +85,7 @@ def test_snapshots(outputs, snapshots, index):
     """First, middle and last output without a choice; in order and once each with one."""
     particles = {} if snapshots is None else {"snapshots": snapshots}
     problem = make_problem(time={"stop": 20.0, "outputs": outputs}, particles=particles)
-    assert problem.snapshot_index == index
+    assert problem.particles.snapshot_index(problem.time) == index
 
 
 def test_informed_start():

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from meanfield.ensembles.ensemble import blocks_of
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.closures.expectation import no_expectation
+from meanfield.ensembles.simulation import blocks_of
+from meanfield.ensembles.stepper import Stepper
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.batch import training_of
-from meanfield.families.contrastive.sgd.steppers import STEPPERS, Stepper
+from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER
+from meanfield.families.contrastive.sgd.steppers import prepare_steppers
+from meanfield.process.cores import available_cores
 
 BUDGET = 0.25
 """Seconds of steps that a pilot takes, about."""
@@ -32,15 +31,14 @@ def particle_seconds(problem: Problem, method: str) -> float:
     """
     N, replicas = problem.particles.dimension, problem.particles.replicas
     trial = _trial_dimension(problem, method)
-    blocks = blocks_of(method, replicas)
-    workers = min(os.cpu_count() or 1, len(blocks))
+    blocks = blocks_of(replicas, MOST_TOGETHER if method == "chain" else 1)
+    workers = min(available_cores(), len(blocks))
     small = problem.model_copy(
         update={"particles": problem.particles.model_copy(update={"dimension": trial, "replicas": replicas})}
     )
-    training = training_of(small)
-    expectation = Closure(problem).expectation if problem.model.centering == "population" else no_expectation()
+    make_stepper = prepare_steppers(small, method)
     started = time.perf_counter()
-    steppers: list[Stepper] = [STEPPERS[method](small, training, expectation, blocks[i]) for i in range(workers)]
+    steppers = [make_stepper(block) for block in blocks[:workers]]
     start = (time.perf_counter() - started) / workers
     rounds = math.ceil(len(blocks) / workers)
     steps = round(problem.time.stop * N)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
-import numpy as np
-
 from meanfield.density.grid import feature_quadrature
-from meanfield.ensembles.collectors import DTYPES
+from meanfield.ensembles.memory import check_memory, predicted_memory
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.explanation.analysis_costs import (
@@ -18,9 +14,9 @@ from meanfield.families.contrastive.explanation.analysis_costs import (
 from meanfield.families.contrastive.explanation.density_pilot import density_cost
 from meanfield.families.contrastive.explanation.particle_pilot import particle_seconds
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.memory import check_memory, predicted_memory
-from meanfield.families.contrastive.sgd.simulation import chosen_method, chosen_snapshots
+from meanfield.families.contrastive.sgd.simulation import simulation_of
 from meanfield.families.contrastive.stationary.densities import CELLS
+from meanfield.process.cores import available_cores
 
 NUMBER = 8
 """Bytes."""
@@ -74,20 +70,17 @@ def stationary(problem: Problem) -> Prediction:
 def particles(problem: Problem) -> Prediction:
     """Cost of SGD, from a pilot of some steps."""
     settings, outputs, d1 = problem.particles, problem.time.outputs, len(problem.features)
-    method = chosen_method(problem)
-    snapshots, workers = chosen_snapshots(problem, method), os.cpu_count() or 1
-    check_memory(problem, method, snapshots, workers, in_memory=False)
-    memory = predicted_memory(problem, method, snapshots, workers, in_memory=False)
+    simulation, workers = simulation_of(problem), available_cores()
+    check_memory(simulation, workers, in_memory=False)
+    memory = predicted_memory(simulation, workers, in_memory=False)
     rows = NUMBER * outputs * (d1 + 1)
     statistics = settings.record == "statistics"
     size = rows * (d1 + 5) if statistics else rows * settings.replicas
     contents = (
         f"statistics of {settings.replicas:,} replicas" if statistics else f"q, r of {settings.replicas:,} replicas"
     )
-    weights = 0
-    if snapshots:
-        number = np.dtype(DTYPES[settings.snapshot_precision]).itemsize
-        weights = number * settings.replicas * settings.dimension * (len(snapshots) + d1)
-        contents += f", weights at {len(snapshots)} times"
-    seconds = particle_seconds(problem, method) + SAVING * weights
-    return Prediction("particles", "", seconds, memory, size + weights + HEADER, f"{contents} ('{method}')")
+    weights = settings.replicas * simulation.snapshot_bytes
+    if weights:
+        contents += f", weights at {len(simulation.snapshot_index)} times"
+    seconds = particle_seconds(problem, simulation.label) + SAVING * weights
+    return Prediction("particles", "", seconds, memory, size + weights + HEADER, f"{contents} ('{simulation.label}')")

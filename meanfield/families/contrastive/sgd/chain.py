@@ -12,6 +12,7 @@ import math
 import numba
 import numpy as np
 
+from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.families.contrastive.sgd.batch import (
     add_batch,
     draw_numbers,
@@ -23,7 +24,6 @@ from meanfield.families.contrastive.sgd.batch import (
     steps_at_once,
     steps_together,
 )
-from meanfield.families.contrastive.sgd.draws import chi_squared
 from meanfield.numerics.compiled.without_reference_counts import borrowing
 
 

@@ -1,4 +1,4 @@
-"""Hidden variables and gamma variables inside compiled code, from the numbers of random-access streams.
+"""Hidden variables inside compiled code, from the numbers of random-access streams.
 
 A sample of all hidden variables takes the same number of uniforms and normals every time, so that each step knows where
 in the streams its numbers are. All samples of a step are drawn together, one kind of number after the other, in short
@@ -7,22 +7,15 @@ loops that vectorise. Rejections, which are rare, take their numbers from a stre
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
-from meanfield.ensembles.streams import retry
+from meanfield.ensembles.gamma_variables import gamma
 from meanfield.ingredients.laws.base import HiddenPart
-from meanfield.typing import FloatArray
-
-IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-
-ATTEMPTS = 256
-"""Numbers that a rejection may take; each attempt fails with probability below 0.05."""
-
+from meanfield.typing import FloatArray, IntArray
 
 FEW = 16
 """Components that are found sooner by looking at all of them, for all samples together, than by bisection for each."""
@@ -164,39 +157,3 @@ def _spread_by_gamma(draws, g, key, replica, slot, uniforms, normals, chosen, c)
         for k in range(first, draws.features[g + 1]):
             normal = normals[(draws.normals[g] + k - first) * m + b]
             c[k, b] += draws.deviation[chosen[b], k] * factor * normal
-
-
-@numba.njit(inline="always", error_model="numpy")
-def gamma(shape, normal, uniform, key, replica, slot):  # type: ignore[no-untyped-def]
-    """A variable of law Gamma(shape), shape >= 1, by the method of Marsaglia and Tsang (2000).
-
-    Parameters
-    ----------
-    shape : float
-    normal, uniform : float
-        For the first attempt; others take theirs from the stream of rejections.
-    key, replica, slot
-        Which part of that stream is ours alone.
-    """
-    d = shape - 1.0 / 3.0
-    c = 1.0 / math.sqrt(9.0 * d)
-    x, u = normal, uniform
-    for attempt in range(ATTEMPTS):
-        root = 1.0 + c * x
-        if root > 0.0:
-            v = root * root * root
-            square = x * x
-            if u < 1.0 - 0.0331 * square * square:
-                return d * v
-            if math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
-                return d * v
-        x, u = retry(key, replica, slot * ATTEMPTS + attempt)
-    return math.nan
-
-
-@numba.njit(inline="always", error_model="numpy")
-def chi_squared(degrees, normal, uniform, key, replica, slot):  # type: ignore[no-untyped-def]
-    """A chi-squared variable with `degrees` >= 1 degrees of freedom; arguments as those of `gamma`."""
-    if degrees == 1:
-        return normal * normal
-    return 2.0 * gamma(0.5 * degrees, normal, uniform, key, replica, slot)

@@ -1,29 +1,28 @@
-"""Simulate an ensemble of SGD runs: which method, does it fit, and what the schema asks for."""
+"""Simulation of contrastive SGD: which method takes its steps, and what is kept."""
 
 from __future__ import annotations
 
-import os
-import time
+from functools import partial
 
 import numpy as np
 import xarray as xr
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.collectors import Replicas, Statistics
-from meanfield.ensembles.ensemble import Ensemble
+from meanfield.ensembles.run import run_ensemble
+from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.memory import check_memory
+from meanfield.families.contrastive.sgd.memory import working_set
+from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.file import format_problem
-from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 
-STREAMS = "Philox4x32-10, layout 1"
-"""Names what turns a seed into numbers; another one could not go on with a run that this one began."""
+CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
+"""Reason why a chain has no snapshots, with the remedy."""
 
-KEPT = "results 3"
-"""Names what is kept of a replica that is done, likewise."""
+MOST_TOGETHER = 256
+"""Largest number of replicas of a chain that are advanced by one call."""
 
 
 def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
@@ -35,7 +34,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
         Any number of features, any prior, any start. `particles.method` chooses how steps are taken; the law of the
         results is that of plain SGD in any case.
     workers : int, optional
-        Threads; by default one per core. The numbers do not depend on it: replica i draws from streams of its own.
+        Threads; by default one per core that this process may use. The numbers do not depend on it: replica i draws
+        from streams of its own.
     record : Record, optional
         Where results and states go meanwhile: a `Checkpoint` for runs that shall survive a kill, or whose weights do
         not fit into memory. By default memory.
@@ -57,24 +57,41 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     -----
     All quantities are dimensionless. Source: theory.md, sections 1 and 3.
     """
-    started = time.perf_counter()
-    method = chosen_method(problem)
-    snapshots = chosen_snapshots(problem, method)
-    workers = workers or os.cpu_count() or 1
-    record = record or Record()
-    check_memory(problem, method, snapshots, workers, record.in_memory)
-    statistics = problem.particles.record == "statistics"
-    with record.open(f"{STREAMS}\n{KEPT}\n{method}\n{format_problem(problem)}"):
-        collector = Statistics(problem) if statistics else Replicas(problem, snapshots, record)
-        ensemble = Ensemble(problem, method, collector, record)
-        status = ensemble.run(workers)
-    arrays = {"time": problem.time.outputs_at} | collector.arrays()
+    simulation = simulation_of(problem)
+    prepare = partial(prepare_steppers, problem, simulation.label)
+    arrays, status, origin = run_ensemble(simulation, prepare, workers, record)
+    escape, winner = arrays.pop("escape"), arrays.pop("winner")
     if problem.particles.escape_overlap is not None:
-        steps = ensemble.escape
-        arrays["escape_time"] = np.where(steps < 0, np.nan, steps / problem.particles.dimension)
-        arrays["winner"] = np.asarray(ensemble.winner)
-    origin = provenance(time.perf_counter() - started, seed=problem.particles.seed, steps=method)
-    return build_dataset("ensemble" if statistics else "particles", problem, arrays, status, origin)
+        arrays["escape_time"] = np.where(escape < 0, np.nan, escape / problem.particles.dimension)
+        arrays["winner"] = winner
+    return build_dataset(problem.particles.kind, problem, arrays, status, origin)
+
+
+def simulation_of(problem: Problem) -> Simulation:
+    """The ensemble that a problem describes, with the method that takes its steps.
+
+    Raises
+    ------
+    InputError
+        If the method cannot give what is asked for.
+    """
+    method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
+    chain = method == "chain"
+    return Simulation(
+        identity=format_problem(problem),
+        particles=problem.particles,
+        time=problem.time,
+        rows={"q": (d1,), "r": ()},
+        label=method,
+        snapshots={} if chain else {"weights": (N,)},
+        constants={} if chain else {"U": (N, d1)},
+        without_snapshots=CHAIN_HAS_NO_WEIGHTS if chain else "",
+        marks=("escape", "winner"),
+        quantiles=("q",),
+        together=MOST_TOGETHER if chain else 1,
+        working_set=working_set(problem, method),
+        remedy="lower model.learning_rate, or prior.strength if it is large",
+    )
 
 
 def check_simulation(problem: Problem) -> None:
@@ -84,7 +101,7 @@ def check_simulation(problem: Problem) -> None:
     ------
     InputError
     """
-    chosen_snapshots(problem, chosen_method(problem))
+    _ = simulation_of(problem).snapshot_index
 
 
 def chosen_method(problem: Problem) -> str:
@@ -105,24 +122,3 @@ def chosen_method(problem: Problem) -> str:
             f"priors with linear phi ({closing}); set particles.method to 'projected', or change the prior"
         )
     return settings.method
-
-
-def chosen_snapshots(problem: Problem, method: str) -> list[int]:
-    """Indices of the output times at which weights are kept: none where nobody can or wants to.
-
-    Raises
-    ------
-    InputError
-        If weights are asked for that the method does not have, or statistics do not keep.
-    """
-    settings = problem.particles
-    reason = None
-    if method == "chain":
-        reason = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
-    elif settings.record == "statistics":
-        reason = "particles.record = 'statistics' keeps no weights; set it to 'replicas'"
-    if reason is None:
-        return problem.snapshot_index
-    if settings.snapshots:
-        raise InputError(f"particles.snapshots = {list(settings.snapshots)}: {reason}, or remove particles.snapshots")
-    return []

@@ -8,9 +8,9 @@ import numba
 import numpy as np
 from numpy.random import Generator
 
+from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.ensembles.streams import START, fill_normals, fill_uniforms
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.draws import chi_squared
 from meanfield.typing import FloatArray
 
 DEPENDENT = 1e-8

@@ -7,9 +7,9 @@ import pytest
 
 import meanfield
 from meanfield.ensembles.checkpoint import Checkpoint
+from meanfield.ensembles.memory import predicted_memory
 from meanfield.errors import InputError
-from meanfield.families.contrastive.sgd.memory import predicted_memory
-from meanfield.families.contrastive.sgd.simulation import chosen_method, chosen_snapshots
+from meanfield.families.contrastive.sgd.simulation import simulation_of
 from tests.example_problems import feature, features, make_problem
 
 SHORT = "time = { stop = 8e-5, outputs = 5 }"
@@ -40,8 +40,7 @@ def peak_of(work):
 @pytest.mark.parametrize("case", CASES)
 def test_prediction_is_close_and_not_below(case, files, tmp_path):
     problem = make_problem(SHORT, *CASES[case])
-    method = chosen_method(problem)
-    predicted = predicted_memory(problem, method, chosen_snapshots(problem, method), 1, not files)
+    predicted = predicted_memory(simulation_of(problem), 1, not files)
     meanfield.simulate_sgd(make_problem(SHORT, *CASES[case], "particles.dimension = 8", "time.stop = 1.0"))  # compiles
     record = Checkpoint(tmp_path / "run") if files else None
     peak = peak_of(lambda: meanfield.simulate_sgd(problem, workers=1, record=record))

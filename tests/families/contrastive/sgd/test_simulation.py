@@ -5,8 +5,9 @@ import pytest
 
 import meanfield
 from meanfield.ensembles import ensemble
-from meanfield.ensembles.ensemble import blocks_of, winners
+from meanfield.ensembles.simulation import blocks_of
 from meanfield.errors import InputError
+from meanfield.families.contrastive.sgd.escape import winners
 from meanfield.families.contrastive.sgd.steppers import Chain
 from meanfield.results.schema import validate
 from tests.example_problems import THREE_POINT, feature, features, make_problem
@@ -176,7 +177,7 @@ def test_one_replica_that_blows_up_leaves_the_others(monkeypatch):
 
     def spoilt(chain, first, steps):
         advance(chain, first, steps)
-        if first + steps == 10 and chain._first_replica == 3:
+        if first + steps == 10 and chain.replicas.start == 3:
             chain._s[0] = np.nan
 
     lines = ("particles.method = 'chain'", "particles.replicas = 12", "time.outputs = 5")
@@ -192,9 +193,9 @@ def test_one_replica_that_blows_up_leaves_the_others(monkeypatch):
 
 
 def test_blocks_cover_all_replicas_once():
-    for method in ("plain", "projected", "chain"):
+    for together in (1, 256):
         for replicas in (1, 2, 15, 16, 17, 255, 256, 5000):
-            blocks = blocks_of(method, replicas)
+            blocks = blocks_of(replicas, together)
             assert [replica for block in blocks for replica in block] == list(range(replicas))
             assert len(blocks) >= min(replicas, 9)  # enough for several workers
 

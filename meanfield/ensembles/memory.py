@@ -1,0 +1,68 @@
+"""Memory that an ensemble takes, said before it takes any."""
+
+from __future__ import annotations
+
+import psutil
+
+from meanfield.ensembles.simulation import Simulation
+from meanfield.ensembles.statistics import BINS, EXACT
+from meanfield.errors import InputError
+
+SHARE = 0.8
+"""Part of the free memory that a run may take; other programs need some, too."""
+
+NUMBER = 8
+"""Bytes of a number."""
+
+
+def predicted_memory(simulation: Simulation, workers: int, in_memory: bool) -> int:
+    """Bytes that a run takes at its peak, besides what Python and its packages take.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    workers : int
+        Threads.
+    in_memory : bool
+        Whether what is kept is in memory, and not in files.
+    """
+    replicas, blocks = simulation.particles.replicas, simulation.blocks
+    rows = _bytes_of_rows(simulation)
+    kept = replicas * NUMBER
+    if simulation.particles.record == "statistics":
+        kept += (3 * min(replicas, EXACT) + 4 * BINS) * rows  # quantiles take copies
+    elif in_memory:
+        kept += replicas * (rows + simulation.snapshot_bytes)
+    return kept + min(workers, len(blocks)) * (len(blocks[0]) * rows + simulation.working_set)
+
+
+def _bytes_of_rows(simulation: Simulation) -> int:
+    """Bytes of the rows of one replica."""
+    columns = max((place.stop for place in simulation.columns.values()), default=0)
+    return int(simulation.time.outputs * columns * NUMBER)
+
+
+def check_memory(simulation: Simulation, workers: int, in_memory: bool) -> None:
+    """Refuse a run that does not fit into the memory that is free.
+
+    Raises
+    ------
+    InputError
+        With the keys to change.
+    """
+    settings = simulation.particles
+    needed = predicted_memory(simulation, workers, in_memory)
+    free = psutil.virtual_memory().available
+    if needed <= SHARE * free:
+        return
+    remedies = ["lower particles.dimension or particles.replicas"]
+    if simulation.snapshot_index and in_memory:
+        remedies.append("name fewer particles.snapshots, or save to a file with solvers/simulate_sgd.py")
+    elif settings.record == "replicas" and in_memory:
+        remedies.append("set particles.record = 'statistics'")
+    if simulation.together == 1:  # replicas are advanced together where one takes next to none
+        remedies.append(f"use fewer workers than {workers}")
+    raise InputError(
+        f"particles: {settings.replicas} replicas with N = {settings.dimension} ('{simulation.label}') take "
+        f"{needed / 2**30:.3g} GiB, but {free / 2**30:.3g} GiB are free; {'; '.join(remedies)}"
+    )

@@ -1,0 +1,75 @@
+"""Run of an ensemble from beginning to end: whether it fits, its record, its threads, and what it gives."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from meanfield.ensembles.arrays import Record
+from meanfield.ensembles.collectors import make_collector
+from meanfield.ensembles.ensemble import Ensemble, MakeStepper
+from meanfield.ensembles.memory import check_memory
+from meanfield.ensembles.simulation import Simulation
+from meanfield.process.cores import available_cores
+from meanfield.results.provenance import provenance
+
+STREAMS = "Philox4x32-10, layout 1"
+"""Name of what turns a seed into numbers; another one could not go on with a run that this one began."""
+
+KEPT = "results 4"
+"""Name of what is kept of a replica that is done, likewise."""
+
+
+class EnsembleResult(NamedTuple):
+    """The last arguments of `meanfield.results.schema.build_dataset`.
+
+    Parameters
+    ----------
+    arrays : dict
+        `time`, the rows or their statistics, snapshots with `snapshot_time`, and marks.
+    status : str
+        `complete`, `interrupted` or `failed: why`.
+    provenance : str
+        JSON text.
+    """
+
+    arrays: dict[str, Any]
+    status: str
+    provenance: str
+
+
+def run_ensemble(
+    simulation: Simulation,
+    prepare: Callable[[], MakeStepper],
+    workers: int | None = None,
+    record: Record | None = None,
+) -> EnsembleResult:
+    """Run all replicas of a simulation, or go on with those of a record.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    prepare : callable
+        Called once, when the run is known to fit: computes what all replicas share, and returns what makes the
+        stepper of a range of them.
+    workers : int, optional
+        Threads; by default one per core.
+    record : Record, optional
+        Where results and states go meanwhile; by default memory.
+
+    Raises
+    ------
+    InputError
+        If the run does not fit into the free memory, or the record belongs to another one.
+    """
+    started = time.perf_counter()
+    workers, record = workers or available_cores(), record or Record()
+    check_memory(simulation, workers, record.in_memory)
+    with record.open(f"{STREAMS}\n{KEPT}\n{simulation.label}\n{simulation.identity}"):
+        collector = make_collector(simulation, record)
+        ensemble = Ensemble(simulation, prepare(), collector, record)
+        status = ensemble.run(workers)
+    arrays = {"time": simulation.time.outputs_at} | collector.arrays() | ensemble.marks
+    origin = provenance(time.perf_counter() - started, seed=simulation.particles.seed, steps=simulation.label)
+    return EnsembleResult(arrays, status, origin)

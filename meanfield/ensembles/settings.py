@@ -1,0 +1,74 @@
+"""Settings of ensembles of SGD that any family has: the table `particles` of problem files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from meanfield.ingredients.part import Part
+from meanfield.problems.base import Time
+
+MOST_STEPS = 1e18
+"""Largest number of steps of SGD, which 64 bits still count."""
+
+
+class EnsembleSettings(Part):
+    """SGD at finite N; a family adds keys of its own by a subclass."""
+
+    dimension: int = Field(default=1024, ge=1, le=10**12, description="N, so that step k is at time t = k/N")
+    replicas: int = Field(default=8, ge=1, le=2**32, description="number of independent runs")
+    seed: int = Field(default=0, ge=0, description="root of all random streams, a whole number >= 0")
+    snapshots: Annotated[tuple[float, ...], Field(strict=False)] | None = Field(
+        default=None,
+        description="output times at which weights are kept, for instance [0.0, 10.0, 20.0], or [] for none",
+    )
+    snapshot_precision: Literal["double", "single"] = Field(
+        default="double", description="of the weights and features that are kept; 'single' halves the file"
+    )
+    record: Literal["replicas", "statistics"] = Field(
+        default="replicas",
+        description="'replicas' keeps the order parameters of each, 'statistics' their mean, covariance and quantiles",
+    )
+
+    @property
+    def kind(self) -> str:
+        """Kind of Dataset: `particles` has every replica, `ensemble` statistics over them."""
+        return "ensemble" if self.record == "statistics" else "particles"
+
+    @property
+    def snapshot_dtype(self) -> np.dtype[Any]:
+        """Type of the numbers that are kept at snapshots."""
+        return np.dtype(np.float32 if self.snapshot_precision == "single" else np.float64)
+
+    def check_times(self, time: Time) -> None:
+        """Check that steps can be counted and that snapshots are output times; for a validator of the problem.
+
+        Raises
+        ------
+        ValueError
+            With the keys, their values and the remedy.
+        """
+        steps = time.stop * self.dimension
+        if steps > MOST_STEPS:
+            raise ValueError(
+                f"time.stop = {time.stop:g} with particles.dimension = {self.dimension} takes "
+                f"{steps:.3g} steps of SGD, and at most {MOST_STEPS:g} can be counted; lower one of the two"
+            )
+        outputs = time.outputs_at
+        for t in self.snapshots or ():
+            gaps = np.abs(outputs - t)
+            if gaps.min() > 1e-9 * time.stop:
+                raise ValueError(
+                    f"particles.snapshots: {t} is not an output time; the nearest one is {outputs[gaps.argmin()]:.6g} "
+                    "(outputs are evenly spaced from 0 to time.stop)"
+                )
+
+    def snapshot_index(self, time: Time) -> list[int]:
+        """Indices of the output times of the snapshots: the chosen ones, or first, middle and last."""
+        if self.snapshots is None:
+            last = time.outputs - 1
+            return sorted({0, last // 2, last})
+        spacing = time.stop / (time.outputs - 1)
+        return sorted({round(t / spacing) for t in self.snapshots})

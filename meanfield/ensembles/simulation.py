@@ -1,0 +1,140 @@
+"""Description of an ensemble of SGD: what is kept of each replica, when, and how much memory its steps take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.ensembles.settings import EnsembleSettings
+from meanfield.errors import InputError
+from meanfield.problems.base import Time
+from meanfield.typing import FloatArray, IntArray
+
+LEAST_BLOCKS = 16
+"""Number of blocks of replicas below which blocks are made smaller, so that every thread has something to do."""
+
+RESERVED = ("time", "snapshot_time", "failed", "count", "quantile")
+"""Names that arrays of any ensemble have already."""
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Everything about an ensemble but its steps.
+
+    Parameters
+    ----------
+    identity : str
+        Everything that decides its numbers, such as the text of the problem: an unfinished run goes on only under the
+        same one.
+    particles : EnsembleSettings
+    time : Time
+        Output times; step k is at time k/N.
+    rows : mapping of str to tuple of int
+        Names and shapes of what is kept at every output time, such as `{"q": (features,), "r": ()}`. The statistics
+        of rows that are vectors or matrices are `NAME_mean`, `NAME_covariance` and `NAME_quantile`, those of rows that
+        are numbers `NAME_mean`, `NAME_variance` and `NAME_quantile`; covariances and variances are times N.
+    label : str
+        How steps are taken, in progress bars, messages and the provenance of results.
+    snapshots, constants : mapping of str to tuple of int
+        Names and shapes of larger arrays, such as weights: kept at every snapshot, or once because they stay the same.
+    without_snapshots : str
+        Why there are none, with a remedy, for the message to those who ask for them.
+    marks : tuple of str
+        Names of whole numbers that are kept of each replica at its end, -1 for none.
+    quantiles : collection of str, optional
+        Rows whose quantiles statistics keep; by default all.
+    together : int
+        Largest number of replicas that one stepper advances; their numbers must not depend on it.
+    working_set : int
+        Bytes that one thread needs to advance a block of replicas.
+    remedy : str
+        What to change when weights are no longer finite.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for snapshots that are not there, or that statistics do not keep.
+    """
+
+    identity: str
+    particles: EnsembleSettings
+    time: Time
+    rows: Mapping[str, Shape]
+    label: str = "plain"
+    snapshots: Mapping[str, Shape] = field(default_factory=dict)
+    constants: Mapping[str, Shape] = field(default_factory=dict)
+    without_snapshots: str = ""
+    marks: tuple[str, ...] = ()
+    quantiles: Collection[str] | None = None
+    together: int = 1
+    working_set: int = 0
+    remedy: str = "lower model.learning_rate"
+
+    def __post_init__(self) -> None:
+        names = [*self.rows, *self.snapshots, *self.constants, *self.marks]
+        if len(set(names)) < len(names) or not set(RESERVED).isdisjoint(names):
+            raise ValueError(f"arrays {names} of an ensemble: names must differ, and be none of {', '.join(RESERVED)}")
+        self._check_snapshots()
+
+    def _check_snapshots(self) -> None:
+        asked = self.particles.snapshots
+        if not asked:
+            return
+        start = f"particles.snapshots = {list(asked)}: "
+        if self.without_snapshots:
+            raise InputError(f"{start}{self.without_snapshots}, or remove particles.snapshots")
+        if not self.snapshots:
+            raise InputError(f"{start}there is nothing to be kept at snapshots; remove particles.snapshots")
+        if self.particles.record == "statistics":
+            raise InputError(
+                f"{start}particles.record = 'statistics' keeps no weights; set it to 'replicas', or remove "
+                "particles.snapshots"
+            )
+
+    @cached_property
+    def snapshot_index(self) -> list[int]:
+        """Indices of the output times at which snapshots are kept; none where nobody can or wants to."""
+        if not self.snapshots or self.particles.record == "statistics":
+            return []
+        return self.particles.snapshot_index(self.time)
+
+    @cached_property
+    def step_at(self) -> IntArray:
+        """Number of the step at each output time, shape (outputs,)."""
+        return np.rint(self.time.outputs_at * self.particles.dimension).astype(np.int64)
+
+    @property
+    def snapshot_time(self) -> FloatArray:
+        """Times of the snapshots."""
+        return self.time.outputs_at[self.snapshot_index]
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """Bytes of all snapshots of one replica, with what stays the same."""
+        if not self.snapshot_index:
+            return 0
+        often, once = (sum(map(math.prod, shapes.values())) for shapes in (self.snapshots, self.constants))
+        return (len(self.snapshot_index) * often + once) * self.particles.snapshot_dtype.itemsize
+
+    @property
+    def columns(self) -> dict[str, slice]:
+        """Place of each row where all are put side by side as one vector."""
+        ends = np.cumsum([0, *map(math.prod, self.rows.values())])
+        return {name: slice(int(ends[i]), int(ends[i + 1])) for i, name in enumerate(self.rows)}
+
+    @cached_property
+    def blocks(self) -> list[range]:
+        """Replicas that are advanced together."""
+        return blocks_of(self.particles.replicas, self.together)
+
+
+def blocks_of(replicas: int, together: int) -> list[range]:
+    """Ranges of at most `together` replicas that cover all, fewer in each where that would give too few ranges."""
+    size = min(together, -(-replicas // LEAST_BLOCKS))
+    return [range(first, min(first + size, replicas)) for first in range(0, replicas, size)]

@@ -1,0 +1,114 @@
+"""Replicas of SGD that an ensemble can advance, look at, save and restore: the part of it that a family writes."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import PCG64, Generator, SeedSequence
+from numpy.typing import NDArray
+
+from meanfield.ensembles.arrays import Array, State
+from meanfield.typing import FloatArray, IntArray
+
+
+class Stepper(ABC):
+    """Some replicas of one problem; a family has a class for each way to take a step.
+
+    The numbers of a replica depend on the problem and the number of the replica alone: not on those that are advanced
+    with it, nor on how the steps are cut into calls.
+
+    Parameters
+    ----------
+    replicas : range
+        Their numbers.
+
+    Notes
+    -----
+    `kept` names the attributes that make up the state: arrays, or lists of NumPy's generators. `reached`, shape
+    (replicas,), has the step after which each replica was still finite; `advance` sets it, and it is saved in any case.
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, replicas: range) -> None:
+        self.replicas = replicas
+        self.reached: IntArray = np.zeros(len(replicas), dtype=np.int64)
+
+    @abstractmethod
+    def advance(self, first: int, steps: int) -> None:
+        """Take steps `first`, `first` + 1, ..., of all replicas that are finite."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> Mapping[str, FloatArray]:
+        """What is kept at output times, by name: arrays of shape (replicas, ...)."""
+
+    @property
+    def snapshot(self) -> Mapping[str, Array]:
+        """What is kept at snapshots, by name: arrays of shape (replicas, ...)."""
+        return {}
+
+    def marks(self, rows: Mapping[str, FloatArray]) -> Mapping[str, IntArray]:
+        """Whole numbers that are kept of each replica at its end, shape (replicas,); -1 for none.
+
+        Parameters
+        ----------
+        rows : mapping of str to ndarray, shape (replicas, outputs, ...)
+            The rows at all output times; NaN where a replica was no longer finite.
+        """
+        return {}
+
+    @property
+    def state(self) -> State:
+        """What `restore` needs besides `reached` to go on with the same numbers."""
+        return {name: _as_array(name, getattr(self, name)) for name in self.kept}
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        for name in self.kept:
+            value = getattr(self, name)
+            if isinstance(value, list):
+                for rng, saved in zip(value, json.loads(str(state[name])), strict=True):
+                    rng.bit_generator.state = saved
+            else:
+                setattr(self, name, state[name])
+
+
+class PythonStepper(Stepper):
+    """Replicas whose step is a function of Python, such as one of NumPy."""
+
+    @abstractmethod
+    def step(self, k: int) -> None:
+        """Take step k of all replicas."""
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """Whether each replica is finite, shape (replicas,): here, whether its rows are."""
+        flat = [np.reshape(row, (len(self.replicas), -1)) for row in self.rows.values()]
+        return np.asarray(np.isfinite(np.concatenate(flat, axis=1)).all(axis=1))
+
+    def advance(self, first: int, steps: int) -> None:
+        """See `Stepper.advance`."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a blow-up is seen by its results
+            for k in range(first, first + steps):
+                self.step(k)
+                self.reached[(self.reached == k) & self.finite] = k + 1
+                if self.reached.max() <= k:
+                    return
+
+
+def replica_generator(seed: int, replica: int, stream: int = 0) -> Generator:
+    """NumPy's generator number `stream` of a replica; those of all replicas and streams are independent."""
+    return Generator(PCG64(SeedSequence(seed, spawn_key=(replica, stream))))
+
+
+def _as_array(name: str, value: Any) -> Array:
+    if isinstance(value, list):
+        return np.array(json.dumps([rng.bit_generator.state for rng in value]))
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"the state '{name}' of a stepper is {type(value)}; make it an array, or a list of generators")
+    return value
