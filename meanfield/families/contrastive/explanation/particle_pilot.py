@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,6 +12,7 @@ from meanfield.families.contrastive.closures.expectation import no_expectation
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.batch import training_of
 from meanfield.families.contrastive.sgd.steppers import STEPPERS, Stepper
+from meanfield.process.cores import available_cores
 
 BUDGET = 0.25
 """Seconds of steps that a pilot takes, about."""
@@ -33,7 +33,7 @@ def particle_seconds(problem: Problem, method: str) -> float:
     N, replicas = problem.particles.dimension, problem.particles.replicas
     trial = _trial_dimension(problem, method)
     blocks = blocks_of(method, replicas)
-    workers = min(os.cpu_count() or 1, len(blocks))
+    workers = min(available_cores(), len(blocks))
     small = problem.model_copy(
         update={"particles": problem.particles.model_copy(update={"dimension": trial, "replicas": replicas})}
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -28,6 +27,7 @@ from meanfield.families.contrastive.sgd.memory import check_memory, predicted_me
 from meanfield.families.contrastive.sgd.simulation import chosen_method, chosen_snapshots
 from meanfield.families.contrastive.stationary.densities import CELLS
 from meanfield.families.contrastive.stationary.search import check_features
+from meanfield.process.cores import available_cores
 
 NUMBER = 8
 """Bytes."""
@@ -142,7 +142,7 @@ def _stationary(problem: Problem) -> Prediction:
 def _particles(problem: Problem) -> Prediction:
     settings, outputs, d1 = problem.particles, problem.time.outputs, len(problem.features)
     method = chosen_method(problem)
-    snapshots, workers = chosen_snapshots(problem, method), os.cpu_count() or 1
+    snapshots, workers = chosen_snapshots(problem, method), available_cores()
     check_memory(problem, method, snapshots, workers, in_memory=False)
     memory = predicted_memory(problem, method, snapshots, workers, in_memory=False)
     rows = NUMBER * outputs * (d1 + 1)
