@@ -1,0 +1,33 @@
+"""Solve a problem for the density P_t(w|u) of weights and features.
+
+The McKean-Vlasov Fokker-Planck equation by finite volumes, with self-consistent order parameters q and r.
+Half-width, cells, nodes and steps follow from density.tolerance, the error that is allowed in q and r; q_error, r_error
+and P_error in the result are estimates of what is left. With density.cells, steps or order they are fixed instead.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from functools import partial
+
+from meanfield.cli import start_up
+from meanfield.commands.solving import add_problem_and_output, checked_problem, solve_and_save
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    add_problem_and_output(parser)
+    parser.add_argument(
+        "--backend",
+        choices=["numba", "fipy"],
+        default="numba",
+        help="numba: our kernel (default); fipy: the same scheme in FiPy, a slow reference",
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Solve, save."""
+    with start_up():
+        from meanfield import solve_density
+    problem = checked_problem(arguments)
+    return solve_and_save(arguments, problem, partial(solve_density, backend=arguments.backend))

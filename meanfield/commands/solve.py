@@ -1,0 +1,57 @@
+"""Solve a problem by one of the methods of its family.
+
+Methods that can go on with an interrupted run keep their states in the folder OUT.nc.checkpoint meanwhile: give the
+same command again.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from meanfield.cli import at_least, start_up
+from meanfield.commands.solving import add_problem_and_output, checked_problem, checkpoint_beside, solve_and_save
+from meanfield.errors import InputError
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of this command, and the methods of all families that are installed."""
+    parser.description = f"{parser.description}\n{_listed_methods()}"
+    parser.add_argument("method", metavar="METHOD", help="a method of the family of the problem")
+    add_problem_and_output(parser)
+    parser.add_argument(
+        "--workers", type=at_least(1, "threads"), metavar="N", help="threads, where a method has them; one per core"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Solve, save."""
+    with start_up():
+        from meanfield.methods import solve  # type: ignore[import-not-found,unused-ignore]
+        from meanfield.problems.family import resolve  # type: ignore[import-not-found,unused-ignore]
+        from meanfield.problems.known_families import family_of  # type: ignore[import-not-found,unused-ignore]
+    problem = checked_problem(arguments)
+    method = family_of(problem).method(arguments.method)
+    with start_up():
+        resolve(method.solve)
+    options: dict[str, Any] = {}
+    if arguments.workers is not None:
+        if not method.threads:
+            raise InputError(f"--workers: the method '{arguments.method}' takes no number of threads; leave it out")
+        options["workers"] = arguments.workers
+    checkpoint = checkpoint_beside(arguments.output) if method.resumes else None
+    if checkpoint is not None:
+        options["record"] = checkpoint
+    return solve_and_save(arguments, problem, lambda problem: solve(problem, arguments.method, **options), checkpoint)
+
+
+def _listed_methods() -> str:
+    """A line for each method, below its family."""
+    from meanfield.problems.known_families import families
+
+    lines = []
+    for family in families():
+        width = max(map(len, family.methods))
+        lines += ["", f"methods of the family {family.name}:"]
+        lines += [f"  {name:{width}}  {method.title}" for name, method in family.methods.items()]
+    return "\n".join(lines)
