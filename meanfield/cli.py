@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import atexit
-import os
 import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 from typing import NoReturn
 
 from meanfield.errors import InputError
-from meanfield.process.interrupts import SIGNALS
+from meanfield.process.start_up import INTACT, INTERRUPTED
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
-
-INTACT = "what had been saved before is intact"
-"""Holds after everything that can go wrong, because files are replaced as a whole; `make faults` tries it."""
-
-INTERRUPTED = f"interrupted; {INTACT}"
-"""Last line of a run that Ctrl-C ended before it could save anything."""
 
 
 class Parser(ArgumentParser):
@@ -80,31 +71,9 @@ def run(main: Callable[[], int]) -> NoReturn:
         code = FAILED
     finally:
         signal.signal(signal.SIGTERM, before)
-    for number in SIGNALS:  # everything is done; nothing should disturb Python's own end
+    for number in (signal.SIGINT, signal.SIGTERM):  # everything is done; nothing should disturb Python's own end
         atexit.register(signal.signal, number, signal.SIG_IGN)
     sys.exit(code)
-
-
-@contextmanager
-def start_up() -> Iterator[None]:
-    """Import within this block what takes long: Ctrl-C ends the process at once, with one line.
-
-    An exception might be swallowed by whatever code of whatever package is being run by an import, or come out of it as
-    another one with a traceback; and there is nothing to save yet. A signal that is ignored stays ignored.
-    """
-    handlers = {number: handler for number in SIGNALS if callable(handler := signal.getsignal(number))}
-    for number in handlers:
-        signal.signal(number, _end_at_once)
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-
-
-def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
-    os.write(2, f"{INTERRUPTED}\n".encode())
-    os._exit(FAILED)
 
 
 def _outcome(main: Callable[[], int]) -> int:

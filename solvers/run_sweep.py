@@ -1,6 +1,6 @@
 """Solve many problems at once: the command `meanfield sweep` as a script."""
 
-from meanfield.commands.dispatch import run_script
+from meanfield.commands.entry import run_script
 
 if __name__ == "__main__":
     run_script("sweep")

@@ -1,6 +1,6 @@
 """Solve a problem for its order parameters: the command `meanfield order-parameters` as a script."""
 
-from meanfield.commands.dispatch import run_script
+from meanfield.commands.entry import run_script
 
 if __name__ == "__main__":
     run_script("order-parameters")

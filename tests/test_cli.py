@@ -53,24 +53,3 @@ def test_sigterm_is_taken_as_ctrl_c_while_a_script_runs(capsys):
     assert ended.value.code == 1
     assert capsys.readouterr().err.startswith("interrupted")
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_a_signal_that_is_ignored_is_ignored_during_imports():
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with cli.start_up():
-            signal.raise_signal(signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_ctrl_c_after_imports_is_an_exception_again():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with cli.start_up():
-            assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meanfield.cli import DONE, start_up
+from meanfield.cli import DONE
 from meanfield.commands.solving import checked_outputs
 from meanfield.errors import InputError
+from meanfield.process.start_up import start_up
 
 if TYPE_CHECKING:
     import xarray as xr

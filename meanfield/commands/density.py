@@ -10,8 +10,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from functools import partial
 
-from meanfield.cli import start_up
 from meanfield.commands.solving import add_problem_and_output, checked_problem, solve_and_save
+from meanfield.process.start_up import start_up
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import REMAINDER, ArgumentParser
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NoReturn
 
 import meanfield
 from meanfield import cli
@@ -19,16 +16,6 @@ commands:
 {commands}
 
 `meanfield COMMAND --help` explains a command."""
-
-
-def main() -> NoReturn:
-    """Run the installed command `meanfield`."""
-    cli.run(lambda: run_named(sys.argv[1:]))
-
-
-def run_script(name: str) -> NoReturn:
-    """Run a command as a script of its own, such as `solvers/solve_density.py`."""
-    cli.run(lambda: run_command(name, sys.argv[1:], Path(sys.argv[0]).name))
 
 
 def run_named(words: Sequence[str]) -> int:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from meanfield.cli import DONE, start_up
+from meanfield.cli import DONE
 from meanfield.commands.solving import add_problem_and_output, checked_outputs
+from meanfield.process.start_up import start_up
 
 
 def add_arguments(parser: ArgumentParser) -> None:

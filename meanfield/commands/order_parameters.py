@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from meanfield.cli import start_up
 from meanfield.commands.solving import add_problem_and_output, checked_problem, solve_and_save
+from meanfield.process.start_up import start_up
 
 add_arguments = add_problem_and_output
 

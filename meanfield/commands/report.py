@@ -9,7 +9,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from meanfield.cli import DONE, start_up
+from meanfield.cli import DONE
+from meanfield.process.start_up import start_up
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from meanfield.cli import at_least, start_up
+from meanfield.cli import at_least
 from meanfield.commands.solving import add_problem_and_output, checked_problem, checkpoint_beside, solve_and_save
+from meanfield.process.start_up import start_up
 
 
 def add_arguments(parser: ArgumentParser) -> None:

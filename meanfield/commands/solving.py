@@ -9,8 +9,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meanfield.cli import DONE, FAILED, start_up
+from meanfield.cli import DONE, FAILED
 from meanfield.errors import InputError
+from meanfield.process.start_up import start_up
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,9 +11,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meanfield.cli import DONE, FAILED, at_least, start_up
+from meanfield.cli import DONE, FAILED, at_least
 from meanfield.commands.solving import add_problem_and_output, checked_outputs
 from meanfield.errors import InputError
+from meanfield.process.start_up import start_up
 
 if TYPE_CHECKING:
     import xarray as xr

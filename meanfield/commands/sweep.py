@@ -13,8 +13,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meanfield.cli import DONE, FAILED, at_least, start_up
+from meanfield.cli import DONE, FAILED, at_least
 from meanfield.errors import InputError
+from meanfield.process.start_up import start_up
 
 if TYPE_CHECKING:
     from meanfield import Sweep

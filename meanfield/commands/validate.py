@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from meanfield.cli import DONE, start_up
+from meanfield.cli import DONE
 from meanfield.commands.solving import add_problem
+from meanfield.process.start_up import start_up
 
 add_arguments = add_problem
 

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 import meanfield
-from meanfield.commands import dispatch
+from meanfield.commands import entry
 from meanfield.commands.table import COMMANDS
 from tests import ROOT
 from tests.commands.names import NAMES, SCRIPT_OF, SCRIPTS, waits
@@ -20,7 +20,7 @@ def call(monkeypatch, capsys):
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["/somewhere/bin/meanfield", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
-            dispatch.main()
+            entry.main()
         return ended.value.code, *capsys.readouterr()
 
     return run
@@ -52,7 +52,7 @@ def test_a_script_is_the_same_command_under_the_name_of_the_script(call, monkeyp
     _, help_of_command, _ = call(name, "--help")
     monkeypatch.setattr(sys, "argv", [str(script), "--help"])
     with pytest.raises(SystemExit):
-        dispatch.run_script(name)
+        entry.run_script(name)
     usage, rest = capsys.readouterr().out.split("\n\n", 1)
     assert usage.startswith(f"usage: {script.name} [-h]")
     assert rest == help_of_command.split("\n\n", 1)[1]
@@ -115,4 +115,4 @@ def test_solve_keeps_states_where_a_method_resumes(call, tmp_path, workers):
 
 def test_the_command_is_installed():
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert scripts == {"meanfield": f"{dispatch.__name__}:{dispatch.main.__name__}"}
+    assert scripts == {"meanfield": f"{entry.__name__}:{entry.main.__name__}"}

@@ -53,6 +53,6 @@ def test_an_example_is_printed_to_the_last_byte():
 
 def printed(*words):
     """What `meanfield example` prints."""
-    code = "from meanfield.commands.dispatch import main; main()"
+    code = "from meanfield.commands.entry import main; main()"
     command = [sys.executable, "-c", code, "example", *words]
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout

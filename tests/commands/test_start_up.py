@@ -14,7 +14,7 @@ from tests.commands.names import NAMES, SCRIPTS, SOLVERS
 HEAVY = ("numba", "scipy", "xarray", "matplotlib", "fipy", "netCDF4", "pydantic", "pandas", "numpy")
 """Packages that take a noticeable part of a second to import."""
 
-COMMAND = "from meanfield.commands.dispatch import main; main()"
+COMMAND = "from meanfield.commands.entry import main; main()"
 """What the installed command `meanfield` does."""
 
 
