@@ -33,6 +33,7 @@ from .families.contrastive.stationary import (
 )
 from .ingredients.activations import Activation as Activation
 from .ingredients.priors import Prior as Prior
+from .methods import solve as solve
 from .problems.file import load_problem as load_problem
 from .results.files import load as load
 from .results.files import save as save
@@ -72,6 +73,7 @@ __all__ = [
     "run_sweep",
     "save",
     "simulate_sgd",
+    "solve",
     "solve_density",
     "solve_order_parameters",
     "stationary_similarity",

@@ -19,8 +19,7 @@ import xarray as xr
 
 import meanfield
 from meanfield.cli import DONE, run
-from meanfield.explanation import Prediction
-from meanfield.families.contrastive.explanation.predictions import predictions
+from meanfield.explanation.prediction import Prediction, predictions
 from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.file import parse_problem
 

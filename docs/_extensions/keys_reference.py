@@ -11,10 +11,10 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen, MultipleOf
 from pieces import code, plain, table
 from pydantic.fields import FieldInfo
 
-from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.part import Part
+from meanfield.problems.base import BaseProblem
 
-PAGES = {Problem: "problem-file.md"}
+PAGES = {BaseProblem: "problem-file.md"}
 """Models with a page of their own."""
 
 

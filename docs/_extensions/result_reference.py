@@ -1,53 +1,48 @@
-"""Tables of the variables in result files, from the schema that every file obeys."""
+"""Tables of the variables in result files, from the declarations that every file obeys."""
 
 from __future__ import annotations
 
 from pieces import code, plain, table
 
-from meanfield.families.contrastive.results import INSTEAD_OF_TIME, METHODS, OPTIONAL, VARIABLES
-
-MADE_BY = {
-    "density": ("The density of weights and features", "solve_density"),
-    "order_parameters": ("The order parameters", "solve_order_parameters"),
-    "particles": ("SGD at finite N", "simulate_sgd"),
-    "ensemble": ("Statistics of SGD", "simulate_sgd"),
-    "stationary": ("Stationary states of the density", "find_stationary_states"),
-    "continuation": ("Branches of stationary states", "continue_stationary_states"),
-    "dynamics": ("What the order parameters do", "analyse_dynamics"),
-    "portrait": ("Phase portraits", "phase_portrait"),
-    "fixed_point_branches": ("Branches of fixed points", "continue_fixed_points"),
-    "comparison": ("Comparisons", "compare"),
-    "sweep": ("Sweeps", "run_sweep"),
-}
-"""What results of each method are, and the function that makes them."""
-
-
-IN_RESULTS = {name for tables in (METHODS, OPTIONAL) for names in tables.values() for name in names}
-"""All others are kept by sweeps alone."""
+from meanfield.problems.family import Family, Variable
+from meanfield.problems.known_families import families
 
 
 def page() -> str:
-    """A section for each method."""
-    return "\n\n".join(map(section, [*MADE_BY, *(method for method in METHODS if method not in MADE_BY)]))
+    """A part for each family, with a section for each kind of its results."""
+    return "\n\n".join(section(family, kind) for family in families() for kind in family.all_kinds)
 
 
-def section(method: str) -> str:
-    """The variables of a method's results, those first that are always there."""
-    title, function = MADE_BY[method]
-    rows = [row(method, name, "always") for name in METHODS[method]]
-    rows += [row(method, name, "where it applies") for name in OPTIONAL.get(method, ())]
-    if method == "sweep":
-        rows += [row(method, name, "if it is asked for") for name in VARIABLES if name not in IN_RESULTS]
-    head = f"(result-{method})=\n## {title}\n\n{{py:obj}}`meanfield.{function}` makes them; `method` is {code(method)}."
+def section(family: Family, kind: str) -> str:
+    """The variables of results of a kind, those first that are always there."""
+    declared = family.all_kinds[kind]
+    rows = [row(family, kind, name, "always") for name in declared.variables]
+    rows += [row(family, kind, name, "where it applies") for name in declared.optional]
+    if kind == "sweep":
+        rows += [row(family, kind, name, "if it is asked for") for name in kept_by_sweeps(family)]
+    title = declared.title[0].upper() + declared.title[1:]
+    made = f"{{py:obj}}`meanfield.{declared.made_by}` makes them; " if declared.made_by else ""
+    head = f"(result-{kind})=\n## {title}\n\n{made}`method` is {code(kind)}."
     return f"{head}\n\n{table(['variable', 'dims', 'there', 'meaning'], rows)}"
 
 
-def row(method: str, name: str, when: str) -> list[str]:
-    """A variable in results of a method."""
-    known = VARIABLES[name]
-    dims = [INSTEAD_OF_TIME.get(method, dim) if dim == "time" else dim for dim in known.dims]
-    if known.per_replica and method == "particles":
-        dims = ["replica", *dims]
-    if method == "sweep":
-        dims = ["(axes)", *dims]
-    return [code(name), code(", ".join(dims)) if dims else "", when, plain(known.long_name)]
+def kept_by_sweeps(family: Family) -> list[str]:
+    """Variables that are in results of no kind but sweeps."""
+    elsewhere = {name for kind in family.all_kinds.values() for name in (*kind.variables, *kind.optional)}
+    return [name for name in family.variables if name not in elsewhere]
+
+
+def row(family: Family, kind: str, name: str, when: str) -> list[str]:
+    """A variable in results of a kind."""
+    known = family.all_variables[name]
+    return [code(name), dims_of(family, kind, known), when, plain(known.long_name)]
+
+
+def dims_of(family: Family, kind: str, known: Variable) -> str:
+    """Dims of a variable, with those of replicas where there are some."""
+    dims = family.all_kinds[kind].dims(known)
+    if kind == "particles":
+        dims = (*known.optional_dims, *dims)
+    if kind == "sweep":
+        dims = ("(axes)", *dims)
+    return code(", ".join(dims)) if dims else ""

@@ -28,9 +28,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Solve, save."""
     with start_up():
-        from meanfield.methods import solve  # type: ignore[import-not-found,unused-ignore]
-        from meanfield.problems.family import resolve  # type: ignore[import-not-found,unused-ignore]
-        from meanfield.problems.known_families import family_of  # type: ignore[import-not-found,unused-ignore]
+        from meanfield.methods import solve
+        from meanfield.problems.family import resolve
+        from meanfield.problems.known_families import family_of
     problem = checked_problem(arguments)
     method = family_of(problem).method(arguments.method)
     with start_up():

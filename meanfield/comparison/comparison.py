@@ -1,4 +1,4 @@
-"""Compare results of one problem pair by pair, in the units in which each pair can be judged."""
+"""Comparison of results of one problem pair by pair, in the units in which each pair can be judged."""
 
 from __future__ import annotations
 
@@ -10,19 +10,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison import conditional
 from meanfield.errors import InputError
-from meanfield.families.contrastive.results import METHODS, VARIABLES
-from meanfield.numerics.distances import (
-    expected_kolmogorov_smirnov,
-    expected_wasserstein,
-    kolmogorov_smirnov,
-    l1_distance,
-    rebin,
-    wasserstein,
-)
+from meanfield.problems.family import Family, resolve
 from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset, problem_of
+from meanfield.results.schema import build_dataset, family_of_result, kind_of, label_of, problem_of
 from meanfield.typing import FloatArray
 
 NO_SPREAD = 1e-12
@@ -56,14 +47,28 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
     names = list(labels) if labels is not None else _default_labels(datasets)
     _check(datasets, names)
     pairs = list(combinations(range(len(datasets)), 2))
-    shape = _Shape(datasets)
-    rows = [_compare_pair(datasets[i], datasets[j], shape) for i, j in pairs]
-    arrays: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    arrays["pair"] = np.array([f"{names[i]} - {names[j]}" for i, j in pairs])
-    arrays["time"] = shape.times
-    arrays["snapshot_time"] = shape.snapshots
+    family = family_of_result(datasets[0])
+    arrays: dict[str, Any] = {"pair": np.array([f"{names[i]} - {names[j]}" for i, j in pairs])}
+    for name in family.compared:
+        arrays |= _differences(name, datasets, pairs)
+    arrays |= {name: datasets[0][name].values for name in _coordinates(family) if name in datasets[0]}
+    if family.measure_distances:
+        arrays |= resolve(family.measure_distances)(datasets, pairs)
     problem = problem_of(datasets[0])
     return build_dataset("comparison", problem, arrays, "complete", provenance(time.perf_counter() - started))
+
+
+def is_comparable(dataset: xr.Dataset) -> bool:
+    """Whether a result is in time and holds what `compare` looks at."""
+    held = set(map(str, dataset.variables))
+    compared = {word for name in family_of_result(dataset).compared for word in (name, f"{name}_mean")}
+    return kind_of(dataset).leading == "time" and bool(held & compared)
+
+
+def _coordinates(family: Family) -> list[str]:
+    """Coordinates along which compared variables have values."""
+    dims = {dim for variable in family.compared.values() for dim in variable.dims}
+    return [name for name in family.variables if name in dims]
 
 
 def _default_labels(datasets: Sequence[xr.Dataset]) -> list[str]:
@@ -76,12 +81,17 @@ def _check(datasets: Sequence[xr.Dataset], names: list[str]) -> None:
         raise InputError(f"{len(datasets)} result(s) given, but a comparison needs two or more; add another")
     if len(names) != len(datasets):
         raise InputError(f"{len(names)} labels for {len(datasets)} results; give one label each")
-    first = problem_of(datasets[0]).limit()
+    first, family = problem_of(datasets[0]).limit(), family_of_result(datasets[0])
     for name, dataset in zip(names, datasets, strict=True):
         if dataset.attrs["method"] == "comparison":
             raise InputError(f"{name}: is itself a comparison; give results of the solvers")
+        if not is_comparable(dataset):
+            raise InputError(f"{name}: is a result of kind '{dataset.attrs['method']}', and only those in time compare")
         if dataset.attrs["status"].startswith("failed"):
             raise InputError(f"{name}: its run {dataset.attrs['status']}; compare only runs that did not fail")
+        other = family_of_result(dataset)
+        if other is not family:
+            raise InputError(f"{names[0]} and {name} are of the families '{family.name}' and '{other.name}'")
         differing = differing_keys(first, problem_of(dataset).limit())
         if differing:
             raise InputError(
@@ -104,54 +114,33 @@ def differing_keys(first: Any, second: Any, path: str = "") -> list[str]:
     return [text for key, a, b in parts for text in differing_keys(a, b, key)]
 
 
-class _Shape:
-    """Sizes that all pairs of a comparison share."""
-
-    def __init__(self, datasets: Sequence[xr.Dataset]) -> None:
-        self.times = datasets[0]["time"].values
-        self.features = datasets[0].sizes["feature"]
-        particles = [d for d in datasets if d.attrs["method"] == "particles"]
-        every = [d["snapshot_time"].values for d in particles if "weights" in d]
-        self.snapshots = np.unique(np.concatenate(every)) if every else np.empty(0)
-
-    def empty(self, name: str) -> FloatArray:
-        """NaN in the shape of a variable of the comparison, without the dim `pair`."""
-        sizes = {
-            "time": len(self.times),
-            "snapshot_time": len(self.snapshots),
-            "feature": self.features,
-            "group": len(conditional.CENTRES),
-        }
-        return np.full([sizes[dim] for dim in VARIABLES[name].dims[1:]], np.nan)
+def _differences(name: str, datasets: Sequence[xr.Dataset], pairs: list[tuple[int, int]]) -> dict[str, FloatArray]:
+    """Differences of a variable and their standard errors, NaN where a result does not hold it."""
+    moments = [_moments(dataset, name) for dataset in datasets]
+    known = next((found[0] for found in moments if found is not None), None)
+    shape = _shape(name, datasets) if known is None else known.shape
+    difference, error = np.full((2, len(pairs), *shape), np.nan)
+    for row, (i, j) in enumerate(pairs):
+        first, second = moments[i], moments[j]
+        if first is not None and second is not None:
+            difference[row] = second[0] - first[0]
+            spread = np.sqrt(first[1] + second[1])
+            error[row] = np.where(spread > NO_SPREAD, spread, np.nan)
+    return {f"{name}_difference": difference, f"{name}_standard_error": error}
 
 
-def _compare_pair(first: xr.Dataset, second: xr.Dataset, shape: _Shape) -> dict[str, FloatArray]:
-    result = {name: shape.empty(name) for name in METHODS["comparison"] if VARIABLES[name].dims[0] == "pair"}
-    del result["pair"]
-    for name in ("q", "r"):
-        moments = [_moments(dataset, name) for dataset in (first, second)]
-        if moments[0] is not None and moments[1] is not None:
-            difference, error = _difference(moments[0], moments[1])
-            result[f"{name}_difference"], result[f"{name}_standard_error"] = difference, error
-    methods = first.attrs["method"], second.attrs["method"]
-    if methods == ("density", "density"):
-        result["P_l1"] = _l1(first, second)
-    elif sorted(methods) == ["density", "particles"]:
-        density, particles = (first, second) if methods[0] == "density" else (second, first)
-        if "weights" not in particles:
-            return result
-        for index, snapshot in enumerate(shape.snapshots):
-            if np.any(np.isclose(particles["snapshot_time"].values, snapshot)):
-                _compare_snapshot(density, particles, float(snapshot), index, result)
-    return result
+def _shape(name: str, datasets: Sequence[xr.Dataset]) -> tuple[int, ...]:
+    """Shape of a variable that no result holds."""
+    sizes = {dim: size for dataset in datasets for dim, size in dataset.sizes.items()}
+    dims = family_of_result(datasets[0]).compared[name].dims
+    return tuple(sizes[dim] for dim in dims)
 
 
 def _moments(dataset: xr.Dataset, name: str) -> tuple[FloatArray, FloatArray] | None:
-    """Mean of q or r over replicas and the variance of that mean, NaN where unknown; None of what is not there."""
+    """Mean of a variable over replicas and the variance of that mean, NaN where unknown; None of what is not there."""
     if f"{name}_mean" in dataset:
-        spread = dataset["r_variance"].values if name == "r" else np.einsum("tkk->tk", dataset["q_covariance"].values)
-        count = int(dataset["count"]) * problem_of(dataset).particles.dimension
-        return dataset[f"{name}_mean"].values, spread / max(count, 1)
+        count = int(dataset["count"]) * label_of(dataset, "dimension")
+        return dataset[f"{name}_mean"].values, _variance(dataset, name) / max(count, 1)
     if name not in dataset:
         return None
     values = dataset[name]
@@ -163,56 +152,11 @@ def _moments(dataset: xr.Dataset, name: str) -> tuple[FloatArray, FloatArray] | 
     return mean, values.var("replica", ddof=1).values / replicas
 
 
-def _difference(
-    first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Difference of means, and its standard error, NaN without replicas."""
-    error = np.sqrt(first[1] + second[1])
-    return second[0] - first[0], np.where(error > NO_SPREAD, error, np.nan)
-
-
-def _l1(first: xr.Dataset, second: xr.Dataset) -> FloatArray:
-    """Integral of |P - P'| over w, averaged over u, on the coarser cells; of the marginals if the nodes differ."""
-    P, Q = first["P"].values, second["P"].values
-    weight = first["u_weight"].values
-    if first["u"].shape != second["u"].shape or not np.allclose(first["u"], second["u"]):
-        P, Q = (weight @ P)[:, None], (second["u_weight"].values @ Q)[:, None]
-        weight = np.ones(1)
-    edges, others = first["w_edge"].values, second["w_edge"].values
-    if len(edges) > len(others):
-        edges, others, P, Q = others, edges, Q, P
-    if not np.array_equal(edges, others):
-        Q = rebin(others, Q, edges)
-    return np.asarray(l1_distance(edges, P, Q) @ weight)
-
-
-def _compare_snapshot(
-    density: xr.Dataset, particles: xr.Dataset, snapshot: float, index: int, result: dict[str, FloatArray]
-) -> None:
-    """Fill in the distances between weights and density at one snapshot."""
-    edges = density["w_edge"].values
-    everything = particles["weights"].sel(snapshot_time=snapshot, method="nearest").values.ravel()
-    F, variance = conditional.marginal_distribution(density, snapshot)
-    for name, value in _distances(everything, np.ones_like(everything), edges, F, variance).items():
-        result[name][index] = value
-    for feature in range(density.sizes["feature"]):
-        for place, group in enumerate(conditional.groups_of(density, feature)):
-            result["group_u"][feature, place] = group.centre
-            w, _, membership = conditional.group_sample(particles, snapshot, feature, group)
-            F, variance = conditional.group_distribution(density, snapshot, feature, group)
-            for name, value in _distances(w, membership, edges, F, variance).items():
-                result[f"{name}_given_u"][index, feature, place] = value
-
-
-def _distances(
-    sample: FloatArray, weights: FloatArray, edges: FloatArray, F: FloatArray, variance: FloatArray
-) -> dict[str, float]:
-    return {
-        "W1": wasserstein(sample, weights, edges, F),
-        "W1_expected": expected_wasserstein(len(sample), edges, variance),
-        "KS": kolmogorov_smirnov(sample, weights, edges, F),
-        "KS_expected": expected_kolmogorov_smirnov(weights),
-    }
+def _variance(dataset: xr.Dataset, name: str) -> FloatArray:
+    """N times the variance over replicas, which statistics hold for one number or as a part of a covariance."""
+    if f"{name}_variance" in dataset:
+        return np.asarray(dataset[f"{name}_variance"].values)
+    return np.asarray(np.einsum("...kk->...k", dataset[f"{name}_covariance"].values))
 
 
 def format_comparison(report: xr.Dataset) -> str:
@@ -239,14 +183,20 @@ def summary_of_pair(report: xr.Dataset) -> list[tuple[str, str]]:
         One pair of what `compare` returns.
     """
     rows = []
-    for name in ("q", "r"):
+    for name in family_of_result(report).compared:
         difference, error = report[f"{name}_difference"].values, report[f"{name}_standard_error"].values
         if np.any(np.isfinite(difference)):
             rows.append((f"max |difference of {name}|", f"{np.nanmax(np.abs(difference)):.2e}"))
         if np.any(np.isfinite(error)):
             rows.append(("  in standard errors, max over time", f"{np.nanmax(np.abs(difference / error)):.2f}"))
-    if np.any(np.isfinite(report["P_l1"])):
+    if "P_l1" in report and np.any(np.isfinite(report["P_l1"])):
         rows.append(("max L1 distance of P", f"{np.nanmax(report['P_l1'].values):.2e}"))
+    return [*rows, *(_worst_distances(report) if "W1" in report else [])]
+
+
+def _worst_distances(report: xr.Dataset) -> list[tuple[str, str]]:
+    """Distances of weights and density, the worst over snapshots and groups in units of what sampling alone gives."""
+    rows = []
     for name, what in (("", "w"), ("_given_u", "w given u, worst group")):
         for distance in ("W1", "KS"):
             value, expected = report[f"{distance}{name}"].values, report[f"{distance}_expected{name}"].values

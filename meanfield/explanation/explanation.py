@@ -6,10 +6,13 @@ import math
 import textwrap
 from dataclasses import dataclass
 
-from meanfield.families.contrastive.explanation.predictions import Prediction, predictions
-from meanfield.families.contrastive.explanation.warnings import surprises
-from meanfield.families.contrastive.explanation.wording import Statement, in_words
-from meanfield.families.contrastive.problem import Problem
+from meanfield.explanation.prediction import Prediction, predictions
+from meanfield.problems.base import BaseProblem
+from meanfield.problems.family import resolve
+from meanfield.problems.known_families import family_of
+
+Statement = tuple[str, str]
+"""Label of what a sentence is about, and the sentence."""
 
 WIDTH = 98
 """Columns of text at most."""
@@ -60,12 +63,12 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(problem: Problem) -> Explanation:
+def explain(problem: BaseProblem) -> Explanation:
     """Explain a problem in words, and predict time, memory and result of each method.
 
     Parameters
     ----------
-    problem : Problem
+    problem : BaseProblem
 
     Returns
     -------
@@ -80,8 +83,25 @@ def explain(problem: Problem) -> Explanation:
     >>> import meanfield
     >>> print(meanfield.explain(meanfield.load_problem("data/problems/no_prior.toml")))  # doctest: +SKIP
     """
-    predicted = predictions(problem)
-    return Explanation(problem.title, tuple(in_words(problem)), tuple(predicted), tuple(surprises(problem, predicted)))
+    predicted, warnings = predictions(problem), family_of(problem).warnings
+    surprises = resolve(warnings)(problem, predicted) if warnings else []
+    return Explanation(problem.title, tuple(in_words(problem)), tuple(predicted), tuple(surprises))
+
+
+def in_words(problem: BaseProblem, look_up: bool = True) -> list[Statement]:
+    """What a problem says, in sentences with labels, in the order of its file.
+
+    Parameters
+    ----------
+    problem : BaseProblem
+    look_up : bool
+        Whether modules and files that the problem names may be opened: not for a problem that is stored in a result.
+    """
+    family = family_of(problem)
+    if not family.wording:
+        return [("family", family.title)]
+    statements: list[Statement] = resolve(family.wording)(problem, look_up)
+    return statements
 
 
 def _labelled(label: str, text: str) -> list[str]:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
-
-def nearest(word: str, known: list[str]) -> str:
-    """A hint at the known word closest to `word`, or the list of all known words."""
-    close = get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(known))}"
+from meanfield.ingredients.nearest import nearest
 
 
 class FieldError(ValueError):
@@ -35,6 +30,9 @@ Parameters = Annotated[dict[str, float], AfterValidator(NamedNumbers)]
 class Part(BaseModel):
     """A frozen part of a problem that takes only the keys it knows, each of exactly its type."""
 
+    keys_besides: ClassVar[tuple[str, ...]] = ()
+    """Keys of its table that are read before it is validated."""
+
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
@@ -44,5 +42,5 @@ class Part(BaseModel):
             known = list(cls.model_fields)
             for key in data:
                 if key not in known:
-                    raise ValueError(f"unknown key '{key}'; {nearest(key, known)}")
+                    raise ValueError(f"unknown key '{key}'; {nearest(key, [*known, *cls.keys_besides])}")
         return data

@@ -15,7 +15,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 from scipy.differentiate import derivative as numerical_derivative
 
-from meanfield.ingredients.part import nearest
+from meanfield.ingredients.nearest import nearest
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 
 T = TypeVar("T")

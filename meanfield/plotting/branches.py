@@ -38,7 +38,7 @@ def plot_branches(continuation: xr.Dataset) -> Figure:
     figure = Figure(figsize=(4.6 * len(panels), 3.8), layout="constrained")
     for axes, (label, values) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
         _plot_branch_values(continuation, values.values, axes)
-        axes.set(xlabel=key_words(continuation["parameter"].attrs["key"]), ylabel=label)
+        axes.set(xlabel=key_words(continuation, continuation["parameter"].attrs["key"]), ylabel=label)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     if unique:

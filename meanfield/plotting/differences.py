@@ -30,7 +30,7 @@ def plot_standard_errors(comparison: xr.Dataset, axes: Axes, quantity: str = "q"
     axes.axhline(0.0, color="0.6", lw=0.8)
     ratio = comparison[f"{quantity}_difference"] / comparison[f"{quantity}_standard_error"]
     _plot_pairs(ratio, comparison, axes, quantity)
-    axes.set(xlabel=TIME, ylabel=f"difference of {SYMBOLS[quantity]}\nin standard errors")
+    axes.set(xlabel=TIME, ylabel=f"difference of {SYMBOLS.get(quantity, quantity)}\nin standard errors")
     return axes
 
 
@@ -39,7 +39,7 @@ def plot_differences(comparison: xr.Dataset, axes: Axes, quantity: str = "q") ->
     error, difference = comparison[f"{quantity}_standard_error"], abs(comparison[f"{quantity}_difference"])
     unknown = error.isnull().all([dim for dim in error.dims if dim != "pair"])
     _plot_pairs(difference.where(unknown & (difference > 0)), comparison, axes, quantity)
-    axes.set(xlabel=TIME, ylabel=f"|difference of {SYMBOLS[quantity]}|", yscale="log")
+    axes.set(xlabel=TIME, ylabel=f"|difference of {SYMBOLS.get(quantity, quantity)}|", yscale="log")
     return axes
 
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label
 from meanfield.plotting.trajectories import DEVIATIONS, OVERLAP
-from meanfield.results.schema import problem_of
+from meanfield.results.schema import label_of
 
 MOST_BARS = 15
 """With more of them bars hide the band."""
@@ -29,7 +29,7 @@ def plot_fluctuations(
         N of the band; by default that of the ensemble, or else `particles.dimension` of the prediction's problem.
     """
     source = prediction if ensemble is None else ensemble
-    N = dimension or problem_of(source).particles.dimension
+    N = dimension or label_of(source, "dimension")
     for k in range(prediction.sizes["feature"]):
         colour, line = COLOURS[k % len(COLOURS)], LINES[k % len(LINES)]
         q = prediction["q"].isel(feature=k)
@@ -43,7 +43,7 @@ def plot_fluctuations(
     return axes
 
 
-def _spread(dataset: xr.Dataset, feature: int, dimension: int) -> xr.DataArray:
+def _spread(dataset: xr.Dataset, feature: int, dimension: float) -> xr.DataArray:
     """Half-width of a band: rounding may leave variances a little below 0."""
     variance = dataset["q_covariance"].isel(feature=feature, feature_=feature)
     return DEVIATIONS * (variance.clip(min=0.0) / dimension) ** 0.5
@@ -54,7 +54,7 @@ def _plot_bars(ensemble: xr.Dataset, axes: Axes, feature: int, label: str) -> No
     axes.errorbar(
         shown["time"],
         shown["q_mean"].isel(feature=feature),
-        yerr=_spread(shown, feature, problem_of(ensemble).particles.dimension),
+        yerr=_spread(shown, feature, label_of(ensemble, "dimension")),
         fmt="o",
         markersize=2.5,
         capsize=2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,8 @@ def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarit
     axes.figure.colorbar(mesh, ax=axes, label=sweep[variable].attrs["long_name"])
     if {"similarity", "least_similarity"} <= set(sweep.data_vars):
         _draw_regions(sweep, x, y, axes)
-    _label(sweep[dims[0]], axes.xaxis)
-    _label(sweep[dims[1]], axes.yaxis)
+    _label(sweep, dims[0], axes.xaxis)
+    _label(sweep, dims[1], axes.yaxis)
     axes.set(xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])
     return axes
 
@@ -75,9 +76,10 @@ def plot_along(sweep: xr.Dataset, axes: Axes, variable: str) -> Axes:
     variable : str
         What to show; it must have no dims but that of the axis.
     """
-    along = sweep[sweep["status"].dims[0]]
+    dim = sweep["status"].dims[0]
+    along = sweep[dim]
     axes.plot(_positions(along), sweep[variable], "o-", color=COLOURS[0], markersize=4)
-    _label(along, axes.xaxis)
+    _label(sweep, dim, axes.xaxis)
     axes.set_ylabel(sweep[variable].attrs["long_name"], wrap=True)
     return axes
 
@@ -130,9 +132,9 @@ def _edges(coordinate: xr.DataArray, at: FloatArray) -> FloatArray:
     return np.exp(edges) if coordinate.attrs["scale"] == "log" else edges
 
 
-def _label(coordinate: xr.DataArray, axis: Any) -> None:
-    key = coordinate.attrs["key"]
-    axis.set_label_text(key_words(key))
+def _label(sweep: xr.Dataset, dim: Hashable, axis: Any) -> None:
+    coordinate = sweep[dim]
+    axis.set_label_text(key_words(sweep, coordinate.attrs["key"]))
     if coordinate.dtype.kind not in "iuf":
         axis.set_ticks(range(coordinate.size), coordinate.values)
     elif coordinate.attrs["scale"] == "log":

@@ -11,14 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.errors import InputError
-from meanfield.plotting.branches import plot_branches
 from meanfield.plotting.differences import (
     plot_differences,
     plot_distances,
     plot_distances_given_u,
     plot_standard_errors,
 )
-from meanfield.plotting.dynamics import plot_dynamics
 from meanfield.plotting.errors import plot_errors
 from meanfield.plotting.fluctuations import plot_fluctuations
 from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
@@ -34,7 +32,11 @@ from meanfield.plotting.trajectories import (
     plot_replicas,
 )
 from meanfield.plotting.weights import plot_densities, plot_density_given_u, plot_histograms, plot_pairs
-from meanfield.results.schema import validate
+from meanfield.problems.family import resolve
+from meanfield.results.schema import family_of_result, kind_of, validate
+
+PLAIN = "meanfield.plotting.plain:plot_plain"
+"""The figure of kinds of results that declare none."""
 
 
 def plot_result(dataset: xr.Dataset) -> Figure:
@@ -56,20 +58,24 @@ def plot_result(dataset: xr.Dataset) -> Figure:
         If it is no result of ours, or a sweep of which one cannot see all at once.
     """
     validate(dataset)
-    return FIGURES[dataset.attrs["method"]](dataset)
+    draw: Callable[[xr.Dataset], Figure] = resolve(kind_of(dataset).figure or PLAIN)
+    return draw(dataset)
 
 
-def _plot_density_run(density: xr.Dataset) -> Figure:
+def plot_density_run(density: xr.Dataset) -> Figure:
+    """Overlaps, prior work, densities, coefficients and error estimates of a density."""
     panels: list[Panel] = [plot_overlap, *_prior_work(density, "r", plot_prior_work), plot_densities]
     panels += [partial(plot_density_given_u, feature=k) for k in range(density.sizes["feature"])]
     return draw_panels(density, [*panels, plot_coefficients, plot_errors])
 
 
-def _plot_order_parameter_run(run: xr.Dataset) -> Figure:
+def plot_order_parameter_run(run: xr.Dataset) -> Figure:
+    """Overlaps with the spread of SGD about them, and coefficients."""
     return draw_panels(run, [plot_fluctuations if "q_covariance" in run else plot_overlap, plot_coefficients])
 
 
-def _plot_particle_run(particles: xr.Dataset) -> Figure:
+def plot_particle_run(particles: xr.Dataset) -> Figure:
+    """Replicas of SGD, histograms of their weights, and escape times."""
     panels: list[Panel] = [plot_replicas, *_prior_work(particles, "r", partial(plot_replicas, quantity="r"))]
     if "weights" in particles:
         panels.append(plot_histograms)
@@ -77,23 +83,26 @@ def _plot_particle_run(particles: xr.Dataset) -> Figure:
     return draw_panels(particles, [*panels, *_escape_times(particles)])
 
 
-def _plot_ensemble(ensemble: xr.Dataset) -> Figure:
+def plot_ensemble(ensemble: xr.Dataset) -> Figure:
+    """Quantiles of an ensemble of SGD, and escape times."""
     work = _prior_work(ensemble, "r_mean", plot_prior_work)
     return draw_panels(ensemble, [plot_quantiles, *work, *_escape_times(ensemble)])
 
 
-def _plot_states(stationary: xr.Dataset) -> Figure:
+def plot_states(stationary: xr.Dataset) -> Figure:
+    """Densities of stationary states and their stability."""
     return draw_panels(stationary, [plot_state_densities, plot_state_stability])
 
 
-def _plot_portrait(portrait: xr.Dataset) -> Figure:
+def plot_portrait_alone(portrait: xr.Dataset) -> Figure:
+    """A phase portrait in a figure of its own."""
     return draw_panels(portrait, [plot_portrait])
 
 
-def _plot_agreement(comparison: xr.Dataset) -> Figure:
-    """In standard errors where there are replicas, as they are where there are none, and as distances."""
+def plot_agreement(comparison: xr.Dataset) -> Figure:
+    """Differences in standard errors where there are replicas, as they are where there are none, and distances."""
     panels: list[Panel] = []
-    for name in ("q", "r"):
+    for name in family_of_result(comparison).compared:
         difference, error = comparison[f"{name}_difference"].values, comparison[f"{name}_standard_error"].values
         known = np.isfinite(error)
         if known.any():
@@ -101,13 +110,14 @@ def _plot_agreement(comparison: xr.Dataset) -> Figure:
         alone = ~known.reshape(len(known), -1).any(axis=1)
         if np.any(np.abs(difference[alone]) > 0):
             panels.append(partial(plot_differences, quantity=name))
-    if np.isfinite(comparison["W1"]).any():
+    if "W1" in comparison and np.isfinite(comparison["W1"]).any():
         panels.append(plot_distances)
         panels += [partial(plot_distances_given_u, feature=k) for k in range(comparison.sizes["feature"])]
     return draw_panels(comparison, panels)
 
 
-def _plot_sweep(sweep: xr.Dataset) -> Figure:
+def plot_sweep(sweep: xr.Dataset) -> Figure:
+    """Every number of a sweep over one or two axes."""
     dims = sweep["status"].dims
     plots: dict[int, Callable[..., Axes]] = {1: plot_along, 2: plot_phase_diagram}
     if len(dims) not in plots:
@@ -119,22 +129,6 @@ def _plot_sweep(sweep: xr.Dataset) -> Figure:
     if not shown:
         raise InputError("the sweep keeps no number of a point that could be drawn; keep one, such as similarity")
     return draw_panels(sweep, [partial(plots[len(dims)], variable=name) for name in shown])
-
-
-FIGURES: dict[str, Callable[[xr.Dataset], Figure]] = {
-    "density": _plot_density_run,
-    "order_parameters": _plot_order_parameter_run,
-    "particles": _plot_particle_run,
-    "ensemble": _plot_ensemble,
-    "stationary": _plot_states,
-    "continuation": plot_branches,
-    "fixed_point_branches": plot_branches,
-    "portrait": _plot_portrait,
-    "dynamics": plot_dynamics,
-    "comparison": _plot_agreement,
-    "sweep": _plot_sweep,
-}
-"""The figure of a result of each method."""
 
 
 def _prior_work(dataset: xr.Dataset, name: str, plot: Panel) -> list[Panel]:

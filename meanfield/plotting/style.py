@@ -12,25 +12,13 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.results.schema import family_of_result
 from meanfield.typing import FloatArray
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Of Okabe and Ito."""
 
 LINES = ("-", "--", "-.", ":")
-
-KEYS = {
-    r"model\.learning_rate": r"learning rate $\tau$",
-    r"model\.batch_size": "batch size $m$",
-    r"prior\.strength": "strength of the prior",
-    r"features\[\d+\]\.hidden\.second_moment": "second moment $m_2$ of the hidden variable",
-    r"features\[\d+\]\.hidden\.fourth_moment": "fourth moment $m_4$ of the hidden variable",
-    r"features\[\d+\]\.initial_overlap": "initial overlap $q(0)$",
-    r"augmentation\.correlation": "correlation of the two noises",
-    r"augmentation\.variance\[\d\]": "noise variance",
-    r"particles\.dimension": "dimension $N$",
-}
-"""Words for keys; others are shown as they are."""
 
 TIME = "time $t = k/N$"
 
@@ -75,6 +63,7 @@ def feature_label(dataset: xr.Dataset, name: str, feature: int, words: str = "")
     return words if words and features == 1 else f"{words} {symbol(name, feature, features)}".lstrip()
 
 
-def key_words(key: str) -> str:
+def key_words(dataset: xr.Dataset, key: str) -> str:
     """The words and symbol of a key of a problem, or the key itself."""
-    return next((words for pattern, words in KEYS.items() if re.fullmatch(pattern, key)), key)
+    known = family_of_result(dataset).key_words
+    return next((words for pattern, words in known.items() if re.fullmatch(pattern, key)), key)

@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label, symbol
-from meanfield.results.schema import problem_of
+from meanfield.results.schema import label_of
 
 DEVIATIONS = 2.0
 """Half-width of bands in standard deviations."""
@@ -37,7 +37,7 @@ def plot_prior_work(
 ) -> Axes:
     """R against time: a line; for replicas the mean with bars of two standard errors; for statistics two deviations."""
     if "r_mean" in dataset:
-        spread = DEVIATIONS * (dataset["r_variance"].clip(min=0.0) / problem_of(dataset).particles.dimension) ** 0.5
+        spread = DEVIATIONS * (dataset["r_variance"].clip(min=0.0) / label_of(dataset, "dimension")) ** 0.5
         _plot_around(dataset["r_mean"], spread, axes, label or r"mean $\pm$ 2 deviations", colour)
     else:
         _plot_in_time(dataset["r"], axes, label, colour, line)

@@ -33,14 +33,24 @@ class BaseProblem(Part):
     A problem knows no method. `fixed_dims` names the dims of results whose sizes the problem decides.
     """
 
+    keys_besides: ClassVar[tuple[str, ...]] = ("family",)
+
     settings: ClassVar[frozenset[str]] = frozenset()
     """Tables for methods, which do not change the limit N -> infinity."""
+
+    seed_key: ClassVar[str | None] = None
+    """Key of the root of all random streams, which sweeps set at each point; None where nothing is random."""
 
     title: str = Field(default="", description="a line about the problem")
 
     @property
     def fixed_dims(self) -> dict[str, int]:
         """Sizes of those dims of results that the problem decides, such as one entry per feature."""
+        return {}
+
+    @property
+    def labels(self) -> dict[str, float]:
+        """Numbers that results carry as attributes, such as `dimension` N, so that nobody has to parse the problem."""
         return {}
 
     def limit(self) -> dict[str, Any]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import tomllib
-import types
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any, TypeVar
 
 import tomli_w
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.problem import Problem
-from meanfield.ingredients.part import FieldError
+from meanfield.problems.base import BaseProblem
+from meanfield.problems.known_families import DEFAULT, find_family, written_name
+from meanfield.problems.messages import message
+
+P = TypeVar("P", bound=BaseProblem)
 
 
-def load_problem(path: str | Path) -> Problem:
+def load_problem(path: str | Path) -> Any:
     """Read and validate a problem file.
 
     Parameters
@@ -26,7 +27,8 @@ def load_problem(path: str | Path) -> Problem:
 
     Returns
     -------
-    Problem
+    BaseProblem
+        Of the family that the file names: `meanfield.Problem` if it names none.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def read_text(path: Path, kind: str, examples: str) -> str:
         raise InputError(f"{path}: cannot be read as text ({error}); give a TOML {kind}") from error
 
 
-def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -> Problem:
+def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -> Any:
     """Validate the text of a problem file; see `load_problem`.
 
     Parameters
@@ -89,138 +91,28 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise InputError("not a problem file: lists or tables are nested hundreds of levels deep") from error
 
 
-def problem_from(data: dict[str, Any], folder: Path | None = None, trusted: bool = True) -> Problem:
+def problem_from(data: dict[str, Any], folder: Path | None = None, trusted: bool = True) -> Any:
     """Validate the data of a problem; see `parse_problem`."""
+    rest = dict(data)
+    family = find_family(rest.pop("family", DEFAULT), folder, trusted)
+    return validated(family.problem_class, rest, folder, trusted)
+
+
+def validated(model: type[P], data: dict[str, Any], folder: Path | None = None, trusted: bool = True) -> P:
+    """A problem of a class from its data; see `parse_problem`."""
     try:
-        return Problem.model_validate(
-            data, context={"trusted": trusted} | ({} if folder is None else {"folder": folder})
-        )
+        return model.model_validate(data, context={"trusted": trusted} | ({} if folder is None else {"folder": folder}))
     except ValidationError as error:
-        raise InputError(message(error, Problem)) from error
+        raise InputError(message(error, model)) from error
 
 
-def format_problem(problem: Problem) -> str:
+def format_problem(problem: BaseProblem) -> str:
     """The TOML text of a problem, with all defaults written out; `parse_problem` returns an equal problem."""
-    return tomli_w.dumps(problem.model_dump(exclude_none=True, mode="json"))
+    return tomli_w.dumps(plain_data(problem))
 
 
-MOST_LINES = 20
-"""Faults that are told at once."""
-
-LINE = 500
-"""Characters of a fault: what a file holds may be a book, a message is to be read."""
-
-_PLAIN_WORDS = {
-    "missing": "is missing; add it",
-    "model_type": "should be a table of keys",
-    "model_attributes_type": "should be a table of keys",
-    "tuple_type": "should be a list in square brackets",
-    "too_short": "should have at least {min_length} element(s)",
-    "too_long": "should have at most {max_length} elements",
-    "dict_type": "should be a table of keys",
-    "string_pattern_mismatch": "should match {pattern}",
-    "string_too_short": "should have at least {min_length} character(s)",
-    "string_too_long": "should have at most {max_length} characters",
-    "greater_than": "should be greater than {gt:.15g}",
-    "greater_than_equal": "should be greater than or equal to {ge:.15g}",
-    "less_than": "should be less than {lt:.15g}",
-    "less_than_equal": "should be less than or equal to {le:.15g}",
-    "union_tag_not_found": "is missing; add it",
-    "union_tag_invalid": "should be one of {expected_tags}",
-}
-
-
-def message(error: ValidationError, model: type[BaseModel]) -> str:
-    """What is wrong with a file that `model` describes, in a line per fault."""
-    lines = [_shortened(line) for line in _faults(error, model)]
-    more = [f"and {len(lines) - MOST_LINES} faults more"] if len(lines) > MOST_LINES else []
-    return "\n".join(lines[:MOST_LINES] + more)
-
-
-def _shortened(line: str) -> str:
-    """The beginning, with the key and the value, and the end, with the remedy."""
-    return line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[-LINE // 2 :]}"
-
-
-def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
-    """One line per offending key, or per check of ours that failed."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for item in error.errors():
-        location, given, kind = item["loc"], item["input"], item["type"]
-        if kind == "value_error":
-            # Our own checks name value and remedy themselves.
-            fault = item["ctx"]["error"]
-            location = (*location, fault.key) if isinstance(fault, FieldError) else location
-            path, reason = _key(location, model), item["msg"].removeprefix("Value error, ")
-            yield f"{path}: {reason}" if path else reason
-            continue
-        if kind == "too_short" and given:
-            continue  # its elements are at fault, and reported themselves
-        hint = _description(location, model)
-        reason = item["msg"].replace("Input should", "should")
-        if kind in _PLAIN_WORDS:
-            reason = _PLAIN_WORDS[kind].format(**item.get("ctx", {}))
-        if kind == "union_tag_invalid":
-            location, given = (*location, "law"), given["law"]
-        elif kind == "union_tag_not_found":
-            location = (*location, "law")
-        elif kind == "missing" and isinstance(location[-1], int):
-            location, reason = location[:-1], "has too few elements"
-        shown = "" if isinstance(given, dict) else f" = {given!r}"
-        # A key that takes several kinds of value has one reason for each.
-        reasons.setdefault((_key(location, model) + shown, hint), []).append(reason)
-    for (start, hint), alternatives in reasons.items():
-        first, *others = alternatives
-        reason = " or ".join([first, *(other.removeprefix("should be ") for other in others)])
-        yield f"{start}: {reason}" + (f" ({hint})" if hint else "")
-
-
-def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    """A path like `features[0].hidden.values`, without the tags of unions that pydantic puts in between."""
-    fields = _field_names(model)
-    path = ""
-    for part in location:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif part in fields or (path.endswith(("parameters", "methods")) and part != "[key]"):
-            path += f".{part}" if path else part
-    return path
-
-
-def _description(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    """The description of the innermost field on the way to `location`."""
-    models: list[type[BaseModel]] = [model]
-    description = ""
-    for part in location:
-        if isinstance(part, int):
-            continue
-        field = next((model.model_fields[part] for model in models if part in model.model_fields), None)
-        if field is not None:
-            description, models = field.description or description, list(_models_in(field.annotation))
-        else:  # the tag of a union
-            models = [model for model in models if _law_of(model) == part] or models
-    return description
-
-
-def _law_of(model: type[BaseModel]) -> Any:
-    """The name of a law in problem files."""
-    return model.model_fields["law"].default if "law" in model.model_fields else None
-
-
-def _field_names(model: type[BaseModel]) -> dict[str, str]:
-    """Descriptions of all fields below `model`, by name."""
-    found: dict[str, str] = {}
-    for name, field in model.model_fields.items():
-        for part in _models_in(field.annotation):
-            found |= _field_names(part)
-        found[name] = field.description or found.get(name, "")
-    return found
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that an annotation mentions."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    elif get_origin(annotation) in (Annotated, Union, types.UnionType, tuple):
-        for inner in get_args(annotation):
-            yield from _models_in(inner)
+def plain_data(problem: BaseProblem) -> dict[str, Any]:
+    """A problem as `problem_from` takes it, with all defaults; its family is left out where it is the default."""
+    name = written_name(problem)
+    family = {} if name == DEFAULT else {"family": name}
+    return family | problem.model_dump(exclude_none=True, mode="json")

@@ -8,24 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.problem import Problem
-from meanfield.ingredients.part import Part, nearest
-from meanfield.problems.file import problem_from
+from meanfield.ingredients.nearest import nearest
+from meanfield.ingredients.part import Part
+from meanfield.problems.base import BaseProblem
+from meanfield.problems.file import P, validated
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
-def number_keys(problem: Problem) -> list[str]:
+def number_keys(problem: BaseProblem) -> list[str]:
     """Keys of all numbers that the problem has."""
     return list(_keys_in(problem, "", _is_number))
 
 
-def settable_keys(problem: Problem) -> list[str]:
+def settable_keys(problem: BaseProblem) -> list[str]:
     """Keys of all that can be set by itself: numbers, words, and what the problem leaves out."""
     return list(_keys_in(problem, "", lambda value: value is None or isinstance(value, int | float | str)))
 
 
-def value_of(problem: Problem, key: str) -> float:
+def value_of(problem: BaseProblem, key: str) -> float:
     """The number under a key.
 
     Raises
@@ -39,12 +40,12 @@ def value_of(problem: Problem, key: str) -> float:
     return found  # type: ignore[no-any-return]
 
 
-def with_value(problem: Problem, key: str, value: Any) -> Problem:
+def with_value(problem: P, key: str, value: Any) -> P:
     """A copy of the problem, validated, in which one key holds another value; see `with_values`."""
     return with_values(problem, {key: value})
 
 
-def with_values(problem: Problem, values: Mapping[str, Any], folder: Path | None = None) -> Problem:
+def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = None) -> P:
     """A copy of the problem, validated once all values are in place.
 
     Parameters
@@ -66,14 +67,14 @@ def with_values(problem: Problem, values: Mapping[str, Any], folder: Path | None
         before = held_by(problem, key)
         whole = isinstance(before, int | None) and isinstance(value, float) and value.is_integer()
         data = _replaced(data, _steps(key), int(value) if whole else value)
-    changed = problem_from(data, folder) if values else problem
+    changed = validated(type(problem), data, folder) if values else problem
     for key in values:
         _keep_functions(problem, changed, _steps(key))
     return changed
 
 
 def check_range(
-    problem: Problem, key: str, start: float, stop: float, points: int, parts: Sequence[str], what: str
+    problem: BaseProblem, key: str, start: float, stop: float, points: int, parts: Sequence[str], what: str
 ) -> None:
     """Refuse ranges of a number over which no branches can be followed.
 
@@ -114,7 +115,7 @@ def _steps(key: str) -> list[str | int]:
     return [int(index) if index else name for name, index in _STEP.findall(key)]
 
 
-def held_by(problem: Problem, key: str) -> Any:
+def held_by(problem: BaseProblem, key: str) -> Any:
     """What the problem holds under a key, None for what it leaves out.
 
     Raises

@@ -10,16 +10,13 @@ import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from meanfield.comparison import compare
-from meanfield.comparison.comparison import differing_keys, summary_of_pair
+from meanfield.comparison.comparison import differing_keys, is_comparable, summary_of_pair
 from meanfield.errors import InputError
-from meanfield.families.contrastive.explanation.wording import Statement, in_words
-from meanfield.families.contrastive.problem import Problem
+from meanfield.explanation.explanation import Statement, in_words
+from meanfield.problems.base import BaseProblem
 from meanfield.report.content import Content, Table, content_of
 from meanfield.report.figures import Picture, picture_together, pictures_of
 from meanfield.results.schema import problem_of, validate
-
-IN_TIME = ("density", "order_parameters", "particles", "ensemble")
-"""Methods whose results can be compared."""
 
 _ILLEGAL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127), "�")
 """Control characters, which no HTML may hold."""
@@ -70,10 +67,10 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     """
     if not datasets:
         raise InputError("0 results given, but a page needs one or more; add a result of a solver")
-    groups: list[tuple[Problem, dict[str, xr.Dataset]]] = []
+    groups: list[tuple[BaseProblem, dict[str, xr.Dataset]]] = []
     for label, dataset in datasets.items():
         problem = _problem_of(label, dataset)
-        same = next((group for first, group in groups if first.limit() == problem.limit()), None)
+        same = next((group for first, group in groups if _have_one_limit(first, problem)), None)
         if same is None:
             groups.append((problem, {label: dataset}))
         else:
@@ -83,15 +80,20 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     return page.translate(_ILLEGAL).encode(errors="replace").decode()
 
 
-def _problem_of(label: str, dataset: xr.Dataset) -> Problem:
+def _have_one_limit(first: BaseProblem, second: BaseProblem) -> bool:
+    return type(first) is type(second) and first.limit() == second.limit()
+
+
+def _problem_of(label: str, dataset: xr.Dataset) -> BaseProblem:
     try:
         validate(dataset)
-        return problem_of(dataset)
+        found: BaseProblem = problem_of(dataset)
+        return found
     except InputError as error:
         raise InputError(f"{label}: {error}") from error
 
 
-def _section(problem: Problem, group: dict[str, xr.Dataset], first: Problem, share: int) -> Section:
+def _section(problem: BaseProblem, group: dict[str, xr.Dataset], first: BaseProblem, share: int) -> Section:
     section = Section(
         problem.title or "Untitled problem",
         in_words(problem, look_up=False),
@@ -102,7 +104,7 @@ def _section(problem: Problem, group: dict[str, xr.Dataset], first: Problem, sha
     comparable = {
         label: d
         for label, d in group.items()
-        if d.attrs["method"] in IN_TIME and not str(d.attrs["status"]).startswith("failed")
+        if d.attrs["method"] != "comparison" and is_comparable(d) and not str(d.attrs["status"]).startswith("failed")
     }
     if len(comparable) > 1:
         try:

@@ -335,7 +335,7 @@ def load(path: str | Path) -> xr.Dataset:
         checks.check(dataset)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    if not sealed and dataset.attrs["schema_version"] >= schema.SEALED_SINCE:
+    if not sealed and dataset.attrs["schema_version"] >= schema.CHECKSUM_SINCE:
         raise InputError(
             f"{path}: is damaged, or was written by another program: it lacks the seal at the end of every result that "
             "meanfield saved; run the solver again, or, to take the file as it is, "

@@ -1,6 +1,6 @@
-"""Datasets of ours: how one is built from arrays, and whether one obeys the schema of its family.
+"""Datasets of results: how one is built from arrays, and whether one obeys what its family declares.
 
-A run is one flat Dataset.
+A run is one flat Dataset. Its attributes `family` and `method` say of which family and kind it is.
 """
 
 from __future__ import annotations
@@ -11,64 +11,105 @@ from typing import Any
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.results import INSTEAD_OF_TIME, METHODS, NAMES, OPTIONAL, VARIABLES, Variable
+from meanfield.problems.base import BaseProblem
+from meanfield.problems.family import Family, Kind
 from meanfield.problems.file import format_problem, parse_problem
+from meanfield.problems.known_families import DEFAULT, family_of, find_family
 
-SCHEMA_VERSION = 3
-"""2: results of SGD may lack weights, and may be statistics of an ensemble. 3: files are sealed."""
+SCHEMA_VERSION = 4
+"""Version of the files that are written now.
 
-SEALED_SINCE = 3
+2: results of SGD may lack weights, and may be statistics of an ensemble. 3: files have a checksum. 4: the attribute
+`family`, and numbers of the problem such as `dimension` as attributes."""
+
+CHECKSUM_SINCE = 3
+"""First version whose files end in a checksum."""
 
 TEXTS = ("title", "problem", "provenance", "status")
 """Attributes that are text."""
 
 
-def build_dataset(method: str, problem: Problem, arrays: dict[str, Any], status: str, provenance: str) -> xr.Dataset:
+def build_dataset(kind: str, problem: BaseProblem, arrays: dict[str, Any], status: str, provenance: str) -> xr.Dataset:
     """A Dataset of the schema from plain arrays.
 
     Parameters
     ----------
-    method : str
-        A key of `meanfield.families.contrastive.results.METHODS`.
-    problem : Problem
+    kind : str
+        A kind of results that the problem's family declares.
+    problem : BaseProblem
         The problem that was solved; its TOML text is stored in the attribute `problem`.
     arrays : dict
-        One array per variable of the method.
+        One array per variable of the kind.
     status : str
         `complete`, `interrupted` or `failed: why`.
     provenance : str
         JSON text.
     """
-    variables = {}
+    family = family_of(problem)
+    declared, variables = family.all_kinds[kind], {}
     for name, array in arrays.items():
-        known = VARIABLES[name]
-        dims = _dims(method, known)
-        dims = ("replica", *dims) if known.per_replica and array.ndim > len(dims) else dims
-        variables[name] = xr.Variable(dims, array, attributes_of(name))
-    attributes = {
-        "Conventions": "CF-1.11",
-        "title": problem.title,
-        "method": method,
-        "schema_version": SCHEMA_VERSION,
-        "problem": format_problem(problem),
-        "provenance": provenance,
-        "status": status,
-    }
-    dataset = xr.Dataset(variables, attrs=attributes)
+        known = family.all_variables[name]
+        dims = declared.dims(known)
+        dims = (*known.optional_dims, *dims) if array.ndim > len(dims) else dims
+        variables[name] = xr.Variable(dims, array, known.attributes)
+    dataset = xr.Dataset(variables, attrs=attributes_of(problem, kind, status, provenance))
     validate(dataset)
     return dataset
 
 
-def _dims(method: str, known: Variable) -> tuple[str, ...]:
-    """Dims of a variable in a result of this method."""
-    return tuple(INSTEAD_OF_TIME.get(method, dim) if dim == "time" else dim for dim in known.dims)
+def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str) -> dict[str, Any]:
+    """Attributes of a result: what it is, of which problem, and where it comes from."""
+    return {
+        "Conventions": "CF-1.11",
+        "title": problem.title,
+        "family": family_of(problem).name,
+        "method": kind,
+        "schema_version": SCHEMA_VERSION,
+        "problem": format_problem(problem),
+        "provenance": provenance,
+        "status": status,
+    } | problem.labels
 
 
-def attributes_of(name: str) -> dict[str, str]:
-    """CF attributes of a variable; one that is not ours means what its name says."""
-    long_name = VARIABLES[name].long_name if name in VARIABLES else name
-    return {"long_name": long_name} | ({} if name in NAMES else {"units": "1"})
+def family_of_result(dataset: xr.Dataset) -> Family:
+    """The family of a result. Nothing is imported because a result names it, but for families that are installed.
+
+    Raises
+    ------
+    InputError
+        If it is of none that is known.
+    """
+    return find_family(dataset.attrs.get("family", DEFAULT), trusted=False)
+
+
+def kind_of(dataset: xr.Dataset) -> Kind:
+    """What a result of this kind holds.
+
+    Raises
+    ------
+    InputError
+        If its family knows no such kind.
+    """
+    kinds, name = family_of_result(dataset).all_kinds, str(dataset.attrs.get("method"))
+    if name not in kinds or dataset.attrs.get("schema_version") is None:
+        raise InputError(
+            "not a result of meanfield: the attributes 'method' and 'schema_version' are missing or unknown; "
+            "give a file written by one of the solvers"
+        )
+    return kinds[name]
+
+
+def variable_attributes(family: Family, name: str) -> dict[str, str]:
+    """CF attributes of a variable; one that the family does not declare means what its name says."""
+    known = family.all_variables.get(name)
+    return known.attributes if known is not None else {"long_name": name, "units": "1"}
+
+
+def label_of(dataset: xr.Dataset, name: str) -> float:
+    """A number of the problem that results carry as an attribute; older files say it in the problem alone."""
+    found = dataset.attrs.get(name)
+    label: float = found if found is not None else problem_of(dataset).labels[name]
+    return label
 
 
 def validate(dataset: xr.Dataset) -> None:
@@ -79,13 +120,8 @@ def validate(dataset: xr.Dataset) -> None:
     InputError
         If it is no result of ours, an attribute or a variable is missing, or a variable has other dims.
     """
-    attributes, method = dataset.attrs, str(dataset.attrs.get("method"))
-    version = attributes.get("schema_version")
-    if method not in METHODS or version is None:
-        raise InputError(
-            "not a result of meanfield: the attributes 'method' and 'schema_version' are missing or unknown; "
-            "give a file written by one of the solvers"
-        )
+    kind, attributes, method = kind_of(dataset), dataset.attrs, str(dataset.attrs["method"])
+    version = attributes["schema_version"]
     if not isinstance(version, Integral) or int(version) < 1:
         raise InputError(f"schema_version = {version!r:.40}: it is a whole number from 1 on; run the solver again")
     if int(version) > SCHEMA_VERSION:
@@ -104,17 +140,17 @@ def validate(dataset: xr.Dataset) -> None:
     if method == "sweep":
         _validate_sweep(dataset)
         return
-    for name in METHODS[method]:
+    for name in kind.variables:
         if name not in dataset.variables:
             raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
-    own = variables_of(dataset)
+    own, declared = variables_of(dataset), family_of_result(dataset).all_variables
     for name in map(str, dataset.variables):
-        if name in VARIABLES and name not in own:
+        if name in declared and name not in own:
             raise InputError(f"variable '{name}' belongs to no result of method '{method}'; give yours another name")
     for name in own:
-        known, dims = VARIABLES[name], dataset.variables[name].dims
-        right = _dims(method, known)
-        if dims != right and not (known.per_replica and dims == ("replica", *right)):
+        known, dims = declared[name], dataset.variables[name].dims
+        right = kind.dims(known)
+        if dims != right and not (known.optional_dims and dims == (*known.optional_dims, *right)):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
 
 
@@ -134,18 +170,20 @@ def _validate_sweep(dataset: xr.Dataset) -> None:
 
 def variables_of(dataset: xr.Dataset) -> list[str]:
     """Names of the variables that are of the schema: a user may have added others, of names that are not of it."""
-    method = dataset.attrs["method"]
-    return [name for name in (*METHODS[method], *OPTIONAL.get(method, ())) if name in dataset.variables]
+    kind = kind_of(dataset)
+    return [name for name in (*kind.variables, *kind.optional) if name in dataset.variables]
 
 
 def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
     """The Dataset as one of the newest version, which holds what those of older versions did; others as they are."""
     version = dataset.attrs.get("schema_version")
-    older = isinstance(version, Integral) and int(version) < SCHEMA_VERSION
-    return dataset.assign_attrs(schema_version=SCHEMA_VERSION) if older else dataset
+    if not isinstance(version, Integral) or int(version) >= SCHEMA_VERSION:
+        return dataset
+    labels = {"family": DEFAULT} | problem_of(dataset).labels
+    return dataset.assign_attrs(labels | dataset.attrs | {"schema_version": SCHEMA_VERSION})
 
 
-def problem_of(dataset: xr.Dataset) -> Problem:
+def problem_of(dataset: xr.Dataset) -> Any:
     """The problem that a Dataset solves. Nothing that it names is opened or imported, now or when it is solved.
 
     Raises

@@ -9,13 +9,15 @@ from typing import Annotated, Any
 
 import numpy as np
 import tomli_w
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, SerializeAsAny, ValidationError, model_validator
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.user_functions import is_address, load_object
-from meanfield.problems.file import load_problem, message, parse_toml, problem_from, read_text
+from meanfield.problems.base import BaseProblem
+from meanfield.problems.file import load_problem, parse_toml, plain_data, problem_from, read_text
+from meanfield.problems.known_families import family_of
+from meanfield.problems.messages import message
 from meanfield.problems.problem_keys import held_by
 from meanfield.sweep.reductions import check_reductions
 from meanfield.typing import FloatArray
@@ -122,12 +124,12 @@ class Axis(Part):
         spread = self.grid or self.log or self.random
         return spread.points if spread is not None else len(self.values or ())
 
-    def settings(self, problem: Problem) -> list[dict[str, Any]]:
+    def settings(self, problem: BaseProblem) -> list[dict[str, Any]]:
         """What the keys hold at each position along the axis.
 
         Parameters
         ----------
-        problem : Problem
+        problem : BaseProblem
             In which keys that hold whole numbers take the nearest ones of a range.
         """
         if self.values is not None:
@@ -160,7 +162,7 @@ class Sweep(Part):
     """
 
     title: str = Field(default="", description="a line about the sweep")
-    problem: Problem = Field(
+    problem: SerializeAsAny[BaseProblem] = Field(
         description="the base problem: the path of a problem file relative to the sweep file, or a [problem] table"
     )
     axes: Annotated[tuple[Axis, ...], Field(strict=False, min_length=1)] = Field(
@@ -216,7 +218,7 @@ class Sweep(Part):
         size = math.prod(axis.size for axis in self.axes)
         if size > MOST_POINTS:
             raise ValueError(f"axes: {size} points, but at most {MOST_POINTS} are allowed; give fewer values")
-        check_reductions(self.methods)
+        check_reductions(family_of(self.problem), self.methods)
         return self
 
 
@@ -290,4 +292,5 @@ def _check_own_reductions(sweep: Sweep, folder: Path) -> None:
 
 def format_sweep(sweep: Sweep) -> str:
     """The TOML text of a sweep with its problem, which `parse_sweep` reads."""
-    return tomli_w.dumps(sweep.model_dump(exclude_none=True, mode="json"))
+    data = sweep.model_dump(exclude_none=True, mode="json")
+    return tomli_w.dumps(data | {"problem": plain_data(sweep.problem)})

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.problems.file import format_problem
-from meanfield.results.schema import SCHEMA_VERSION, attributes_of, validate
+from meanfield.problems.family import STATUS
+from meanfield.results.schema import attributes_of, validate
 from meanfield.sweep.definition import Axis, Sweep, format_sweep
 from meanfield.sweep.points import Point
 from meanfield.sweep.solve import COMPLETE, Outcome
@@ -60,21 +60,13 @@ def merged(
             else:
                 misfits.append(_misfit(name, found))
         statuses[point.index] = misfits[0] if misfits else outcome.status
-    variables["status"] = xr.Variable(dims, statuses.astype(str), attributes_of("status"))
+    variables["status"] = xr.Variable(dims, statuses.astype(str), STATUS.attributes)
     for name in [name for name, form in forms.items() if form.dims == (name,)]:
         variables |= _coordinate(name, variables.pop(name), forms[name], len(dims))
     for axis in sweep.axes:
         variables |= _axis_coordinates(axis, axis.settings(sweep.problem))
-    attributes = {
-        "Conventions": "CF-1.11",
-        "title": sweep.title or sweep.problem.title,
-        "method": "sweep",
-        "schema_version": SCHEMA_VERSION,
-        "problem": format_problem(sweep.problem),
-        "sweep": format_sweep(sweep),
-        "provenance": provenance,
-        "status": status,
-    }
+    attributes = attributes_of(sweep.problem, "sweep", status, provenance) | {"sweep": format_sweep(sweep)}
+    attributes["title"] = sweep.title or sweep.problem.title
     dataset = xr.Dataset(variables, attrs=attributes)
     dataset = dataset.set_coords([key for axis in sweep.axes for key in axis.keys[1:]])
     validate(dataset)
@@ -142,5 +134,10 @@ def describe(sweep: xr.Dataset) -> str:
     return "\n".join([*lines, *([f"  and {len(most) - MESSAGES} other messages"] * (len(most) > MESSAGES))])
 
 
+def description_lines(sweep: xr.Dataset) -> list[str]:
+    """The lines of `describe`, for reports."""
+    return describe(sweep).splitlines()
+
+
 MESSAGES = 3
-"""That are shown at most."""
+"""Largest number of messages of failed points that are shown."""

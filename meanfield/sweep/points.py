@@ -12,12 +12,9 @@ from typing import Any
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.problem import Problem
-from meanfield.problems.problem_keys import with_values
+from meanfield.problems.base import BaseProblem
+from meanfield.problems.problem_keys import value_of, with_values
 from meanfield.sweep.definition import Sweep
-
-SEED = "particles.seed"
-"""The key of the root of all random streams."""
 
 NAME_LENGTH = 24
 """Hexadecimal digits, 96 bits: names do not meet."""
@@ -35,7 +32,7 @@ class Point:
         What the keys hold there.
     name : str
         A hash of `values`, whatever the order of the keys: the name of its file.
-    problem : Problem or None
+    problem : BaseProblem or None
         None where the values make no problem.
     fault : str
         Why they do not.
@@ -44,7 +41,7 @@ class Point:
     index: tuple[int, ...]
     values: dict[str, Any]
     name: str
-    problem: Problem | None
+    problem: BaseProblem | None
     fault: str = ""
 
 
@@ -70,8 +67,9 @@ def _point(sweep: Sweep, index: tuple[int, ...], values: dict[str, Any]) -> Poin
     name = name_of(values)
     try:
         problem = with_values(sweep.problem, values, sweep.problem_folder)
-        if SEED not in values:
-            problem = with_values(problem, {SEED: seed_of(problem.particles.seed, name)})
+        seed = problem.seed_key
+        if seed is not None and seed not in values:
+            problem = with_values(problem, {seed: seed_of(int(value_of(problem, seed)), name)})
     except InputError as error:
         return Point(index, values, name, None, str(error))
     return Point(index, values, name, problem)

@@ -1,41 +1,23 @@
-"""Methods that a sweep may run, and what it may keep of their results: few numbers, of one shape at all points."""
+"""Reductions: what a sweep may keep of results, few numbers of one shape at all points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from meanfield.density import solve_density
-from meanfield.families.contrastive.dynamics.analysis import analyse_dynamics, solve_fixed_points
-from meanfield.families.contrastive.order_parameters import solve_order_parameters
-from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.simulation import simulate_sgd
-from meanfield.families.contrastive.stationary import find_stationary_states
-from meanfield.ingredients.part import nearest
+from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.user_functions import is_address, load_object
-from meanfield.results.schema import attributes_of, problem_of
+from meanfield.problems.family import Family, resolve
+from meanfield.results.schema import family_of_result, label_of, variable_attributes
 
 Variables = dict[str, xr.Variable]
 
-METHODS: dict[str, Callable[[Problem], xr.Dataset]] = {
-    "density": solve_density,
-    "order_parameters": solve_order_parameters,
-    "particles": partial(simulate_sgd, workers=1),
-    "stationary": find_stationary_states,
-    "fixed_points": solve_fixed_points,
-    "dynamics": analyse_dynamics,
-}
-"""What may be run at a point, each on one thread."""
-
-IN_TIME = ("density", "order_parameters", "particles")
-OF_STATES = ("stationary", "fixed_points", "dynamics")
-OF_ODES = ("fixed_points", "dynamics")
+EVERYTHING = "all"
+"""Name of the reduction that keeps all variables, of any method of any family."""
 
 
 def final(dataset: xr.Dataset) -> Variables:
@@ -53,7 +35,7 @@ def trajectory(dataset: xr.Dataset) -> Variables:
 
 def _means(dataset: xr.Dataset) -> Variables:
     if "q_mean" in dataset:
-        count, N = float(dataset["count"]), problem_of(dataset).particles.dimension
+        count, N = float(dataset["count"]), label_of(dataset, "dimension")
         variance = np.einsum("tff->tf", dataset["q_covariance"].values)
         q_error, r_error = np.sqrt(variance / (N * count)), np.sqrt(dataset["r_variance"].values / (N * count))
         values = {"q": dataset["q_mean"].values, "r": dataset["r_mean"].values, "q_error": q_error, "r_error": r_error}
@@ -70,66 +52,28 @@ def _means(dataset: xr.Dataset) -> Variables:
     return {name: xr.Variable(dims[name[0]], array) for name, array in values.items()}
 
 
-def similarity(dataset: xr.Dataset) -> Variables:
-    """The largest and the least cosine similarity |q| of weights and features among states that are not unstable."""
-    size = np.linalg.norm(dataset["q"].values, axis=1)[dataset["stability"].values >= 0]
-    best, least = (size.max(), size.min()) if size.size else (np.nan, np.nan)
-    return {"similarity": xr.Variable((), best), "least_similarity": xr.Variable((), least)}
-
-
-def states(dataset: xr.Dataset) -> Variables:
-    """How many states there are, and how many of them are stable."""
-    stable = np.count_nonzero(dataset["stability"].values == 1)
-    return {"state_count": xr.Variable((), dataset.sizes["state"]), "stable_count": xr.Variable((), stable)}
-
-
-def growth(dataset: xr.Dataset) -> Variables:
-    """Growth rates of small overlaps; NaN where q = 0 is not stationary."""
-    rates = (
-        dataset["uninformed_rate"].values if "uninformed_rate" in dataset else np.full(dataset.sizes["feature"], np.nan)
-    )
-    return {"uninformed_rate": xr.Variable(("mode",), rates)}
-
-
 def everything(dataset: xr.Dataset) -> Variables:
     """All variables of the result."""
     return {str(name): variable for name, variable in dataset.variables.items()}
 
 
-@dataclass(frozen=True)
-class Reduction:
-    """What is kept of a result, and of which methods it can be."""
-
-    keep: Callable[[xr.Dataset], Variables]
-    methods: Sequence[str]
-
-
-REDUCTIONS = {
-    "final": Reduction(final, IN_TIME),
-    "trajectory": Reduction(trajectory, IN_TIME),
-    "similarity": Reduction(similarity, OF_STATES),
-    "states": Reduction(states, OF_STATES),
-    "growth": Reduction(growth, OF_ODES),
-    "all": Reduction(everything, tuple(METHODS)),
-}
-
-
-def check_reductions(methods: Mapping[str, Sequence[str]]) -> None:
-    """Refuse methods that do not exist, and reductions that do not fit them.
+def check_reductions(family: Family, methods: Mapping[str, Sequence[str]]) -> None:
+    """Refuse methods that the family does not have, and reductions that do not fit them.
 
     Raises
     ------
     ValueError
     """
-    for method, names in methods.items():
-        if method not in METHODS:
-            raise ValueError(f"methods: unknown method '{method}'; {nearest(method, list(METHODS))}")
-        fitting = [name for name, reduction in REDUCTIONS.items() if method in reduction.methods]
-        for name in names:
-            if name in fitting or is_address(name):
+    for name, reductions in methods.items():
+        if name not in family.methods:
+            raise ValueError(f"methods: unknown method '{name}'; {nearest(name, family.methods)}")
+        fitting = [*family.methods[name].keep, EVERYTHING]
+        for reduction in reductions:
+            if reduction in fitting or is_address(reduction):
                 continue
-            hint = f"of {method} there are {', '.join(fitting)}" if name in REDUCTIONS else nearest(name, fitting)
-            raise ValueError(f"methods.{method}: no '{name}' to keep; {hint} (your own is 'package.module:name')")
+            known = reduction in family.reductions
+            hint = f"of {name} there are {', '.join(fitting)}" if known else nearest(reduction, fitting)
+            raise ValueError(f"methods.{name}: no '{reduction}' to keep; {hint} (your own is 'package.module:name')")
 
 
 def reduced(dataset: xr.Dataset, names: Sequence[str], folder: Path | None) -> Variables:
@@ -140,8 +84,8 @@ def reduced(dataset: xr.Dataset, names: Sequence[str], folder: Path | None) -> V
     dataset : xarray.Dataset
         A complete result.
     names : sequence of str
-        Keys of `REDUCTIONS`, or a user's own "package.module:name": functions from the Dataset to a Dataset or a dict
-        of DataArrays.
+        Names of the family's reductions, or a user's own "package.module:name": functions from the Dataset to a Dataset
+        or a dict of DataArrays.
     folder : Path, optional
         Where the user's modules are looked for, besides the Python path and the working directory.
 
@@ -151,9 +95,13 @@ def reduced(dataset: xr.Dataset, names: Sequence[str], folder: Path | None) -> V
         If a user's function cannot be found, or returns something else.
     """
     kept: Variables = {}
+    family = family_of_result(dataset)
     for name in names:
-        found = load_object(name, folder)(dataset) if is_address(name) else REDUCTIONS[name].keep(dataset)
-        kept |= {str(key): _plain(str(key), value, name) for key, value in _variables(found, name).items()}
+        if is_address(name):
+            found = load_object(name, folder)(dataset)
+        else:
+            found = everything(dataset) if name == EVERYTHING else resolve(family.reductions[name])(dataset)
+        kept |= {str(key): _plain(family, str(key), value, name) for key, value in _variables(found, name).items()}
     return kept
 
 
@@ -168,7 +116,7 @@ def _variables(found: Any, name: str) -> Mapping[Any, Any]:
     return coordinates | found
 
 
-def _plain(key: str, value: Any, name: str) -> xr.Variable:
+def _plain(family: Family, key: str, value: Any, name: str) -> xr.Variable:
     """A variable of doubles or words."""
     variable = value.variable if isinstance(value, xr.DataArray) else xr.as_variable(value)
     if variable.dtype.kind in "OUS":
@@ -177,4 +125,4 @@ def _plain(key: str, value: Any, name: str) -> xr.Variable:
         values = variable.values.astype(float)
     else:
         raise ValueError(f"'{name}' returned '{key}' of type {variable.dtype}; return numbers or words")
-    return xr.Variable(variable.dims, values, attributes_of(key) | variable.attrs)
+    return xr.Variable(variable.dims, values, variable_attributes(family, key) | variable.attrs)

@@ -12,6 +12,7 @@ from typing import Any
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.problems.file import plain_data
 from meanfield.process.locking import FolderLock
 from meanfield.process.progress import progress_bar
 from meanfield.results.files import save
@@ -198,4 +199,4 @@ class _Dispatch:
 
 def _data(point: Point) -> dict[str, Any]:
     assert point.problem is not None
-    return point.problem.model_dump(exclude_none=True, mode="json")
+    return plain_data(point.problem)

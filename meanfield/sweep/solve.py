@@ -15,12 +15,15 @@ from typing import Any
 
 import numba
 import numpy as np
+import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.problems.base import BaseProblem
 from meanfield.problems.file import problem_from
+from meanfield.problems.known_families import family_of
 from meanfield.process.progress import no_progress_bars
 from meanfield.results.provenance import provenance
-from meanfield.sweep.reductions import METHODS, Variables, reduced
+from meanfield.sweep.reductions import Variables, reduced
 
 COMPLETE = "complete"
 
@@ -101,7 +104,7 @@ def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
     for method, names in work.methods.items():
         prefix = f"{method}_" if len(work.methods) > 1 else ""
         try:
-            dataset = METHODS[method](problem)
+            dataset = _solve(problem, method)
             status = dataset.attrs["status"]
             if status == "interrupted":
                 raise KeyboardInterrupt
@@ -121,6 +124,13 @@ def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
     seconds = time.perf_counter() - started
     status = "failed: " + "; ".join(f"{method}: {fault}" for method, fault in faults) if faults else COMPLETE
     return Outcome(name, status, variables, provenance(seconds), seconds=seconds)
+
+
+def _solve(problem: BaseProblem, name: str) -> xr.Dataset:
+    """The result of a method on one thread."""
+    method = family_of(problem).method(name)
+    found: xr.Dataset = method(problem, **({"workers": 1} if method.threads else {}))
+    return found
 
 
 def _named(kept: Variables, prefix: str) -> Variables:

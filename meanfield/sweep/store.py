@@ -18,11 +18,12 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.problems.file import format_problem, parse_toml
+from meanfield.problems.family import STATUS
+from meanfield.problems.file import parse_toml
 from meanfield.process.checksum import append_seal, check_seal
 from meanfield.process.locking import LOCK
 from meanfield.results.files import check_writable, delete_abandoned, write_atomically
-from meanfield.results.schema import SCHEMA_VERSION, attributes_of
+from meanfield.results.schema import attributes_of
 from meanfield.sweep.definition import Sweep, format_sweep
 from meanfield.sweep.points import Point
 from meanfield.sweep.reductions import Variables
@@ -94,17 +95,9 @@ class Store:
     def write(self, point: Point, outcome: Outcome, sweep: Sweep) -> None:
         """Keep what became of a point."""
         problem = point.problem or sweep.problem
-        attributes = {
-            "Conventions": "CF-1.11",
-            "title": sweep.title or problem.title,
-            "method": "sweep",
-            "schema_version": SCHEMA_VERSION,
-            "problem": format_problem(problem),
-            "provenance": outcome.provenance,
-            "status": outcome.status,
-            "values": json.dumps(point.values),
-        }
-        status = xr.Variable((), np.array(outcome.status), attributes_of("status"))
+        attributes = attributes_of(problem, "sweep", outcome.status, outcome.provenance)
+        attributes |= {"title": sweep.title or problem.title, "values": json.dumps(point.values)}
+        status = xr.Variable((), np.array(outcome.status), STATUS.attributes)
         variables = outcome.variables | {"status": status}
         write_atomically(self.path(point), lambda part: _write(part, variables, attributes), flush=False)
 

@@ -9,7 +9,7 @@ import meanfield
 from meanfield.commands import entry
 from meanfield.commands.table import COMMANDS
 from tests import ROOT
-from tests.commands.names import NAMES, SCRIPT_OF, SCRIPTS, waits
+from tests.commands.names import NAMES, SCRIPTS
 from tests.example_problems import SMALL
 
 
@@ -47,7 +47,7 @@ def test_every_command_explains_itself_under_its_own_name(call, name):
     assert "exit codes: 0 done, 1 failed or interrupted, 2 bad input" in out
 
 
-@pytest.mark.parametrize(("name", "script"), SCRIPTS)
+@pytest.mark.parametrize(("name", "script"), SCRIPTS.items(), ids=SCRIPTS)
 def test_a_script_is_the_same_command_under_the_name_of_the_script(call, monkeypatch, capsys, name, script):
     _, help_of_command, _ = call(name, "--help")
     monkeypatch.setattr(sys, "argv", [str(script), "--help"])
@@ -59,7 +59,7 @@ def test_a_script_is_the_same_command_under_the_name_of_the_script(call, monkeyp
 
 
 def test_every_command_is_a_script_but_the_one_that_a_clone_does_not_need():
-    assert set(COMMANDS) - set(SCRIPT_OF) == {"example"}
+    assert set(COMMANDS) - set(SCRIPTS) == {"example"}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,6 @@ def test_a_command_solves_and_its_result_says_how_it_was_called(call, tmp_path):
     assert command in meanfield.load(tmp_path / "out.nc").attrs["provenance"]
 
 
-@waits
 def test_solve_finds_the_method_in_the_family_of_the_problem(call, tmp_path):
     (tmp_path / "small.toml").write_text(SMALL)
     needed = (tmp_path / "small.toml", "-o", tmp_path / "out.nc")
@@ -102,7 +101,6 @@ def test_solve_finds_the_method_in_the_family_of_the_problem(call, tmp_path):
     assert "--workers: the method 'order_parameters' takes no number of threads; leave it out" in err
 
 
-@waits
 @pytest.mark.parametrize("workers", [(), ("--workers", 1)])
 def test_solve_keeps_states_where_a_method_resumes(call, tmp_path, workers):
     (tmp_path / "small.toml").write_text(SMALL)

@@ -43,7 +43,7 @@ def test_commands_explain_themselves_without_anything_heavy(name):
     assert imported(called(name, "--help")) == set()
 
 
-@pytest.mark.parametrize(("name", "script"), SCRIPTS)
+@pytest.mark.parametrize(("name", "script"), SCRIPTS.items(), ids=SCRIPTS)
 def test_scripts_explain_themselves_without_anything_heavy(name, script):
     path = str(script)
     code = f"import runpy; sys.argv = [{path!r}, '--help']; runpy.run_path({path!r}, run_name='__main__')"
@@ -117,6 +117,6 @@ def test_ctrl_c_while_a_command_imports_ends_with_one_line(stuck, name, number):
     assert interrupted(number, stuck, "-c", COMMAND, name, *arguments_of(name)) == ENDED
 
 
-@pytest.mark.parametrize(("name", "script"), SCRIPTS)
+@pytest.mark.parametrize(("name", "script"), SCRIPTS.items(), ids=SCRIPTS)
 def test_ctrl_c_while_a_script_imports_ends_with_one_line(stuck, name, script):
     assert interrupted(signal.SIGINT, stuck, str(script), *arguments_of(name)) == ENDED

@@ -10,13 +10,12 @@ import pytest
 from pydantic import Field
 
 import meanfield
+from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.results import METHODS, OPTIONAL
 from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.priors import PRIORS
 from meanfield.sweep import Sweep
-from meanfield.sweep.reductions import REDUCTIONS
 from tests.documentation.pages import ROOT
 
 ROOMS = [
@@ -24,8 +23,8 @@ ROOMS = [
     for path in sorted((ROOT / "meanfield").rglob("__init__.py"))
     if "__all__" in path.read_text() and path.parent.name != "laws"  # laws are in the reference of the problem file
 ]
-NO_PAGE = ("Equations", "COLOURS", "LINES")
-"""A type of functions, and the looks of lines."""
+NO_PAGE = ("Equations", "COLOURS", "FAMILY", "LINES")
+"""A type of functions, the looks of lines, and declarations, whose tables are in the reference of results."""
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +103,11 @@ def test_every_activation_and_prior_is_listed_with_its_formula(page):
     assert "`ratio * sign + (1 - ratio) * w` with `sign = " in text
 
 
-def test_every_variable_of_every_method_is_in_its_table(page):
+def test_every_variable_of_every_kind_is_in_its_table(page):
     sections = dict(part.split(")=\n", 1) for part in page("result_reference").split("(result-")[1:])
-    assert set(sections) == set(METHODS)
-    for method, text in sections.items():
-        for name in (*METHODS[method], *OPTIONAL.get(method, ())):
+    assert set(sections) == set(FAMILY.all_kinds)
+    for kind, text in sections.items():
+        for name in (*FAMILY.all_kinds[kind].variables, *FAMILY.all_kinds[kind].optional):
             assert f"\n| `{name}` | " in text
     assert "| `q` | `replica, time, feature` | always |" in sections["particles"]
     assert "| `q` | `state, feature` | always |" in sections["stationary"]
@@ -116,16 +115,15 @@ def test_every_variable_of_every_method_is_in_its_table(page):
 
 def test_a_sweep_can_keep_all_that_is_listed(page):
     text = page("sweep_reference")
-    assert all(f'\n| `"{name}"` | ' in text for name in REDUCTIONS)
+    assert all(f'\n| `"{name}"` | ' in text for name in (*FAMILY.reductions, "all"))
     assert "| `problem` | [table](problem-file.md) | required |" in text
     assert "| `methods` | table of lists of texts, not empty | required |" in text
     assert "| `similarity` | `(axes)` | if it is asked for |" in page("result_reference")
 
 
-def test_functions_that_make_results_exist(page):
-    page("result_reference")
-    for _, function in sys.modules["result_reference"].MADE_BY.values():
-        assert callable(getattr(meanfield, function))
+def test_functions_that_make_results_exist():
+    for kind in FAMILY.all_kinds.values():
+        assert callable(getattr(meanfield, kind.made_by))
 
 
 def test_every_script_says_what_it_takes(page):

@@ -5,10 +5,10 @@ import pytest
 
 import meanfield
 from meanfield.explanation.explanation import WIDTH, duration, size
+from meanfield.explanation.prediction import predictions
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.explanation import density_pilot
 from meanfield.families.contrastive.explanation.particle_pilot import LARGEST_TRIAL, particle_seconds
-from meanfield.families.contrastive.explanation.predictions import predictions
 from meanfield.families.contrastive.explanation.warnings import surprises
 from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 

@@ -7,12 +7,11 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield.families.contrastive import results as contrastive_results
+from meanfield.families.contrastive import FAMILY
 from meanfield.problems.file import format_problem, parse_problem
 from meanfield.report import report
-from meanfield.report.content import METHODS, content_of
+from meanfield.report.content import content_of
 from meanfield.report.figures import pictures_of
-from meanfield.results import schema
 from meanfield.results.numbers import with_error
 from tests.example_problems import SMALL
 
@@ -60,7 +59,7 @@ def sweep_of(result):
     status[2, 1] = "failed: at t = 1: it blew up; lower <b>tau</b>"
     similarity = np.array([[0.9, 0.8], [0.5, 0.4], [0.0, np.nan]])
     variables = {
-        name: (tuple(axes), values, schema.attributes_of(name))
+        name: (tuple(axes), values, FAMILY.all_variables[name].attributes)
         for name, values in (
             ("status", status.astype(str)),
             ("similarity", similarity),
@@ -89,7 +88,7 @@ def results():
         "portrait": meanfield.phase_portrait(pair),
         "sweep": sweep_of(density),
     }
-    assert found.keys() == contrastive_results.METHODS.keys() == METHODS.keys()
+    assert found.keys() == FAMILY.all_kinds.keys()
     return found
 
 
@@ -130,8 +129,8 @@ def test_page_is_well_formed_and_self_contained(page):
 
 def test_every_method_has_its_words_numbers_and_figure(page, results):
     parsed = Page(page)
-    for method, words in METHODS.items():
-        assert words in parsed.text
+    for method, kind in FAMILY.all_kinds.items():
+        assert kind.title in parsed.text
         described = [a["alt"] for tag, a in parsed.elements if tag == "img" and a["alt"].startswith(f"{method}:")]
         assert described or method == "comparison"
     q = float(results["order_parameters"]["q"][-1, 0])

@@ -4,7 +4,7 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.contrastive.results import METHODS, VARIABLES
+from meanfield.families.contrastive import FAMILY
 from meanfield.problems.file import parse_problem
 from meanfield.results import schema
 from meanfield.results.provenance import provenance
@@ -27,9 +27,17 @@ def test_result_describes_itself(dataset):
         assert variable.attrs["units"] == "1"
 
 
-def test_every_method_requires_only_known_variables():
-    for names in METHODS.values():
-        assert set(names) <= set(VARIABLES)
+def test_every_kind_holds_only_declared_variables():
+    for kind in FAMILY.all_kinds.values():
+        assert {*kind.variables, *kind.optional} <= set(FAMILY.all_variables)
+
+
+def test_results_carry_numbers_of_their_problem(dataset):
+    assert dataset.attrs["family"] == "contrastive"
+    assert dataset.attrs["dimension"] == schema.label_of(dataset, "dimension") == 64
+    assert (dataset.attrs["learning_rate"], dataset.attrs["batch_size"]) == (0.05, 4)
+    del dataset.attrs["dimension"]  # as in files of schema version 3
+    assert schema.label_of(dataset, "dimension") == 64
 
 
 @pytest.mark.parametrize(
@@ -38,7 +46,7 @@ def test_every_method_requires_only_known_variables():
         (lambda d: d.attrs.pop("method"), "not a result of meanfield"),
         (lambda d: d.attrs.update(method="guess"), "not a result of meanfield"),
         (lambda d: d.attrs.pop("schema_version"), "not a result of meanfield"),
-        (lambda d: d.attrs.update(schema_version=99), "newer than 3, the newest that this version of meanfield reads"),
+        (lambda d: d.attrs.update(schema_version=99), "newer than 4, the newest that this version of meanfield reads"),
         (lambda d: d.__delitem__("g"), "variable 'g' is missing"),
         (lambda d: d.__setitem__("q", d["q"].T), r"variable 'q' has dims \('feature', 'time'\)"),
     ],

@@ -4,12 +4,13 @@ import sys
 
 import numpy as np
 import pytest
-import xarray as xr
 
 import meanfield
+from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.dynamics.analysis import solve_fixed_points
+from meanfield.problems.family import resolve
 from meanfield.problems.file import parse_problem
-from meanfield.sweep.reductions import METHODS, REDUCTIONS, reduced
+from meanfield.sweep.reductions import reduced
 from tests.example_problems import SMALL, features, gaussian, make_problem
 
 NOWHERE = None
@@ -54,7 +55,9 @@ def test_one_replica_has_no_error(problem):
 
 def test_similarities_and_numbers_of_states(problem):
     names = ["similarity", "states"]
-    fast, whole = (reduced(solve(problem), names, NOWHERE) for solve in (solve_fixed_points, METHODS["stationary"]))
+    fast, whole = (
+        reduced(solve(problem), names, NOWHERE) for solve in (solve_fixed_points, meanfield.find_stationary_states)
+    )
     assert float(fast["least_similarity"].values) == 0.0
     assert 0.5 < float(fast["similarity"].values) < 1.0
     assert (int(fast["state_count"].values), int(fast["stable_count"].values)) == (5, 3)
@@ -105,6 +108,7 @@ def test_what_a_function_of_a_user_returns_is_checked(problem, tmp_path, monkeyp
         reduced(solve_fixed_points(problem), ["returns:keep"], tmp_path)
 
 
-def test_every_reduction_names_methods_that_exist():
-    assert all(set(reduction.methods) <= set(METHODS) for reduction in REDUCTIONS.values())
-    assert isinstance(METHODS["density"](parse_problem(SMALL)), xr.Dataset)
+def test_every_method_keeps_reductions_that_exist():
+    for method in FAMILY.methods.values():
+        assert set(method.keep) <= set(FAMILY.reductions)
+    assert all(callable(resolve(address)) for address in FAMILY.reductions.values())

@@ -15,13 +15,15 @@ from meanfield.families.contrastive.dynamics.analysis import solve_fixed_points
 from meanfield.problems.problem_keys import with_values
 from meanfield.sweep import describe, parse_sweep, run, run_sweep, workers
 from meanfield.sweep.points import points_of
-from meanfield.sweep.reductions import METHODS
 from meanfield.sweep.store import Store
 from tests.example_problems import SMALL
 from tests.sweep.sweeps import M2, TAU, bits, make_sweep
 
 SGD = {"particles": ["final"]}
 SGD_AXES = [{"key": "particles.dimension", "values": [64, 128]}, TAU]
+
+FIXED_POINTS = "meanfield.families.contrastive.dynamics.analysis.solve_fixed_points"
+"""Where the family says that the method is."""
 
 
 def test_every_point_is_its_problem(inside, tmp_path):
@@ -163,11 +165,11 @@ def test_faults_of_the_machine_are_tried_again(inside, tmp_path, monkeypatch):
             raise MemoryError
         return solve_fixed_points(problem)
 
-    monkeypatch.setitem(METHODS, "fixed_points", full)
+    monkeypatch.setattr(FIXED_POINTS, full)
     part = run_sweep(make_sweep([TAU]), tmp_path / "out")
     assert part.attrs["status"] == "interrupted"
     assert part["status"].values.tolist() == ["complete", "failed: fixed_points: MemoryError", "complete"]
-    monkeypatch.setitem(METHODS, "fixed_points", solve_fixed_points)
+    monkeypatch.setattr(FIXED_POINTS, solve_fixed_points)
     assert set(run_sweep(make_sweep([TAU]), tmp_path / "out")["status"].values) == {"complete"}
 
 
@@ -177,7 +179,7 @@ def test_ctrl_c_keeps_what_is_there(inside, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return solve_fixed_points(problem)
 
-    monkeypatch.setitem(METHODS, "fixed_points", interrupted)
+    monkeypatch.setattr(FIXED_POINTS, interrupted)
     part = run_sweep(make_sweep([TAU]), tmp_path / "out")
     assert part.attrs["status"] == "interrupted"
     assert meanfield.load(tmp_path / "out" / "sweep.nc")["status"].values.tolist()[1:] == ["missing"] * 2

@@ -11,8 +11,8 @@ from table import ROOT, Row, Table, run_benchmark
 from timing import CORES
 
 from meanfield import load_sweep, run_sweep
+from meanfield.problems.known_families import family_of
 from meanfield.sweep.points import points_of
-from meanfield.sweep.solve import METHODS
 
 SWEEP = load_sweep(ROOT / "data/sweeps/phase_diagram.toml")
 EVERY = 10
@@ -27,7 +27,7 @@ def wall_time(work: Callable[[], Any]) -> float:
 
 def tables() -> Iterator[Table]:
     points = points_of(SWEEP)
-    (solve,) = (METHODS[name] for name in SWEEP.methods)
+    (solve,) = (family_of(SWEEP.problem).method(name) for name in SWEEP.methods)
     problems = [point.problem for point in points[::EVERY] if point.problem is not None]
     solve(problems[0])  # compiles
     alone = wall_time(lambda: [solve(problem) for problem in problems]) / len(problems)

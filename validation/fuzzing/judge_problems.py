@@ -22,15 +22,8 @@ import xarray as xr
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
-from meanfield.problems.file import (
-    LINE,
-    MOST_LINES,
-    _field_names,
-    format_problem,
-    load_problem,
-    parse_problem,
-    problem_from,
-)
+from meanfield.problems.file import format_problem, load_problem, parse_problem, problem_from
+from meanfield.problems.messages import LINE, MOST_LINES, _field_names
 from meanfield.results import checks
 
 SOLVERS = Path(__file__).parents[2] / "solvers"

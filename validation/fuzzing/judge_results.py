@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.comparison import format_comparison
 from meanfield.errors import InputError
+from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.dynamics.description import describe as describe_dynamics
-from meanfield.families.contrastive.results import VARIABLES
 from meanfield.families.contrastive.stationary import describe
 from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
 from meanfield.results import schema
@@ -91,7 +91,7 @@ def _lost_variable(dataset: xr.Dataset, random: Random) -> xr.Dataset:
 
 def _other_name(dataset: xr.Dataset, random: Random) -> xr.Dataset:
     name = _any(dataset, random)
-    other = random.choice(list(VARIABLES))
+    other = random.choice(list(FAMILY.all_variables))
     return dataset if other in dataset.variables else dataset.rename_vars({name: other})
 
 

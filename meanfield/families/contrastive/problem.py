@@ -128,6 +128,7 @@ class Problem(BaseProblem):
     """
 
     settings: ClassVar[frozenset[str]] = frozenset({"density", "particles"})
+    seed_key: ClassVar[str | None] = "particles.seed"
 
     model: Model
     features: Annotated[tuple[Feature, ...], Field(strict=False)] = Field(
@@ -266,3 +267,12 @@ class Problem(BaseProblem):
     def fixed_dims(self) -> dict[str, int]:
         """See `BaseProblem.fixed_dims`."""
         return {"feature": len(self.features)}
+
+    @property
+    def labels(self) -> dict[str, float]:
+        """See `BaseProblem.labels`."""
+        return {
+            "dimension": self.particles.dimension,
+            "learning_rate": self.model.learning_rate,
+            "batch_size": self.model.batch_size,
+        }

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from meanfield.density.grid import feature_quadrature
-from meanfield.density.solver import check_density
 from meanfield.ensembles.collectors import DTYPES
-from meanfield.errors import InputError
+from meanfield.explanation.prediction import Prediction
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.explanation.analysis_costs import (
     dynamics_seconds,
@@ -20,13 +15,10 @@ from meanfield.families.contrastive.explanation.analysis_costs import (
 )
 from meanfield.families.contrastive.explanation.density_pilot import density_cost
 from meanfield.families.contrastive.explanation.particle_pilot import particle_seconds
-from meanfield.families.contrastive.order_parameters.field import check_closes
-from meanfield.families.contrastive.order_parameters.trajectory import check_trajectory
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.memory import check_memory, predicted_memory
 from meanfield.families.contrastive.sgd.simulation import chosen_method, chosen_snapshots
 from meanfield.families.contrastive.stationary.densities import CELLS
-from meanfield.families.contrastive.stationary.search import check_features
 from meanfield.process.cores import available_cores
 
 NUMBER = 8
@@ -41,96 +33,35 @@ DENSITY_PACKED, STATES_PACKED = 0.55, 0.25
 PANELS = 1.2e7
 """Bytes that the search for stationary states works with."""
 
-LEAST_MEMORY = 1e6
-"""Bytes of what any method holds besides its arrays."""
-
 SAVING = 2.5e-8
 """Seconds for each byte of weights that is compressed and written."""
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What one method would take and give.
-
-    Parameters
-    ----------
-    method : str
-        Its name in words.
-    reason : str
-        Why it does not apply, with the remedy; empty where it does.
-    seconds : float
-        Wall time on this machine, as busy as it is now.
-    memory : float
-        Bytes at the peak, besides what Python and its packages take.
-    file : float
-        Bytes of the result.
-    contents : str
-        What the result holds.
-    warning : str
-        That the run fails, or will miss its accuracy, with a remedy.
-    """
-
-    method: str
-    reason: str = ""
-    seconds: float = math.nan
-    memory: float = math.nan
-    file: float = math.nan
-    contents: str = ""
-    warning: str = ""
-
-    @property
-    def applies(self) -> bool:
-        """Whether the method takes the problem."""
-        return not self.reason
-
-
-def predictions(problem: Problem) -> list[Prediction]:
-    """Predictions for all methods, each from a short trial of what it does."""
-    return [
-        _prediction(name, predict, problem)
-        for name, predict in (
-            ("density", _density),
-            ("order parameters", _order_parameters),
-            ("dynamics", _dynamics),
-            ("stationary states", _stationary),
-            ("particles", _particles),
-        )
-    ]
-
-
-def _prediction(method: str, predict: Callable[[Problem], Prediction], problem: Problem) -> Prediction:
-    try:
-        found = predict(problem)
-        return replace(found, memory=found.memory + LEAST_MEMORY)
-    except InputError as error:
-        return Prediction(method, reason=str(error))
-
-
-def _density(problem: Problem) -> Prediction:
-    check_density(problem)
+def density(problem: Problem) -> Prediction:
+    """Cost of the density, from a pilot on coarse levels."""
     cost = density_cost(problem, Closure(problem))
     size = NUMBER * problem.time.outputs * cost.nodes * cost.cells
     contents = f"q, r, P(w|u) on {cost.nodes} nodes x {cost.cells} cells"
     return Prediction("density", "", cost.seconds, cost.memory, DENSITY_PACKED * size + HEADER, contents, cost.warning)
 
 
-def _order_parameters(problem: Problem) -> Prediction:
-    check_trajectory(problem)
+def order_parameters(problem: Problem) -> Prediction:
+    """Cost of the trajectory of the overlaps."""
     d1, outputs = len(problem.features), problem.time.outputs
     size = NUMBER * outputs * (d1 * (d1 + 2) + 2)
     contents = "q" if problem.model.centering == "batch" else "q, and its covariance at finite N"
     return Prediction("order parameters", "", trajectory_seconds(problem), 2 * size, size + HEADER, contents)
 
 
-def _dynamics(problem: Problem) -> Prediction:
-    check_closes(problem)
+def dynamics(problem: Problem) -> Prediction:
+    """Cost of fixed points, portrait and random starts."""
     size = {1: 10_000, 2: 240_000}.get(len(problem.features), 10_000)
     contents = "fixed points, what attracts, random starts"
     return Prediction("dynamics", "", dynamics_seconds(problem), 20 * size, size + HEADER, contents)
 
 
-def _stationary(problem: Problem) -> Prediction:
-    check_features(problem)
+def stationary(problem: Problem) -> Prediction:
+    """Cost of the search for stationary states."""
     nodes = len(feature_quadrature(problem, problem.density.feature_nodes)[1])
     states = 3 ** len(problem.features)
     seconds = stationary_seconds(problem, Closure(problem), nodes)
@@ -139,7 +70,8 @@ def _stationary(problem: Problem) -> Prediction:
     return Prediction("stationary states", "", seconds, PANELS + 2 * size, STATES_PACKED * size + HEADER, contents)
 
 
-def _particles(problem: Problem) -> Prediction:
+def particles(problem: Problem) -> Prediction:
+    """Cost of SGD, from a pilot of some steps."""
     settings, outputs, d1 = problem.particles, problem.time.outputs, len(problem.features)
     method = chosen_method(problem)
     snapshots, workers = chosen_snapshots(problem, method), available_cores()

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.explanation.prediction import Prediction
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.explanation.predictions import Prediction
 from meanfield.families.contrastive.learnability.learnability import learnability
 from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.families.contrastive.problem import Problem
@@ -35,7 +35,7 @@ def surprises(problem: Problem, predicted: list[Prediction]) -> list[str]:
     ----------
     problem : Problem
     predicted : list of Prediction
-        From `meanfield.families.contrastive.explanation.predictions`.
+        From `meanfield.explanation.prediction`.
     """
     found = list(_of_the_settings(problem, predicted))
     try:

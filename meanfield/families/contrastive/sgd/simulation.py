@@ -77,6 +77,16 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     return build_dataset("ensemble" if statistics else "particles", problem, arrays, status, origin)
 
 
+def check_simulation(problem: Problem) -> None:
+    """Refuse problems for which no way to take steps gives what is asked for.
+
+    Raises
+    ------
+    InputError
+    """
+    chosen_snapshots(problem, chosen_method(problem))
+
+
 def chosen_method(problem: Problem) -> str:
     """How steps are taken: what the problem says, or the cheapest way to give what is asked for.
 

@@ -1,0 +1,66 @@
+"""Prediction of what a method would take and give: does it apply, how long, how much memory, how large a file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from meanfield.errors import InputError
+from meanfield.problems.base import BaseProblem
+from meanfield.problems.family import Method, resolve
+from meanfield.problems.known_families import family_of
+
+LEAST_MEMORY = 1e6
+"""Bytes of what any method holds besides its arrays."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What one method would take and give.
+
+    Parameters
+    ----------
+    method : str
+        Its name in words.
+    reason : str
+        Why it does not apply, with the remedy; empty where it does.
+    seconds : float
+        Wall time on this machine, as busy as it is now.
+    memory : float
+        Bytes at the peak, besides what Python and its packages take.
+    file : float
+        Bytes of the result.
+    contents : str
+        What the result holds.
+    warning : str
+        That the run fails, or will miss its accuracy, with a remedy.
+    """
+
+    method: str
+    reason: str = ""
+    seconds: float = math.nan
+    memory: float = math.nan
+    file: float = math.nan
+    contents: str = ""
+    warning: str = ""
+
+    @property
+    def applies(self) -> bool:
+        """Whether the method takes the problem."""
+        return not self.reason
+
+
+def predictions(problem: BaseProblem) -> list[Prediction]:
+    """Predictions for all methods that can be predicted, each from a short trial of what it does."""
+    methods = family_of(problem).methods.values()
+    return [_prediction(method, problem) for method in methods if method.cost]
+
+
+def _prediction(method: Method, problem: BaseProblem) -> Prediction:
+    try:
+        if method.check:
+            resolve(method.check)(problem)
+        found: Prediction = resolve(method.cost)(problem)
+        return replace(found, memory=found.memory + LEAST_MEMORY)
+    except InputError as error:
+        return Prediction(method.title, reason=str(error))

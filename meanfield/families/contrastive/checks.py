@@ -1,0 +1,53 @@
+"""Checks that tie the numbers of a contrastive result together, besides those of any density."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import xarray as xr
+
+from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov import checks
+
+NOT_EMPTY = ("line", "row", "dimension")
+"""Dims along which every result that has them has something."""
+
+
+def faults(dataset: xr.Dataset, problem: Problem) -> Iterator[str]:
+    """Contradictions between the numbers of a result; see `meanfield.mckean_vlasov.checks.faults`."""
+    yield from _faults_of_attributes(dataset)
+    yield from _faults_of_sizes(dataset)
+    yield from checks.faults(dataset, problem)
+    yield from _faults_of_indices(dataset)
+
+
+def _faults_of_attributes(dataset: xr.Dataset) -> Iterator[str]:
+    if "parameter" in dataset and not isinstance(dataset["parameter"].attrs.get("key"), str):
+        yield "variable 'parameter' has no attribute 'key', the number that is varied"
+    if "q_cell" in dataset and str(dataset.attrs.get("plane")) not in ("q", "Q"):
+        yield "the attribute 'plane' is neither 'q' nor 'Q'"
+    if dataset.attrs["method"] == "dynamics" and str(dataset.attrs.get("indices_add_up")) not in ("true", "false"):
+        yield "the attribute 'indices_add_up' is neither 'true' nor 'false'"
+    if "escape_time_quantile" in dataset:
+        overlap = dataset["escape_time_quantile"].attrs.get("escape_overlap")
+        if not isinstance(overlap, float) or not 0 < overlap <= 1:
+            yield "variable 'escape_time_quantile' has no attribute 'escape_overlap' in (0, 1]"
+
+
+def _faults_of_sizes(dataset: xr.Dataset) -> Iterator[str]:
+    sizes = dataset.sizes
+    if "row" in sizes and sizes["row"] != sizes.get("column"):
+        yield f"dim 'row' has size {sizes['row']}, and 'column' {sizes.get('column')}: they must be equal"
+    for name, size in (("bound", 2), *((("quantile", 3),) if "escape_time_quantile" in dataset else ())):
+        if name in sizes and sizes[name] != size:
+            yield f"dim '{name}' has size {sizes[name]}, not {size}"
+    for name in NOT_EMPTY:
+        if sizes.get(name) == 0:
+            yield f"dim '{name}' has size 0"
+
+
+def _faults_of_indices(dataset: xr.Dataset) -> Iterator[str]:
+    for name, among in (("winner", "feature"), ("region", "state")):
+        if name in dataset and np.any(dataset[name].values >= dataset.sizes[among]):
+            yield f"variable '{name}' holds {dataset[name].values.max()}, but dim '{among}' ends before"

@@ -1,0 +1,87 @@
+"""Declaration of the family: contrastive learning of one neuron, one channel (theory.md, section 1)."""
+
+from __future__ import annotations
+
+from meanfield.families.contrastive.results import KINDS, VARIABLES
+from meanfield.mckean_vlasov.declarations import DISTANCES, REDUCTIONS
+from meanfield.problems.family import Family, Method
+
+HERE = "meanfield.families.contrastive"
+COSTS = f"{HERE}.explanation.predictions"
+IN_TIME = tuple(REDUCTIONS)
+
+FAMILY = Family(
+    name="contrastive",
+    title="contrastive learning of one neuron, whose weights learn features of the data",
+    problem=f"{HERE}.problem:Problem",
+    example=f"{HERE}:example.toml",
+    variables=VARIABLES,
+    kinds=KINDS,
+    methods={
+        "density": Method(
+            "density",
+            "meanfield.density.solver:solve_density",
+            ("density",),
+            check="meanfield.density.solver:check_density",
+            cost=f"{COSTS}:density",
+            keep=IN_TIME,
+        ),
+        "order_parameters": Method(
+            "order parameters",
+            f"{HERE}.order_parameters:solve_order_parameters",
+            ("order_parameters",),
+            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+            cost=f"{COSTS}:order_parameters",
+            keep=IN_TIME,
+        ),
+        "dynamics": Method(
+            "dynamics",
+            f"{HERE}.dynamics.analysis:analyse_dynamics",
+            ("dynamics",),
+            check=f"{HERE}.order_parameters.field:check_closes",
+            cost=f"{COSTS}:dynamics",
+            keep=("similarity", "states", "growth"),
+        ),
+        "fixed_points": Method(
+            "fixed points",
+            f"{HERE}.dynamics.analysis:solve_fixed_points",
+            ("dynamics",),
+            check=f"{HERE}.order_parameters.field:check_closes",
+            keep=("similarity", "states", "growth"),
+        ),
+        "stationary": Method(
+            "stationary states",
+            f"{HERE}.stationary:find_stationary_states",
+            ("stationary",),
+            check=f"{HERE}.stationary.search:check_features",
+            cost=f"{COSTS}:stationary",
+            keep=("similarity", "states"),
+        ),
+        "particles": Method(
+            "particles",
+            f"{HERE}.sgd.simulation:simulate_sgd",
+            ("particles", "ensemble"),
+            check=f"{HERE}.sgd.simulation:check_simulation",
+            cost=f"{COSTS}:particles",
+            resumes=True,
+            threads=True,
+            keep=IN_TIME,
+        ),
+    },
+    distances=tuple(DISTANCES),
+    measure_distances="meanfield.comparison.weights:distances",
+    reductions=REDUCTIONS | {name: f"{HERE}.reductions:{name}" for name in ("similarity", "states", "growth")},
+    wording=f"{HERE}.explanation.wording:in_words",
+    warnings=f"{HERE}.explanation.warnings:surprises",
+    key_words={
+        r"model\.learning_rate": r"learning rate $\tau$",
+        r"model\.batch_size": "batch size $m$",
+        r"prior\.strength": "strength of the prior",
+        r"features\[\d+\]\.hidden\.second_moment": "second moment $m_2$ of the hidden variable",
+        r"features\[\d+\]\.hidden\.fourth_moment": "fourth moment $m_4$ of the hidden variable",
+        r"features\[\d+\]\.initial_overlap": "initial overlap $q(0)$",
+        r"augmentation\.correlation": "correlation of the two noises",
+        r"augmentation\.variance\[\d\]": "noise variance",
+        r"particles\.dimension": "dimension $N$",
+    },
+)

@@ -1,0 +1,71 @@
+"""Checks that tie the numbers of a result together: cells and edges, masses, and overlaps on the sphere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.mckean_vlasov.declarations import SUM_TOLERANCE
+
+OVERLAP_TOLERANCE = 1e-2
+"""How far |q|^2 may be above E[w^2]: coarse nodes miss E[u^2] = 1 by less."""
+
+NOT_EMPTY = ("time", "replica", "node", "w", "quantile")
+"""Dims along which every result has something."""
+
+
+def faults(dataset: xr.Dataset, problem: Any) -> Iterator[str]:
+    """Contradictions between numbers of a result in time, or of stationary states.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Whose variables obey the schema one by one.
+    problem : BaseProblem
+    """
+    yield from _faults_of_sizes(dataset)
+    yield from _faults_of_cells(dataset)
+    yield from _faults_of_masses(dataset)
+    yield from _faults_of_overlaps(dataset)
+
+
+def _faults_of_sizes(dataset: xr.Dataset) -> Iterator[str]:
+    sizes = dataset.sizes
+    if "feature_" in sizes and sizes["feature_"] != sizes.get("feature"):
+        yield f"dim 'feature_' has size {sizes['feature_']}, and 'feature' {sizes.get('feature')}: they must be equal"
+    if "edge" in sizes and sizes["edge"] != sizes["w"] + 1:
+        yield f"dim 'edge' has size {sizes['edge']}, but {sizes['w']} cells have {sizes['w'] + 1} edges"
+    for name in NOT_EMPTY:
+        if sizes.get(name) == 0:
+            yield f"dim '{name}' has size 0"
+
+
+def _faults_of_cells(dataset: xr.Dataset) -> Iterator[str]:
+    if "w_edge" in dataset:
+        edges, cells = dataset["w_edge"].values, dataset["w"].values
+        if not np.all((edges[:-1] < cells) & (cells < edges[1:])):
+            yield "variable 'w' holds cells that do not lie between their edges"
+
+
+def _faults_of_masses(dataset: xr.Dataset) -> Iterator[str]:
+    if "u_weight" in dataset:
+        total = float(dataset["u_weight"].sum())
+        if abs(total - 1) > SUM_TOLERANCE:
+            yield f"variable 'u_weight' sums to {total:.9g}, not to 1"
+    if "mass" in dataset:
+        mass = np.diff(dataset["w_edge"].values) @ (dataset["u_weight"].values @ dataset["P"].values).T
+        gap = np.abs(mass - dataset["mass"].values)
+        if np.any(gap > SUM_TOLERANCE):
+            yield f"variable 'P' has a mass that differs from 'mass' by {np.nanmax(gap):.3g}"
+
+
+def _faults_of_overlaps(dataset: xr.Dataset) -> Iterator[str]:
+    for name in ("q", "q_mean"):
+        if name in dataset:
+            squared = (dataset[name] ** 2).sum("feature")
+            limit = dataset.get("norm", 1.0)
+            if np.any(squared > limit + OVERLAP_TOLERANCE):
+                yield f"variable '{name}' has |q|^2 = {float(squared.max()):.6g}, and on the sphere it is at most 1"

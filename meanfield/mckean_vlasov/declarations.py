@@ -1,0 +1,168 @@
+"""Variables and kinds of results that families share whose limit is a density of weights and feature coordinates.
+
+Names are the papers' symbols, spelled out in `long_name`. All quantities are dimensionless; `time` is t = k/N for SGD
+step k.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from meanfield.problems.family import Kind, Variable
+
+SUM_TOLERANCE = 1e-6
+"""Largest deviation from 1 of a sum of probabilities, by rounding."""
+
+POSITIVE = (0.0, inf)
+PROBABILITY = (0.0, 1.0 + SUM_TOLERANCE)
+
+TIMES = {
+    "time": Variable(("time",), "time t = k/N", range=POSITIVE, gaps="never", increasing=True),
+    "snapshot_time": Variable(
+        ("snapshot_time",),
+        "time t = k/N at which weights were kept",
+        range=POSITIVE,
+        gaps="never",
+        increasing=True,
+    ),
+}
+
+ORDER_PARAMETERS = {
+    "q": Variable(
+        ("time", "feature"),
+        "overlap q = E[u w] of weights and features",
+        optional_dims=("replica",),
+        gaps="unfinished",
+        compared=True,
+    ),
+    "g": Variable(("time", "feature"), "drift gain g", gaps="unfinished"),
+    "Lambda": Variable(("time",), "diffusion coefficient Lambda", range=POSITIVE, gaps="unfinished"),
+    "r": Variable(
+        ("time",), "prior work r = E[w phi(w)]", optional_dims=("replica",), gaps="unfinished", compared=True
+    ),
+}
+
+DENSITY = {
+    "P": Variable(
+        ("time", "node", "w"),
+        "conditional density P_t(w|u) at a node, averaged over a cell",
+        range=(-SUM_TOLERANCE, inf),
+        gaps="unfinished",
+    ),
+    "u": Variable(("node", "feature"), "feature coordinate u at a quadrature node", gaps="never"),
+    "u_weight": Variable(("node",), "probability weight of a quadrature node", range=PROBABILITY, gaps="never"),
+    "w": Variable(("w",), "weight w, cell centre", gaps="never", increasing=True),
+    "w_edge": Variable(("edge",), "weight w, cell edge", gaps="never", increasing=True),
+    "q_error": Variable(("time", "feature"), "estimated error of the overlap q", range=POSITIVE),
+    "r_error": Variable(("time",), "estimated error of r", range=POSITIVE),
+    "P_error": Variable(("time",), "estimated L1 error of P, averaged over u", range=POSITIVE),
+    "mass": Variable(
+        ("time",),
+        "total probability, conserved",
+        gaps="unfinished",
+        conserved=("total probability, largest |mass - 1|", 1.0),
+    ),
+    "norm": Variable(
+        ("time",),
+        "second moment E[w^2], conserved at 1",
+        range=POSITIVE,
+        gaps="unfinished",
+        conserved=("second moment, largest |E[w²] - 1|", 1.0),
+    ),
+}
+
+SGD = {
+    "weights": Variable(
+        ("replica", "snapshot_time", "coordinate"), "weights w of SGD", gaps="unfinished", needs=("snapshot_time", "U")
+    ),
+    "U": Variable(("replica", "coordinate", "feature"), "feature matrix U with U^T U = N I", gaps="unfinished"),
+}
+
+STATISTICS = {
+    "count": Variable((), "number of replicas in the statistics", range=POSITIVE, gaps="never"),
+    "q_mean": Variable(("time", "feature"), "mean of the overlap q over replicas", gaps="unfinished"),
+    "q_covariance": Variable(("time", "feature", "feature_"), "N times the covariance of the overlap q over runs"),
+    "quantile": Variable(("quantile",), "probability of a quantile", range=(0.0, 1.0), gaps="never", increasing=True),
+    "q_quantile": Variable(
+        ("quantile", "time", "feature"), "quantile of the overlap q over replicas", gaps="unfinished"
+    ),
+    "r_mean": Variable(("time",), "mean of the prior work r over replicas", gaps="unfinished"),
+    "r_variance": Variable(("time",), "N times the variance of r over replicas", range=POSITIVE),
+}
+
+_GROUPS = ("pair", "snapshot_time", "feature", "group")
+
+DISTANCES = {
+    "P_l1": Variable(("pair", "time"), "L1 distance of two densities, averaged over u", range=POSITIVE),
+    "W1": Variable(("pair", "snapshot_time"), "Wasserstein-1 distance of pooled weights and density", range=POSITIVE),
+    "W1_expected": Variable(
+        ("pair", "snapshot_time"), "mean of W1 for independent samples of that size", range=POSITIVE
+    ),
+    "KS": Variable(
+        ("pair", "snapshot_time"), "Kolmogorov-Smirnov distance of pooled weights and density", range=PROBABILITY
+    ),
+    "KS_expected": Variable(("pair", "snapshot_time"), "mean of KS for independent samples of that size"),
+    "group_u": Variable(("pair", "feature", "group"), "mean feature coordinate u of a group of weights"),
+    "W1_given_u": Variable(_GROUPS, "W1 within a group", range=POSITIVE),
+    "W1_expected_given_u": Variable(_GROUPS, "mean of W1 by sampling alone", range=POSITIVE),
+    "KS_given_u": Variable(_GROUPS, "KS within a group", range=PROBABILITY),
+    "KS_expected_given_u": Variable(_GROUPS, "mean of KS by sampling alone"),
+}
+"""Distances of densities and weights, by `meanfield.comparison.weights`."""
+
+KEPT_BY_SWEEPS = {
+    "q_final": Variable(("feature",), "overlap q at the last time"),
+    "q_final_error": Variable(
+        ("feature",), "its estimated error: of the discretisation, or of the mean over replicas", range=POSITIVE
+    ),
+    "r_final": Variable((), "prior work r = E[w phi(w)] at the last time"),
+    "r_final_error": Variable(
+        (), "its estimated error: of the discretisation, or of the mean over replicas", range=POSITIVE
+    ),
+}
+
+VARIABLES = TIMES | ORDER_PARAMETERS | DENSITY | SGD | STATISTICS | DISTANCES | KEPT_BY_SWEEPS
+
+REDUCTIONS = {
+    "final": "meanfield.sweep.reductions:final",
+    "trajectory": "meanfield.sweep.reductions:trajectory",
+}
+"""What sweeps may keep of results in time."""
+
+KINDS = {
+    "density": Kind(
+        "density of weights and features, from the Fokker-Planck equation",
+        ("time", "q", "r", "P", "u", "u_weight", "w", "w_edge", "mass", "norm", "g", "Lambda"),
+        ("q_error", "r_error", "P_error"),
+        made_by="solve_density",
+        check="meanfield.mckean_vlasov.checks:faults",
+        figure="meanfield.plotting.results:plot_density_run",
+        numbers="meanfield.report.key_numbers:of_the_limit",
+    ),
+    "order_parameters": Kind(
+        "order parameters, from the reduced ODEs",
+        ("time", "q", "g", "Lambda"),
+        ("q_covariance",),
+        made_by="solve_order_parameters",
+        check="meanfield.mckean_vlasov.checks:faults",
+        figure="meanfield.plotting.results:plot_order_parameter_run",
+        numbers="meanfield.report.key_numbers:of_the_limit",
+    ),
+    "particles": Kind(
+        "stochastic gradient descent at finite N",
+        ("time", "q", "r"),
+        ("snapshot_time", "weights", "U"),
+        made_by="simulate_sgd",
+        check="meanfield.mckean_vlasov.checks:faults",
+        figure="meanfield.plotting.results:plot_particle_run",
+        numbers="meanfield.report.key_numbers:of_particles",
+    ),
+    "ensemble": Kind(
+        "stochastic gradient descent at finite N, statistics of an ensemble",
+        ("time", "count", "q_mean", "q_covariance", "quantile", "q_quantile", "r_mean", "r_variance"),
+        made_by="simulate_sgd",
+        check="meanfield.mckean_vlasov.checks:faults",
+        figure="meanfield.plotting.results:plot_ensemble",
+        numbers="meanfield.report.key_numbers:of_an_ensemble",
+    ),
+}

@@ -1,0 +1,49 @@
+"""Methods by name: a problem of any family goes in, a Dataset comes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from meanfield.problems.family import resolve
+from meanfield.problems.known_families import family_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from meanfield.problems.base import BaseProblem
+
+
+def solve(problem: BaseProblem, method: str, **options: Any) -> xr.Dataset:
+    """Solve a problem of any family by one of the methods that the family declares.
+
+    Parameters
+    ----------
+    problem : BaseProblem
+        From `meanfield.load_problem`.
+    method : str
+        Such as `density`, `order_parameters` or `particles`; `family_of(problem).methods` has them all.
+    **options
+        What the method takes besides the problem, such as `workers` or `record` for SGD.
+
+    Returns
+    -------
+    xarray.Dataset
+        Of one of the kinds that the method declares.
+
+    Raises
+    ------
+    InputError
+        If the family has no such method, or the method does not apply to the problem.
+
+    Examples
+    --------
+    >>> import meanfield
+    >>> problem = meanfield.load_problem("data/problems/no_prior.toml")
+    >>> meanfield.solve(problem, "order_parameters")["q"].shape
+    (41, 1)
+    """
+    chosen = family_of(problem).method(method)
+    if chosen.check:
+        resolve(chosen.check)(problem)
+    result: xr.Dataset = chosen(problem, **options)
+    return result

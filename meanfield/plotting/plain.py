@@ -1,0 +1,57 @@
+"""Figure of any result in time, for families that declare none of their own: a panel for each variable."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.errors import InputError
+from meanfield.plotting.style import COLOURS, LINES, TIME, Panel, draw_panels
+from meanfield.results.schema import kind_of
+
+MOST_PANELS = 9
+"""Largest number of variables that are drawn."""
+
+MOST_CURVES = 12
+"""Largest number of curves in a panel."""
+
+
+def plot_plain(dataset: xr.Dataset) -> Figure:
+    """Every declared variable along the leading dim: lines in time, dots for states.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Of a kind that declares no figure.
+
+    Raises
+    ------
+    InputError
+        If nothing in it varies along the leading dim.
+    """
+    kind = kind_of(dataset)
+    names = [name for name in (*kind.variables, *kind.optional) if _varies(dataset, name, kind.leading)]
+    if not names:
+        raise InputError(f"nothing in a result of kind '{dataset.attrs['method']}' varies along '{kind.leading}'")
+    panels: list[Panel] = [partial(_plot_variable, name=name, along=kind.leading) for name in names[:MOST_PANELS]]
+    return draw_panels(dataset, panels)
+
+
+def _varies(dataset: xr.Dataset, name: str, along: str) -> bool:
+    return name in dataset and name != along and along in dataset[name].dims and dataset[name].dtype.kind in "fiu"
+
+
+def _plot_variable(dataset: xr.Dataset, axes: Axes, name: str, along: str) -> Axes:
+    """One curve for each index of the other dims."""
+    values = dataset[name].transpose(along, ...).values.reshape(dataset.sizes[along], -1)
+    x = dataset[along].values if along in dataset.variables else np.arange(len(values))
+    for i, curve in enumerate(values.T[:MOST_CURVES]):
+        style = LINES[i % len(LINES)] if along in dataset.variables else "o"
+        axes.plot(x, curve, style, color=COLOURS[i % len(COLOURS)])
+    axes.set(xlabel=TIME if along == "time" else along, ylabel=name)
+    axes.set_title(str(dataset[name].attrs.get("long_name", name)), fontsize="small", wrap=True)
+    return axes

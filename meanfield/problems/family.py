@@ -1,0 +1,257 @@
+"""Families of problems as data: the variables and kinds of their results, and the methods that make them.
+
+A family is one frozen value, because methods differ from family to family. What is heavy is named as "module:name" and
+imported when it is used, so that reading a problem file or asking for help imports no solver.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from types import MappingProxyType
+from typing import Any, Literal
+
+from meanfield.errors import InputError
+from meanfield.ingredients.nearest import nearest
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def resolve(address: str) -> Any:
+    """The object that "module:name" names; such names stand in declarations, never in files."""
+    module, _, name = address.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What a variable of a result means, and which values it may have.
+
+    Parameters
+    ----------
+    dims : tuple of str
+    long_name : str
+        Its meaning. All quantities are dimensionless.
+    optional_dims : tuple of str
+        Dims that may come before the others, such as `replica`.
+    range : (float, float)
+        Smallest and largest value.
+    gaps : {"allowed", "unfinished", "never"}
+        Where values may be missing: anywhere, only in runs that failed or were interrupted, or nowhere.
+    increasing : bool
+        Whether values increase along its only dim.
+    words : bool
+        Whether it holds words instead of numbers.
+    choices : tuple of str
+        The words that there are; any, if none are given.
+    compared : bool
+        Whether `meanfield.compare` looks at its differences between results.
+    conserved : (str, float), optional
+        A quantity that should be constant: what its largest deviation is called, and the constant.
+    needs : tuple of str
+        Variables without which it says nothing.
+    """
+
+    dims: tuple[str, ...]
+    long_name: str
+    optional_dims: tuple[str, ...] = ()
+    range: tuple[float, float] = (-inf, inf)
+    gaps: Literal["allowed", "unfinished", "never"] = "allowed"
+    increasing: bool = False
+    words: bool = False
+    choices: tuple[str, ...] = ()
+    compared: bool = False
+    conserved: tuple[str, float] | None = None
+    needs: tuple[str, ...] = ()
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """CF attributes."""
+        return {"long_name": self.long_name} | ({} if self.words else {"units": "1"})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a result of one kind holds, and how it is shown.
+
+    Parameters
+    ----------
+    title : str
+        What such a result is, for reports.
+    variables, optional : tuple of str
+        Names of variables that it must hold, and that it may hold besides.
+    leading : str
+        The dim of results that are not in time, such as `state`, in place of `time`.
+    made_by : str
+        The public function that returns it, for the documentation.
+    check : str
+        "module:function" of Dataset and problem, which yields what is wrong with numbers that belong together.
+    figure, numbers, notes : str
+        "module:function" of a Dataset, which returns its Figure, yields its key numbers as (name, value), or yields
+        lines of text. Without them a figure of all variables is drawn, and a report shows none.
+    """
+
+    title: str
+    variables: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    leading: str = "time"
+    made_by: str = ""
+    check: str = ""
+    figure: str = ""
+    numbers: str = ""
+    notes: str = ""
+
+    def dims(self, variable: Variable) -> tuple[str, ...]:
+        """Dims of a variable in results of this kind, without optional ones."""
+        return tuple(self.leading if dim == "time" else dim for dim in variable.dims)
+
+
+@dataclass(frozen=True)
+class Method:
+    """What can be done to a problem of a family.
+
+    Parameters
+    ----------
+    title : str
+        Its name in words, for tables.
+    solve : str
+        "module:function" of a problem and options, which returns a Dataset.
+    kinds : tuple of str
+        Kinds of results that it may return.
+    check : str
+        "module:function" of a problem that raises `InputError` where the method does not apply, at no cost.
+    cost : str
+        "module:function" of a problem that returns a `meanfield.explanation.Prediction`.
+    resumes : bool
+        Whether it takes `record`, a `meanfield.Checkpoint`, and goes on with an interrupted run.
+    threads : bool
+        Whether it takes `workers`, a number of threads.
+    keep : tuple of str
+        Names of the family's reductions that apply to its results.
+    """
+
+    title: str
+    solve: str
+    kinds: tuple[str, ...]
+    check: str = ""
+    cost: str = ""
+    resumes: bool = False
+    threads: bool = False
+    keep: tuple[str, ...] = ()
+
+    def __call__(self, problem: Any, **options: Any) -> Any:
+        """Solve a problem; see `meanfield.methods.solve`."""
+        return resolve(self.solve)(problem, **options)
+
+
+STATUS = Variable((), "complete, missing, or failed and why", words=True)
+PAIR = Variable(("pair",), "the two results that are compared: first - second", words=True)
+
+SWEEP = Kind(
+    "many problems at once, over values of some of their keys",
+    ("status",),
+    made_by="run_sweep",
+    figure="meanfield.plotting.results:plot_sweep",
+    numbers="meanfield.report.key_numbers:of_a_sweep",
+    notes="meanfield.sweep.merge:description_lines",
+)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of problems: what is trained on which data, and what can be predicted of it.
+
+    Parameters
+    ----------
+    name : str
+        The word in problem files.
+    title : str
+        A line about it.
+    problem : str
+        "module:class" of its problems, a subclass of `meanfield.problems.base.BaseProblem`.
+    example : str
+        "package:file" of a problem that every method solves within a second.
+    variables : mapping of str to Variable
+    kinds : mapping of str to Kind
+        Kinds of results, but for comparisons and sweeps, which all families have.
+    methods : mapping of str to Method
+    distances : tuple of str
+        Names of variables that comparisons hold besides the differences of compared variables.
+    measure_distances : str
+        "module:function" of a pair of results that returns them; see `meanfield.comparison.comparison`.
+    reductions : mapping of str to str
+        What sweeps may keep of a result: names and "module:function" of a Dataset, returning variables by name.
+    wording : str
+        "module:function" of a problem and `look_up` that says in words what it is; see `meanfield.explain`.
+    warnings : str
+        "module:function" of a problem and predictions that returns warnings, each with a remedy.
+    key_words : mapping of str to str
+        Regular expressions of keys, and the words for them on axes of figures.
+    """
+
+    name: str
+    title: str
+    problem: str
+    example: str
+    variables: Mapping[str, Variable]
+    kinds: Mapping[str, Kind]
+    methods: Mapping[str, Method]
+    distances: tuple[str, ...] = ()
+    measure_distances: str = ""
+    reductions: Mapping[str, str] = field(default_factory=dict)
+    wording: str = ""
+    warnings: str = ""
+    key_words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def problem_class(self) -> Any:
+        """The class of its problems."""
+        return resolve(self.problem)
+
+    def method(self, name: str) -> Method:
+        """A method by name.
+
+        Raises
+        ------
+        InputError
+            If there is none of that name.
+        """
+        if name not in self.methods:
+            hint = nearest(name, list(self.methods))
+            raise InputError(
+                f"unknown method '{name}' of family '{self.name}'; {hint} (there are {', '.join(self.methods)})"
+            )
+        return self.methods[name]
+
+    @cached_property
+    def compared(self) -> dict[str, Variable]:
+        """Variables whose differences `meanfield.compare` looks at."""
+        return {name: variable for name, variable in self.variables.items() if variable.compared}
+
+    @cached_property
+    def all_variables(self) -> dict[str, Variable]:
+        """Variables of all kinds of results, comparisons and sweeps included."""
+        found = {"pair": PAIR, "status": STATUS} | dict(self.variables)
+        for name, variable in self.compared.items():
+            dims, what = ("pair", *variable.dims), variable.long_name.partition(" = ")[0]
+            found[f"{name}_difference"] = Variable(dims, f"second minus first {what}, means over replicas")
+            found[f"{name}_standard_error"] = Variable(dims, "standard error of that difference", range=(0.0, inf))
+        return found
+
+    @cached_property
+    def all_kinds(self) -> dict[str, Kind]:
+        """Kinds of results, comparisons and sweeps included."""
+        differences = [f"{name}_{what}" for name in self.compared for what in ("difference", "standard_error")]
+        names = [*differences, *self.distances]
+        dims = {dim for name in names for dim in self.all_variables[name].dims}
+        coordinates = [name for name in self.variables if name in dims]
+        comparison = Kind(
+            "comparison of results",
+            ("pair", *coordinates, *names),
+            made_by="compare",
+            figure="meanfield.plotting.results:plot_agreement",
+        )
+        return dict(self.kinds) | {"comparison": comparison, "sweep": SWEEP}

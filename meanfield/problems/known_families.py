@@ -1,0 +1,155 @@
+"""Families by name: those of the package, those of installed packages, and those that a problem file addresses.
+
+The table holds names only; a family is imported when a problem or a result asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from meanfield.errors import InputError
+from meanfield.ingredients.nearest import nearest
+from meanfield.problems.family import Family, resolve
+
+DEFAULT = "contrastive"
+"""Family of problem files and results that name none."""
+
+OWN = {"contrastive": "meanfield.families.contrastive:FAMILY"}
+"""Families of this package."""
+
+ENTRY_POINTS = "meanfield.families"
+"""Group of entry points under which other packages name theirs: `name = "module:FAMILY"`."""
+
+_found: dict[str, Family] = {}
+"""Families that were imported in this process, by every name and address that finds them."""
+
+_of_class: dict[type, tuple[str, Family]] = {}
+"""The same by the class of their problems, with what a problem file says to name them."""
+
+
+def family_names() -> list[str]:
+    """Names of all families that are installed."""
+    return [*OWN, *(point.name for point in entry_points(group=ENTRY_POINTS) if point.name not in OWN)]
+
+
+def families() -> Iterator[Family]:
+    """All families that are installed."""
+    return (find_family(name) for name in family_names())
+
+
+def find_family(name: Any, folder: Path | None = None, trusted: bool = True) -> Family:
+    """A family by its name, or by the address "module:FAMILY".
+
+    Parameters
+    ----------
+    name : str
+    folder : Path, optional
+        Where a module that the name addresses is looked for, besides the Python path and the working directory.
+    trusted : bool
+        False for the name in a result: it may be that of an installed family, or of one that this process has imported
+        before; nothing is imported because a file says so.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if not isinstance(name, str):
+        raise InputError(f"family = {name!r:.40}: it is a text such as '{DEFAULT}'")
+    if ":" in name:
+        return _addressed(name, folder) if trusted else _addressed_before(name)
+    if name not in _found:
+        _remember(name, _installed(name))
+    return _found[name]
+
+
+def _remember(name: str, found: Any) -> Family:
+    """Keep a family under the name that found it, and under its own.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if not isinstance(found, Family):
+        raise InputError(f"family = '{name}': it names {type(found).__name__}, not a meanfield.problems.family.Family")
+    _found[name] = found
+    if found.name not in OWN:
+        _found[found.name] = found
+    return found
+
+
+def _installed(name: str) -> Any:
+    """A family of this package or of another one that is installed."""
+    if name in OWN:
+        return resolve(OWN[name])
+    points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if name not in points:
+        raise InputError(
+            f"unknown family '{name:.60}'; {nearest(name, [*OWN, *points])} (your own is 'module:FAMILY' in a problem "
+            f"file, or the entry point '{ENTRY_POINTS}' of a package)"
+        )
+    try:
+        return points[name].load()
+    except Exception as error:  # whatever the module of another package raises
+        raise InputError(
+            f"family '{name}': its entry point cannot be imported ({type(error).__name__}: {error}); "
+            "mend or remove the package that declares it"
+        ) from error
+
+
+def _addressed(address: str, folder: Path | None) -> Family:
+    """A family of somebody's own, from a module beside the problem file or on the Python path."""
+    from meanfield.ingredients.user_functions import load_object
+
+    try:
+        return _remember(address, load_object(address, folder))
+    except ValueError as error:
+        raise InputError(f"family: {error}") from error
+
+
+def _addressed_before(address: str) -> Family:
+    """The family at an address that a result names, if this process has imported it for a problem file."""
+    if address not in _found:
+        raise InputError(
+            f"family = '{address:.60}': no module is imported because a result names it; load the problem file with "
+            f"meanfield.load_problem before, or install the family with an entry point '{ENTRY_POINTS}'"
+        )
+    return _found[address]
+
+
+def family_of(problem: Any) -> Family:
+    """The family of a problem.
+
+    Raises
+    ------
+    InputError
+        If it is of none.
+    """
+    return _known(problem)[1]
+
+
+def written_name(problem: Any) -> str:
+    """What a problem file says to name the family of a problem: its name, or an address."""
+    return _known(problem)[0]
+
+
+def _known(problem: Any) -> tuple[str, Family]:
+    if type(problem) not in _of_class:
+        _import_classes()
+    if type(problem) not in _of_class:
+        for _ in families():  # imports them all
+            pass
+        _import_classes()
+    if type(problem) not in _of_class:
+        raise InputError(f"{type(problem).__name__} is the problem of no family; load it with meanfield.load_problem")
+    return _of_class[type(problem)]
+
+
+def _import_classes() -> None:
+    """Import the problem classes of the families found so far; no sooner, so that declarations stay light."""
+    for name, family in _found.items():
+        _of_class.setdefault(family.problem_class, (name, family))

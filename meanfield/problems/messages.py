@@ -1,0 +1,132 @@
+"""Messages about problem files: every faulty key with its value, what is allowed, and what to change."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from meanfield.ingredients.part import FieldError
+
+MOST_LINES = 20
+"""Faults that are told at once."""
+
+LINE = 500
+"""Characters of a fault: what a file holds may be a book, a message is to be read."""
+
+_PLAIN_WORDS = {
+    "missing": "is missing; add it",
+    "model_type": "should be a table of keys",
+    "model_attributes_type": "should be a table of keys",
+    "tuple_type": "should be a list in square brackets",
+    "too_short": "should have at least {min_length} element(s)",
+    "too_long": "should have at most {max_length} elements",
+    "dict_type": "should be a table of keys",
+    "string_pattern_mismatch": "should match {pattern}",
+    "string_too_short": "should have at least {min_length} character(s)",
+    "string_too_long": "should have at most {max_length} characters",
+    "greater_than": "should be greater than {gt:.15g}",
+    "greater_than_equal": "should be greater than or equal to {ge:.15g}",
+    "less_than": "should be less than {lt:.15g}",
+    "less_than_equal": "should be less than or equal to {le:.15g}",
+    "union_tag_not_found": "is missing; add it",
+    "union_tag_invalid": "should be one of {expected_tags}",
+}
+
+
+def message(error: ValidationError, model: type[BaseModel]) -> str:
+    """What is wrong with a file that `model` describes, in a line per fault."""
+    lines = [_shortened(line) for line in _faults(error, model)]
+    more = [f"and {len(lines) - MOST_LINES} faults more"] if len(lines) > MOST_LINES else []
+    return "\n".join(lines[:MOST_LINES] + more)
+
+
+def _shortened(line: str) -> str:
+    """The beginning, with the key and the value, and the end, with the remedy."""
+    return line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[-LINE // 2 :]}"
+
+
+def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
+    """One line per offending key, or per check of ours that failed."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for item in error.errors():
+        location, given, kind = item["loc"], item["input"], item["type"]
+        if kind == "value_error":
+            # Our own checks name value and remedy themselves.
+            fault = item["ctx"]["error"]
+            location = (*location, fault.key) if isinstance(fault, FieldError) else location
+            path, reason = _key(location, model), item["msg"].removeprefix("Value error, ")
+            yield f"{path}: {reason}" if path else reason
+            continue
+        if kind == "too_short" and given:
+            continue  # its elements are at fault, and reported themselves
+        hint = _description(location, model)
+        reason = item["msg"].replace("Input should", "should")
+        if kind in _PLAIN_WORDS:
+            reason = _PLAIN_WORDS[kind].format(**item.get("ctx", {}))
+        if kind == "union_tag_invalid":
+            location, given = (*location, "law"), given["law"]
+        elif kind == "union_tag_not_found":
+            location = (*location, "law")
+        elif kind == "missing" and isinstance(location[-1], int):
+            location, reason = location[:-1], "has too few elements"
+        shown = "" if isinstance(given, dict) else f" = {given!r}"
+        # A key that takes several kinds of value has one reason for each.
+        reasons.setdefault((_key(location, model) + shown, hint), []).append(reason)
+    for (start, hint), alternatives in reasons.items():
+        first, *others = alternatives
+        reason = " or ".join([first, *(other.removeprefix("should be ") for other in others)])
+        yield f"{start}: {reason}" + (f" ({hint})" if hint else "")
+
+
+def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """A path like `features[0].hidden.values`, without the tags of unions that pydantic puts in between."""
+    fields = _field_names(model)
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part in fields or (path.endswith(("parameters", "methods")) and part != "[key]"):
+            path += f".{part}" if path else part
+    return path
+
+
+def _description(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """The description of the innermost field on the way to `location`."""
+    models: list[type[BaseModel]] = [model]
+    description = ""
+    for part in location:
+        if isinstance(part, int):
+            continue
+        field = next((model.model_fields[part] for model in models if part in model.model_fields), None)
+        if field is not None:
+            description, models = field.description or description, list(_models_in(field.annotation))
+        else:  # the tag of a union
+            models = [model for model in models if _law_of(model) == part] or models
+    return description
+
+
+def _law_of(model: type[BaseModel]) -> Any:
+    """The name of a law in problem files."""
+    return model.model_fields["law"].default if "law" in model.model_fields else None
+
+
+def _field_names(model: type[BaseModel]) -> dict[str, str]:
+    """Descriptions of all fields below `model`, by name."""
+    found: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        for part in _models_in(field.annotation):
+            found |= _field_names(part)
+        found[name] = field.description or found.get(name, "")
+    return found
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that an annotation mentions."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif get_origin(annotation) in (Annotated, Union, types.UnionType, tuple):
+        for inner in get_args(annotation):
+            yield from _models_in(inner)

@@ -1,0 +1,127 @@
+"""Key numbers of results with their errors, kind by kind; a family names them in its declarations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.families.contrastive.stationary.description import VERDICTS
+from meanfield.results.numbers import plain, with_error
+from meanfield.results.schema import label_of
+
+
+def _last(dataset: xr.Dataset, name: str) -> tuple[xr.Dataset, str] | None:
+    """The last time that was reached, and what to call it."""
+    values = dataset[name].transpose("time", ...).values
+    reached = np.flatnonzero(np.isfinite(values.reshape(len(values), -1)).any(axis=1))
+    if not len(reached):
+        return None
+    at = int(reached[-1])
+    return dataset.isel(time=at), f"at t = {float(dataset['time'][at]):g}"
+
+
+def of_the_limit(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Density and order parameters: values with estimated errors, or with the spread of SGD."""
+    found = _last(dataset, "q")
+    if found is None:
+        return
+    last, when = found
+    errors = last["q_error"].values if "q_error" in last else np.full(last.sizes["feature"], np.nan)
+    for name, value, error in zip(feature_names(last, "q"), last["q"].values, errors, strict=True):
+        yield f"overlap {name} {when}", with_error(value, error)
+    if "r" in last:
+        yield f"prior work r {when}", with_error(float(last["r"]), float(last.get("r_error", math.nan)))
+    yield f"diffusion coefficient Lambda {when}", plain(float(last["Lambda"]))
+    if "P_error" in last:
+        yield "estimated L1 error of P", plain(float(last["P_error"]))
+    if "q_covariance" in last:
+        N = label_of(dataset, "dimension")
+        for k, name in enumerate(feature_names(last, "q")):
+            spread = math.sqrt(max(float(last["q_covariance"].values[k, k]), 0.0) / N)
+            yield f"spread of {name} over runs of SGD at N = {N:,}", plain(spread)
+
+
+def of_particles(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Means over replicas with their standard errors."""
+    found = _last(dataset, "q")
+    if found is None:
+        return
+    last, when = found
+    q, r = last["q"].values.reshape(-1, last.sizes["feature"]), last["r"].values.reshape(-1)
+    yield "replicas", f"{len(q):,}"
+    for k, name in enumerate(feature_names(last, "q")):
+        yield f"overlap {name} {when}, mean and standard error", _mean(q[:, k])
+    yield f"prior work r {when}, mean and standard error", _mean(r)
+    yield from _of_escapes(dataset)
+
+
+def of_an_ensemble(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Statistics, with standard errors of the means."""
+    found = _last(dataset, "q_mean")
+    count, N = int(dataset["count"]), label_of(dataset, "dimension")
+    yield "replicas", f"{count:,}"
+    if found is None:
+        return
+    last, when = found
+    for k, name in enumerate(feature_names(last, "q")):
+        spread = math.sqrt(max(float(last["q_covariance"].values[k, k]), 0.0) / N)
+        mean = with_error(float(last["q_mean"][k]), spread / math.sqrt(max(count, 1)))
+        yield f"overlap {name} {when}, mean and standard error", mean
+        yield f"spread of {name} over replicas", plain(spread)
+    error = math.sqrt(max(float(last["r_variance"]), 0.0) / N / max(count, 1))
+    yield f"prior work r {when}, mean and standard error", with_error(float(last["r_mean"]), error)
+    yield from _of_escapes(dataset)
+
+
+def _of_escapes(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Escape times and winners, where they were kept."""
+    if "escape_time" not in dataset:
+        return
+    times = dataset["escape_time"].values
+    escaped = times[np.isfinite(times)]
+    yield "replicas that escaped", f"{len(escaped):,} of {len(times):,}"
+    if len(escaped):
+        yield "median escape time of these", plain(float(np.median(escaped)))
+    winners = dataset["winner"].values if "winner" in dataset else np.empty(0)
+    features = int(dataset.sizes["feature"])
+    if features > 1 and len(winners):
+        for k in range(features):
+            yield f"replicas in which feature {k + 1} won", f"{np.count_nonzero(winners == k):,}"
+
+
+def of_states(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """How many states there are, and of which stability."""
+    dim = dataset["stability"].dims[0]
+    verdicts = dataset["stability"].values
+    yield f"{'points on branches' if dim == 'point' else 'states'}", f"{len(verdicts)}"
+    for code, word in VERDICTS.items():
+        if np.any(verdicts == code):
+            yield f"of these {word}", f"{np.count_nonzero(verdicts == code)}"
+
+
+def of_a_sweep(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """The axes, and the range of each number that is kept at every point."""
+    for axis in dataset["status"].dims:
+        values, key = dataset[axis].values, str(dataset[axis].attrs["key"])
+        ends = [plain(float(end)) if values.dtype.kind in "fiu" else str(end) for end in values[[0, -1]]]
+        yield f"axis {key}", f"{len(values)} values from {ends[0]} to {ends[1]}"
+    for name, variable in dataset.data_vars.items():
+        finite = variable.values[np.isfinite(variable.values)] if variable.dtype.kind in "fiu" else np.empty(0)
+        if variable.dims == dataset["status"].dims and finite.size:
+            yield f"{name}: {variable.attrs['long_name']}", f"{plain(finite.min())} to {plain(finite.max())}"
+
+
+def _mean(values: Any) -> str:
+    finite = values[np.isfinite(values)]
+    error = finite.std(ddof=1) / math.sqrt(len(finite)) if len(finite) > 1 else math.nan
+    return with_error(float(finite.mean()), float(error)) if len(finite) else "nothing finite"
+
+
+def feature_names(dataset: xr.Dataset, symbol: str) -> list[str]:
+    """The symbol of a number that each feature has: q, or q1, q2 where there are several."""
+    count = int(dataset.sizes["feature"])
+    return [symbol] if count == 1 else [f"{symbol}{k + 1}" for k in range(count)]

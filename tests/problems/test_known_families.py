@@ -1,0 +1,130 @@
+"""Families by name, by entry point and by address."""
+
+import importlib.metadata
+import sys
+
+import pytest
+
+import meanfield
+from meanfield.errors import InputError
+from meanfield.families.contrastive import FAMILY
+from meanfield.problems import known_families
+from meanfield.problems.file import format_problem, parse_problem
+from meanfield.problems.known_families import family_of, find_family
+from tests.example_problems import SMALL
+
+TOY = """
+from typing import ClassVar
+
+from meanfield.problems.base import BaseProblem, Time
+from meanfield.problems.family import Family, Kind, Method, Variable
+
+
+class Decay(BaseProblem):
+    rate: float
+    time: Time
+
+
+def solve(problem):
+    import numpy as np
+    from meanfield.results.schema import build_dataset
+    t = problem.time.outputs_at
+    return build_dataset("path", problem, {"time": t, "x": np.exp(-problem.rate * t)}, "complete", "{}")
+
+
+FAMILY = Family(
+    name="decay", title="exponential decay", problem=f"{__name__}:Decay", example=f"{__name__}:none.toml",
+    variables={"time": Variable(("time",), "time"), "x": Variable(("time",), "x", compared=True)},
+    kinds={"path": Kind("a path", ("time", "x"))},
+    methods={"path": Method("path", f"{__name__}:solve", ("path",))},
+)
+"""
+PROBLEM = 'family = "toy:FAMILY"\nrate = 2.0\n[time]\nstop = 1.0\noutputs = 3\n'
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """A problem file with a family beside it, of which the process knows nothing yet."""
+    monkeypatch.setattr(known_families, "_found", {})
+    monkeypatch.setattr(known_families, "_of_class", {})
+    monkeypatch.delitem(sys.modules, "toy", raising=False)
+    (tmp_path / "toy.py").write_text(TOY)
+    (tmp_path / "decay.toml").write_text(PROBLEM)
+    return tmp_path / "decay.toml"
+
+
+def test_a_file_without_a_family_is_contrastive():
+    problem = parse_problem(SMALL)
+    assert family_of(problem) is FAMILY
+    assert parse_problem('family = "contrastive"\n' + SMALL) == problem
+    assert "family" not in format_problem(problem)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('family = "contrastiv"', "unknown family 'contrastiv'; did you mean 'contrastive'"),
+        ('family = "zebra"', r"unknown family 'zebra'; known: contrastive.* entry point 'meanfield.families'"),
+        ("family = 3", "family = 3: it is a text such as 'contrastive'"),
+        ('family = "nowhere:FAMILY"', "module 'nowhere' cannot be imported"),
+        ('family = "math:pi"', "it names float, not a meanfield.problems.family.Family"),
+        ('familly = "contrastive"', "unknown key 'familly'; did you mean 'family'"),
+    ],
+)
+def test_unknown_families_are_named_with_a_remedy(line, message):
+    with pytest.raises(InputError, match=message):
+        parse_problem(f"{line}\n{SMALL}")
+
+
+def test_an_unknown_method_is_named_with_the_nearest_and_all_there_are():
+    with pytest.raises(InputError, match=r"unknown method 'densty' of family 'contrastive'; did you mean 'density'"):
+        meanfield.solve(parse_problem(SMALL), "densty")
+
+
+def test_solve_refuses_at_no_cost_what_does_not_apply(monkeypatch):
+    problem = parse_problem(SMALL + '[prior]\nname = "l1"\n')
+    monkeypatch.setattr("meanfield.families.contrastive.order_parameters.solve_order_parameters", None)
+    with pytest.raises(InputError, match=r"prior.name = 'l1'"):
+        meanfield.solve(problem, "order_parameters")
+
+
+def test_a_family_beside_the_problem_file(toy, tmp_path):
+    problem = meanfield.load_problem(toy)
+    result = meanfield.solve(problem, "path")
+    assert result.attrs["family"] == "decay"
+    meanfield.save(result, tmp_path / "path.nc")
+    assert meanfield.load(tmp_path / "path.nc").identical(result)
+    assert parse_problem(format_problem(problem)) == problem
+    assert 'family = "toy:FAMILY"' in format_problem(problem)
+
+
+def test_a_result_imports_no_family(toy, tmp_path, monkeypatch):
+    meanfield.save(meanfield.solve(meanfield.load_problem(toy), "path"), tmp_path / "path.nc")
+    monkeypatch.setattr(known_families, "_found", {})
+    monkeypatch.delitem(sys.modules, "toy")
+    monkeypatch.syspath_prepend(toy.parent)
+    with pytest.raises(InputError, match="unknown family 'decay'"):
+        meanfield.load(tmp_path / "path.nc")
+    with pytest.raises(InputError, match="no module is imported because a result names it"):
+        find_family("toy:FAMILY", trusted=False)
+    assert "toy" not in sys.modules
+
+
+def test_an_installed_family_is_found_by_its_entry_point(toy, monkeypatch):
+    monkeypatch.syspath_prepend(toy.parent)
+    point = importlib.metadata.EntryPoint("decay", "toy:FAMILY", known_families.ENTRY_POINTS)
+    broken = importlib.metadata.EntryPoint("broken", "toy:NOTHING", known_families.ENTRY_POINTS)
+    monkeypatch.setattr(known_families, "entry_points", lambda group: [point, broken])
+    assert find_family("decay", trusted=False).title == "exponential decay"
+    assert known_families.family_names() == ["contrastive", "decay", "broken"]
+    with pytest.raises(InputError, match=r"family 'broken': its entry point cannot be imported \(AttributeError"):
+        find_family("broken")
+
+
+def test_results_of_two_families_are_not_compared(toy):
+    path = meanfield.solve(meanfield.load_problem(toy), "path")
+    other = meanfield.solve_order_parameters(parse_problem(SMALL))
+    with pytest.raises(InputError, match="are of the families 'decay' and 'contrastive'"):
+        meanfield.compare(path, other)
+    report = meanfield.compare(path, path)
+    assert float(abs(report["x_difference"]).max()) == 0.0
