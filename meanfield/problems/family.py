@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -173,7 +174,7 @@ class Family:
     problem : str
         "module:class" of its problems, a subclass of `meanfield.problems.base.BaseProblem`.
     example : str
-        "package:file" of a problem that every method solves within a second.
+        "module:file" of a problem that every method solves within a second, beside the module.
     variables : mapping of str to Variable
     kinds : mapping of str to Kind
         Kinds of results, but for comparisons and sweeps, which all families have.
@@ -210,6 +211,12 @@ class Family:
     def problem_class(self) -> Any:
         """The class of its problems."""
         return resolve(self.problem)
+
+    @property
+    def example_path(self) -> Path:
+        """The example file, beside the module that `example` names."""
+        module, _, file = self.example.partition(":")
+        return Path(str(importlib.import_module(module).__file__)).parent / file
 
     def method(self, name: str) -> Method:
         """A method by name.

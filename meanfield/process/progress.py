@@ -15,6 +15,9 @@ MANY = 1e5
 
 _HIDDEN = ContextVar("_HIDDEN", default=False)
 
+_UPDATES_LEFT: ContextVar[list[int] | None] = ContextVar("_UPDATES_LEFT", default=None)
+"""Updates of bars after which Ctrl-C comes, for tests; None if it does not."""
+
 
 class _Bar(tqdm):  # type: ignore[misc]
     """A bar with a lock of its process alone.
@@ -22,6 +25,16 @@ class _Bar(tqdm):  # type: ignore[misc]
     Forks share that of tqdm, and one that is killed while it holds it keeps it for ever: the next bar of any other
     would wait for it.
     """
+
+    def update(self, n: float = 1) -> bool | None:
+        """Count on; see `interrupted_after`."""
+        left = _UPDATES_LEFT.get()
+        if left is not None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+        shown: bool | None = super().update(n)
+        return shown
 
 
 def _own_lock() -> None:
@@ -58,3 +71,13 @@ def no_progress_bars() -> Iterator[None]:
         yield
     finally:
         _HIDDEN.reset(token)
+
+
+@contextmanager
+def interrupted_after(updates: int) -> Iterator[None]:
+    """Ctrl-C comes in this thread after some updates of progress bars, for tests of what a run keeps."""
+    token = _UPDATES_LEFT.set([updates])
+    try:
+        yield
+    finally:
+        _UPDATES_LEFT.reset(token)

@@ -1,0 +1,89 @@
+"""Contract of a family: declared as a whole, and solved, kept, compared, drawn, explained and swept like all others."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import chdir
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from meanfield.problems.family import Family
+from meanfield.testing import declarations, methods
+from meanfield.testing.example import Example
+
+Check = tuple[str, Callable[[], None]]
+"""Name of a check, and the check, which raises `AssertionError`."""
+
+
+def checks_of(family: Family) -> Iterator[Check]:
+    """The checks of the contract one by one, for a test runner.
+
+    Parameters
+    ----------
+    family : Family
+
+    Examples
+    --------
+    >>> import pytest
+    >>> from meanfield.families.contrastive import FAMILY
+    >>> @pytest.mark.parametrize(("name", "check"), checks_of(FAMILY))
+    ... def test_contract(name, check):
+    ...     check()
+    """
+    example = Example(family)
+    for check in (
+        declarations.check_names,
+        declarations.check_variables,
+        declarations.check_kinds,
+        declarations.check_methods,
+        declarations.check_addresses,
+    ):
+        yield check.__name__, partial(check, family)
+    for of_example in (
+        declarations.check_keys,
+        methods.check_problem_file,
+        methods.check_explanation,
+        methods.check_comparison,
+        methods.check_report,
+    ):
+        yield of_example.__name__, partial(_in_a_folder, of_example, example)
+    for of_method in (
+        methods.check_result,
+        methods.check_repetition,
+        methods.check_file,
+        methods.check_figure,
+        methods.check_sweep,
+        methods.check_interruption,
+        methods.check_threads,
+        methods.check_resumption,
+    ):
+        for name in family.methods:
+            yield f"{of_method.__name__}[{name}]", partial(_in_a_folder, of_method, example, name)
+
+
+def check_family(family: Family) -> None:
+    """Check that a family fulfils the contract; it takes as long as solving its example some dozen times.
+
+    Parameters
+    ----------
+    family : Family
+        Its example must be solved by every method that it declares.
+
+    Raises
+    ------
+    AssertionError
+        Of the first check that fails, with its name and what is wrong.
+    """
+    for name, check in checks_of(family):
+        try:
+            check()
+        except AssertionError as error:
+            raise AssertionError(f"family '{family.name}', {name}: {error}") from error
+
+
+def _in_a_folder(check: Callable[..., None], *arguments: Any) -> None:
+    """Run a check in an empty working directory of its own."""
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        check(*arguments, Path(folder))

@@ -1,0 +1,220 @@
+"""Checks that the example of a family goes through everything that can be done to a problem and to its results."""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import suppress
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from meanfield.comparison import compare, format_comparison
+from meanfield.ensembles.arrays import State
+from meanfield.ensembles.checkpoint import Checkpoint
+from meanfield.errors import InputError
+from meanfield.explanation import explain
+from meanfield.plotting import plot_result
+from meanfield.problems.file import format_problem, parse_problem, plain_data, problem_from
+from meanfield.problems.known_families import family_of
+from meanfield.process.progress import interrupted_after
+from meanfield.report.content import content_of
+from meanfield.results.checks import check
+from meanfield.results.files import load, save, save_figure
+from meanfield.results.schema import problem_of
+from meanfield.sweep.definition import Sweep
+from meanfield.sweep.merge import merged
+from meanfield.sweep.points import points_of
+from meanfield.sweep.reductions import EVERYTHING
+from meanfield.sweep.solve import Work, solve_points
+from meanfield.testing.example import Example
+
+
+def check_problem_file(example: Example, folder: Path) -> None:
+    """The problem is that of the family, survives TOML, hides nothing that decides it, and knows its keys."""
+    problem = example.problem
+    assert family_of(problem) is example.family, f"{example.family.example_path} names another family"
+    text = format_problem(problem)
+    again = parse_problem(text)
+    assert again == problem, "parse_problem(format_problem(problem)) is another problem"
+    assert format_problem(again) == text, "the text of a problem changes when it is read and written again"
+    json.dumps(problem.limit(), default=str)
+    for name, value in problem.labels.items():
+        assert math.isfinite(value), f"the label '{name}' is {value}"
+    for name in problem.settings:
+        assert name in type(problem).model_fields, f"settings names '{name}', which is no table of the problem"
+    assert "nonsense_" in _refusal(plain_data(problem) | {"nonsense_": 1}), "an unknown key is not refused by its name"
+
+
+def _refusal(data: dict[str, Any]) -> str:
+    """The message with which data of a problem are refused; empty if they are not."""
+    try:
+        problem_from(data)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def check_explanation(example: Example, folder: Path) -> None:
+    """The problem is explained in words, with a row for every method whose cost is declared."""
+    text = str(explain(example.problem))
+    for method in example.family.methods.values():
+        assert not method.cost or method.title in text, f"the explanation has no row for '{method.title}'"
+
+
+def check_result(example: Example, method: str, folder: Path) -> None:
+    """A method completes the example and returns a result that is declared and sound."""
+    result = example.result(method)
+    declared = example.family.methods[method].kinds
+    assert result.attrs["method"] in declared, f"'{method}' returns '{result.attrs['method']}', not one of {declared}"
+    assert result.attrs["status"] == "complete", f"'{method}' ends with status '{result.attrs['status']}'"
+    check(result)
+    assert problem_of(result) == example.problem, "the attribute 'problem' is another problem"
+    for name, variable in result.variables.items():
+        assert variable.attrs.get("long_name"), f"variable '{name}' has no long_name"
+
+
+def check_repetition(example: Example, method: str, folder: Path) -> None:
+    """Solving again gives the same bits."""
+    _same(example.result(method), example.solve(method), "solving again")
+
+
+def check_file(example: Example, method: str, folder: Path) -> None:
+    """A result is the same after saving and loading, and plain xarray opens it."""
+    result, path = example.result(method), folder / "result.nc"
+    save(result, path)
+    assert load(path).identical(result), "a result is another one after saving and loading"
+    with xr.open_dataset(path) as plain:
+        assert dict(plain.sizes) == dict(result.sizes), "plain xarray sees other dims"
+
+
+def check_figure(example: Example, method: str, folder: Path) -> None:
+    """A result is drawn, with a label on every axis."""
+    figure = plot_result(example.result(method))
+    assert isinstance(figure, Figure), f"the figure is {type(figure).__name__}"
+    save_figure(figure, folder / "figure.png")
+    for axes in figure.axes:
+        labelled = axes.get_xlabel() or axes.get_ylabel() or axes.get_title()
+        assert labelled, "a panel of the figure has no labels"
+
+
+def check_comparison(example: Example, folder: Path) -> None:
+    """Results of methods that hold compared variables are compared pair by pair."""
+    results = {method: example.result(method) for method in example.family.methods}
+    compared = {word for name in example.family.compared for word in (name, f"{name}_mean")}
+    fitting = [d for d in results.values() if "time" in d.dims and compared & set(map(str, d.variables))]
+    for first, second in combinations([*fitting, *fitting[:1]], 2):
+        found = compare(first, second)
+        check(found)
+        save(found, folder / "comparison.nc")
+        assert format_comparison(load(folder / "comparison.nc")), "the comparison has no words"
+
+
+def check_report(example: Example, folder: Path) -> None:
+    """Every result has key numbers and a table of its variables on a report."""
+    for method in example.family.methods:
+        content = content_of(example.result(method))
+        assert content.method, f"the kind of result of '{method}' has no title"
+        assert content.numbers or content.tables, f"a report of '{method}' shows no number; declare Kind.numbers"
+        assert len(content.variables.rows) == len(example.result(method).variables)
+
+
+def check_sweep(example: Example, method: str, folder: Path) -> None:
+    """A sweep over times keeps everything of a result, whatever process solves it."""
+    stop = _number(example.problem, "time.stop")
+    if stop is None:
+        return
+    values = [stop, 0.5 * stop]
+    axis = {"key": "time.stop", "values": values}
+    sweep = Sweep.model_validate({"problem": example.problem, "axes": [axis], "methods": {method: [EVERYTHING]}})
+    points = points_of(sweep)
+    work = Work(sweep.methods, ("status", "stop"))
+    tasks = [(point.name, plain_data(point.problem)) for point in points if point.problem is not None]
+    outcomes = {outcome.name: outcome for outcome in solve_points(work, tasks)}
+    failed = [outcome.status for outcome in outcomes.values() if outcome.status != "complete"]
+    if failed and "snapshots" in failed[0]:
+        return  # times of snapshots are those of one stop
+    assert not failed, f"a point of a sweep over time.stop {failed[0]}"
+    dataset = merged(sweep, points, outcomes, "complete", "{}")
+    check(dataset)
+    save(dataset, folder / "sweep.nc")
+    load(folder / "sweep.nc")
+
+
+def _number(problem: Any, key: str) -> float | None:
+    table, _, name = key.partition(".")
+    return getattr(getattr(problem, table, None), name, None)
+
+
+def check_interruption(example: Example, method: str, folder: Path) -> None:
+    """Ctrl-C ends a method with what was computed, or with nothing, and never with a wrong number."""
+    with interrupted_after(1):
+        try:
+            result = example.solve(method)
+        except KeyboardInterrupt:
+            return
+    if result.attrs["status"] == "complete":
+        return  # it was done before
+    assert result.attrs["status"] == "interrupted", f"Ctrl-C ends '{method}' with status '{result.attrs['status']}'"
+    check(result)
+    save(result, folder / "part.nc")
+    _agrees(load(folder / "part.nc"), example.result(method))
+
+
+def _agrees(part: xr.Dataset, whole: xr.Dataset) -> None:
+    """What an interrupted run computed is what the whole one did, or as far off as the estimates of errors say."""
+    estimated = {str(name) for name in whole.variables if f"{name}_error" in whole}
+    # A search for an accuracy that is cut short before it has estimates claims nothing.
+    claimed = [name for name in estimated if f"{name}_error" in part] if estimated else list(map(str, part.variables))
+    for name in claimed:
+        values = part[name].values
+        if values.dtype.kind != "f" or values.shape != whole[name].shape:
+            continue
+        allowed = part[f"{name}_error"].values + whole[f"{name}_error"].values if estimated else np.zeros(values.shape)
+        there = np.isfinite(values) & np.isfinite(allowed)
+        far = np.abs(values - whole[name].values)[there] > allowed[there]
+        assert not far.any(), f"'{name}' of an interrupted run has other numbers"
+
+
+def check_threads(example: Example, method: str, folder: Path) -> None:
+    """Numbers do not depend on the number of threads."""
+    if example.family.methods[method].threads:
+        for workers in (1, 2):
+            _same(example.result(method), example.solve(method, workers=workers), f"{workers} thread(s)")
+
+
+def check_resumption(example: Example, method: str, folder: Path) -> None:
+    """A run that was interrupted after any state goes on from there, with the same bits."""
+    if not example.family.methods[method].resumes:
+        return
+    for states in (1, 2):
+        place = folder / str(states)
+        with suppress(KeyboardInterrupt):
+            example.solve(method, record=_Interrupting(place, states))
+        with Checkpoint(place) as record:
+            _same(example.result(method), example.solve(method, record=record), f"going on after {states} state(s)")
+
+
+class _Interrupting(Checkpoint):
+    """A checkpoint in which Ctrl-C comes once some states are saved."""
+
+    def __init__(self, folder: Path, states: int) -> None:
+        super().__init__(folder, save_every=0.0)
+        self._left = states
+
+    def save_state(self, name: str, state: State) -> None:
+        """See `Record.save_state`."""
+        super().save_state(name, state)
+        self._left -= 1
+        if self._left == 0:
+            raise KeyboardInterrupt
+
+
+def _same(first: xr.Dataset, second: xr.Dataset, what: str) -> None:
+    for name in first.variables:
+        equal = first[name].identical(second[name])
+        assert equal, f"{what} gives another '{name}'"

@@ -1,0 +1,128 @@
+"""Arrows between the rooms of the library: downwards, without circles, and into no family from outside of it."""
+
+import ast
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+
+PACKAGE = ROOT / "meanfield"
+
+FLOORS = (
+    ("errors", "typing"),
+    ("process",),
+    ("numerics",),
+    ("ingredients",),
+    ("problems",),
+    ("results",),
+    ("ensembles", "mckean_vlasov"),
+    ("comparison",),
+    ("explanation", "plotting", "sweep"),
+    ("report",),
+    ("methods",),
+    ("families",),
+    ("testing",),
+    ("cli",),
+    ("commands",),
+    ("__init__",),
+)
+"""Rooms from the ground up. A room imports itself and floors below; rooms of one floor do not import each other."""
+
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+MOST_LINES = 350
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of a module within the package, "" for the package itself."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def imports_of(module: str, at_start: bool = False) -> frozenset[str]:
+    """Modules of the package that a module imports, anywhere in it or only when it is imported itself."""
+    found = set()
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    for node in _statements(tree) if at_start else ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "meanfield":
+            origin = (node.module or "").partition(".")[2]
+            inner = {f"{origin}.{alias.name}".lstrip(".") for alias in node.names}
+            found |= {name if name in MODULES else origin for name in inner}
+        elif isinstance(node, ast.Import):
+            found |= {a.name.partition(".")[2] for a in node.names if a.name.partition(".")[0] == "meanfield"}
+        assert not (isinstance(node, ast.ImportFrom) and node.level), f"{module}: a relative import"
+    return frozenset(found - {module})
+
+
+def _statements(tree):
+    """All nodes that run when a module is imported: not bodies of functions, nor what type checkers alone read."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from _statements(node)
+
+
+def room_of(module: str) -> str:
+    return module.partition(".")[0] or "__init__"
+
+
+def family_of(module: str) -> str | None:
+    rooms = module.split(".")
+    return rooms[1] if rooms[0] == "families" and len(rooms) > 1 else None
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_arrows_point_down(module):
+    here = room_of(module)
+    assert here in FLOOR, f"{module}: no room of that name is known"
+    for other in imports_of(module):
+        there = room_of(other)
+        assert here == there or FLOOR[there] < FLOOR[here], f"{module} imports {other}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nobody_outside_a_family_imports_it(module):
+    for other in imports_of(module):
+        assert family_of(other) in (None, family_of(module)), f"{module} imports {other}"
+
+
+def test_there_are_no_circles():
+    state: dict[str, bool] = {}
+
+    def visit(module, path):
+        state[module] = True
+        for other in sorted(imports_of(module, at_start=True) & MODULES.keys()):
+            assert not state.get(other), f"circle: {' -> '.join([*path, module, other])}"
+            if other not in state:
+                visit(other, [*path, module])
+        state[module] = False
+
+    for module in MODULES:
+        if module not in state:
+            visit(module, [])
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_fit_in_a_head(module):
+    assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def test_the_package_itself_holds_the_face_and_little_else():
+    loose = {path.stem for path in PACKAGE.glob("*.py")}
+    assert loose <= {"__init__", "methods", "errors", "typing", "cli", "testing"}
+
+
+def test_the_walk_sees_imports():
+    assert "errors" in imports_of("problems.file")
+    assert any(other.startswith("families.contrastive") for other in imports_of("families.contrastive.family"))
+    assert all(FLOOR[low] <= FLOOR[high] for low, high in pairwise(sorted(FLOOR, key=FLOOR.__getitem__)))
