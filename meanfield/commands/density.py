@@ -8,10 +8,8 @@ and P_error in the result are estimates of what is left. With density.cells, ste
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from functools import partial
 
-from meanfield.commands.solving import add_problem_and_output, checked_problem, solve_and_save
-from meanfield.process.start_up import start_up
+from meanfield.commands.solving import add_problem_and_output, solve_and_save
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -27,7 +25,4 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Solve, save."""
-    with start_up():
-        from meanfield import solve_density
-    problem = checked_problem(arguments)
-    return solve_and_save(arguments, problem, partial(solve_density, backend=arguments.backend))
+    return solve_and_save(arguments, "density", backend=arguments.backend)

@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from meanfield.cli import DONE
-from meanfield.commands.solving import add_problem_and_output, checked_outputs
+from meanfield.commands.solving import add_problem_and_output, checked_outputs, summary_of
 from meanfield.process.start_up import start_up
 
 
@@ -24,14 +24,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Analyse, save, draw."""
     with start_up():
-        from meanfield import analyse_dynamics, load_problem, save
-        from meanfield.families.contrastive.dynamics.description import describe
+        from meanfield import load_problem, save, solve
         from meanfield.plotting import plot_dynamics
         from meanfield.results.files import save_figure
     outputs = checked_outputs(arguments)
-    result = analyse_dynamics(load_problem(arguments.problem))
+    result = solve(load_problem(arguments.problem), "dynamics")
     save(result, arguments.output)
-    print(describe(result))
+    print(summary_of(result), end="")
     if arguments.figure:
         save_figure(plot_dynamics(result), arguments.figure)
     print("wrote " + " and ".join(map(str, outputs)))

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from meanfield.commands.solving import add_problem_and_output, checked_problem, solve_and_save
-from meanfield.process.start_up import start_up
+from meanfield.commands.solving import add_problem_and_output, solve_and_save
 
 add_arguments = add_problem_and_output
 
 
 def run(arguments: Namespace) -> int:
     """Solve, save."""
-    with start_up():
-        from meanfield import solve_order_parameters
-    return solve_and_save(arguments, checked_problem(arguments), solve_order_parameters)
+    return solve_and_save(arguments, "order_parameters")

@@ -10,8 +10,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from meanfield.cli import at_least
-from meanfield.commands.solving import add_problem_and_output, checked_problem, checkpoint_beside, solve_and_save
-from meanfield.process.start_up import start_up
+from meanfield.commands.solving import add_problem_and_output, solve_and_save
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -24,9 +23,4 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Simulate, save."""
-    with start_up():
-        from meanfield import simulate_sgd
-    problem, checkpoint = checked_problem(arguments), checkpoint_beside(arguments.output)
-    return solve_and_save(
-        arguments, problem, lambda problem: simulate_sgd(problem, arguments.workers, checkpoint), checkpoint
-    )
+    return solve_and_save(arguments, "particles", workers=arguments.workers)

@@ -7,12 +7,9 @@ same command again.
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from meanfield.cli import at_least
-from meanfield.commands.solving import add_problem_and_output, checked_problem, checkpoint_beside, solve_and_save
-from meanfield.errors import InputError
-from meanfield.process.start_up import start_up
+from meanfield.commands.solving import add_problem_and_output, solve_and_save
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -27,23 +24,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Solve, save."""
-    with start_up():
-        from meanfield.methods import solve
-        from meanfield.problems.family import resolve
-        from meanfield.problems.known_families import family_of
-    problem = checked_problem(arguments)
-    method = family_of(problem).method(arguments.method)
-    with start_up():
-        resolve(method.solve)
-    options: dict[str, Any] = {}
-    if arguments.workers is not None:
-        if not method.threads:
-            raise InputError(f"--workers: the method '{arguments.method}' takes no number of threads; leave it out")
-        options["workers"] = arguments.workers
-    checkpoint = checkpoint_beside(arguments.output) if method.resumes else None
-    if checkpoint is not None:
-        options["record"] = checkpoint
-    return solve_and_save(arguments, problem, lambda problem: solve(problem, arguments.method, **options), checkpoint)
+    options = {} if arguments.workers is None else {"workers": arguments.workers}
+    return solve_and_save(arguments, arguments.method, **options)
 
 
 def _listed_methods() -> str:

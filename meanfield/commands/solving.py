@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +13,6 @@ from meanfield.process.start_up import start_up
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from meanfield import Checkpoint
 
 
 def add_problem(parser: ArgumentParser) -> None:
@@ -47,71 +43,76 @@ def checked_outputs(arguments: Namespace) -> list[Path]:
     return [arguments.output, arguments.figure]
 
 
-def checked_problem(arguments: Namespace) -> Any:
-    """The problem, once it is known that its result can be written.
-
-    Raises
-    ------
-    InputError
-        If the output cannot be written, or the problem file is at fault.
-    """
-    with start_up():
-        from meanfield import load_problem
-        from meanfield.results.files import check_writable
-    check_writable(arguments.output)
-    return load_problem(arguments.problem)
-
-
-def checkpoint_beside(output: Path) -> Checkpoint:
-    """The checkpoint of a run, in a folder beside the file of its result."""
-    with start_up():
-        from meanfield import Checkpoint
-    return Checkpoint(Path(f"{output}.checkpoint"))
-
-
-def solve_and_save(
-    arguments: Namespace, problem: Any, solve: Callable[[Any], xr.Dataset], checkpoint: Checkpoint | None = None
-) -> int:
+def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
     """Solve a problem, save what there is, and say where it is.
+
+    A method that can go on with an interrupted run keeps its states in a folder beside the output meanwhile.
 
     Parameters
     ----------
     arguments : Namespace
         With the arguments of `add_problem_and_output`.
-    problem : Problem
-        From `checked_problem`.
-    solve : callable
-        A method: problem to Dataset.
-    checkpoint : Checkpoint, optional
-        Where the method keeps its states; it stays for an interrupted run to go on with.
+    method : str
+        A method of the family of the problem.
+    **options
+        What it takes besides the problem.
 
     Returns
     -------
     int
         The exit code.
+
+    Raises
+    ------
+    InputError
+        If the output cannot be written, the problem file is at fault, or the method does not apply to the problem.
     """
     with start_up():
-        from meanfield import save
-    with checkpoint or nullcontext():
-        begun = checkpoint is not None and checkpoint.begun
-        if checkpoint is not None and begun:
+        from meanfield import Checkpoint, load_problem, save, solve
+        from meanfield.problems.family import resolve
+        from meanfield.problems.known_families import family_of
+        from meanfield.results.files import check_writable
+    check_writable(arguments.output)
+    problem = load_problem(arguments.problem)
+    declared = family_of(problem).method(method)
+    if options.get("workers") is not None and not declared.threads:
+        raise InputError(f"--workers: the method '{method}' takes no number of threads; leave it out")
+    with start_up():
+        resolve(declared.solve)
+    if not declared.resumes:
+        dataset = solve(problem, method, **options)
+        save(dataset, arguments.output)
+        return _say_where(arguments, dataset, resumable=False)
+    with Checkpoint(f"{arguments.output}.checkpoint") as checkpoint:
+        begun = checkpoint.begun
+        if begun:
             print(f"going on with the unfinished run in {checkpoint.folder}", file=sys.stderr)
         try:
-            dataset = solve(problem)
+            dataset = solve(problem, method, record=checkpoint, **options)
         except InputError:
-            if checkpoint is not None and not begun:
+            if not begun:
                 checkpoint.remove()
             raise
         save(dataset, arguments.output)
-        if checkpoint is not None and dataset.attrs["status"] != "interrupted":
+        if dataset.attrs["status"] != "interrupted":
             checkpoint.remove()
-    return _say_where(arguments, dataset, checkpoint is not None)
+    return _say_where(arguments, dataset, resumable=True)
+
+
+def summary_of(dataset: xr.Dataset) -> str:
+    """What a result says in words, a line or more; empty for kinds of results that declare no summary."""
+    from meanfield.problems.family import resolve
+    from meanfield.results.schema import kind_of
+
+    summary = kind_of(dataset).summary
+    return f"{resolve(summary)(dataset)}\n" if summary else ""
 
 
 def _say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
     status = dataset.attrs["status"]
     if status == "complete":
-        print(f"wrote {arguments.output} ({dataset.attrs['method']}{_final_overlap(dataset)})")
+        what = f"{dataset.attrs['method']}{_final_overlap(dataset)}"
+        print(f"{summary_of(dataset)}wrote {arguments.output} ({what})")
         return DONE
     print(f"{arguments.problem}: {status}", file=sys.stderr)
     print(f"what was computed before that is in {arguments.output}", file=sys.stderr)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from meanfield.cli import DONE, FAILED, at_least
-from meanfield.commands.solving import add_problem_and_output, checked_outputs
+from meanfield.commands.solving import add_problem_and_output, checked_outputs, summary_of
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
 
@@ -33,8 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Solve, save, draw."""
     with start_up():
-        from meanfield import continue_stationary_states, find_stationary_states, load_problem, save
-        from meanfield.families.contrastive.stationary import describe
+        from meanfield import continue_stationary_states, load_problem, save, solve
         from meanfield.plotting import plot_branches
         from meanfield.results.files import save_figure
     outputs = checked_outputs(arguments)
@@ -46,9 +45,9 @@ def run(arguments: Namespace) -> int:
         key, start, stop = arguments.vary
         result = continue_stationary_states(problem, key, _number(start), _number(stop), arguments.points)
     else:
-        result = find_stationary_states(problem)
+        result = solve(problem, "stationary")
     save(result, arguments.output)
-    print(describe(result))
+    print(summary_of(result), end="")
     if arguments.figure:
         save_figure(plot_branches(result), arguments.figure)
     print("wrote " + " and ".join(map(str, outputs)))
