@@ -31,5 +31,6 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command("meanfield.commands.report", "put results on one HTML page that needs no other file"),
     "sweep": Command("meanfield.commands.sweep", "solve many problems at once, on all cores or a Dask cluster"),
     "example": Command("meanfield.commands.example", "list problem files and sweep files to begin with, or print one"),
+    "completion": Command("meanfield.commands.completion", "have a shell complete commands, options and files"),
 }
 """Commands by name, in the order in which a newcomer needs them."""

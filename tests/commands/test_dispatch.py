@@ -58,8 +58,8 @@ def test_a_script_is_the_same_command_under_the_name_of_the_script(call, monkeyp
     assert rest == help_of_command.split("\n\n", 1)[1]
 
 
-def test_every_command_is_a_script_but_the_one_that_a_clone_does_not_need():
-    assert set(COMMANDS) - set(SCRIPTS) == {"example"}
+def test_every_command_is_a_script_but_those_that_a_clone_does_not_need():
+    assert set(COMMANDS) - set(SCRIPTS) == {"example", "completion"}
 
 
 @pytest.mark.parametrize(
