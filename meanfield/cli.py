@@ -1,27 +1,18 @@
-"""What all scripts share: arguments, messages and exit codes (0 done, 1 failed, 2 bad input)."""
+"""What commands and studies share: the parser, exit codes (0 done, 1 failed, 2 bad input), and how errors end a run."""
 
 from __future__ import annotations
 
 import atexit
 import signal
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable
-from contextlib import nullcontext
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-import xarray as xr
-
-from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.errors import InputError
-from meanfield.problems.file import load_problem
-from meanfield.results.files import check_figure_path, check_writable, save
+from meanfield.process.start_up import INTACT, INTERRUPTED
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
-
-INTACT = "what had been saved before is intact"
-"""Holds after everything that can go wrong, because files are replaced as a whole; `make faults` tries it."""
 
 
 class Parser(ArgumentParser):
@@ -50,92 +41,21 @@ def at_least(least: int, what: str) -> Callable[[str], int]:
     return whole_number
 
 
-def parser(description: str) -> ArgumentParser:
-    """An argument parser that shows a script's docstring as it is written."""
+def parser(description: str, prog: str | None = None) -> ArgumentParser:
+    """An argument parser that shows a docstring as it is written.
+
+    Parameters
+    ----------
+    description : str
+    prog : str, optional
+        The command in the line of usage; the name of the script if nothing is said.
+    """
     return Parser(
+        prog=prog,
         description=description,
         formatter_class=RawDescriptionHelpFormatter,
         epilog="exit codes: 0 done, 1 failed or interrupted, 2 bad input",
     )
-
-
-def solver_parser(description: str) -> ArgumentParser:
-    """The arguments of every solver: a problem file and an output file."""
-    result = parser(description)
-    result.add_argument("problem", type=Path, metavar="PROBLEM.toml", help="problem file; data/problems has examples")
-    result.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nc", help="netCDF file to write")
-    return result
-
-
-def checked_outputs(arguments: Namespace) -> list[Path]:
-    """The files that `output` and `figure` name, before anything is computed.
-
-    Raises
-    ------
-    InputError
-        If one of them cannot be written, or the figure's ending names no format.
-    """
-    check_writable(arguments.output)
-    if arguments.figure is None:
-        return [arguments.output]
-    check_figure_path(arguments.figure)
-    return [arguments.output, arguments.figure]
-
-
-def solve_and_save(
-    arguments: Namespace, solve: Callable[[Any], xr.Dataset], checkpoint: Checkpoint | None = None
-) -> int:
-    """Read the problem, solve it, save what there is, and say where it is.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        From `solver_parser`.
-    solve : callable
-        A method: problem to Dataset.
-    checkpoint : Checkpoint, optional
-        Where the method keeps its states; it stays for an interrupted run to go on with.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
-    check_writable(arguments.output)
-    problem = load_problem(arguments.problem)
-    with checkpoint or nullcontext():
-        begun = checkpoint is not None and checkpoint.begun
-        if checkpoint is not None and begun:
-            print(f"going on with the unfinished run in {checkpoint.folder}", file=sys.stderr)
-        try:
-            dataset = solve(problem)
-        except InputError:
-            if checkpoint is not None and not begun:
-                checkpoint.remove()
-            raise
-        save(dataset, arguments.output)
-        if checkpoint is not None and dataset.attrs["status"] != "interrupted":
-            checkpoint.remove()
-    return _say_where(arguments, dataset, checkpoint is not None)
-
-
-def _say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
-    status = dataset.attrs["status"]
-    if status == "complete":
-        print(f"wrote {arguments.output} ({dataset.attrs['method']}, {_final_overlap(dataset)})")
-        return DONE
-    print(f"{arguments.problem}: {status}", file=sys.stderr)
-    print(f"what was computed before that is in {arguments.output}", file=sys.stderr)
-    if resumable and status == "interrupted":
-        print("to go on, give the same command again", file=sys.stderr)
-    return FAILED
-
-
-def _final_overlap(dataset: xr.Dataset) -> str:
-    last = dataset["q_mean" if "q_mean" in dataset else "q"].isel(time=-1)
-    mean = last.mean("replica") if "replica" in last.dims else last
-    values = ", ".join(f"{value:.4f}" for value in mean.values)
-    return f"q({float(dataset['time'][-1]):g}) = {values}"
 
 
 def run(main: Callable[[], int]) -> NoReturn:
@@ -147,7 +67,7 @@ def run(main: Callable[[], int]) -> NoReturn:
     try:
         code = _outcome(main)
     except KeyboardInterrupt:
-        print(f"interrupted; {INTACT}", file=sys.stderr)
+        print(INTERRUPTED, file=sys.stderr)
         code = FAILED
     finally:
         signal.signal(signal.SIGTERM, before)

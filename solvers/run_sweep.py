@@ -1,66 +1,6 @@
-"""Solve many problems at once: a base problem, and all combinations of values along axes over its keys.
+"""Solve many problems at once: the command `meanfield sweep` as a script."""
 
-OUT is a folder: a file for each point in OUT/points, and OUT/sweep.nc, one Dataset of all of them with the axes as its
-dims. A sweep that was interrupted or killed goes on with what is missing when the same command is given again. Points
-that fail are recorded with the reason and do not stop others. Numbers depend neither on the number of workers nor on
-where they are. Failed points are tried again once their files are deleted.
-"""
-
-import sys
-from pathlib import Path
-
-from matplotlib.figure import Figure
-
-from meanfield import load_sweep, run_sweep
-from meanfield.cli import DONE, FAILED, at_least, parser, run
-from meanfield.errors import InputError
-from meanfield.plotting import plot_phase_diagram
-from meanfield.results.files import check_figure_path, save_figure
-from meanfield.sweep import Sweep, describe
-
-
-def check_phase_diagram(sweep: Sweep, path: Path) -> None:
-    """Refuse a figure before anything is computed."""
-    check_figure_path(path)
-    if (
-        len(sweep.axes) != 2
-        or list(sweep.methods) not in (["stationary"], ["fixed_points"], ["dynamics"])
-        or not any("similarity" in kept for kept in sweep.methods.values())
-    ):
-        raise InputError(
-            "--figure draws the similarity of stationary states over two axes; keep 'similarity' of one of the methods "
-            "stationary, fixed_points and dynamics, or draw the result yourself"
-        )
-
-
-def main() -> int:
-    """Parse, run, draw."""
-    arguments_of = parser(__doc__ or "")
-    arguments_of.add_argument("sweep", type=Path, metavar="SWEEP.toml", help="sweep file; data/sweeps has examples")
-    arguments_of.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="folder of the results")
-    where = arguments_of.add_mutually_exclusive_group()
-    where.add_argument("--workers", type=at_least(1, "workers"), metavar="N", help="processes; by default one per core")
-    where.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler instead")
-    arguments_of.add_argument("--figure", type=Path, metavar="F.png", help="phase diagram to draw; png, pdf or svg")
-    arguments = arguments_of.parse_args()
-    sweep = load_sweep(arguments.sweep)
-    if arguments.figure:
-        check_phase_diagram(sweep, arguments.figure)
-    result = run_sweep(sweep, arguments.output, arguments.workers, arguments.scheduler)
-    print(describe(result))
-    outputs = [arguments.output / "sweep.nc"]
-    if result.attrs["status"] != "complete":
-        print(f"{arguments.sweep}: interrupted; what was computed is in {arguments.output}", file=sys.stderr)
-        print("to go on, give the same command again", file=sys.stderr)
-        return FAILED
-    if arguments.figure:
-        figure = Figure(figsize=(6.4, 4.8), layout="constrained")
-        plot_phase_diagram(result, figure.subplots())
-        save_figure(figure, arguments.figure)
-        outputs.append(arguments.figure)
-    print("wrote " + " and ".join(map(str, outputs)))
-    return DONE
-
+from meanfield.commands.entry import run_script
 
 if __name__ == "__main__":
-    run(main)
+    run_script("sweep")

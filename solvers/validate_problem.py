@@ -1,24 +1,6 @@
-"""Validate a problem file and explain it in words, with the time, memory and file that each method would take.
+"""Validate a problem file and explain it in words: the command `meanfield validate` as a script."""
 
-Nothing is written. Times come from short trials of the methods on this machine; what does not apply says why, and what
-to change.
-"""
-
-from pathlib import Path
-
-from meanfield import explain, load_problem
-from meanfield.cli import DONE, parser, run
-
-
-def main() -> int:
-    """Parse, validate, explain."""
-    arguments_of = parser(__doc__ or "")
-    arguments_of.add_argument(
-        "problem", type=Path, metavar="PROBLEM.toml", help="problem file; data/problems has examples"
-    )
-    print(explain(load_problem(arguments_of.parse_args().problem)))
-    return DONE
-
+from meanfield.commands.entry import run_script
 
 if __name__ == "__main__":
-    run(main)
+    run_script("validate")

@@ -25,9 +25,8 @@ FLOORS = (
     ("methods",),
     ("families",),
     ("testing",),
-    ("cli",),
+    ("__init__", "cli"),
     ("commands",),
-    ("__init__",),
 )
 """Rooms from the ground up. A room imports itself and floors below; rooms of one floor do not import each other."""
 

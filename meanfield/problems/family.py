@@ -93,6 +93,8 @@ class Kind:
     figure, numbers, notes : str
         "module:function" of a Dataset, which returns its Figure, yields its key numbers as (name, value), or yields
         lines of text. Without them a figure of all variables is drawn, and a report shows none.
+    summary : str
+        "module:function" of a Dataset, which returns the text that commands print; nothing is printed without it.
     """
 
     title: str
@@ -104,6 +106,7 @@ class Kind:
     figure: str = ""
     numbers: str = ""
     notes: str = ""
+    summary: str = ""
 
     def dims(self, variable: Variable) -> tuple[str, ...]:
         """Dims of a variable in results of this kind, without optional ones."""

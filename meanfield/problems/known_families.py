@@ -79,7 +79,6 @@ def _remember(name: str, found: Any) -> Family:
     _found[name] = found
     if found.name not in OWN:
         _found[found.name] = found
-    _of_class[found.problem_class] = name, found
     return found
 
 
@@ -140,8 +139,17 @@ def written_name(problem: Any) -> str:
 
 def _known(problem: Any) -> tuple[str, Family]:
     if type(problem) not in _of_class:
+        _import_classes()
+    if type(problem) not in _of_class:
         for _ in families():  # imports them all
             pass
+        _import_classes()
     if type(problem) not in _of_class:
         raise InputError(f"{type(problem).__name__} is the problem of no family; load it with meanfield.load_problem")
     return _of_class[type(problem)]
+
+
+def _import_classes() -> None:
+    """Import the problem classes of the families found so far; no sooner, so that declarations stay light."""
+    for name, family in _found.items():
+        _of_class.setdefault(family.problem_class, (name, family))

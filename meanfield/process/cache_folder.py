@@ -1,36 +1,66 @@
 """Where compiled code is kept if numba finds no place for it; imported before anything is compiled.
 
 numba keeps it in NUMBA_CACHE_DIR if that is set, else beside the source, else in the user's cache folder. Where none of
-them can be written, as in many containers, a decorated function would end the import with an error.
+them can be written, as in many containers, a decorated function would end the import with an error. numba itself takes
+half a second to import, so that the question waits until something imports it.
 """
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
-import warnings
-
-import numba
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 
 
 def ensure_cache_folder() -> None:
     """Keep compiled code in a temporary folder of this process, and warn, if there is no better place."""
+    import numba
+
     try:
         numba.njit(cache=True)(_nothing)
     except RuntimeError:
-        folder = tempfile.mkdtemp(prefix="meanfield-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
-        warnings.warn(
-            "compiled code cannot be kept, because neither the folder of the package nor your cache folder can be "
-            "written: every process compiles for a minute; set NUMBA_CACHE_DIR to a folder that can be written",
-            stacklevel=2,
-        )
+        numba.config.CACHE_DIR = _temporary_folder()  # type: ignore[attr-defined]
+
+
+def _temporary_folder() -> str:
+    import atexit
+    import shutil
+    import tempfile
+    import warnings
+
+    folder = tempfile.mkdtemp(prefix="meanfield-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    warnings.warn(
+        "compiled code cannot be kept, because neither the folder of the package nor your cache folder can be "
+        "written: every process compiles for a minute; set NUMBA_CACHE_DIR to a folder that can be written",
+        stacklevel=3,
+    )
+    return folder
 
 
 def _nothing() -> None:
     """What numba is asked to find a place for."""
 
 
-ensure_cache_folder()
+class NumbaFinder:
+    """A finder of modules that finds numba where Python does, and has the cache folder ensured after its import."""
+
+    def find_spec(self, name: str, path: None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Find numba, and leave every other module to the finders that follow."""
+        spec = PathFinder.find_spec(name) if name == "numba" else None
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def execute_and_ensure(module: ModuleType) -> None:
+            execute(module)
+            ensure_cache_folder()
+
+        spec.loader.exec_module = execute_and_ensure  # type: ignore[method-assign]
+        return spec
+
+
+if "numba" in sys.modules:
+    ensure_cache_folder()
+else:
+    sys.meta_path.insert(0, NumbaFinder())  # type: ignore[arg-type]  # no abstract base: that costs an import

@@ -1,10 +1,25 @@
-"""Number of processor cores that this process may use."""
+"""Number of cores that this process may use."""
 
 from __future__ import annotations
 
+import math
 import os
+from pathlib import Path
+
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""File of Linux that holds the CPU quota of a container: microseconds of CPU time (or "max"), and per how many."""
 
 
 def available_cores() -> int:
-    """Cores that this process may use: a cluster or `taskset` may grant fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may use: a cluster, a container or `taskset` may grant fewer than there are."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, _quota(cores)))
+
+
+def _quota(cores: int) -> int:
+    """Cores that a container's CPU quota is worth, rounded up; all of them without a quota."""
+    try:
+        time, period = map(int, QUOTA.read_text().split())
+    except (OSError, ValueError):  # no control groups of version 2, or "max"
+        return cores
+    return math.ceil(time / period)

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,20 @@ def test_times_have_two_digits(seconds, shown):
 
 def test_sizes_have_two_digits():
     assert [size(x) for x in (3, 1234, 2.56e6, 1e13)] == ["3 B", "1.2 kB", "2.6 MB", "10 TB"]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs affinity to cores, as in Linux")
+def test_particles_are_predicted_on_the_cores_that_are_granted(quick, monkeypatch):
+    threads = []
+    monkeypatch.setattr(
+        "meanfield.families.contrastive.explanation.predictions.check_memory",
+        lambda problem, method, snapshots, workers, in_memory: threads.append(workers),
+    )
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        predictions(make_problem("density = { cells = 100, feature_nodes = 9 }"))
+    finally:
+        os.sched_setaffinity(0, before)
+    assert threads == [1]

@@ -171,6 +171,7 @@ OF_A_FIXED_POINT = (
 CHECKS = "meanfield.families.contrastive.checks:faults"
 OF_STATES = "meanfield.report.key_numbers:of_states"
 DESCRIBED_BRANCHES = "meanfield.families.contrastive.stationary.description:describe_branches"
+DESCRIBED_STATES = "meanfield.families.contrastive.stationary.description:describe"
 
 
 def _extended(kind: Kind) -> Kind:
@@ -190,6 +191,7 @@ KINDS = DENSITY_KINDS | {
         check=CHECKS,
         figure="meanfield.plotting.results:plot_states",
         numbers=OF_STATES,
+        summary=DESCRIBED_STATES,
     ),
     "continuation": Kind(
         "branches of stationary states",
@@ -201,6 +203,7 @@ KINDS = DENSITY_KINDS | {
         figure="meanfield.plotting.branches:plot_branches",
         numbers=OF_STATES,
         notes=DESCRIBED_BRANCHES,
+        summary=DESCRIBED_STATES,
     ),
     "fixed_point_branches": Kind(
         "branches of fixed points",
@@ -231,5 +234,6 @@ KINDS = DENSITY_KINDS | {
         figure="meanfield.plotting.dynamics:plot_dynamics",
         numbers=OF_STATES,
         notes="meanfield.families.contrastive.dynamics.description:describe_growth",
+        summary="meanfield.families.contrastive.dynamics.description:describe",
     ),
 }

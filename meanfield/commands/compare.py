@@ -1,0 +1,63 @@
+"""Compare results of one problem: SGD in standard errors and as distributions, densities in L1.
+
+Prints a table, writes a report and, with --figure, a picture, with --animate the density of the weights in motion over
+the histograms of SGD at its snapshots. All files must come from the same problem; the methods' own settings may differ.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from meanfield.cli import DONE
+from meanfield.commands.solving import checked_outputs
+from meanfield.errors import InputError
+from meanfield.process.start_up import start_up
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.animation import FuncAnimation
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument("results", nargs="+", type=Path, metavar="RUN.nc", help="two or more results")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="REPORT.nc", help="report to write")
+    parser.add_argument("--figure", type=Path, metavar="F.png", help="figure to write; png, pdf or svg")
+    parser.add_argument("--animate", type=Path, metavar="F.gif", help="animation to write; gif, or mp4 by ffmpeg")
+
+
+def run(arguments: Namespace) -> int:
+    """Compare, save, draw."""
+    with start_up():
+        from meanfield import compare, load, save
+        from meanfield.comparison import format_comparison
+        from meanfield.plotting import plot_comparison
+        from meanfield.results.files import check_animation_path, save_animation, save_figure
+    outputs = checked_outputs(arguments)
+    if arguments.animate:
+        check_animation_path(arguments.animate)
+        outputs.append(arguments.animate)
+    results = {path.stem: load(path) for path in arguments.results}
+    animation = _animation(results.values()) if arguments.animate else None
+    report = compare(*results.values(), labels=list(results))
+    save(report, arguments.output)
+    print(format_comparison(report))
+    if arguments.figure:
+        save_figure(plot_comparison(results), arguments.figure)
+    if animation is not None:
+        save_animation(animation, arguments.animate)
+    print("wrote " + " and ".join(map(str, outputs)))
+    return DONE
+
+
+def _animation(results: Iterable[xr.Dataset]) -> FuncAnimation:
+    """The first density over the first run of SGD that has weights, if there is one."""
+    from meanfield.plotting import animate_weights
+
+    density = next((result for result in results if result.attrs["method"] == "density"), None)
+    if density is None:
+        raise InputError("--animate shows a density, and no result is one; add the output of solve_density.py")
+    return animate_weights(density, next((result for result in results if "weights" in result), None))

@@ -1,0 +1,38 @@
+"""Put results on one self-contained HTML page: status, key numbers with errors, conservation, figures, provenance.
+
+Results of the same problem are compared in standard errors; those of others have sections of their own. The page needs
+no network and no other file, so that it can be mailed, printed and archived.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from meanfield.cli import DONE
+from meanfield.process.start_up import start_up
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument("results", nargs="+", type=Path, metavar="RUN.nc", help="one or more results")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="PAGE.html", help="HTML file to write")
+
+
+def run(arguments: Namespace) -> int:
+    """Load, write the page."""
+    with start_up():
+        from meanfield import load
+        from meanfield.report import report
+        from meanfield.results.files import check_writable, save_text
+    check_writable(arguments.output)
+    results = {label: load(path) for label, path in _labelled(arguments.results).items()}
+    save_text(report(results), arguments.output)
+    print(f"wrote {arguments.output}")
+    return DONE
+
+
+def _labelled(paths: list[Path]) -> dict[str, Path]:
+    """Files by their names, with their folders where names repeat."""
+    stems = [path.stem for path in paths]
+    return {path.stem if stems.count(path.stem) == 1 else str(path): path for path in paths}

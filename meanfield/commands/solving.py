@@ -1,0 +1,132 @@
+"""What commands share that solve a problem: their arguments, checks of outputs, and saving what there is."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from meanfield.cli import DONE, FAILED
+from meanfield.errors import InputError
+from meanfield.process.start_up import start_up
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def add_problem(parser: ArgumentParser) -> None:
+    """Add the argument that names a problem file."""
+    parser.add_argument("problem", type=Path, metavar="PROBLEM.toml", help="problem file; data/problems has examples")
+
+
+def add_problem_and_output(parser: ArgumentParser) -> None:
+    """Add the arguments of every solver: a problem file and an output file."""
+    add_problem(parser)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nc", help="netCDF file to write")
+
+
+def checked_outputs(arguments: Namespace) -> list[Path]:
+    """The files that `output` and `figure` name, before anything is computed.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be written, or the figure's ending names no format.
+    """
+    with start_up():
+        from meanfield.results.files import check_figure_path, check_writable
+    check_writable(arguments.output)
+    if arguments.figure is None:
+        return [arguments.output]
+    check_figure_path(arguments.figure)
+    return [arguments.output, arguments.figure]
+
+
+def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
+    """Solve a problem, save what there is, and say where it is.
+
+    A method that can go on with an interrupted run keeps its states in a folder beside the output meanwhile.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        With the arguments of `add_problem_and_output`.
+    method : str
+        A method of the family of the problem.
+    **options
+        What it takes besides the problem.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    InputError
+        If the output cannot be written, the problem file is at fault, or the method does not apply to the problem.
+    """
+    with start_up():
+        from meanfield import Checkpoint, load_problem, save, solve
+        from meanfield.problems.family import resolve
+        from meanfield.problems.known_families import family_of
+        from meanfield.results.files import check_writable
+    check_writable(arguments.output)
+    problem = load_problem(arguments.problem)
+    declared = family_of(problem).method(method)
+    if options.get("workers") is not None and not declared.threads:
+        raise InputError(f"--workers: the method '{method}' takes no number of threads; leave it out")
+    with start_up():
+        resolve(declared.solve)
+    if not declared.resumes:
+        dataset = solve(problem, method, **options)
+        save(dataset, arguments.output)
+        return _say_where(arguments, dataset, resumable=False)
+    with Checkpoint(f"{arguments.output}.checkpoint") as checkpoint:
+        begun = checkpoint.begun
+        if begun:
+            print(f"going on with the unfinished run in {checkpoint.folder}", file=sys.stderr)
+        try:
+            dataset = solve(problem, method, record=checkpoint, **options)
+        except InputError:
+            if not begun:
+                checkpoint.remove()
+            raise
+        save(dataset, arguments.output)
+        if dataset.attrs["status"] != "interrupted":
+            checkpoint.remove()
+    return _say_where(arguments, dataset, resumable=True)
+
+
+def summary_of(dataset: xr.Dataset) -> str:
+    """What a result says in words, a line or more; empty for kinds of results that declare no summary."""
+    from meanfield.problems.family import resolve
+    from meanfield.results.schema import kind_of
+
+    summary = kind_of(dataset).summary
+    return f"{resolve(summary)(dataset)}\n" if summary else ""
+
+
+def _say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
+    status = dataset.attrs["status"]
+    if status == "complete":
+        what = f"{dataset.attrs['method']}{_final_overlap(dataset)}"
+        print(f"{summary_of(dataset)}wrote {arguments.output} ({what})")
+        return DONE
+    print(f"{arguments.problem}: {status}", file=sys.stderr)
+    print(f"what was computed before that is in {arguments.output}", file=sys.stderr)
+    if resumable and status == "interrupted":
+        print("to go on, give the same command again", file=sys.stderr)
+    return FAILED
+
+
+def _final_overlap(dataset: xr.Dataset) -> str:
+    """The overlap in the end; nothing for results that are not in time, or of families without an overlap."""
+    name = next((name for name in ("q_mean", "q") if name in dataset and "time" in dataset[name].dims), None)
+    if name is None:
+        return ""
+    last = dataset[name].isel(time=-1)
+    mean = last.mean("replica") if "replica" in last.dims else last
+    values = ", ".join(f"{value:.4f}" for value in mean.values.flat)
+    return f", q({float(dataset['time'][-1]):g}) = {values}"

@@ -1,0 +1,62 @@
+"""Find all stationary states of a problem, which of them are stable, and their branches as one number varies.
+
+Without --vary the output holds every state with its density. With it, say --vary prior.strength 0 3, branches of states
+are followed over that range, around turning points too; --figure draws them: stable states solid, unstable ones dashed.
+No time is stepped, and where the problem starts does not matter.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from meanfield.cli import DONE, FAILED, at_least
+from meanfield.commands.solving import add_problem_and_output, checked_outputs, summary_of
+from meanfield.errors import InputError
+from meanfield.process.start_up import start_up
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    add_problem_and_output(parser)
+    parser.add_argument(
+        "--vary", nargs=3, metavar=("KEY", "START", "STOP"), help="a number of the problem and its range"
+    )
+    parser.add_argument("--points", type=at_least(2, "points"), default=41, metavar="N", help="points of a branch (41)")
+    parser.add_argument("--figure", type=Path, metavar="F.png", help="with --vary, figure to write; png, pdf or svg")
+
+
+def run(arguments: Namespace) -> int:
+    """Solve, save, draw."""
+    with start_up():
+        from meanfield import continue_stationary_states, load_problem, save, solve
+        from meanfield.plotting import plot_branches
+        from meanfield.results.files import save_figure
+    outputs = checked_outputs(arguments)
+    if arguments.figure and not arguments.vary:
+        raise InputError("--figure draws branches, and there are none without --vary; add --vary KEY START STOP")
+    problem = load_problem(arguments.problem)
+    result: xr.Dataset
+    if arguments.vary:
+        key, start, stop = arguments.vary
+        result = continue_stationary_states(problem, key, _number(start), _number(stop), arguments.points)
+    else:
+        result = solve(problem, "stationary")
+    save(result, arguments.output)
+    print(summary_of(result), end="")
+    if arguments.figure:
+        save_figure(plot_branches(result), arguments.figure)
+    print("wrote " + " and ".join(map(str, outputs)))
+    return DONE if result.attrs["status"] == "complete" else FAILED
+
+
+def _number(text: str) -> float:
+    """A number of the command line."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--vary: '{text}' is no number; give KEY START STOP, such as prior.strength 0 3") from None

@@ -1,0 +1,75 @@
+"""Solve many problems at once: a base problem, and all combinations of values along axes over its keys.
+
+OUT is a folder: a file for each point in OUT/points, and OUT/sweep.nc, one Dataset of all of them with the axes as its
+dims. A sweep that was interrupted or killed goes on with what is missing when the same command is given again. Points
+that fail are recorded with the reason and do not stop others. Numbers depend neither on the number of workers nor on
+where they are. Failed points are tried again once their files are deleted.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from meanfield.cli import DONE, FAILED, at_least
+from meanfield.errors import InputError
+from meanfield.process.start_up import start_up
+
+if TYPE_CHECKING:
+    from meanfield import Sweep
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument("sweep", type=Path, metavar="SWEEP.toml", help="sweep file; data/sweeps has examples")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="folder of the results")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=at_least(1, "workers"), metavar="N", help="processes; by default one per core")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler instead")
+    parser.add_argument("--figure", type=Path, metavar="F.png", help="phase diagram to draw; png, pdf or svg")
+
+
+def run(arguments: Namespace) -> int:
+    """Solve all points, draw."""
+    with start_up():
+        from matplotlib.figure import Figure
+
+        from meanfield import load_sweep, run_sweep
+        from meanfield.plotting import plot_phase_diagram
+        from meanfield.results.files import save_figure
+        from meanfield.sweep import describe
+    sweep = load_sweep(arguments.sweep)
+    if arguments.figure:
+        _check_phase_diagram(sweep, arguments.figure)
+    result = run_sweep(sweep, arguments.output, arguments.workers, arguments.scheduler)
+    print(describe(result))
+    outputs = [arguments.output / "sweep.nc"]
+    if result.attrs["status"] != "complete":
+        print(f"{arguments.sweep}: interrupted; what was computed is in {arguments.output}", file=sys.stderr)
+        print("to go on, give the same command again", file=sys.stderr)
+        return FAILED
+    if arguments.figure:
+        figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+        plot_phase_diagram(result, figure.subplots())
+        save_figure(figure, arguments.figure)
+        outputs.append(arguments.figure)
+    print("wrote " + " and ".join(map(str, outputs)))
+    return DONE
+
+
+def _check_phase_diagram(sweep: Sweep, path: Path) -> None:
+    """Refuse a figure before anything is computed."""
+    from meanfield.results.files import check_figure_path
+
+    check_figure_path(path)
+    if (
+        len(sweep.axes) != 2
+        or list(sweep.methods) not in (["stationary"], ["fixed_points"], ["dynamics"])
+        or not any("similarity" in kept for kept in sweep.methods.values())
+    ):
+        raise InputError(
+            "--figure draws the similarity of stationary states over two axes; keep 'similarity' of one of the methods "
+            "stationary, fixed_points and dynamics, or draw the result yourself"
+        )

@@ -1,0 +1,1 @@
+"""Commands by name, what they import, and how they end while they do."""

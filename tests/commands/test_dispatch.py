@@ -1,0 +1,116 @@
+"""The command `meanfield` finds its commands, and each says in its line of usage how it was called."""
+
+import sys
+import tomllib
+
+import pytest
+
+import meanfield
+from meanfield.commands import entry
+from meanfield.commands.table import COMMANDS
+from tests import ROOT
+from tests.commands.names import NAMES, SCRIPTS
+from tests.example_problems import SMALL
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """A function from the words behind `meanfield` to exit code, output and messages."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["/somewhere/bin/meanfield", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            entry.main()
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+def test_help_lists_every_command_with_a_line(call):
+    code, out, _ = call("--help")
+    assert code == 0
+    for name, command in COMMANDS.items():
+        assert f"\n  {name:18}{command.title}\n".replace(" ", "") in out.replace(" ", "")
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_version(call):
+    assert call("--version") == (0, f"meanfield {meanfield.__version__}\n", "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_explains_itself_under_its_own_name(call, name):
+    code, out, err = call(name, "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"usage: meanfield {name} [-h]")
+    assert COMMANDS[name].load().__doc__.splitlines()[0] in out
+    assert "exit codes: 0 done, 1 failed or interrupted, 2 bad input" in out
+
+
+@pytest.mark.parametrize(("name", "script"), SCRIPTS.items(), ids=SCRIPTS)
+def test_a_script_is_the_same_command_under_the_name_of_the_script(call, monkeypatch, capsys, name, script):
+    _, help_of_command, _ = call(name, "--help")
+    monkeypatch.setattr(sys, "argv", [str(script), "--help"])
+    with pytest.raises(SystemExit):
+        entry.run_script(name)
+    usage, rest = capsys.readouterr().out.split("\n\n", 1)
+    assert usage.startswith(f"usage: {script.name} [-h]")
+    assert rest == help_of_command.split("\n\n", 1)[1]
+
+
+def test_every_command_is_a_script_but_those_that_a_clone_does_not_need():
+    assert set(COMMANDS) - set(SCRIPTS) == {"example", "completion"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["densty"], "error: unknown command 'densty'; did you mean 'density'?; meanfield --help lists all\n"),
+        ([], "error: the following arguments are required: COMMAND; --help explains all arguments\n"),
+        (["density"], "error: the following arguments are required: PROBLEM.toml, -o/--output; --help explains all"),
+        (["example", "sparse_priro"], "error: unknown example 'sparse_priro'; did you mean 'sparse_prior'?"),
+    ],
+)
+def test_what_is_not_known_ends_with_code_2_and_the_nearest_name(call, words, message):
+    code, out, err = call(*words)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_command_solves_and_its_result_says_how_it_was_called(call, tmp_path):
+    (tmp_path / "small.toml").write_text(SMALL)
+    code, out, err = call("order-parameters", tmp_path / "small.toml", "-o", tmp_path / "out.nc")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"wrote {tmp_path / 'out.nc'} (order_parameters, q(1) = ")
+    command = f"/somewhere/bin/meanfield order-parameters {tmp_path / 'small.toml'} -o {tmp_path / 'out.nc'}"
+    assert command in meanfield.load(tmp_path / "out.nc").attrs["provenance"]
+
+
+def test_solve_finds_the_method_in_the_family_of_the_problem(call, tmp_path):
+    (tmp_path / "small.toml").write_text(SMALL)
+    needed = (tmp_path / "small.toml", "-o", tmp_path / "out.nc")
+    assert "  order_parameters  " in call("solve", "--help")[1]
+    code, out, err = call("solve", "order_parameters", *needed)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"wrote {tmp_path / 'out.nc'} (order_parameters, q(1) = ")
+    code, _, err = call("solve", "order_parametrs", *needed)
+    assert code == 2
+    assert "did you mean 'order_parameters'?" in err
+    code, _, err = call("solve", "order_parameters", *needed, "--workers", 2)
+    assert code == 2
+    assert "--workers: the method 'order_parameters' takes no number of threads; leave it out" in err
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", 1)])
+def test_solve_keeps_states_where_a_method_resumes(call, tmp_path, workers):
+    (tmp_path / "small.toml").write_text(SMALL)
+    code, _, err = call("solve", "particles", tmp_path / "small.toml", "-o", tmp_path / "out.nc", *workers)
+    assert (code, err) == (0, "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.nc", "small.toml"]
+    sgd = meanfield.simulate_sgd(meanfield.load_problem(tmp_path / "small.toml"))
+    assert meanfield.load(tmp_path / "out.nc").drop_attrs().equals(sgd.drop_attrs())
+
+
+def test_the_command_is_installed():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"meanfield": f"{entry.__name__}:{entry.main.__name__}"}
