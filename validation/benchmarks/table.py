@@ -15,9 +15,9 @@ from pathlib import Path
 
 from meanfield.cli import DONE, run
 from meanfield.results.provenance import provenance
+from validation import OUTPUT
 
-ROOT = Path(__file__).resolve().parents[2]
-NUMBERS = ROOT / "data" / "runs" / "benchmarks"
+NUMBERS = OUTPUT / "benchmarks"
 HEADER = ("what", "measured", "held against", "ratio", "required", "note")
 
 
@@ -99,7 +99,7 @@ class Table:
 
 
 def run_benchmark(tables: Callable[[], Iterable[Table]], script: str, description: str) -> None:
-    """Measure, print and save; what `python validation/benchmarks/NAME.py` does."""
+    """Measure, print and save; what `python -m validation.benchmarks.NAME` does."""
     ArgumentParser(description=description, formatter_class=RawDescriptionHelpFormatter).parse_args()
     run(lambda: _run(tables, script, description))
 

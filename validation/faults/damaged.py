@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from children import run_child
-from scripts import Script, stage
-from trials import Tally, folder, one_line
 
 from meanfield.cli import BAD_INPUT, DONE
+from validation.faults.children import run_child
+from validation.faults.scripts import Script, stage
+from validation.faults.trials import Tally, folder, one_line
 
 BLOCK = 64
 """Bytes that are overwritten at most."""

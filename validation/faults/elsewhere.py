@@ -12,12 +12,12 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import xarray as xr
-from children import run_child
-from scripts import Script, stage
-from trials import Tally, folder, names, one_line
-from writers import Writer
 
 from meanfield.cli import BAD_INPUT, DONE
+from validation.faults.children import run_child
+from validation.faults.scripts import Script, stage
+from validation.faults.trials import Tally, folder, names, one_line
+from validation.faults.writers import Writer
 
 
 def being_read(writer: Writer, count: int, random: np.random.Generator) -> Tally:

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from children import run_child
-from scripts import Script, stage
-from trials import Tally, folder, names, one_line
-from writers import Writer
 
 from meanfield.cli import DONE, FAILED
+from validation.faults.children import run_child
+from validation.faults.scripts import Script, stage
+from validation.faults.trials import Tally, folder, names, one_line
+from validation.faults.writers import Writer
 
 DISK = 64 << 20
 """Bytes of the disk that is filled."""

@@ -9,9 +9,10 @@ import sys
 import time
 
 import numpy as np
-from children import Ended, run_child
-from scripts import SOLVERS, Script, stage
-from trials import Tally, folder, names, one_line
+
+from validation.faults.children import Ended, run_child
+from validation.faults.scripts import SOLVERS, Script, stage
+from validation.faults.trials import Tally, folder, names, one_line
 
 LONGEST_GAP = 0.05
 """Seconds between two Ctrl-C's at most."""

@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-from children import run_child
-from scripts import Script, stage
-from trials import Tally, folder, names
-from writers import Writer
+
+from validation.faults.children import run_child
+from validation.faults.scripts import Script, stage
+from validation.faults.trials import Tally, folder, names
+from validation.faults.writers import Writer
 
 FAULT = "kill -9"
 

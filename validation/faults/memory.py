@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 import psutil
-from children import run_child
-from scripts import Script, stage
-from trials import Tally, folder, one_line
 
 from meanfield.cli import DONE, FAILED
+from validation.faults.children import run_child
+from validation.faults.scripts import Script, stage
+from validation.faults.trials import Tally, folder, one_line
 
 MOST = 64 << 20
 """Bytes beyond those of the beginning that a script is allowed at most."""

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from children import run_child
-from full_disk import small_disk
-from scripts import Script, stage
-from trials import Tally, folder, one_line
 
 from meanfield.cli import BAD_INPUT, FAILED
 from meanfield.results import files
+from validation.faults.children import run_child
+from validation.faults.full_disk import small_disk
+from validation.faults.scripts import Script, stage
+from validation.faults.trials import Tally, folder, one_line
 
 NOBODY = 65534
 """A user without rights."""

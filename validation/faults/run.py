@@ -11,28 +11,20 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import damaged
-import elsewhere
-import full_disk
-import interrupts
-import kills
-import memory
 import numpy as np
-import read_only
-import sweeps
-from scripts import LARGE_SCRIPTS, SCRIPTS
-from sweeps import SWEEPS
 from tqdm import tqdm
-from trials import Tally
-from writers import FILMS, WRITERS
 
 from meanfield.cli import DONE, FAILED, parser, run
 from meanfield.results.provenance import describe_machine
+from validation import ROOT
+from validation.faults import damaged, elsewhere, full_disk, interrupts, kills, memory, read_only, sweeps
+from validation.faults.scripts import LARGE_SCRIPTS, SCRIPTS
+from validation.faults.sweeps import SWEEPS
+from validation.faults.trials import Tally
+from validation.faults.writers import FILMS, WRITERS
 
-ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261121
 Fault = Callable[[Any, int, np.random.Generator], Tally]
 READERS = tuple(script for script in SCRIPTS if script.arguments[0].endswith(".nc"))

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
-from children import Starting, run_child
-from trials import names
-from writers import TEXT
-
 import meanfield
 from meanfield.ensembles import ensemble
+from validation import ROOT
+from validation.faults.children import Starting, run_child
+from validation.faults.trials import names
+from validation.faults.writers import TEXT
 
-SOLVERS = Path(__file__).resolve().parents[2] / "solvers"
+SOLVERS = ROOT / "solvers"
 SGD = TEXT.replace("dimension = 64", "dimension = 2500\nsnapshots = [0.0, 1.0]").replace("plain", "projected")
 """A simulation that takes long enough to be killed in."""
 

@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 import psutil
 import xarray as xr
-from children import Ended, Starting, run_child
-from trials import Tally, folder, one_line
-from writers import TEXT
 
 import meanfield
 from meanfield import cli
 from meanfield.cli import DONE, FAILED
 from meanfield.problems.file import parse_problem
 from meanfield.sweep import Sweep, workers
+from validation.faults.children import Ended, Starting, run_child
+from validation.faults.trials import Tally, folder, one_line
+from validation.faults.writers import TEXT
 
 POINTS = 12
 WORKERS = 2

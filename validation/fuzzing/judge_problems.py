@@ -32,8 +32,9 @@ from meanfield.problems.file import (
     problem_from,
 )
 from meanfield.results import checks
+from validation import ROOT
 
-SOLVERS = Path(__file__).parents[2] / "solvers"
+SOLVERS = ROOT / "solvers"
 SCRIPTS = (*("solve_density", "solve_order_parameters", "simulate_sgd", "find_stationary_states", "analyse_dynamics"),)
 
 NAMES = re.compile(

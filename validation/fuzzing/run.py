@@ -27,13 +27,13 @@ import meanfield
 from meanfield.cli import DONE, FAILED, at_least, parser, run
 from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import describe_machine
+from validation import OUTPUT, ROOT
 from validation.fuzzing.judge_problems import SCRIPTS, judge, judge_script
 from validation.fuzzing.judge_results import RUNS, damaged, judge_comparison, judge_damaged, judge_made_up, made_up
 from validation.fuzzing.problem_texts import EXAMPLES, as_text, mangled_file, spoilt_tables
 from validation.fuzzing.trap import in_child, set_trap
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "data" / "runs" / "fuzzing"
+KEPT = OUTPUT / "fuzzing"
 
 SECONDS = 120
 """For one file."""
