@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -105,5 +104,10 @@ def _duration(script: Script) -> float:
 def _process(script: Script, place: str) -> subprocess.Popen[str]:
     command = [sys.executable, str(SOLVERS / f"{script.name}.py"), *script.arguments]
     return subprocess.Popen(
-        command, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=os.environ
+        command,
+        cwd=place,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores Ctrl-C
     )
