@@ -1,4 +1,4 @@
-"""A test does not depend on how it was started: Ctrl-C reaches it and its children even in the background of a shell."""
+"""A test does not depend on how it was started: Ctrl-C reaches it and its children in the background of a shell."""
 
 import signal
 import subprocess

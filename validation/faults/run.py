@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,10 @@ from validation import ROOT
 from validation.faults import damaged, elsewhere, full_disk, interrupts, kills, memory, read_only, sweeps
 from validation.faults.scripts import LARGE_SCRIPTS, SCRIPTS
 from validation.faults.sweeps import SWEEPS
-from validation.faults.trials import Tally
+from validation.faults.trials import Fault, Tally
 from validation.faults.writers import FILMS, WRITERS
 
 SEED = 20261121
-Fault = Callable[[Any, int, np.random.Generator], Tally]
 READERS = tuple(script for script in SCRIPTS if script.arguments[0].endswith(".nc"))
 SGD = next(script for script in SCRIPTS if script.resumes)
 PLAN: tuple[tuple[Fault, tuple[Any, ...], int], ...] = (

@@ -52,7 +52,7 @@ FEW = [
 
 def _name(case):
     fault, subject, _ = case
-    return f"{fault.__name__}, {subject.name}"
+    return f"{fault.title}, {subject}"
 
 
 @pytest.mark.parametrize("case", FEW, ids=_name)
