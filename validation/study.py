@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -48,6 +49,12 @@ class Statement:
 
     def __str__(self) -> str:
         return f"{'holds' if self.holds else 'does not hold'}: {self.text} ({self.source}): {self.number}"
+
+
+def within_errors(text: str, source: str, away: np.ndarray | xr.DataArray, allowed: float) -> Statement:
+    """A claim that holds if numbers are off by fewer standard errors than are allowed."""
+    worst = float(np.max(away))
+    return Statement(text, source, worst < allowed, f"off by {worst:.1f} standard errors at most")
 
 
 @dataclass(frozen=True)

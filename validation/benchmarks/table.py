@@ -16,6 +16,7 @@ from pathlib import Path
 from meanfield.cli import DONE, run
 from meanfield.results.provenance import provenance
 from validation import OUTPUT
+from validation.pages import markdown_table
 
 NUMBERS = OUTPUT / "benchmarks"
 HEADER = ("what", "measured", "held against", "ratio", "required", "note")
@@ -93,9 +94,7 @@ class Table:
     def markdown(self) -> str:
         """As a section of a page."""
         head, *rows = self.columns
-        rule = ["---"] * len(head)
-        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in (head, rule, *rows)]
-        return "\n\n".join([f"### {self.title}", f"{self.how[0].upper()}{self.how[1:]}.", "\n".join(lines)])
+        return "\n\n".join([f"### {self.title}", f"{self.how[0].upper()}{self.how[1:]}.", markdown_table(head, rows)])
 
 
 def run_benchmark(tables: Callable[[], Iterable[Table]], script: str, description: str) -> None:

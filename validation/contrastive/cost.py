@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,6 +29,7 @@ from meanfield.problems.file import parse_problem
 from meanfield.results.files import save_figure
 from meanfield.results.provenance import describe_machine
 from validation import ROOT
+from validation.pages import markdown_table
 
 REPEATS = 5
 FEATURE = '{{ hidden = {{ law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }}, initial_overlap = {q} }}'
@@ -122,11 +123,6 @@ def per_cell_step(point: Point) -> float:
     return 1e9 * point.seconds / (point.size.cells * point.size.steps * point.nodes)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines)
-
-
 def write_page(scans: dict[str, list[Point]], shared: list[tuple[Point, Point]]) -> str:
     parts = [
         "# What a density costs",
@@ -147,7 +143,7 @@ def write_page(scans: dict[str, list[Point]], shared: list[tuple[Point, Point]])
             if name == "features"
             else f"Grows with the power **{slope(name, points):.2f}** of {name} in the upper half."
         )
-        parts += [f"## {name.capitalize()}", growth, table(header, rows)]
+        parts += [f"## {name.capitalize()}", growth, markdown_table(header, rows)]
     rows = [
         (
             one.size.cells,
@@ -161,7 +157,7 @@ def write_page(scans: dict[str, list[Point]], shared: list[tuple[Point, Point]])
     parts += [
         "## Cores",
         "Wall time. Blocks of nodes are shared out over threads where there are enough; numbers do not depend on it.",
-        table(("cells", "nodes", "one core, ms", f"{available_cores()} cores, ms", "times as fast"), rows),
+        markdown_table(("cells", "nodes", "one core, ms", f"{available_cores()} cores, ms", "times as fast"), rows),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -24,6 +24,7 @@ from validation.faults.scripts import LARGE_SCRIPTS, SCRIPTS
 from validation.faults.sweeps import SWEEPS
 from validation.faults.trials import Fault, Tally
 from validation.faults.writers import FILMS, WRITERS
+from validation.pages import markdown_table
 
 SEED = 20261121
 READERS = tuple(script for script in SCRIPTS if script.arguments[0].endswith(".nc"))
@@ -65,22 +66,22 @@ def tallies() -> Iterator[Tally]:
             yield fault(subject, count, np.random.default_rng([SEED, i, j]))
 
 
+HEADER = "fault", "writer", "tried", "while writing", "what was there afterwards, and how often", "holds"
+
+
 def page(found: list[Tally], seconds: float) -> str:
     """The table, for people."""
     rows = [
-        f"| {tally.fault} | {tally.writer} | {tally.tried or tally.note} | {tally.inside or ''} | "
-        f"{_outcomes(tally)} | {'**no**' if tally.wrong else 'yes' if tally.tried else ''} |"
+        (tally.fault, tally.writer, tally.tried or tally.note, tally.inside or "", _outcomes(tally),
+         "**no**" if tally.wrong else "yes" if tally.tried else "")
         for tally in found
-    ]
+    ]  # fmt: skip
     wrong = [f"- {tally.fault}, {tally.writer}: {what}" for tally in found for what in tally.wrong]
     rights, trials = "with" if os.geteuid() == 0 else "without", sum(tally.tried for tally in found)
     parts = [
         INTRODUCTION,
         f"Machine: {describe_machine()} {trials} trials, {rights} root, in {seconds / 60:.0f} minutes.",
-        "\n".join(
-            ["| fault | writer | tried | while writing | what was there afterwards, and how often | holds |",
-             "| --- | --- | --- | --- | --- | --- |", *rows]
-        ),
+        markdown_table(HEADER, rows),
         *(["## What did not hold", "\n".join(wrong)] if wrong else []),
         NOTES,
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
 from validation.contrastive.figures.one_feature import Ensemble, drift, drift_by_sgd, find_states, mean_drift
-from validation.study import Statement
+from validation.study import Statement, within_errors
 
 GRID = np.linspace(0, 1, 201)
 """Values of Q at which curves are shown."""
@@ -64,9 +64,8 @@ def is_drift_of_sgd(numbers: xr.Dataset, what: str, source: str, name: str = "h"
         mean_drift(numbers["Q"].values, h, numbers["sgd_Q"].values, float(span))
         for h, span in zip(numbers[name].values, numbers["sgd_span"], strict=True)
     ]
-    worst = float((np.abs(numbers["sgd_h"] - np.array(predicted)) / numbers["sgd_h_error"]).max())
-    text = f"{what} is the drift of SGD"
-    return Statement(text, source, worst < STANDARD_ERRORS, f"off by {worst:.1f} standard errors at most")
+    away = np.abs(numbers["sgd_h"] - np.array(predicted)) / numbers["sgd_h_error"]
+    return within_errors(f"{what} is the drift of SGD", source, away, STANDARD_ERRORS)
 
 
 def listed(values: Iterable[float]) -> str:

@@ -6,9 +6,10 @@ need; all of them are drawn with it. Claim 3, (S-55), on the loss by noise, and 
 dotted curves are (S-62). The claim asks for m4 >= 3 and m6 >= 15, without need: noise costs c = +-1 as well.
 """
 
+from functools import partial
+
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 from validation.contrastive.figures.drift_curves import is_drift_of_sgd
@@ -51,11 +52,6 @@ def _end_by_claim(step: float, Q: np.ndarray) -> float:
     return float(brentq(lambda eta: np.max((without - loss_s55(Q, eta, step)) / Q), 0.0, 1.0))
 
 
-def simulate() -> xr.Dataset:
-    """The drift of SGD."""
-    return simulate_with_noise("independent")
-
-
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """The supplement's statements on independent noise, and one of the main text."""
     inside = numbers.sel(Q=slice(0.001, 1))
@@ -92,12 +88,9 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     return statements
 
 
-def draw(numbers: xr.Dataset) -> Figure:
-    """Curves of the ODE and of the printed formula, and SGD."""
-    return draw_with_noise(numbers, "(S-62) as printed", lowest=-4)
+draw = partial(draw_with_noise, printed="(S-62) as printed", lowest=-4)
 
-
-STUDY = Study(theory, judge, draw, simulate)
+STUDY = Study(theory, judge, draw, partial(simulate_with_noise, "independent"))
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

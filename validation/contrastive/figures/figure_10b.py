@@ -6,9 +6,10 @@ leads to Q = 0 shrinks, the region of recovery grows, and so does its Q. tau/m =
 The claim asks for m4 > 3, without need: a little noise helps c = +-1 as well.
 """
 
+from functools import partial
+
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 from validation.contrastive.figures.drift_curves import is_drift_of_sgd
 from validation.contrastive.figures.noisy_views import (
@@ -48,11 +49,6 @@ def theory() -> xr.Dataset:
         gain=("Q", gains["gain"], {"long_name": "gain of h per eta, for small eta"}),
         gain_coin=("Q", gains["gain_coin"], {"long_name": "gain of h per eta for c = +-1, for small eta"}),
     )
-
-
-def simulate() -> xr.Dataset:
-    """The drift of SGD."""
-    return simulate_with_noise("opposite")
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
@@ -107,12 +103,9 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     return statements
 
 
-def draw(numbers: xr.Dataset) -> Figure:
-    """Curves of the ODE and of the printed formula, and SGD."""
-    return draw_with_noise(numbers, "(S-65) as printed", lowest=-2)
+draw = partial(draw_with_noise, printed="(S-65) as printed", lowest=-2)
 
-
-STUDY = Study(theory, judge, draw, simulate)
+STUDY = Study(theory, judge, draw, partial(simulate_with_noise, "opposite"))
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

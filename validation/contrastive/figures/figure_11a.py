@@ -8,6 +8,8 @@ is one threshold, too) does; here it is 0.175, and the state emerges at Q = 0.5.
 that of x^2, 1 + 10 tau/m, at the same tau/m; it is larger in the figure only because tau/m is, 0.175 against 0.0094.
 """
 
+from functools import partial
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -66,11 +68,6 @@ def _learnable(problem: Problem) -> float:
     return learnability(problem).learnable_moments[0]
 
 
-def simulate() -> xr.Dataset:
-    """The drift of SGD."""
-    return simulate_both(FAMILIES, "m2")
-
-
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """The supplement's statements on the figure, without and with centring."""
     statements = []
@@ -117,7 +114,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     return draw_both(numbers, "$m_2 = {}$", titles, {"none": -0.3, "population": -0.15})
 
 
-STUDY = Study(theory, judge, draw, simulate)
+STUDY = Study(theory, judge, draw, partial(simulate_both, FAMILIES, "m2"))
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

@@ -5,6 +5,8 @@ m2 = 1 and tau/m = 0.02 show this; with centring m2 = 1.1 and the tau/m = 0.175 
 a state at Q = 0.6. The paper prints neither m2 nor tau/m.
 """
 
+from functools import partial
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -28,16 +30,6 @@ FAMILIES = {
     centering: {eta: relu_problem(centering, *CASES[centering], eta) for eta in STRENGTHS} for centering in CENTERINGS
 }
 PAPER = "paper, appendix D"
-
-
-def theory() -> xr.Dataset:
-    """Curves."""
-    return curves_of_both(FAMILIES, "eta")
-
-
-def simulate() -> xr.Dataset:
-    """The drift of SGD."""
-    return simulate_both(FAMILIES, "eta")
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
@@ -68,7 +60,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     return draw_both(numbers, r"$\eta = {}$", titles, {"none": -0.04, "population": -0.04})
 
 
-STUDY = Study(theory, judge, draw, simulate)
+STUDY = Study(partial(curves_of_both, FAMILIES, "eta"), judge, draw, partial(simulate_both, FAMILIES, "eta"))
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

@@ -15,7 +15,7 @@ from meanfield.plotting import COLOURS
 from validation.contrastive.figures.one_feature import LEARNING_RATE, SECOND_MOMENTS, overlap_by_sgd
 from validation.contrastive.figures.printed import equation_12
 from validation.contrastive.figures.trajectories import STARTS, problem_at, trajectories
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study, run_study, within_errors
 
 DIMENSION, REPLICAS = 20_000, 20
 
@@ -72,10 +72,9 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     if "sgd_q" in numbers:
         for name, what in (("ode_Q", "the reduced ODE"), ("printed_Q", "the printed equation (12)")):
             late = numbers.isel(time=slice(1, None))
-            worst = float((np.abs(late["sgd_q"] - np.sqrt(late[name])) / late["sgd_q_error"]).max())
+            away = np.abs(late["sgd_q"] - np.sqrt(late[name])) / late["sgd_q_error"]
             text = f"simulations lie on the curves of {what}"
-            number = f"off by {worst:.1f} standard errors at most"
-            statements.append(Statement(text, "paper, figure 2a", worst < STANDARD_ERRORS, number))
+            statements.append(within_errors(text, "paper, figure 2a", away, STANDARD_ERRORS))
     return statements
 
 

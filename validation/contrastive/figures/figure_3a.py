@@ -19,7 +19,7 @@ from validation.contrastive.figures.two_features import (
     listed,
     portrait,
     portrait_named,
-    sgd_trajectories,
+    sgd_paths,
     shares,
     squared,
     trajectories,
@@ -48,14 +48,7 @@ def theory() -> xr.Dataset:
 
 def simulate() -> xr.Dataset:
     """SGD from the same starts."""
-    mean, error = sgd_trajectories(UNEQUAL, STARTS, stop=STOP, **SGD)
-    dims = ("start", "sgd_time", "feature")
-    return xr.Dataset(
-        {
-            "sgd_q": (dims, mean, {"long_name": "mean overlaps of SGD"}),
-            "sgd_q_error": (dims, error, {"long_name": "their standard error"}),
-        }
-    )
+    return sgd_paths(UNEQUAL, STARTS, STOP, SGD)
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:

@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS
-from validation.contrastive.figures.two_features import UNEQUAL, following, sgd_trajectories, trajectories
+from validation.contrastive.figures.two_features import UNEQUAL, following, sgd_paths, trajectories
 from validation.study import Statement, Study, run_study
 
 STARTS = np.sqrt([[0.1, 0.1], [0.1, 0.02]])
@@ -37,15 +37,7 @@ def theory() -> xr.Dataset:
 
 def simulate() -> xr.Dataset:
     """Overlaps of SGD."""
-    mean, error = sgd_trajectories(UNEQUAL, STARTS, stop=STOP, **SGD)
-    dims = ("start", "sgd_time", "feature")
-    return xr.Dataset(
-        {
-            "sgd_q": (dims, mean, {"long_name": "mean overlaps of SGD"}),
-            "sgd_q_error": (dims, error, {"long_name": "their standard error"}),
-        },
-        {"sgd_time": np.linspace(0.0, STOP, SGD["outputs"])},
-    )
+    return sgd_paths(UNEQUAL, STARTS, STOP, SGD)
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:

@@ -27,7 +27,7 @@ from validation.contrastive.figures.one_feature import (
     problem_with,
     started,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study, run_study, within_errors
 
 MODELS = {
     "quadratic": {"m2": 1.0},
@@ -169,10 +169,9 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     if "sgd_q" in numbers:
         found = numbers["predicted"] > 0
         away = np.abs(numbers["sgd_q"] - numbers["predicted"]) / numbers["sgd_q_error"]
-        worst, lost = float(away.max()), int((~found).sum())
+        lost = int((~found).sum())
         text = f"SGD has the similarity of the ODE's state, and none at the {lost} eta beyond the critical ones"
-        number = f"off by {worst:.1f} standard errors at most"
-        statements.append(Statement(text, "theory, section 8", worst < STANDARD_ERRORS, number))
+        statements.append(within_errors(text, "theory, section 8", away, STANDARD_ERRORS))
     return statements
 
 

@@ -23,7 +23,7 @@ from validation.contrastive.figures.two_features import (
     sgd_trajectories,
     trajectories,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study, run_study, within_errors
 
 CASES = {"equal": (gaussian(1.0), gaussian(1.0)), "unequal": UNEQUAL}
 
@@ -117,16 +117,13 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             [np.interp(MEASURED, numbers["diagonal"], curve) for curve in case.T]
             for case in numbers["h_printed"].values
         ]
-        statements += [
-            _against_sgd(numbers, numbers["h_mean"].values, "the reduced ODE is the drift of SGD", "theory, section 2"),
-            _against_sgd(numbers, np.swapaxes(printed, 1, 2), "(S-50) as printed is the drift of SGD", "paper, (S-50)"),
-        ]
+        for predicted, what, source in (
+            (numbers["h_mean"].values, "the reduced ODE", "theory, section 2"),
+            (np.swapaxes(printed, 1, 2), "(S-50) as printed", "paper, (S-50)"),
+        ):
+            away = np.abs(numbers["sgd_h"] - predicted) / numbers["sgd_h_error"]
+            statements.append(within_errors(f"{what} is the drift of SGD", source, away, STANDARD_ERRORS))
     return statements
-
-
-def _against_sgd(numbers: xr.Dataset, predicted: np.ndarray, text: str, source: str) -> Statement:
-    worst = float((np.abs(numbers["sgd_h"].values - predicted) / numbers["sgd_h_error"].values).max())
-    return Statement(text, source, worst < STANDARD_ERRORS, f"off by {worst:.1f} standard errors at most")
 
 
 def draw(numbers: xr.Dataset) -> Figure:

@@ -26,7 +26,7 @@ from validation.study import Statement, Study, run_study
 LEARNING_RATE, BATCH_SIZE = 5.0, 250
 PROP_3 = 1.2
 EVEN = ("l1", "elastic_net", "cauchy", "quartic", "double_well")
-LEANING = "learnability_with_priors:lean"
+LEANING = "validation.contrastive.figures.learnability_with_priors:lean"
 LABELS = {"double_well": "double well", "elastic_net": "elastic net", LEANING: r"$w^4/4 - w$"}
 STRENGTHS = np.linspace(0.0, 10.0, 21)
 FEW_STRENGTHS, LEANING_STRENGTHS = (3.0, 9.0), (0.0, 0.75, 1.5, 2.25, 3.0)

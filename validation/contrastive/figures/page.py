@@ -10,6 +10,7 @@ import xarray as xr
 
 from meanfield.cli import DONE, run
 from validation import ROOT
+from validation.pages import markdown_table
 from validation.study import NUMBERS
 
 FIGURES = Path(__file__).resolve().parent
@@ -28,11 +29,8 @@ def section(numbers: Path) -> str:
     claim = ast.get_docstring(ast.parse((FIGURES / f"{name}.py").read_text())) or ""
     with xr.open_dataset(numbers) as dataset:
         statements = json.loads(dataset.attrs["statements"])
-    rows = [
-        f"| {s['text']} | {s['source']} | {'holds' if s['holds'] else '**does not hold**'} | {s['number']} |"
-        for s in statements
-    ]
-    table = "\n".join(["| statement | made in | verdict | number |", "|---|---|---|---|", *rows])
+    rows = [(s["text"], s["source"], "holds" if s["holds"] else "**does not hold**", s["number"]) for s in statements]
+    table = markdown_table(("statement", "made in", "verdict", "number"), rows)
     title = name.replace("_", " ").capitalize()
     return f"## {title}\n\n{claim}\n\n![{title}](../validation/contrastive/figures/{name}.png)\n\n{table}\n"
 

@@ -26,7 +26,7 @@ ACTIVATIONS = (*TRAINED, "hard_tanh")
 FACTORS = (0.8, 0.9, 1.0, 1.1, 1.2)
 NOISES = np.linspace(0.0, 1.0, 21)
 CORRELATIONS = {"independent": 0.0, "opposite": -1.0}
-BUMP = "proposition_3:bump"
+BUMP = "validation.contrastive.figures.proposition_3:bump"
 
 START, STOP, N, REPLICAS = 0.03, 2.0, 20_000, 32
 
