@@ -3,16 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUNS := data/runs
-STUDIES := $(shell grep -l '^STUDY = ' validation/figures/*.py)
-SHARED := $(filter-out $(STUDIES) %/page.py,$(wildcard validation/figures/*.py))
+FIGURES := validation/contrastive/figures
+STUDIES := $(shell grep -l '^STUDY = ' $(FIGURES)/*.py)
+SHARED := validation/study.py $(filter-out $(STUDIES) %/page.py,$(wildcard $(FIGURES)/*.py))
 LIBRARY := $(shell find meanfield -name "*.py")
 BENCHMARKS := machine density particles closures dynamics stationary sweep
-NUMBERS := $(patsubst validation/figures/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
+NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
 .PHONY: demo test test-slow test-dist test-lowest bench accuracy cost finite-size figures predictions faults fuzz docs clean
 
 demo: $(VENV)/installed $(VENV)/sources
-	$(BIN)/python validation/demo.py
+	$(BIN)/python -m validation.contrastive.demo
 
 test: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/ruff check .
@@ -26,31 +27,31 @@ test-slow: $(VENV)/installed-test $(VENV)/sources
 # Linear algebra on one thread: what is timed says how many cores it uses.
 bench: export OMP_NUM_THREADS := 1
 bench: $(VENV)/installed-bench $(VENV)/sources
-	for name in $(BENCHMARKS); do $(BIN)/python validation/benchmarks/$$name.py || exit 1; done
-	$(BIN)/python validation/benchmarks/page.py
+	for name in $(BENCHMARKS); do $(BIN)/python -m validation.benchmarks.$$name || exit 1; done
+	$(BIN)/python -m validation.benchmarks.page
 
 accuracy: $(VENV)/installed $(VENV)/sources
-	$(BIN)/python validation/accuracy.py
+	$(BIN)/python -m validation.contrastive.accuracy
 
 cost: $(VENV)/installed $(VENV)/sources
-	$(BIN)/python validation/cost.py
+	$(BIN)/python -m validation.contrastive.cost
 
 finite-size: $(VENV)/installed $(VENV)/sources
-	$(BIN)/python validation/finite_size.py
+	$(BIN)/python -m validation.contrastive.finite_size
 
 faults: $(VENV)/installed $(VENV)/sources
-	$(BIN)/python validation/faults/run.py
+	$(BIN)/python -m validation.faults.run
 
 # Two studies at a time, and only those whose script, or what scripts share, or library changed since they were run.
 figures: $(VENV)/installed $(VENV)/sources
 	@$(MAKE) --no-print-directory -j 2 $(NUMBERS)
-	$(BIN)/python validation/figures/page.py
+	$(BIN)/python -m validation.contrastive.figures.page
 
-$(RUNS)/figures/%.nc: validation/figures/%.py $(LIBRARY) $(SHARED)
-	$(BIN)/python $<
+$(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
+	$(BIN)/python -m validation.contrastive.figures.$*
 
 predictions: $(VENV)/installed $(VENV)/sources
-	$(BIN)/python validation/predictions.py
+	$(BIN)/python -m validation.contrastive.predictions
 
 fuzz: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/python -m validation.fuzzing.run --page docs/fuzzing.md

@@ -18,7 +18,7 @@ OTHERS = {
     "cost": "What a density costs",
     "digits": "Hidden variables from real data",
 }
-"""Studies in validation/ with a figure of the same name beside them."""
+"""Studies in validation/contrastive/ with a figure of the same name beside them."""
 
 PAGES = {"cost": "cost.md"}
 """Those that have a page of their own; the others are described in the gallery itself."""
@@ -65,19 +65,19 @@ def figure_card(text: str) -> Card:
 
 
 def other_card(name: str) -> Card:
-    """The card of a study in validation/."""
+    """The card of a study in validation/contrastive/."""
     link = PAGES.get(name, f"#{slug(OTHERS[name])}")
-    return Card(OTHERS[name], link, f"../validation/{name}.png", first_sentence(docstring(name)))
+    return Card(OTHERS[name], link, f"../validation/contrastive/{name}.png", first_sentence(docstring(name)))
 
 
 def described(name: str, title: str) -> str:
     """What the script of a study says, with its figure."""
-    return f"## {title}\n\n{docstring(name)}\n\n![{title}](../validation/{name}.png)"
+    return f"## {title}\n\n{docstring(name)}\n\n![{title}](../validation/contrastive/{name}.png)"
 
 
 def docstring(name: str) -> str:
     """What a script says of itself."""
-    return ast.get_docstring(ast.parse((ROOT / "validation" / f"{name}.py").read_text())) or ""
+    return ast.get_docstring(ast.parse((ROOT / "validation" / "contrastive" / f"{name}.py").read_text())) or ""
 
 
 def grid(cards: list[Card]) -> str:

@@ -1,6 +1,5 @@
 """Solutions of an accuracy that is asked for: true errors, estimates, hard cases, and what is said of misses."""
 
-import importlib
 import json
 
 import numpy as np
@@ -12,8 +11,9 @@ from meanfield.density.grid import Mirror
 from meanfield.density.refinement import _Series
 from meanfield.errors import InputError
 from meanfield.families.contrastive.settings import DensitySettings
-from tests import ROOT
 from tests.example_problems import feature, features, make_problem
+from validation.contrastive import accuracy
+from validation.references.density_problems import accuracy_problem
 
 SPARSE_COORDINATE = (
     '{ hidden = { law = "three_point", second_moment = 2.0, fourth_moment = 8.0 }, '
@@ -43,18 +43,11 @@ def distance(run, other):
     return max(float(abs(run.q - other.q).max()), float(abs(run.r - other.r).max()))
 
 
-@pytest.fixture(scope="module")
-def accuracy():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "validation"))
-        yield importlib.import_module("accuracy")
-
-
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
 @pytest.mark.parametrize("name", ["l1_1", "elastic_net_1", "cauchy_1", "quartic_1", "none_2", "elastic_net_2"])
-def test_true_errors_are_below_the_tolerance_and_not_far_below(accuracy, name, tolerance):
+def test_true_errors_are_below_the_tolerance_and_not_far_below(name, tolerance):
     """Against spectral elements; `make accuracy` does it for twelve problems and more tolerances."""
-    run = solve_density(accuracy.at_tolerance(accuracy.accuracy_problem(name), tolerance))
+    run = solve_density(accuracy.at_tolerance(accuracy_problem(name), tolerance))
     error = accuracy.largest_error(run, name)
     assert run.status == "complete"
     assert tolerance / 30 <= error <= tolerance  # what is promised

@@ -13,8 +13,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from table import Row, Table, run_benchmark
-from timing import ONE_THREAD, seconds
 
 from meanfield import Problem
 from meanfield.families.contrastive.closures import Closure
@@ -22,6 +20,8 @@ from meanfield.families.contrastive.closures.brackets import bracket_table
 from meanfield.families.contrastive.closures.closure import drift_and_diffusion, mean_outputs
 from meanfield.families.contrastive.closures.overlap_table import overlap_table
 from meanfield.ingredients.activations import ACTIVATIONS
+from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.timing import ONE_THREAD, seconds
 
 THREE_POINT = {"law": "three_point", "second_moment": 1.1, "fourth_moment": 6.05}
 LAWS: dict[str, list[dict[str, Any]]] = {

@@ -28,10 +28,6 @@ from statistics import median
 
 import numba
 import numpy as np
-from density_elsewhere import FINE, OURS, TARGET, contenders, error
-from machine import limit_rates
-from table import ROOT, Row, Table, run_benchmark
-from timing import CORES, ONE_THREAD, WALL, Work, rate, seconds, take_turns
 
 from meanfield import load_problem, solve_density
 from meanfield.density.fipy_stepper import FiPyStepper
@@ -42,6 +38,11 @@ from meanfield.density.steppers import NumbaStepper
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.settings import DensitySettings
 from meanfield.numerics.compiled.vectors import WIDE, lanes_for
+from validation import ROOT
+from validation.benchmarks.density_elsewhere import FINE, OURS, TARGET, contenders, error
+from validation.benchmarks.machine import limit_rates
+from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.timing import CORES, ONE_THREAD, WALL, Work, rate, seconds, take_turns
 
 EXAMPLE = ROOT / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)

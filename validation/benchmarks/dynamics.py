@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from table import Table, run_benchmark
-from timing import timed_row
 
 from meanfield import Problem
 from meanfield.families.contrastive.fixed_points.attraction import attraction_shares
@@ -18,6 +16,8 @@ from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.fixed_points.portrait import phase_portrait
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.problems.file import parse_problem
+from validation.benchmarks.table import Table, run_benchmark
+from validation.benchmarks.timing import timed_row
 
 GAUSSIAN = '{ law = "gaussian", second_moment = 1.2 }'
 THREE_POINT = '{ law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }'

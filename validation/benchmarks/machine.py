@@ -11,8 +11,9 @@ from typing import Any
 
 import numba
 import numpy as np
-from table import Row, Table, run_benchmark
-from timing import CORES, Work, rate
+
+from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.timing import CORES, Work, rate
 
 COMPILED: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 

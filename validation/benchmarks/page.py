@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from table import NUMBERS, ROOT, saved_tables
-
 from meanfield.cli import DONE, run
 from meanfield.results.provenance import describe_machine
+from validation import ROOT
+from validation.benchmarks.table import NUMBERS, saved_tables
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 ORDER = ("machine", "density", "particles", "closures", "dynamics", "stationary", "sweep")

@@ -13,17 +13,17 @@ from typing import Any
 
 import numba
 import numpy as np
-from normals import contenders
-from sgd_elsewhere import INSTALLED, Elsewhere
-from table import Row, Table, run_benchmark
 from threadpoolctl import threadpool_limits
-from timing import CORES, ONE_THREAD, WALL, seconds
 
 from meanfield import Problem, simulate_sgd
 from meanfield.ensembles.streams import VECTOR, fill_normals, stream_key
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.sgd.batch import training_of
 from meanfield.families.contrastive.sgd.steppers import STEPPERS
+from validation.benchmarks.normals import contenders
+from validation.benchmarks.sgd_elsewhere import INSTALLED, Elsewhere
+from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.timing import CORES, ONE_THREAD, WALL, seconds
 
 THREE_POINT = {"law": "three_point", "second_moment": 1.1, "fourth_moment": 6.05}
 CORRELATED = {"variance": [0.3, 0.3], "correlation": 0.5}

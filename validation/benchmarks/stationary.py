@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from table import ROOT, Row, Table, run_benchmark
-from timing import ONE_THREAD, seconds, timed_row
 
 from meanfield import Problem, continue_stationary_states, find_stationary_states, load_problem
 from meanfield.families.contrastive.closures import Closure
@@ -19,6 +17,9 @@ from meanfield.families.contrastive.stationary.equations import StationaryEquati
 from meanfield.families.contrastive.stationary.line import Line
 from meanfield.families.contrastive.stationary.stability import stability
 from meanfield.problems.problem_keys import with_value
+from validation import ROOT
+from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.timing import ONE_THREAD, seconds, timed_row
 
 EXAMPLES = ROOT / "data/problems"
 SPARSE = load_problem(EXAMPLES / "sparse_prior.toml")

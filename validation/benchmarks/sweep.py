@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from table import ROOT, Row, Table, run_benchmark
-from timing import CORES
-
 from meanfield import load_sweep, run_sweep
 from meanfield.problems.known_families import family_of
 from meanfield.sweep.points import points_of
+from validation import ROOT
+from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.timing import CORES
 
 SWEEP = load_sweep(ROOT / "data/sweeps/phase_diagram.toml")
 EVERY = 10

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from meanfield.cli import DONE, run
 from meanfield.results.provenance import provenance
+from validation import OUTPUT
+from validation.pages import markdown_table
 
-ROOT = Path(__file__).resolve().parents[2]
-NUMBERS = ROOT / "data" / "runs" / "benchmarks"
+NUMBERS = OUTPUT / "benchmarks"
 HEADER = ("what", "measured", "held against", "ratio", "required", "note")
 
 
@@ -93,13 +94,11 @@ class Table:
     def markdown(self) -> str:
         """As a section of a page."""
         head, *rows = self.columns
-        rule = ["---"] * len(head)
-        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in (head, rule, *rows)]
-        return "\n\n".join([f"### {self.title}", f"{self.how[0].upper()}{self.how[1:]}.", "\n".join(lines)])
+        return "\n\n".join([f"### {self.title}", f"{self.how[0].upper()}{self.how[1:]}.", markdown_table(head, rows)])
 
 
 def run_benchmark(tables: Callable[[], Iterable[Table]], script: str, description: str) -> None:
-    """Measure, print and save; what `python validation/benchmarks/NAME.py` does."""
+    """Measure, print and save; what `python -m validation.benchmarks.NAME` does."""
     ArgumentParser(description=description, formatter_class=RawDescriptionHelpFormatter).parse_args()
     run(lambda: _run(tables, script, description))
 

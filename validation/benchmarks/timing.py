@@ -10,7 +10,7 @@ from statistics import median
 from threading import Barrier
 from typing import Any
 
-from table import Row
+from validation.benchmarks.table import Row
 
 Work = Callable[[], Any]
 

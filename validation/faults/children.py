@@ -97,7 +97,8 @@ def _be_child(work: Callable[[], int | None], shared: mmap.mmap, out: IO[str], e
     os.dup2(out.fileno(), 1)
     os.dup2(err.fileno(), 2)
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores Ctrl-C
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     files._workplace = _counted(shared)
     cli._outcome, cli.run = _announced(shared), _shielded(cli.run)
     faulthandler.dump_traceback_later(0.9 * LONGEST, file=err)

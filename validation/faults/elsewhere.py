@@ -12,17 +12,17 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import xarray as xr
-from children import run_child
-from scripts import Script, stage
-from trials import Tally, folder, names, one_line
-from writers import Writer
 
 from meanfield.cli import BAD_INPUT, DONE
+from validation.faults.children import run_child
+from validation.faults.scripts import Stage, on_scripts
+from validation.faults.trials import Tally, fault, folder, left_behind, one_line, unless
+from validation.faults.writers import Writer
 
 
-def being_read(writer: Writer, count: int, random: np.random.Generator) -> Tally:
+@fault("earlier file open for reading")
+def being_read(tally: Tally, writer: Writer, count: int, random: np.random.Generator) -> None:
     """The earlier file is open, netCDF in xarray too, while it is replaced: its reader sees the earlier one."""
-    tally = Tally("earlier file open for reading", writer.name)
     with folder() as place:
         path = place / writer.file
         for _ in range(count):
@@ -33,13 +33,12 @@ def being_read(writer: Writer, count: int, random: np.random.Generator) -> Tally
                 seen = reader.read()
             tally.add(
                 f"code {ended.code}",
-                "" if ended.code == DONE else ended.err,
-                "" if seen == before else "the reader saw other bytes",
-                "" if path.read_bytes() != before else "the file was not replaced",
-                "" if names(place) == [path.name] else f"left behind: {names(place)}",
+                unless(ended.code == DONE, ended.err),
+                unless(seen == before, "the reader saw other bytes"),
+                unless(path.read_bytes() != before, "the file was not replaced"),
+                left_behind(place, path.name),
                 inside=True,
             )
-    return tally
 
 
 @contextmanager
@@ -52,22 +51,19 @@ def _also_netcdf(path: Path) -> Iterator[None]:
         run.load()
 
 
-def being_written(script: Script, count: int, random: np.random.Generator) -> Tally:
+@on_scripts("input open for writing")
+def being_written(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
     """An input is open for writing in another process, by plain netCDF4, which locks it."""
-    tally, theirs = Tally("input open for writing", f"`{script.name}.py`"), stage(script)
-    for _ in range(count):
-        with folder() as place:
-            theirs.set_up(place)
-            opener = _forked(lambda place=place: _keep_open(place / script.arguments[0], place / "opened"))
-            while not (place / "opened").exists():
-                time.sleep(1e-3)
-            ended = run_child(script.work(place))
-            os.kill(opener, signal.SIGKILL)
-            os.waitpid(opener, 0)
-            kinds, damage = theirs.found(place)
-            wrong = "" if ended.code == BAD_INPUT else f"exit code {ended.code}"
-            tally.add(f"code {ended.code}, {kinds}", damage, wrong, one_line(ended.err, script.arguments[0]))
-    return tally
+    name = theirs.script.arguments[0]
+    opener = _forked(lambda: _keep_open(place / name, place / "opened"))
+    while not (place / "opened").exists():
+        time.sleep(1e-3)
+    ended = theirs.run(place)
+    os.kill(opener, signal.SIGKILL)
+    os.waitpid(opener, 0)
+    kinds, damage = theirs.found(place)
+    wrong = unless(ended.code == BAD_INPUT, f"exit code {ended.code}")
+    tally.add(f"code {ended.code}, {kinds}", damage, wrong, one_line(ended.err, name))
 
 
 def _keep_open(path: Path, sign: Path) -> None:
@@ -76,14 +72,12 @@ def _keep_open(path: Path, sign: Path) -> None:
         time.sleep(600)
 
 
-def two_writers(writer: Writer, count: int, random: np.random.Generator) -> Tally:
+@fault("two writers at once")
+def two_writers(tally: Tally, writer: Writer, count: int, random: np.random.Generator) -> None:
     """Two processes write to one path at once; whoever looks sees a whole file at any time."""
-    tally = Tally("two writers at once", writer.name)
     with folder() as place:
         path = place / writer.file
-        for version in (1, 0):
-            writer.write(path, version)
-        contents = {_bytes_of(writer, path, version) for version in (1, 0)}
+        contents = writer.contents(path)
         children = [_forked(lambda version=version: _write_often(writer, path, version, count)) for version in (1, 0)]
         running, looks, damaged = set(children), 0, 0
         while running:
@@ -92,14 +86,8 @@ def two_writers(writer: Writer, count: int, random: np.random.Generator) -> Tall
             running = {child for child in running if os.waitpid(child, os.WNOHANG) == (0, 0)}
         for _ in range(count):
             tally.add(f"whole at all {looks} looks meanwhile" if not damaged else "DAMAGED", inside=True)
-        tally.wrong += [f"{damaged} of {looks} looks saw a damaged file"] * bool(damaged)
-        tally.wrong += [f"left behind: {names(place)}"] * (names(place) != [path.name])
-    return tally
-
-
-def _bytes_of(writer: Writer, path: Path, version: int) -> bytes:
-    writer.write(path, version)
-    return path.read_bytes()
+        wrong = unless(not damaged, f"{damaged} of {looks} looks saw a damaged file"), left_behind(place, path.name)
+        tally.wrong += filter(None, wrong)
 
 
 def _write_often(writer: Writer, path: Path, version: int, count: int) -> None:
@@ -117,24 +105,21 @@ def _forked(work: Callable[[], object]) -> int:
     return child
 
 
-def same_command_twice(script: Script, count: int, random: np.random.Generator) -> Tally:
+@on_scripts("the same run twice at once")
+def same_command_twice(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
     """A simulation is started while the same one runs; the second is refused, and does the first no harm."""
-    tally, theirs = Tally("the same run twice at once", f"`{script.name}.py`"), stage(script)
-    for moment in random.uniform(0, 0.5 * theirs.duration, count):
-        with folder() as place:
-            theirs.set_up(place)
-            first = _forked(lambda place=place: run_child(script.work(place)))
-            while not (place / "out.nc.checkpoint" / "lock").exists():
-                time.sleep(1e-4)
-            time.sleep(moment)
-            second = run_child(script.work(place))
-            os.waitpid(first, 0)
-            kinds, damage = theirs.found(place)
-            tally.add(
-                f"second: code {second.code}; then {kinds}",
-                damage,
-                "" if second.code == DONE else one_line(second.err, "is in use by", "wait until"),
-                "" if kinds == "new result" else kinds,
-                theirs.left(place),
-            )
-    return tally
+    moment = random.uniform(0, 0.5 * theirs.duration)
+    first = _forked(lambda: theirs.run(place))
+    while not (place / "out.nc.checkpoint" / "lock").exists():
+        time.sleep(1e-4)
+    time.sleep(moment)
+    second = theirs.run(place)
+    os.waitpid(first, 0)
+    kinds, damage = theirs.found(place)
+    tally.add(
+        f"second: code {second.code}; then {kinds}",
+        damage,
+        "" if second.code == DONE else one_line(second.err, "is in use by", "wait until"),
+        unless(kinds == "new result", kinds),
+        theirs.left(place),
+    )

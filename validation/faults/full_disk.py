@@ -9,16 +9,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
-from children import run_child
-from scripts import Script, stage
-from trials import Tally, folder, names, one_line
-from writers import Writer
 
 from meanfield.cli import DONE, FAILED
+from validation.faults.children import run_child
+from validation.faults.scripts import NO_DISK, Stage, on_scripts
+from validation.faults.trials import Tally, fault, folder, left_behind, limited, one_line, unless
+from validation.faults.writers import Writer
 
 DISK = 64 << 20
 """Bytes of the disk that is filled."""
@@ -59,116 +59,82 @@ def _filled(disk: Path, left: int) -> Iterator[None]:
         ballast.unlink()
 
 
-def _limited(limit: int, work: Callable[[], object]) -> None:
-    """Files cannot grow beyond a limit: what an ordinary user can do about a disk."""
+def _trial(tally: Tally, writer: Writer, path: Path, contents: dict[bytes, str], limit: int | None) -> None:
+    """Write version 1 as a script would, and version 0 when there is room again."""
+    ended = run_child(lambda: _write(writer, path, limit))
+    found = contents.get(path.read_bytes(), "DAMAGED")
+    right = found == {DONE: "new file", FAILED: "earlier file"}.get(ended.code)
+    tally.add(
+        "error, earlier file" if ended.code == FAILED else f"code {ended.code}, {found}",
+        unless(right, f"code {ended.code}, {found}: {ended.err[-300:]}"),
+        one_line(ended.err, f"{path}: cannot be written (", "MiB free") if ended.code == FAILED else "",
+        left_behind(path.parent, path.name, "ballast"),
+        inside=ended.code == FAILED,
+    )
+
+
+def _write(writer: Writer, path: Path, limit: int | None) -> int:
+    """The exit code."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
-        work()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-
-
-def _write(writer: Writer, path: Path, limit: int | None = None) -> int:
-    """Write version 1 as a script would; the exit code."""
-    try:
-        if limit is None:
+        with nullcontext() if limit is None else limited(resource.RLIMIT_FSIZE, limit):
             writer.write(path, 1)
-        else:
-            _limited(limit, lambda: writer.write(path, 1))
     except OSError as error:
         os.write(2, f"failed: {error}\n".encode())
         return FAILED
     return DONE
 
 
-def _trial(tally: Tally, writer: Writer, path: Path, contents: dict[bytes, str], limit: int | None) -> None:
-    ended = run_child(lambda: _write(writer, path, limit))
-    found = contents.get(path.read_bytes(), "DAMAGED")
-    expected = {DONE: "new file", FAILED: "earlier file"}.get(ended.code)
-    tally.add(
-        "error, earlier file" if ended.code == FAILED else f"code {ended.code}, {found}",
-        "" if found == expected else f"code {ended.code}, {found}: {ended.err[-300:]}",
-        one_line(ended.err, f"{path}: cannot be written (", "MiB free") if ended.code == FAILED else "",
-        "" if set(names(path.parent)) <= {path.name, "ballast"} else f"left behind: {names(path.parent)}",
-        inside=ended.code == FAILED,
-    )
-
-
-def _contents(writer: Writer, path: Path) -> dict[bytes, str]:
-    result = {}
-    for version, name in ((1, "new file"), (0, "earlier file")):
-        writer.write(path, version)
-        result[path.read_bytes()] = name
-    return result
-
-
-def fill_disk(writer: Writer, count: int, random: np.random.Generator) -> Tally:
+@fault("full disk")
+def fill_disk(tally: Tally, writer: Writer, count: int, random: np.random.Generator) -> None:
     """A real disk with room for a part of the file, from nothing to all of it."""
-    tally = Tally("full disk", writer.name)
     with small_disk() as disk:
         if disk is None:
-            tally.note = "needs root, to mount a disk"
-            return tally
+            tally.note = NO_DISK
+            return
         path = disk / writer.file
-        contents = _contents(writer, path)
+        contents = writer.contents(path)
         for left in random.integers(0, len(path.read_bytes()) + ROOM, count).tolist():
             with _filled(disk, left):
                 _trial(tally, writer, path, contents, None)
             writer.write(path, 0)
-    return tally
 
 
-def limit_files(writer: Writer, count: int, random: np.random.Generator) -> Tally:
-    """A limit on the size of files, from nothing to the size that is needed."""
-    tally = Tally("file size limit", writer.name)
+@fault("file size limit")
+def limit_files(tally: Tally, writer: Writer, count: int, random: np.random.Generator) -> None:
+    """A limit on the size of files, from nothing to the size that is needed: what an ordinary user can do."""
     with folder() as place:
         path = place / writer.file
-        contents = _contents(writer, path)
+        contents = writer.contents(path)
         for limit in random.integers(0, len(path.read_bytes()), count).tolist():
             _trial(tally, writer, path, contents, limit)
             writer.write(path, 0)
-    return tally
 
 
-def fill_disk_of_script(script: Script, count: int, random: np.random.Generator) -> Tally:
+@on_scripts("full disk", small_disk)
+def fill_disk_of_script(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
     """The same for a script, which is given the same command again when there is room."""
-    tally, theirs = Tally("full disk", f"`{script.name}.py`"), stage(script)
-    with small_disk() as disk:
-        if disk is None:
-            tally.note = "needs root, to mount a disk"
-            return tally
-        for number in range(count):
-            place = disk / f"{number}"
-            place.mkdir()
-            theirs.set_up(place)
-            with _filled(disk, int(random.integers(0, theirs.size * (1 + script.resumes) + ROOM))):
-                ended = run_child(script.work(place))
-                kinds, damage = theirs.found(place)
-            resumed = run_child(script.work(place))
-            again, _ = theirs.found(place)
-            tally.add(
-                f"code {ended.code}, {kinds}",
-                damage,
-                one_line(ended.err) if ended.code else "",
-                "" if (resumed.code, again) == (DONE, "new result") else f"again: {resumed.code}, {again}",
-                theirs.left(place),
-                inside=ended.code != DONE,
-            )
-    return tally
+    with _filled(place, int(random.integers(0, theirs.size * (1 + theirs.script.resumes) + ROOM))):
+        ended = theirs.run(place)
+        kinds, damage = theirs.found(place)
+    tally.add(
+        f"code {ended.code}, {kinds}",
+        damage,
+        one_line(ended.err) if ended.code else "",
+        theirs.run_again(place)[1],
+        theirs.left(place),
+        inside=ended.code != DONE,
+    )
 
 
-def full_standard_output(script: Script, count: int, random: np.random.Generator) -> Tally:
+@on_scripts("full disk, of standard output")
+def full_standard_output(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
     """What a script says goes to a full disk; its results do not."""
-    tally, theirs = Tally("full disk, of standard output", f"`{script.name}.py`"), stage(script)
-    for _ in range(count):
-        with folder() as place:
-            theirs.set_up(place)
-            ended = run_child(_to_full_device(script.work(place)))
-            kinds, damage = theirs.found(place)
-            wrong = "" if ended.code == FAILED and kinds.startswith("new result") else f"code {ended.code}, {kinds}"
-            tally.add(f"code {ended.code}, {kinds}", damage, wrong, one_line(ended.err, "No space left"))
-    return tally
+    ended = run_child(_to_full_device(theirs.script.work(place)))
+    kinds, damage = theirs.found(place)
+    outcome = f"code {ended.code}, {kinds}"
+    right = ended.code == FAILED and kinds.startswith("new result")
+    tally.add(outcome, damage, unless(right, outcome), one_line(ended.err, "No space left"))
 
 
 def _to_full_device(work: Callable[[], int]) -> Callable[[], int]:

@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
+from functools import cache
+from pathlib import Path
 
 import numpy as np
-from children import Ended, run_child
-from scripts import SOLVERS, Script, stage
-from trials import Tally, folder, names, one_line
+
+from validation.faults.children import Ended
+from validation.faults.scripts import SOLVERS, Script, Stage, on_scripts, stage
+from validation.faults.trials import Fault, Tally, folder, names, one_line, unless
 
 LONGEST_GAP = 0.05
 """Seconds between two Ctrl-C's at most."""
 
 
-def _interrupted(tally: Tally, script: Script, random: np.random.Generator, number: int, twice: bool) -> None:
-    """One trial."""
-    theirs, moment = stage(script), random.uniform(0, stage(script).duration)
-    again = random.uniform(0, LONGEST_GAP) if twice else None
-    with folder() as place:
-        theirs.set_up(place)
-        ended = run_child(script.work(place), moment, number, again)
+def _interrupted(title: str, number: int, twice: bool = False) -> Fault:
+    """A signal, or two shortly after each other, and the same command again if there is no result."""
+
+    @on_scripts(title)
+    def trial(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
+        moment = random.uniform(0, theirs.duration)
+        ended = theirs.run(place, moment, number, random.uniform(0, LONGEST_GAP) if twice else None)
         kinds, damage = theirs.found(place)
         left = [name for name in names(place) if name.startswith(".")]
         tally.add(
             f"code {ended.code}, {kinds}",
             damage,
             _message(ended, kinds),
-            f"left behind: {left}" if left else "",
+            unless(not left, f"left behind: {left}"),
+            theirs.run_again(place)[1] if kinds != "new result" else "",
             inside=ended.writing > 0,
         )
-        if kinds == "new result":
-            return
-        resumed = run_child(script.work(place))
-        if (resumed.code, theirs.found(place)[0]) != (0, "new result"):
-            tally.wrong.append(f"again: code {resumed.code}, {resumed.err}")
+
+    return trial
 
 
 def _message(ended: Ended, kinds: str) -> str:
@@ -48,61 +48,49 @@ def _message(ended: Ended, kinds: str) -> str:
     return wrong if ended.code == 1 else f"exit code {ended.code}; {wrong}"
 
 
-def ctrl_c(script: Script, count: int, random: np.random.Generator) -> Tally:
-    """One Ctrl-C."""
-    tally = Tally("Ctrl-C", f"`{script.name}.py`")
-    for _ in range(count):
-        _interrupted(tally, script, random, signal.SIGINT, twice=False)
-    return tally
+ctrl_c = _interrupted("Ctrl-C", signal.SIGINT)
+ctrl_c_twice = _interrupted("Ctrl-C twice", signal.SIGINT, twice=True)
+terminate = _interrupted("SIGTERM", signal.SIGTERM)
+"""What a cluster sends before it kills."""
 
 
-def ctrl_c_twice(script: Script, count: int, random: np.random.Generator) -> Tally:
-    """A second one shortly after."""
-    tally = Tally("Ctrl-C twice", f"`{script.name}.py`")
-    for _ in range(count):
-        _interrupted(tally, script, random, signal.SIGINT, twice=True)
-    return tally
-
-
-def terminate(script: Script, count: int, random: np.random.Generator) -> Tally:
-    """What a cluster sends before it kills."""
-    tally = Tally("SIGTERM", f"`{script.name}.py`")
-    for _ in range(count):
-        _interrupted(tally, script, random, signal.SIGTERM, twice=False)
-    return tally
-
-
-def ctrl_c_of_a_process(script: Script, count: int, random: np.random.Generator) -> Tally:
+@on_scripts("Ctrl-C, from start to end of Python")
+def ctrl_c_of_a_process(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
     """Ctrl-C from the start of Python to its end; a fork of this process has neither."""
-    tally, theirs = Tally("Ctrl-C, from start to end of Python", f"`{script.name}.py`"), stage(script)
-    duration = min(_duration(script) for _ in range(3))
-    for moment in random.uniform(0, duration, count):
-        with folder() as place:
-            theirs.set_up(place)
-            process = _process(script, str(place))
-            time.sleep(moment)
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
-            kinds, damage = theirs.found(place)
-            ended = Ended(process.returncode, "", err, 0)
-            importing = "interrupted;" not in err and "in run\n" not in err
-            if kinds == "earlier result" and importing:
-                tally.add("ended by Python while it imported", damage)
-            else:
-                tally.add(f"code {process.returncode}, {kinds}", damage, _message(ended, kinds))
-    return tally
+    moment = random.uniform(0, _duration(theirs.script))
+    process = _process(theirs.script, place)
+    time.sleep(moment)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    kinds, damage = theirs.found(place)
+    importing = "interrupted;" not in err and "in run\n" not in err
+    if kinds == "earlier result" and importing:
+        tally.add("ended by Python while it imported", damage)
+    else:
+        message = _message(Ended(process.returncode, "", err, 0), kinds)
+        tally.add(f"code {process.returncode}, {kinds}", damage, message)
 
 
+@cache
 def _duration(script: Script) -> float:
+    """Seconds from the start of Python to its end, at least."""
+    return min(_timed(script) for _ in range(3))
+
+
+def _timed(script: Script) -> float:
     with folder() as place:
         stage(script).set_up(place)
         started = time.perf_counter()
-        _process(script, str(place)).communicate(timeout=60)
+        _process(script, place).communicate(timeout=60)
         return time.perf_counter() - started
 
 
-def _process(script: Script, place: str) -> subprocess.Popen[str]:
-    command = [sys.executable, str(SOLVERS / f"{script.name}.py"), *script.arguments]
+def _process(script: Script, place: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=os.environ
+        [sys.executable, str(SOLVERS / f"{script.name}.py"), *script.arguments],
+        cwd=place,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores Ctrl-C
     )

@@ -7,38 +7,28 @@ import time
 from pathlib import Path
 
 import numpy as np
-from children import run_child
-from scripts import Script, stage
-from trials import Tally, folder, names
-from writers import Writer
+
+from validation.faults.children import run_child
+from validation.faults.scripts import Stage, on_scripts
+from validation.faults.trials import Tally, fault, folder, left_behind, unless
+from validation.faults.writers import Writer
 
 FAULT = "kill -9"
 
 
-def kill_writer(writer: Writer, count: int, random: np.random.Generator) -> Tally:
+@fault(FAULT)
+def kill_writer(tally: Tally, writer: Writer, count: int, random: np.random.Generator) -> None:
     """Kill a process that writes version 1 over version 0, at moments spread over the time that it takes."""
-    tally = Tally(FAULT, writer.name)
     with folder() as place:
         path = place / writer.file
-        contents = {_written(writer, path, version): f"version {version}" for version in (1, 0)}
+        contents = writer.contents(path)
         duration = statistics.median(_seconds(writer, path) for _ in range(3))
         for moment in random.uniform(0, duration, count):
             ended = run_child(lambda: _write_on_and_on(writer, path), at=moment)
             found = contents.get(path.read_bytes(), "DAMAGED")
-            tally.add(
-                {"version 0": "earlier file", "version 1": "new file"}.get(found, found),
-                "" if found != "DAMAGED" else f"killed after {moment:.4f} s: the file is damaged",
-                inside=ended.writing > 0,
-            )
+            damage = unless(found != "DAMAGED", f"killed after {moment:.4f} s: the file is damaged")
             writer.write(path, 0)
-            if names(place) != [writer.file]:
-                tally.wrong.append(f"after the next write there are {names(place)}")
-    return tally
-
-
-def _written(writer: Writer, path: Path, version: int) -> bytes:
-    writer.write(path, version)
-    return path.read_bytes()
+            tally.add(found, damage, left_behind(place, writer.file), inside=ended.writing > 0)
 
 
 def _seconds(writer: Writer, path: Path) -> float:
@@ -54,22 +44,11 @@ def _write_on_and_on(writer: Writer, path: Path) -> None:
             writer.write(path, version)
 
 
-def kill_script(script: Script, count: int, random: np.random.Generator) -> Tally:
+@on_scripts(FAULT)
+def kill_script(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
     """Kill a script at moments spread over the time that it takes, and give the same command again."""
-    tally, theirs = Tally(FAULT, f"`{script.name}.py`"), stage(script)
-    for moment in random.uniform(0, theirs.duration, count):
-        with folder() as place:
-            theirs.set_up(place)
-            ended = run_child(script.work(place), at=moment)
-            kinds, damage = theirs.found(place)
-            resumed = run_child(script.work(place))
-            again, _ = theirs.found(place)
-            tally.add(
-                kinds,
-                damage,
-                "" if (resumed.code, again) == (0, "new result") else f"again: {resumed.code}, {again}, {resumed.err}",
-                theirs.left(place),
-                inside=ended.writing > 0,
-            )
-            tally.outcomes["went on from a state"] += "going on" in resumed.err
-    return tally
+    ended = theirs.run(place, at=random.uniform(0, theirs.duration))
+    kinds, damage = theirs.found(place)
+    resumed, wrong = theirs.run_again(place)
+    tally.add(kinds, damage, wrong, theirs.left(place), inside=ended.writing > 0)
+    tally.outcomes["went on from a state"] += "going on" in resumed.err

@@ -4,47 +4,38 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import psutil
-from children import run_child
-from scripts import Script, stage
-from trials import Tally, folder, one_line
 
 from meanfield.cli import DONE, FAILED
+from validation.faults.children import run_child
+from validation.faults.scripts import Stage, on_scripts
+from validation.faults.trials import Tally, limited, one_line, unless
 
 MOST = 64 << 20
 """Bytes beyond those of the beginning that a script is allowed at most."""
 
 
-def too_little(script: Script, count: int, random: np.random.Generator) -> Tally:
+@on_scripts("out of memory")
+def too_little(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
     """Limits of the address space, at which allocations fail one by one; a kernel that kills does so by kill -9."""
-    tally, theirs = Tally("out of memory", f"`{script.name}.py`"), stage(script)
-    for more in random.integers(0, MOST, count).tolist():
-        with folder() as place:
-            theirs.set_up(place)
-            ended = run_child(_limited(more, script.work(place)))
-            kinds, damage = theirs.found(place)
-            resumed = run_child(script.work(place))
-            again, _ = theirs.found(place)
-            tally.add(
-                f"code {ended.code}, {kinds}",
-                damage,
-                one_line(ended.err) if ended.code != DONE else "",
-                "" if ended.code in (DONE, FAILED) else f"exit code {ended.code}",
-                "" if (resumed.code, again) == (DONE, "new result") else f"again: {resumed.code}, {again}",
-                theirs.left(place),
-            )
-    return tally
+    ended = run_child(_limited(int(random.integers(0, MOST)), theirs.script.work(place)))
+    kinds, damage = theirs.found(place)
+    tally.add(
+        f"code {ended.code}, {kinds}",
+        damage,
+        one_line(ended.err) if ended.code != DONE else "",
+        unless(ended.code in (DONE, FAILED), f"exit code {ended.code}"),
+        theirs.run_again(place)[1],
+        theirs.left(place),
+    )
 
 
 def _limited(more: int, work: Callable[[], int]) -> Callable[[], int]:
-    def limited() -> int:
-        limit = psutil.Process().memory_info().vms + more
-        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
-        try:
+    def with_little() -> int:
+        with limited(resource.RLIMIT_AS, psutil.Process().memory_info().vms + more):
             return work()
-        finally:
-            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
-    return limited
+    return with_little

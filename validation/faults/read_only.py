@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from children import run_child
-from full_disk import small_disk
-from scripts import Script, stage
-from trials import Tally, folder, one_line
 
 from meanfield.cli import BAD_INPUT, FAILED
 from meanfield.results import files
+from validation import ROOT
+from validation.faults.children import Ended, run_child
+from validation.faults.full_disk import small_disk
+from validation.faults.scripts import Script, Stage, on_scripts
+from validation.faults.trials import Fault, Tally, one_line, unless
 
 NOBODY = 65534
 """A user without rights."""
@@ -49,50 +50,50 @@ def _seen_by_everybody(path: Path) -> bool:
     return all(place.stat().st_mode & 0o001 for place in (path, *path.parents))
 
 
-def read_only_disk(script: Script, count: int, random: np.random.Generator) -> Tally:
+@on_scripts("read-only disk", small_disk)
+def read_only_disk(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
     """A disk that is mounted for reading."""
-    tally, theirs = Tally("read-only disk", f"`{script.name}.py`"), stage(script)
-    with small_disk() as disk:
-        if disk is None:
-            tally.note = "needs root, to mount a disk"
-            return tally
-        theirs.set_up(disk)
-        for _ in range(count):
-            with _read_only(disk):
-                ended = run_child(script.work(disk))
-            _refused(tally, ended.code, ended.err, *theirs.found(disk), "is not writable; choose another")
-    return tally
+    with _read_only(place):
+        _refused(tally, theirs.run(place), *theirs.found(place))
 
 
-def read_only_folder(script: Script, count: int, random: np.random.Generator) -> Tally:
+@on_scripts("read-only folder")
+def read_only_folder(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
     """A folder in which this user may not write."""
-    tally, theirs = Tally("read-only folder", f"`{script.name}.py`"), stage(script)
-    if os.geteuid() == 0 and not _seen_by_everybody(Path(__file__).resolve().parent):
+    if os.geteuid() == 0 and not _seen_by_everybody(ROOT / "validation"):
         tally.note = "needs another user than root, or a clone that other users may read"
-        return tally
-    with folder() as place:
-        theirs.set_up(place)
-        place.chmod(0o555)
-        for _ in range(count):
-            ended = run_child(_without_rights(script.work(place)))
-            _refused(tally, ended.code, ended.err, *theirs.found(place), "is not writable; choose another")
-        place.chmod(0o755)
-    return tally
+        return
+    place.chmod(0o555)
+    _refused(tally, run_child(_without_rights(theirs.script.work(place))), *theirs.found(place))
+    place.chmod(0o755)
 
 
-def _refused(tally: Tally, code: int, err: str, kinds: str, damage: str, *needed: str) -> None:
+def _refused(tally: Tally, ended: Ended, kinds: str, damage: str) -> None:
     tally.add(
-        f"code {code}, {kinds}",
+        f"code {ended.code}, {kinds}",
         damage,
-        one_line(err, *needed),
-        "" if code == BAD_INPUT else f"exit code {code}",
-        "" if kinds == "earlier result" else kinds,
+        one_line(ended.err, "is not writable; choose another"),
+        unless(ended.code == BAD_INPUT, f"exit code {ended.code}"),
+        unless(kinds == "earlier result", kinds),
     )
 
 
-def _before_writing(act: Callable[[], object], work: Callable[[], int]) -> Callable[[], int]:
+def _meanwhile(title: str, act: Callable[[Script, Path], object], says: str) -> Fault:
     """Something happens between the last check of the path and the writing."""
 
+    @on_scripts(title)
+    def trial(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
+        ended = run_child(_before_writing(partial(act, theirs.script, place), theirs.script.work(place)))
+        tally.add(
+            f"code {ended.code}",
+            one_line(ended.err, says),
+            unless(ended.code == FAILED, f"exit code {ended.code}"),
+        )
+
+    return trial
+
+
+def _before_writing(act: Callable[[], object], work: Callable[[], int]) -> Callable[[], int]:
     def acted() -> int:
         write = files.write_atomically
 
@@ -107,30 +108,13 @@ def _before_writing(act: Callable[[], object], work: Callable[[], int]) -> Calla
     return acted
 
 
-def folder_removed(script: Script, count: int, random: np.random.Generator) -> Tally:
-    """The folder of the results is deleted while a script runs."""
-    tally, theirs = Tally("folder removed meanwhile", f"`{script.name}.py`"), stage(script)
-    for _ in range(count):
-        with folder() as place:
-            theirs.set_up(place)
-            ended = run_child(_before_writing(partial(shutil.rmtree, place), script.work(place)))
-            wrong = "" if ended.code == FAILED else f"exit code {ended.code}"
-            tally.add(f"code {ended.code}", one_line(ended.err, "No such file or directory"), wrong)
-    return tally
-
-
-def replaced_by_folder(script: Script, count: int, random: np.random.Generator) -> Tally:
-    """Somebody puts a folder where the result should go."""
-    tally, theirs = Tally("a folder in its place meanwhile", f"`{script.name}.py`"), stage(script)
-    for _ in range(count):
-        with folder() as place:
-            theirs.set_up(place)
-            ended = run_child(_before_writing(partial(_replace, place / script.outputs[0]), script.work(place)))
-            wrong = "" if ended.code == FAILED else f"exit code {ended.code}"
-            tally.add(f"code {ended.code}", one_line(ended.err, "Is a directory"), wrong)
-    return tally
-
-
-def _replace(path: Path) -> None:
+def _replace(script: Script, place: Path) -> None:
+    path = place / script.outputs[0]
     path.unlink()
     path.mkdir()
+
+
+folder_removed = _meanwhile(
+    "folder removed meanwhile", lambda script, place: shutil.rmtree(place), "No such file or directory"
+)
+replaced_by_folder = _meanwhile("a folder in its place meanwhile", _replace, "Is a directory")

@@ -10,31 +10,23 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import damaged
-import elsewhere
-import full_disk
-import interrupts
-import kills
-import memory
 import numpy as np
-import read_only
-import sweeps
-from scripts import LARGE_SCRIPTS, SCRIPTS
-from sweeps import SWEEPS
 from tqdm import tqdm
-from trials import Tally
-from writers import FILMS, WRITERS
 
 from meanfield.cli import DONE, FAILED, parser, run
 from meanfield.results.provenance import describe_machine
+from validation import ROOT
+from validation.faults import damaged, elsewhere, full_disk, interrupts, kills, memory, read_only, sweeps
+from validation.faults.scripts import LARGE_SCRIPTS, SCRIPTS
+from validation.faults.sweeps import SWEEPS
+from validation.faults.trials import Fault, Tally
+from validation.faults.writers import FILMS, WRITERS
+from validation.pages import markdown_table
 
-ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261121
-Fault = Callable[[Any, int, np.random.Generator], Tally]
 READERS = tuple(script for script in SCRIPTS if script.arguments[0].endswith(".nc"))
 SGD = next(script for script in SCRIPTS if script.resumes)
 PLAN: tuple[tuple[Fault, tuple[Any, ...], int], ...] = (
@@ -74,22 +66,22 @@ def tallies() -> Iterator[Tally]:
             yield fault(subject, count, np.random.default_rng([SEED, i, j]))
 
 
+HEADER = "fault", "writer", "tried", "while writing", "what was there afterwards, and how often", "holds"
+
+
 def page(found: list[Tally], seconds: float) -> str:
     """The table, for people."""
     rows = [
-        f"| {tally.fault} | {tally.writer} | {tally.tried or tally.note} | {tally.inside or ''} | "
-        f"{_outcomes(tally)} | {'**no**' if tally.wrong else 'yes' if tally.tried else ''} |"
+        (tally.fault, tally.writer, tally.tried or tally.note, tally.inside or "", _outcomes(tally),
+         "**no**" if tally.wrong else "yes" if tally.tried else "")
         for tally in found
-    ]
+    ]  # fmt: skip
     wrong = [f"- {tally.fault}, {tally.writer}: {what}" for tally in found for what in tally.wrong]
     rights, trials = "with" if os.geteuid() == 0 else "without", sum(tally.tried for tally in found)
     parts = [
         INTRODUCTION,
         f"Machine: {describe_machine()} {trials} trials, {rights} root, in {seconds / 60:.0f} minutes.",
-        "\n".join(
-            ["| fault | writer | tried | while writing | what was there afterwards, and how often | holds |",
-             "| --- | --- | --- | --- | --- | --- |", *rows]
-        ),
+        markdown_table(HEADER, rows),
         *(["## What did not hold", "\n".join(wrong)] if wrong else []),
         NOTES,
     ]  # fmt: skip

@@ -7,24 +7,29 @@ import io
 import os
 import runpy
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
-from children import Starting, run_child
-from trials import names
-from writers import TEXT
+import numpy as np
 
 import meanfield
+from meanfield.cli import DONE
 from meanfield.ensembles import ensemble
+from validation import ROOT
+from validation.faults.children import Ended, Starting, run_child
+from validation.faults.trials import Fault, Tally, folder, left_behind, names, unless
+from validation.faults.writers import TEXT
 
-SOLVERS = Path(__file__).resolve().parents[2] / "solvers"
+SOLVERS = ROOT / "solvers"
 SGD = TEXT.replace("dimension = 64", "dimension = 2500\nsnapshots = [0.0, 1.0]").replace("plain", "projected")
 """A simulation that takes long enough to be killed in."""
 
@@ -36,6 +41,9 @@ LARGE = (
 )
 """A problem that takes tens of MB by either method."""
 
+NO_DISK = "needs root, to mount a disk"
+"""Note on trials that need a disk of their own."""
+
 SAVE_EVERY = 0.01
 """Seconds between two states of this simulation."""
 
@@ -46,6 +54,9 @@ class Script(NamedTuple):
     name: str
     arguments: tuple[str, ...]
     outputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"`{self.name}.py`"
 
     @property
     def resumes(self) -> bool:
@@ -141,7 +152,7 @@ class Stage:
 
     def _timed(self) -> float:
         started = time.perf_counter()
-        run_child(self.script.work(self._inputs))
+        self.run(self._inputs)
         return time.perf_counter() - started
 
     def set_up(self, folder: Path) -> None:
@@ -149,6 +160,19 @@ class Stage:
         shutil.copytree(self._inputs, folder, dirs_exist_ok=True)
         for name, content in self.old.items():
             (folder / name).write_bytes(content)
+
+    def run(
+        self, folder: Path, at: float | None = None, number: int = signal.SIGKILL, again: float | None = None
+    ) -> Ended:
+        """Run it there in a child, which may get signals as in `run_child`."""
+        return run_child(self.script.work(folder), at, number, again)
+
+    def run_again(self, folder: Path) -> tuple[Ended, str]:
+        """Give the same command once more, and say what is wrong unless it ends with the new result."""
+        ended = self.run(folder)
+        kinds, _ = self.found(folder)
+        right = (ended.code, kinds) == (DONE, "new result")
+        return ended, unless(right, f"again: {ended.code}, {kinds}, {ended.err}")
 
     def found(self, folder: Path) -> tuple[str, str]:
         """Which results are in a folder, and what is wrong with them."""
@@ -181,11 +205,33 @@ class Stage:
 
     def left(self, folder: Path) -> str:
         """Files in a folder that should not be there; empty if there are none."""
-        strangers = set(names(folder)) - set(names(self._inputs))
-        return f"left behind: {sorted(strangers)}" if strangers else ""
+        return left_behind(folder, *names(self._inputs))
 
 
 @cache
 def stage(script: Script) -> Stage:
     """The stage of a script; made once."""
     return Stage(script)
+
+
+Trial = Callable[[Tally, Stage, Path, np.random.Generator], None]
+Place = Callable[[], AbstractContextManager[Path | None]]
+
+
+def on_scripts(title: str, place: Place = folder) -> Callable[[Trial], Fault]:
+    """Make a fault of one trial on a script, in a place of its own with inputs and an earlier result."""
+
+    def made(trial: Trial) -> Fault:
+        def trials(tally: Tally, script: Script, count: int, random: np.random.Generator) -> None:
+            theirs = stage(script)
+            for _ in range(count):
+                with place() as there:
+                    if there is None:
+                        tally.note = NO_DISK
+                        return
+                    theirs.set_up(there)
+                    trial(tally, theirs, there, random)
+
+        return Fault(title, trials)
+
+    return made

@@ -6,34 +6,28 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import psutil
 import xarray as xr
-from children import Ended, Starting, run_child
-from trials import Tally, folder, one_line
-from writers import TEXT
 
 import meanfield
 from meanfield import cli
 from meanfield.cli import DONE, FAILED
 from meanfield.problems.file import parse_problem
 from meanfield.sweep import Sweep, workers
+from validation.faults.children import Ended, Starting, run_child
+from validation.faults.trials import Fault, Tally, fault, folder, one_line, unless
+from validation.faults.writers import TEXT
 
 POINTS = 12
 WORKERS = 2
 
 
-class Subject(NamedTuple):
-    """A name for the table."""
-
-    name: str
-
-
-SWEEPS = (Subject("`run_sweep`: points, merged file"),)
+SWEEPS = ("`run_sweep`: points, merged file",)
 
 
 @cache
@@ -109,39 +103,36 @@ def _run_when_free(out: Path) -> Ended:
         time.sleep(0.01)
 
 
-def kill_sweep(subject: Subject, count: int, random: np.random.Generator) -> Tally:
-    """Kill -9 of the process that began it."""
-    tally = Tally("kill -9", subject.name)
-    for moment in random.uniform(0, _undisturbed()[1], count):
-        with folder() as place:
-            ended = run_child(Starting(_run, place / "out"), at=moment)
-            kinds, wrong = _look(place / "out")
-            tally.add(kinds, wrong, _goes_on(place / "out"), inside=ended.writing > 0)
-    return tally
+def _disturbed(title: str, begin: Callable[[Path, float], Ended], judge: Callable[[Ended], str]) -> Fault:
+    """A sweep to which something happens at some moment, and the same once more."""
+
+    @fault(title)
+    def trials(tally: Tally, subject: str, count: int, random: np.random.Generator) -> None:
+        for moment in random.uniform(0, _undisturbed()[1], count):
+            with folder() as place:
+                ended = begin(place / "out", moment)
+                kinds, wrong = _look(place / "out")
+                outcome = kinds if ended.code < 0 else f"code {ended.code}, {kinds}"
+                tally.add(outcome, wrong, judge(ended), _goes_on(place / "out"), inside=ended.writing > 0)
+
+    return trials
 
 
-def interrupt_sweep(subject: Subject, count: int, random: np.random.Generator) -> Tally:
-    """Ctrl-C."""
-    tally = Tally("Ctrl-C", subject.name)
-    for moment in random.uniform(0, _undisturbed()[1], count):
-        with folder() as place:
-            ended = run_child(Starting(_run, place / "out"), moment, signal.SIGINT)
-            kinds, wrong = _look(place / "out")
-            message = one_line(ended.err, "interrupted") if ended.code else ""
-            tally.add(f"code {ended.code}, {kinds}", wrong, message, _goes_on(place / "out"), inside=ended.writing > 0)
-    return tally
+kill_sweep = _disturbed("kill -9", lambda out, moment: run_child(Starting(_run, out), at=moment), lambda ended: "")
+"""Of the process that began it."""
 
+interrupt_sweep = _disturbed(
+    "Ctrl-C",
+    lambda out, moment: run_child(Starting(_run, out), moment, signal.SIGINT),
+    lambda ended: one_line(ended.err, "interrupted") if ended.code else "",
+)
 
-def kill_worker(subject: Subject, count: int, random: np.random.Generator) -> Tally:
-    """Kill -9 of one of the processes that do the work; the sweep is to end as if nothing had happened."""
-    tally = Tally("a worker killed", subject.name)
-    for moment in random.uniform(0, _undisturbed()[1], count):
-        with folder() as place:
-            ended = run_child(partial(_run_and_kill_a_worker, place / "out", moment))
-            kinds, wrong = _look(place / "out")
-            code = "" if ended.code == DONE else f"exit code {ended.code}: {ended.err[-300:]}"
-            tally.add(f"code {ended.code}, {kinds}", wrong, code, _goes_on(place / "out"))
-    return tally
+kill_worker = _disturbed(
+    "a worker killed",
+    lambda out, moment: run_child(partial(_run_and_kill_a_worker, out, moment)),
+    lambda ended: unless(ended.code == DONE, f"exit code {ended.code}: {ended.err[-300:]}"),
+)
+"""Kill -9 of one of the processes that do the work; the sweep is to end as if nothing had happened."""
 
 
 def _run_and_kill_a_worker(out: Path, moment: float) -> int:

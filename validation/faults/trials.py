@@ -1,14 +1,18 @@
-"""What is counted: how often a fault was tried on a writer, what came of it, and what went wrong."""
+"""A fault that is tried, and what is counted: how often on which writer, what came of it, and what went wrong."""
 
 from __future__ import annotations
 
+import resource
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 
 @dataclass
@@ -37,6 +41,35 @@ class Tally:
         self.wrong += [what for what in wrong if what]
 
 
+Trials = Callable[[Tally, Any, int, np.random.Generator], None]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that goes wrong on purpose while a subject writes a file.
+
+    Parameters
+    ----------
+    title : str
+    trials : callable
+        Tries it on a subject so many times, and counts.
+    """
+
+    title: str
+    trials: Trials
+
+    def __call__(self, subject: object, count: int, random: np.random.Generator) -> Tally:
+        """Try it on a subject."""
+        tally = Tally(self.title, str(subject))
+        self.trials(tally, subject, count, random)
+        return tally
+
+
+def fault(title: str) -> Callable[[Trials], Fault]:
+    """Make a fault of a function that tries it."""
+    return lambda trials: Fault(title, trials)
+
+
 @contextmanager
 def folder() -> Iterator[Path]:
     """A folder of its own for a trial, which anybody may enter."""
@@ -48,9 +81,30 @@ def folder() -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
+@contextmanager
+def limited(what: int, limit: int) -> Iterator[None]:
+    """A soft limit of this process for a while, such as `resource.RLIMIT_FSIZE`."""
+    resource.setrlimit(what, (limit, resource.RLIM_INFINITY))
+    try:
+        yield
+    finally:
+        resource.setrlimit(what, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
 def names(path: Path) -> list[str]:
     """What is in a folder."""
     return sorted(entry.name for entry in path.iterdir())
+
+
+def left_behind(path: Path, *expected: str) -> str:
+    """Files in a folder that should not be there; empty if there are none."""
+    strangers = sorted(set(names(path)) - set(expected))
+    return f"left behind: {strangers}" if strangers else ""
+
+
+def unless(right: bool, what: str) -> str:
+    """What is wrong, unless it is right."""
+    return "" if right else what
 
 
 def one_line(err: str, *needed: str) -> str:

@@ -52,6 +52,17 @@ class Writer(NamedTuple):
     file: str
     write: Callable[[Path, int], None]
 
+    def __str__(self) -> str:
+        return self.name
+
+    def contents(self, path: Path) -> dict[bytes, str]:
+        """The bytes of versions 1 and 0, and what they are called; version 0 stays there."""
+        result = {}
+        for version, name in ((1, "new file"), (0, "earlier file")):
+            self.write(path, version)
+            result[path.read_bytes()] = name
+        return result
+
 
 @cache
 def _result(version: int) -> xr.Dataset:

@@ -25,8 +25,9 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.file import format_problem, load_problem, parse_problem, problem_from
 from meanfield.problems.messages import LINE, MOST_LINES, _field_names
 from meanfield.results import checks
+from validation import ROOT
 
-SOLVERS = Path(__file__).parents[2] / "solvers"
+SOLVERS = ROOT / "solvers"
 SCRIPTS = (*("solve_density", "solve_order_parameters", "simulate_sgd", "find_stationary_states", "analyse_dynamics"),)
 
 NAMES = re.compile(

@@ -25,10 +25,11 @@ from meanfield.families.contrastive.dynamics.description import describe as desc
 from meanfield.families.contrastive.stationary import describe
 from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
 from meanfield.results import schema
+from validation import ROOT
 from validation.fuzzing.judge_problems import BrokenError, run_script
 from validation.fuzzing.trap import TRAP
 
-RUNS = sorted((Path(__file__).parents[2] / "tests" / "compatibility").glob("*-2.nc"))
+RUNS = sorted((ROOT / "tests" / "compatibility").glob("*-2.nc"))
 
 NUMBERS = (np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 1e308, 5e-324, 1.0 + 1e-9, 2.0**63)
 ATTRIBUTES: tuple[Any, ...] = ("", "x" * 100_000, "os:system", 1, -1, 2**62, 0.5, np.nan, [1, 2], ["a", "b"], "é\u200b")

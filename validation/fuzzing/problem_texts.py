@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from copy import deepcopy
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -18,8 +17,9 @@ from hypothesis import strategies as st
 
 from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.ingredients.priors import PRIORS
+from validation import ROOT
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "data" / "problems").glob("*.toml"))
+EXAMPLES = sorted((ROOT / "data" / "problems").glob("*.toml"))
 
 EDGES: list[Any] = [
     *(float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 1e308, -1e308, 5e-324, 1e-300, 1e154, 1.0, -1.0),

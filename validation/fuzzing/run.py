@@ -27,13 +27,14 @@ import meanfield
 from meanfield.cli import DONE, FAILED, at_least, parser, run
 from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import describe_machine
+from validation import OUTPUT, ROOT
 from validation.fuzzing.judge_problems import SCRIPTS, judge, judge_script
 from validation.fuzzing.judge_results import RUNS, damaged, judge_comparison, judge_damaged, judge_made_up, made_up
 from validation.fuzzing.problem_texts import EXAMPLES, as_text, mangled_file, spoilt_tables
 from validation.fuzzing.trap import in_child, set_trap
+from validation.pages import markdown_table
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "data" / "runs" / "fuzzing"
+KEPT = OUTPUT / "fuzzing"
 
 SECONDS = 120
 """For one file."""
@@ -185,7 +186,7 @@ def suites(count: int) -> dict[str, tuple[list[Case], Judge]]:
 def page(found: dict[str, Findings], seconds: float) -> str:
     """What became of all files, for people."""
     rows = [
-        f"| {name} | {kind} | {outcome} | {times} |"
+        (name, kind, outcome, times)
         for name, findings in found.items()
         for (kind, outcome), times in sorted(findings.outcomes.items())
     ]
@@ -194,7 +195,7 @@ def page(found: dict[str, Findings], seconds: float) -> str:
     parts = [
         INTRODUCTION,
         f"Machine: {describe_machine()} {total} files in {seconds / 60:.0f} minutes; {faults} broke something.",
-        "\n".join(["| files | what was done | what became of them | how many |", "| --- | --- | --- | --- |", *rows]),
+        markdown_table(("files", "what was done", "what became of them", "how many"), rows),
         NOTES,
     ]
     return "\n\n".join(parts) + "\n"

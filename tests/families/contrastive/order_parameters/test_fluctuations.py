@@ -11,13 +11,13 @@ from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.order_parameters.fluctuations import LARGEST, stationary_covariance
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from tests.example_problems import feature, features, gaussian, make_problem
-from validation.linearised import solve_corrections
+from validation.contrastive.linearised import solve_corrections
 
 INNER = ("time.stop = 40.0", "model = { learning_rate = 0.05, batch_size = 4 }")
 
 
 def test_trajectory_agrees_with_the_closed_form():
-    """Validation/linearised.py: one feature, sigma(x) = x^2, no noise."""
+    """validation/contrastive/linearised.py: one feature, sigma(x) = x^2, no noise."""
     problem = make_problem('prior = { name = "l2", strength = 2.0 }', "time.stop = 20.0")
     q, C, _ = solve_corrections(problem)
     run = solve_order_parameters(problem)
@@ -102,7 +102,7 @@ def test_where_there_is_no_covariance_there_is_still_q(lines):
 
 
 def test_the_spread_of_q_over_runs_of_sgd():
-    """Theory.md, section 4, at a smaller scale than `validation/figures/finite_n_bands.py`."""
+    """Theory.md, section 4, at a smaller scale than `validation/contrastive/figures/finite_n_bands.py`."""
     problem = make_problem(
         features(feature(0.5), feature(0.3, gaussian(1.2))),
         'model = { activation = "relu", learning_rate = 1.0, batch_size = 2 }',

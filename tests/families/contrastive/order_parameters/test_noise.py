@@ -8,7 +8,7 @@ from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from tests.oracles.plain_steps import HIDDEN, NOISES, make_problem
 from tests.oracles.steps import by_hermite, by_panels, hidden_rule
-from validation.linearised import step_expansion
+from validation.contrastive.linearised import step_expansion
 
 AGREEMENT = 1e-9  # what is asked for is 1e-8; they agree to 1e-11
 

@@ -1,0 +1,86 @@
+"""The faults of `make faults`, a few times each; as often as there, in the slow suite.
+
+Children are forks of this process. Whatever the moment of a signal, nothing may be wrong, so that there are no false
+alarms: a test that fails once has found something.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+from validation.faults import (
+    damaged,
+    elsewhere,
+    full_disk,
+    interrupts,
+    kills,
+    memory,
+    read_only,
+    scripts,
+    sweeps,
+    writers,
+)
+from validation.faults.run import PLAN
+
+SCRIPT = {script.name: script for script in scripts.SCRIPTS}
+COMPARE = scripts.Script("compare", ("one.nc", "two.nc", "-o", "out.nc"), ("out.nc",))
+FEW = [
+    *[(kills.kill_writer, writer, 1) for writer in writers.WRITERS],
+    (kills.kill_script, SCRIPT["simulate_sgd"], 1),
+    (sweeps.kill_sweep, sweeps.SWEEPS[0], 1),
+    (interrupts.ctrl_c, SCRIPT["solve_density"], 3),
+    (interrupts.terminate, SCRIPT["solve_order_parameters"], 1),
+    (full_disk.limit_files, writers.WRITERS[0], 2),
+    (full_disk.limit_files, writers.WRITERS[3], 1),
+    (full_disk.fill_disk, writers.WRITERS[0], 1),
+    (full_disk.fill_disk_of_script, SCRIPT["simulate_sgd"], 1),
+    (full_disk.full_standard_output, SCRIPT["solve_density"], 1),
+    (read_only.read_only_disk, SCRIPT["solve_density"], 1),
+    (read_only.read_only_folder, SCRIPT["simulate_sgd"], 1),
+    (read_only.folder_removed, SCRIPT["solve_density"], 1),
+    (read_only.replaced_by_folder, SCRIPT["solve_density"], 1),
+    (damaged.cut_short, COMPARE, 2),
+    (damaged.state_damaged, SCRIPT["simulate_sgd"], 2),
+    (elsewhere.being_read, writers.WRITERS[0], 1),
+    (elsewhere.two_writers, writers.WRITERS[0], 3),
+    (elsewhere.being_written, COMPARE, 1),
+    (elsewhere.same_command_twice, SCRIPT["simulate_sgd"], 1),
+    (memory.too_little, scripts.LARGE_SCRIPTS[0], 1),
+]
+
+
+def _name(case):
+    fault, subject, _ = case
+    return f"{fault.title}, {subject}"
+
+
+@pytest.mark.parametrize("case", FEW, ids=_name)
+def test_nothing_is_lost(case):
+    fault, subject, count = case
+    tally = fault(subject, count, np.random.default_rng(7))
+    if tally.note:
+        pytest.skip(tally.note)
+    assert tally.tried == count
+    assert tally.wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [(f, subject, n) for f, subjects, n in PLAN for subject in subjects], ids=_name)
+def test_nothing_is_lost_often(case):
+    test_nothing_is_lost(case)
+
+
+def test_a_writer_that_is_not_atomic_is_found_out():
+    """The trials themselves: a file that is written in place is damaged by a kill."""
+
+    def write(path, version):
+        with path.open("wb") as file:
+            for _ in range(200):
+                file.write(bytes([version]) * 10_000)
+                file.flush()
+                os.sched_yield()
+
+    tally = kills.kill_writer(writers.Writer("in place", "x", write), 10, np.random.default_rng(7))
+    assert tally.outcomes["DAMAGED"] > 0
+    assert tally.wrong

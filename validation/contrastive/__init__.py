@@ -1,0 +1,1 @@
+"""Contrastive learning: the demo, its accuracy, cost and finite-size errors, and real data."""

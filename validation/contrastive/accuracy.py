@@ -1,0 +1,126 @@
+"""Whether the density is as accurate as it is asked to be, and what that costs.
+
+Twelve problems, six priors with one feature and with two, are solved at tolerances from 1e-3 to 1e-8. The true error of
+q and r at all output times comes from references of another kind (spectral elements, `density_problems.py`), which are
+known to 1e-10 or so. It must lie below the tolerance, and not more than 30 times below it, at 1e-4, 1e-6 and 1e-8.
+
+Writes data/runs/accuracy.nc and validation/contrastive/accuracy.png.
+"""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+from tqdm import tqdm
+
+import meanfield
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.settings import DensitySettings
+from meanfield.plotting import COLOURS
+from validation import OUTPUT
+from validation.references.density_problems import TEXTS, accuracy_problem, load_reference
+from validation.study import Statement, Study, run_study
+
+TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(6, 17))
+ASKED = (1e-4, 1e-6, 1e-8)
+LEAST_SHARE = 1 / 30
+"""Part of the tolerance that the true error has at least; more accuracy than asked for is wasted work."""
+QUICK = 2.0
+"""Solutions that take no longer, in seconds, are timed three times."""
+
+
+def at_tolerance(problem: Problem, tolerance: float) -> Problem:
+    """The problem, to be solved to that tolerance."""
+    return problem.model_copy(update={"density": DensitySettings(tolerance=tolerance)})
+
+
+def largest_error(solution: xr.Dataset, name: str) -> float:
+    """True error of q and r over all output times; that of the reference itself counts in full."""
+    exact = load_reference(name)
+    q = np.abs(solution.q.values - exact.q) + exact.q_error
+    r = np.abs(solution.r.values - exact.r) + exact.r_error
+    return float(max(q.max(), r.max()))
+
+
+def measure(name: str, tolerance: float) -> dict[str, float]:
+    """Solve one problem to one tolerance."""
+    problem = at_tolerance(accuracy_problem(name), tolerance)
+    times = []
+    while not times or (sum(times) < QUICK and len(times) < 3):
+        started = time.perf_counter()
+        solution = meanfield.solve_density(problem)
+        times.append(time.perf_counter() - started)
+    estimate = float(max(solution.q_error.max(), solution.r_error.max()))
+    return {
+        "error": largest_error(solution, name),
+        "estimate": estimate,
+        "seconds": median(times),
+        "complete": solution.attrs["status"] == "complete",
+    }
+
+
+def measure_all(names: list[str], tolerances: tuple[float, ...]) -> xr.Dataset:
+    """All problems at all tolerances."""
+    meanfield.solve_density(at_tolerance(accuracy_problem(names[0]), 1e-3))  # not timed: the first call compiles
+    pairs = [(name, tolerance) for name in names for tolerance in tolerances]
+    rows = [measure(*pair) for pair in tqdm(pairs, disable=None, leave=False, desc="accuracy")]
+    shape = len(names), len(tolerances)
+    meanings = {
+        "error": "largest true error of q and r",
+        "estimate": "largest estimated error of q and r",
+        "seconds": "wall time of a solution",
+        "complete": "whether the solver says that it met the tolerance",
+    }
+    variables = {
+        key: (("problem", "tolerance"), np.array([row[key] for row in rows]).reshape(shape), {"long_name": text})
+        for key, text in meanings.items()
+    }
+    return xr.Dataset(variables, {"problem": names, "tolerance": list(tolerances)})
+
+
+def judge(data: xr.Dataset) -> list[Statement]:
+    """Whether errors are below the tolerances that are asked for, and not far below."""
+    statements = []
+    for tolerance in ASKED:
+        share = data.error.isel(tolerance=int(np.abs(data.tolerance.values / tolerance - 1).argmin())) / tolerance
+        at, worst, best = f"tolerance {tolerance:g}", float(share.max()), float(share.min())
+        statements += [
+            Statement(f"{at}: error / tolerance <= 1", "ours", worst <= 1, f"{worst:.2f}"),
+            Statement(f"{at}: tolerance / error <= 30", "ours", best >= LEAST_SHARE, f"{1 / best:.1f}"),
+        ]
+    missed = int((data.complete.astype(bool) & (data.error > data.tolerance)).sum())
+    statements.append(Statement("no tolerance is missed without saying so", "ours", missed == 0, f"{missed} are"))
+    return statements
+
+
+def plot(data: xr.Dataset) -> Figure:
+    """True errors over the tolerance, and times."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
+    tolerance = data.tolerance.values
+    left.fill_between(tolerance, tolerance * LEAST_SHARE, tolerance, color="0.92", label="asked for")
+    for place, name in enumerate(data.problem.values):
+        prior, features = str(name).rsplit("_", 1)
+        colour = COLOURS[place % 6]
+        style = {"color": colour, "ls": "-" if features == "1" else "--", "marker": "o" if features == "1" else "s"}
+        rows = data.sel(problem=name)
+        left.loglog(tolerance, rows.error, ms=4, lw=1, label=prior if features == "1" else None, **style)
+        right.loglog(tolerance, rows.seconds, ms=4, lw=1, **style)
+    left.set(xlabel="tolerance", ylabel="largest true error of q and r", title="as accurate as it is asked to be")
+    right.set(xlabel="tolerance", ylabel="seconds", title="at what cost (dashed: two features)")
+    left.legend(frameon=False, fontsize=9)
+    for ax in (left, right):
+        ax.invert_xaxis()
+        ax.grid(alpha=0.25, lw=0.6)
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+STUDY = Study(lambda: measure_all(list(TEXTS), TOLERANCES), judge, plot, must_hold=True, folder=OUTPUT)
+
+if __name__ == "__main__":
+    run_study(STUDY, __file__)

@@ -1,0 +1,1 @@
+"""Independent solvers whose numbers the library is held against."""
