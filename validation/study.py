@@ -17,7 +17,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.cli import DONE, FAILED, run
-from meanfield.results.files import save, save_figure
+from meanfield.results.figure_files import save_figure
+from meanfield.results.files import save
 from meanfield.results.provenance import provenance
 from validation import OUTPUT
 

@@ -35,7 +35,7 @@ def run(arguments: Namespace) -> int:
         from meanfield import compare, load, save
         from meanfield.comparison import format_comparison
         from meanfield.plotting import plot_comparison
-        from meanfield.results.files import check_animation_path, save_animation, save_figure
+        from meanfield.results.figure_files import check_animation_path, save_animation, save_figure
     outputs = checked_outputs(arguments)
     if arguments.animate:
         check_animation_path(arguments.animate)

@@ -26,7 +26,7 @@ def run(arguments: Namespace) -> int:
     with start_up():
         from meanfield import load_problem, save, solve
         from meanfield.plotting import plot_dynamics
-        from meanfield.results.files import save_figure
+        from meanfield.results.figure_files import save_figure
     outputs = checked_outputs(arguments)
     result = solve(load_problem(arguments.problem), "dynamics")
     save(result, arguments.output)

@@ -23,8 +23,8 @@ def run(arguments: Namespace) -> int:
     """Load, write the page."""
     with start_up():
         from meanfield import load
+        from meanfield.process.atomic_files import check_writable, save_text
         from meanfield.report import report
-        from meanfield.results.files import check_writable, save_text
     check_writable(arguments.output)
     results = {label: load(path) for label, path in _labelled(arguments.results).items()}
     save_text(report(results), arguments.output)

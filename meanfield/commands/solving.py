@@ -35,7 +35,8 @@ def checked_outputs(arguments: Namespace) -> list[Path]:
         If one of them cannot be written, or the figure's ending names no format.
     """
     with start_up():
-        from meanfield.results.files import check_figure_path, check_writable
+        from meanfield.process.atomic_files import check_writable
+        from meanfield.results.figure_files import check_figure_path
     check_writable(arguments.output)
     if arguments.figure is None:
         return [arguments.output]
@@ -71,7 +72,7 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
         from meanfield import Checkpoint, load_problem, save, solve
         from meanfield.problems.family import resolve
         from meanfield.problems.known_families import family_of
-        from meanfield.results.files import check_writable
+        from meanfield.process.atomic_files import check_writable
     check_writable(arguments.output)
     problem = load_problem(arguments.problem)
     declared = family_of(problem).method(method)

@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
 
         from meanfield import load_sweep, run_sweep
         from meanfield.plotting import plot_phase_diagram
-        from meanfield.results.files import save_figure
+        from meanfield.results.figure_files import save_figure
         from meanfield.sweep import describe
     sweep = load_sweep(arguments.sweep)
     if arguments.figure:
@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> int:
 
 def _check_phase_diagram(sweep: Sweep, path: Path) -> None:
     """Refuse a figure before anything is computed."""
-    from meanfield.results.files import check_figure_path
+    from meanfield.results.figure_files import check_figure_path
 
     check_figure_path(path)
     if (

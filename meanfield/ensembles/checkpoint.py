@@ -22,9 +22,9 @@ from numpy.typing import DTypeLike
 
 from meanfield.ensembles.arrays import Array, Record, State, blank
 from meanfield.errors import InputError
+from meanfield.process.atomic_files import write_atomically
 from meanfield.process.checksum import append_seal, check_seal
 from meanfield.process.locking import LOCK, FolderLock
-from meanfield.results.files import write_atomically
 
 RUN = "run.txt"
 """Says which run the folder belongs to."""

@@ -56,7 +56,7 @@ def animate_weights(density: xr.Dataset, particles: xr.Dataset | None = None, fe
     Returns
     -------
     FuncAnimation
-        To be saved by `meanfield.results.files.save_animation`; in a notebook `to_jshtml()` shows it.
+        To be saved by `meanfield.results.figure_files.save_animation`; in a notebook `to_jshtml()` shows it.
 
     Raises
     ------

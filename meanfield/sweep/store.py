@@ -20,9 +20,9 @@ import xarray as xr
 from meanfield.errors import InputError
 from meanfield.problems.family import STATUS
 from meanfield.problems.file import parse_toml
+from meanfield.process.atomic_files import check_writable, delete_abandoned, write_atomically
 from meanfield.process.checksum import append_seal, check_seal
 from meanfield.process.locking import LOCK
-from meanfield.results.files import check_writable, delete_abandoned, write_atomically
 from meanfield.results.schema import attributes_of
 from meanfield.sweep.definition import Sweep, format_sweep
 from meanfield.sweep.points import Point

@@ -24,7 +24,8 @@ from meanfield.problems.known_families import family_of
 from meanfield.process.progress import interrupted_after
 from meanfield.report.content import content_of
 from meanfield.results.checks import check
-from meanfield.results.files import load, save, save_figure
+from meanfield.results.figure_files import save_figure
+from meanfield.results.files import load, save
 from meanfield.results.schema import problem_of
 from meanfield.sweep.definition import Sweep
 from meanfield.sweep.merge import merged

@@ -9,7 +9,7 @@ from PIL import Image
 
 from meanfield.errors import InputError
 from meanfield.plotting import animate_weights
-from meanfield.results import files
+from meanfield.results import figure_files
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_histograms_are_faint_at_other_times(results):
 
 def test_gif_has_all_frames(results, film, tmp_path):
     path = tmp_path / "weights.gif"
-    files.save_animation(film, path)
+    figure_files.save_animation(film, path)
     with Image.open(path) as image:
         assert image.n_frames == results["density"].sizes["time"]
         assert image.size == (1000, 360)
@@ -62,18 +62,18 @@ def test_gif_has_all_frames(results, film, tmp_path):
 @pytest.mark.skipif(not writers.is_available("ffmpeg"), reason="ffmpeg is not installed")
 def test_mp4_is_one(results, tmp_path):
     path = tmp_path / "weights.mp4"
-    files.save_animation(animate_weights(results["density"].isel(time=[0, 2])), path)
+    figure_files.save_animation(animate_weights(results["density"].isel(time=[0, 2])), path)
     assert path.read_bytes()[4:8] == b"ftyp"
 
 
 def test_paths_are_refused_before_anything_is_drawn(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="'avi' is no animation format; use one of gif, mp4"):
-        files.check_animation_path(tmp_path / "a.avi")
+        figure_files.check_animation_path(tmp_path / "a.avi")
     with pytest.raises(InputError, match="does not exist"):
-        files.check_animation_path(tmp_path / "none" / "a.gif")
+        figure_files.check_animation_path(tmp_path / "none" / "a.gif")
     monkeypatch.setattr(type(writers), "is_available", lambda self, name: False)
     with pytest.raises(InputError, match=r"written by ffmpeg, which is not installed; .* ends in .gif"):
-        files.check_animation_path(tmp_path / "a.mp4")
+        figure_files.check_animation_path(tmp_path / "a.mp4")
 
 
 class Broken:
@@ -88,7 +88,7 @@ def test_a_failure_leaves_the_old_file(tmp_path):
     path = tmp_path / "weights.gif"
     path.write_text("old")
     with pytest.raises(OSError, match="no space"):
-        files.save_animation(Broken(), path)
+        figure_files.save_animation(Broken(), path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

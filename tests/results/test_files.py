@@ -10,8 +10,10 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.problems.file import parse_problem
 from meanfield.process import locking
+from meanfield.process.atomic_files import save_text
+from meanfield.process import atomic_files
 from meanfield.results import files
-from meanfield.results.files import save_figure, save_text
+from meanfield.results.figure_files import save_figure
 from tests.example_problems import SMALL
 
 
@@ -67,10 +69,10 @@ def test_what_killed_writers_left_is_deleted_and_what_living_ones_have_is_not(tm
     (tmp_path / ".dead.0.part" / "lock").touch()
 
     def write(part):
-        files.delete_abandoned(tmp_path)
+        atomic_files.delete_abandoned(tmp_path)
         Path(part).write_text("text")
 
-    files.write_atomically(tmp_path / "x", write)
+    atomic_files.write_atomically(tmp_path / "x", write)
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
@@ -83,7 +85,7 @@ def test_no_two_writers_write_to_the_same_place_even_one_after_the_other(tmp_pat
         Path(part).write_text("text")
 
     for _ in range(2):
-        files.write_atomically(tmp_path / "x", write)
+        atomic_files.write_atomically(tmp_path / "x", write)
     assert Path(places[0]).name == "x"
     assert places[0] != places[1]
 
@@ -96,10 +98,10 @@ def test_writers_of_one_name_at_once_do_not_meet(tmp_path, monkeypatch, locks):
     def second_inside(part):
         with open(part, "w") as file:
             file.write("first")
-        files.write_atomically(tmp_path / "x", lambda other: Path(other).write_text("second"))
+        atomic_files.write_atomically(tmp_path / "x", lambda other: Path(other).write_text("second"))
         assert (tmp_path / "x").read_text() == "second"
 
-    files.write_atomically(tmp_path / "x", second_inside)
+    atomic_files.write_atomically(tmp_path / "x", second_inside)
     assert (tmp_path / "x").read_text() == "first"
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 

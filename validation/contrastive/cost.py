@@ -26,7 +26,7 @@ from meanfield.density.steppers import available_cores
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
 from meanfield.problems.file import parse_problem
-from meanfield.results.files import save_figure
+from meanfield.results.figure_files import save_figure
 from meanfield.results.provenance import describe_machine
 from validation import ROOT
 from validation.pages import markdown_table

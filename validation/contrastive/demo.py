@@ -15,7 +15,7 @@ from meanfield.cli import DONE, FAILED, run
 from meanfield.comparison import format_comparison
 from meanfield.families.contrastive.settings import DensitySettings
 from meanfield.plotting import plot_comparison
-from meanfield.results.files import save_figure
+from meanfield.results.figure_files import save_figure
 from validation import OUTPUT, ROOT
 
 COARSE = DensitySettings(cells=320, feature_nodes=31, steps=80, order=2)

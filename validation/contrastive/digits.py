@@ -32,7 +32,7 @@ from sklearn.datasets import load_digits
 
 import meanfield
 from meanfield.cli import DONE, FAILED, run
-from meanfield.results.files import save_figure
+from meanfield.results.figure_files import save_figure
 from validation import OUTPUT, ROOT
 
 PROBLEM = meanfield.load_problem(ROOT / "data/problems/digits.toml")

@@ -18,9 +18,10 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.problems.file import parse_problem
+from meanfield.process.atomic_files import save_text
 from meanfield.report import report
 from meanfield.results import files
-from meanfield.results.files import save_animation, save_figure, save_text
+from meanfield.results.figure_files import save_animation, save_figure
 
 TEXT = """
 title = "small"
