@@ -12,8 +12,8 @@ import xarray as xr
 from meanfield import continue_stationary_states, find_stationary_states, load_problem, save
 from meanfield.cli import DONE, FAILED, at_least, checked_outputs, run, solver_parser
 from meanfield.errors import InputError
-from meanfield.families.contrastive.stationary import describe
 from meanfield.plotting import plot_branches
+from meanfield.results.description import describe
 from meanfield.results.files import save_figure
 
 

@@ -14,7 +14,8 @@ import xarray as xr
 from meanfield.comparison.comparison import summary_of_pair
 from meanfield.explanation.explanation import duration, size
 from meanfield.families.contrastive.dynamics.description import describe_growth
-from meanfield.families.contrastive.stationary.description import VERDICTS, describe_branches
+from meanfield.numerics.growth_rates import VERDICTS
+from meanfield.results.description import describe_branches
 from meanfield.results.numbers import plain, with_error
 from meanfield.results.schema import problem_of
 from meanfield.sweep import describe as describe_sweep

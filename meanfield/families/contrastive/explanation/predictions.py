@@ -26,8 +26,8 @@ from meanfield.families.contrastive.order_parameters.trajectory import check_tra
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.memory import check_memory, predicted_memory
 from meanfield.families.contrastive.sgd.simulation import chosen_method, chosen_snapshots
-from meanfield.families.contrastive.stationary.densities import CELLS
-from meanfield.families.contrastive.stationary.search import check_features
+from meanfield.mckean_vlasov.stationary.densities import CELLS
+from meanfield.mckean_vlasov.stationary.search import check_features
 
 NUMBER = 8
 """Bytes."""
@@ -130,7 +130,7 @@ def _dynamics(problem: Problem) -> Prediction:
 
 
 def _stationary(problem: Problem) -> Prediction:
-    check_features(problem)
+    check_features(len(problem.features))
     nodes = len(feature_quadrature(problem, problem.density.feature_nodes)[1])
     states = 3 ** len(problem.features)
     seconds = stationary_seconds(problem, Closure(problem), nodes)

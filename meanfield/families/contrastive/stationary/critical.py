@@ -78,9 +78,11 @@ def critical_values(problem: Problem, key: str | Sequence[str], low: float, high
         If there is no such key, it takes whole numbers only or does not matter to the limit, a value is not allowed, or
         q = 0 is not stationary at a value.
 
-    Notes ----- Source: theory.md, section 7, and `meanfield.families.contrastive.stationary.uninformed`. The growth
-    rate of `learning_margin` is looked at in 33 places; crossings that are closer than that and do not even bend the
-    rate are missed.
+    Notes
+    -----
+    Source: theory.md, section 7, and `meanfield.families.contrastive.stationary.uninformed`. The growth rate of
+    `learning_margin` is looked at in 33 places; crossings that are closer than that and do not even bend the rate are
+    missed.
     """
     keys = (key,) if isinstance(key, str) else tuple(key)
     _check(problem, keys, low, high)

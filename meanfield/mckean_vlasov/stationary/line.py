@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from meanfield.families.contrastive.stationary.equations import State, StationaryEquations
-from meanfield.families.contrastive.stationary.panels import FLOOR, NODES, ORDER, WEIGHTS, all_panels
 from meanfield.ingredients.priors import potential_of
+from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.panels import FLOOR, NODES, ORDER, WEIGHTS, all_panels
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 
@@ -56,7 +56,7 @@ class Line:
         edges, tops = all_panels(equations.potential, a, b, tilt, equations.kinks)
         self._half = 0.5 * np.diff(edges)[:, :, None]
         points = 0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, None] + self._half * NODES
-        prior = equations.problem.prior.functions
+        prior = equations.limit.prior.functions
         bare = (0.5 * a * points - tilt[:, None, None]) * points
         exponent = bare - b * evaluate(potential_of(prior), points)
         density = np.exp(np.maximum(exponent - tops[:, None, None], -FLOOR))
