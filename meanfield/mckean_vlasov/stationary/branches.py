@@ -14,7 +14,7 @@ from meanfield.numerics.continuation import CachedEquations
 from meanfield.typing import FloatArray
 
 MOST_RUNG = 2
-"""Most rungs of the ladder of nodes in u that branches climb; `quadrature_error` says what they leave."""
+"""Largest rung of the nodes in u along branches; `quadrature_error` says what error they leave."""
 
 
 class StationaryBranches(CachedEquations[StationaryEquations]):

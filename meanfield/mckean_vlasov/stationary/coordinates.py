@@ -16,10 +16,10 @@ from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
 
 LADDER = (47, 71, 107, 161, 243, 365)
-"""Nodes of a coordinate that has a density; each rung judges the one before."""
+"""Numbers of nodes of a coordinate whose law has a density, in the order in which they are tried (rungs)."""
 
 LADDERS = (LADDER, LADDER[:4], LADDER[:2])
-"""The same where one, two or three coordinates have nodes of their own."""
+"""Numbers of nodes in the order in which they are tried where one, two or three coordinates need nodes."""
 
 NEGLIGIBLE_NODE = 1e-17
 """Largest weight of a node of a tensor product that is left out."""

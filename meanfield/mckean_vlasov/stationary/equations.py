@@ -28,19 +28,19 @@ STEP = 1e-3
 """Step of differences of g and Lambda, which have nine digits or more; their error is of order four."""
 
 UNIT_NORM = 1e-13
-"""How well E[w^2] = 1 is solved for G."""
+"""Largest deviation of E[w^2] from 1 at the multiplier G."""
 
 ROUNDED_NORM = 1e-10
-"""How well it holds at least where rounding of G is in the way."""
+"""Largest deviation of E[w^2] from 1 where the rounding of G allows no smaller one."""
 
 NARROW = 1e-8
-"""Where E[w^2] jumps from below 1 to infinity within that part of Lambda, it is 1 nowhere."""
+"""Width of a bracket for G, in units of Lambda, within which a jump of E[w^2] past 1 means that no G solves it."""
 
 MOST_TRIALS = 200
-"""Values of G that are tried."""
+"""Largest number of values of G that are tried."""
 
 PROBES = np.geomspace(1e-3, 100.0, 97)
-"""Where phi is asked whether it is odd."""
+"""Values of w at which the prior's force is compared with its mirror image."""
 
 
 class Coefficients(NamedTuple):

@@ -19,13 +19,13 @@ from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 
 INVERSIONS = 4
-"""How often the inverse of L is applied."""
+"""Number of times that the inverse of L is applied to the functions that span the space."""
 
 DEGREE = 9
-"""Of the polynomials on each panel that the inverse of rate - L takes: to 1e-6, which the spectrum has squared."""
+"""Degree of the polynomials that stand for (rate - L)^-1 on a panel: good to 1e-6, which the spectrum has squared."""
 
 NOTHING_NEW = 1e-7
-"""A function that differs from combinations of the others by less is left out: for linear priors w and w^2 are all."""
+"""Least relative distance of a function from the span of the others: for linear priors w and w^2 span all."""
 
 
 class Functions(NamedTuple):

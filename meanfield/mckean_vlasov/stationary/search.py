@@ -13,7 +13,7 @@ from meanfield.numerics.continuation import ball_starts, find_roots, newton, sig
 from meanfield.typing import FloatArray
 
 MOST_FEATURES = 3
-"""Starts and nodes grow like a power of the number of features."""
+"""Largest number of features: the numbers of starts and of nodes grow like powers with it."""
 
 NODE_ERROR = 1e-10
 """Largest error of q by the nodes in u that is accepted while there are more nodes to take."""

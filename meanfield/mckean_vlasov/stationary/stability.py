@@ -29,17 +29,19 @@ from meanfield.numerics.growth_rates import sorted_rates, verdict_of
 from meanfield.typing import FloatArray
 
 DEPENDENT = 1e-11
-"""Directions of the space of functions that weigh less than that are rounding."""
+"""Least eigenvalue of the inner products of functions, relative to the largest, that is more than rounding."""
 
 RIDGE = 1e-12
-"""What is added to inner products of functions that may be dependent at some u."""
+"""Regularisation of inner products of functions that may be dependent at some u."""
 
 MOST_REFINEMENTS = 4
+"""Largest number of times that the space of functions is extended."""
+
 RESOLVED = 1e-3
-"""A positive growth rate is refined until it changes by less than that part of it; what is left is the square."""
+"""Relative change of a positive growth rate at which its refinement ends; the error left is about the square."""
 
 MARGINAL = 1e-7
-"""Growth rates below that part of Lambda/2 + |dg/dq| are zero for all we know."""
+"""Resolution of growth rates, in units of Lambda/2 + |dg/dq|: smaller ones count as zero."""
 
 
 class Stability(NamedTuple):

@@ -15,31 +15,31 @@ from meanfield.numerics.continuation.roots import ROUNDING, TOLERANCE, newton
 from meanfield.typing import FloatArray
 
 SHORTEST = 1e-6
-"""Steps shorter than this part of the longest one end a branch: it goes no further."""
+"""Length of a step, relative to the longest one, below which a branch goes no further."""
 
 CROWDED = 0.05
-"""Points closer than this part of the longest step to the one before are left out where a branch ends."""
+"""Least distance of points where a branch ends inside the range, relative to the longest step."""
 
 STEEP = 0.7
-"""Where the tangent's component along p is larger, points are corrected at fixed p, which is cheaper."""
+"""Component of the tangent along p above which points are corrected at fixed p, which is cheaper."""
 
 MOST_CORRECTIONS = 8
-"""Newton steps of the corrector, before the step is halved."""
+"""Largest number of Newton steps of the corrector, before the step along the branch is halved."""
 
 STRAIGHT = 0.9
 """Least cosine of the angle between tangents of neighbours; a sharper bend is taken in shorter steps."""
 
 MOST_POINTS = 5000
-"""Of one branch."""
+"""Largest number of points to one side of the beginning of a branch."""
 
 FARTHEST = 1.5
 """Largest distance of neighbours in units of the step."""
 
 LEVEL = 1e-9
-"""Where the tangent's component along p is smaller, a branch turns."""
+"""Component of the tangent along p below which a point is a turning point."""
 
 MOST_TURNING_TRIALS = 30
-"""Points that are tried to find where."""
+"""Largest number of points that are tried to find where a branch turns."""
 
 
 class ParametricEquations(Protocol):

@@ -12,13 +12,13 @@ from meanfield.numerics.continuation.roots import TOLERANCE, newton
 from meanfield.typing import FloatArray
 
 BETWEEN = (0.5, 0.25, 0.75)
-"""Where roots are searched that no branch from the ends leads to, in parts of the range."""
+"""Parts of the range at which roots are searched that no branch from its ends leads to."""
 
 NEAR = 1e-5
-"""Roots that are closer belong to one branch."""
+"""Distance below which two roots belong to one branch."""
 
 DIFFERENCE = 1e-5
-"""Of derivatives by the parameter, in parts of its range."""
+"""Step of differences by the parameter, relative to its range."""
 
 
 def by_difference(

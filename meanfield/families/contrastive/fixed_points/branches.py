@@ -25,7 +25,7 @@ OF_THE_ODES = ("model", "features", "hidden", "augmentation")
 """Parts of a problem that fixed points depend on: a prior that closes the ODEs acts on the norm alone."""
 
 INSIDE = 1.0 - 1e-9
-"""Branches begin at fixed points with |q| below that: on the sphere there is no Jacobian."""
+"""Largest |q| of fixed points at which branches begin: on the sphere there is no Jacobian."""
 
 
 def continue_fixed_points(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:

@@ -20,6 +20,7 @@ NO_STATE = (
     "failed: no stationary state was found; a prior that outweighs the noise lets the norm E[w^2] = 1 escape to ever "
     "fewer and larger weights; lower prior.strength, or raise model.learning_rate / model.batch_size"
 )
+"""Attribute `status` of a result without states."""
 
 
 def find_stationary_states(problem: Problem) -> xr.Dataset:
