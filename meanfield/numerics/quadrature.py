@@ -1,8 +1,10 @@
-"""Quadrature rules for expectations over a standard Gaussian variable."""
+"""Quadrature rules for expectations: over a standard Gaussian variable, and over several independent variables."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -27,3 +29,25 @@ def gaussian_trapezoid(nodes: int, cutoff: float = 8.5) -> tuple[FloatArray, Flo
     weight = np.exp(-0.5 * x * x)
     weight /= weight.sum()
     return x / np.sqrt(weight @ (x * x)), weight
+
+
+def tensor_rule(rules: Sequence[tuple[FloatArray, FloatArray]], negligible: float) -> tuple[FloatArray, FloatArray]:
+    """Tensor product of rules for independent variables, without nodes of negligible weight.
+
+    Parameters
+    ----------
+    rules : sequence of (ndarray, ndarray)
+        Nodes and weights of each variable; weights are probabilities.
+    negligible : float
+        Largest weight of a node that is left out.
+
+    Returns
+    -------
+    x : ndarray, shape (nodes, variables)
+    weight : ndarray, shape (nodes,)
+        Adding up to one.
+    """
+    x = np.stack(np.meshgrid(*(points for points, _ in rules), indexing="ij"), axis=-1).reshape(-1, len(rules))
+    weight = reduce(np.multiply.outer, (weights for _, weights in rules)).ravel()
+    kept = weight > negligible
+    return x[kept], weight[kept] / weight[kept].sum()

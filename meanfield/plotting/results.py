@@ -50,8 +50,8 @@ def plot_result(dataset: xr.Dataset) -> Figure:
     Returns
     -------
     Figure
-        Not known to pyplot: save it with `meanfield.results.figure_files.save_figure`, or show it as the last value of a
-        cell.
+        Not known to pyplot: save it with `meanfield.results.figure_files.save_figure`, or show it as the last value of
+        a cell.
 
     Raises
     ------

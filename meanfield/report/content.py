@@ -11,7 +11,7 @@ import xarray as xr
 
 from meanfield.comparison.comparison import summary_of_pair
 from meanfield.explanation.explanation import duration, size
-from meanfield.families.contrastive.stationary.description import VERDICTS
+from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.problems.family import resolve
 from meanfield.report.key_numbers import feature_names
 from meanfield.results.numbers import plain

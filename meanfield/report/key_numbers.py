@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.families.contrastive.stationary.description import VERDICTS
+from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.results.numbers import plain, with_error
 from meanfield.results.schema import label_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanfield.numerics.continuation import find_roots, follow, newton
+from meanfield.numerics.continuation import CachedEquations, all_branches, cached, find_roots, follow, newton
 
 ROUNDING = 1e-11
 """Roots are found to 1e-12 in F, and the slopes of these toys are of order one."""
@@ -104,3 +104,47 @@ def test_all_nine_roots_are_found_once():
 def test_images_are_looked_at_and_known_roots_are_left_out():
     roots = find_roots(two_cubics, [np.array([0.9, 0.1])], lambda x: [-x, x[::-1]], known=[np.array([0.0, -1.0])])
     assert sorted(np.round(root).tolist() for root in roots) == [[-1, 0], [0, 1], [1, 0]]
+
+
+class Parabola(CachedEquations[float]):
+    """F = x^2 - p, whose "equations" at p are p itself; it counts how often they are made."""
+
+    def __init__(self):
+        super().__init__((0.25, 1.0))
+        self.made = []
+
+    def make(self, p, latest):
+        self.made.append((p, latest))
+        return p
+
+    def equations(self, x, p):
+        return x**2 - self.at(p), np.diag(2 * x)
+
+    def search(self, p, known=()):
+        return find_roots(lambda x: self.equations(x, p), np.linspace(-1, 1, 30)[:, None], known=known)
+
+
+def test_cached_equations_are_made_once_for_each_value_and_know_the_latest():
+    parabola = Parabola()
+    assert [parabola.at(p) for p in (0.1, 0.2, 0.1, 0.3)] == [0.1, 0.2, 0.1, 0.3]
+    assert parabola.made == [(0.1, None), (0.2, 0.1), (0.3, 0.2)]
+    parabola.forget()
+    assert parabola.at(0.1) == 0.1
+    assert parabola.made[-1] == (0.1, None)
+
+
+def test_cached_equations_forget_the_oldest(monkeypatch):
+    monkeypatch.setattr(cached, "MOST_KEPT", 2)
+    parabola = Parabola()
+    for p in (0.1, 0.2, 0.3, 0.2, 0.1):
+        parabola.at(p)
+    assert [p for p, _ in parabola.made] == [0.1, 0.2, 0.3, 0.1]
+
+
+def test_cached_equations_are_followed_without_a_derivative_by_the_parameter():
+    parabola = Parabola()
+    assert parabola.by_parameter(np.array([0.5]), 0.25, np.zeros(1)) == pytest.approx([-1], abs=1e-9)  # linear in p
+    branches = all_branches(parabola, (1.0, 0.25), 0.1)
+    assert sorted(float(x[0]) for branch in branches for x in branch.crossings(1.0)) == pytest.approx([-1, 1])
+    for branch in branches:
+        assert np.abs(branch.x[:, 0] ** 2 - branch.p).max() < ROUNDING  # stated there

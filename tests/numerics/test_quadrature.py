@@ -1,10 +1,10 @@
-"""The quadrature rule for N(0, 1): exactness and measured rates of convergence."""
+"""The quadrature rule for N(0, 1): exactness and measured rates of convergence; and tensor products of rules."""
 
 import numpy as np
 import pytest
 from scipy.special import erfcx, factorial2
 
-from meanfield.numerics.quadrature import gaussian_trapezoid
+from meanfield.numerics.quadrature import gaussian_trapezoid, tensor_rule
 
 
 def normal_moment(order):
@@ -89,3 +89,21 @@ def test_few_nodes_lower_the_cutoff():
     x, weight = gaussian_trapezoid(8)
     assert x[-1] < 5
     assert weight @ x**4 == pytest.approx(3, rel=1e-2)  # cut off: exp(-cutoff^2/2) cutoff^4 = 8e-3
+
+
+def test_tensor_products_average_products():
+    rules = [gaussian_trapezoid(9), (np.array([-1.0, 2.0]), np.array([0.75, 0.25])), gaussian_trapezoid(5)]
+    x, weight = tensor_rule(rules, 0.0)
+    assert x.shape == (9 * 2 * 5, 3)
+    assert weight.sum() == pytest.approx(1, abs=1e-14)  # rounding
+    functions = (np.cos, np.exp, np.square)
+    expected = np.prod([w @ f(y) for f, (y, w) in zip(functions, rules, strict=True)])
+    found = weight @ np.prod([f(column) for f, column in zip(functions, x.T, strict=True)], axis=0)
+    assert found == pytest.approx(expected, rel=1e-13)  # rounding
+
+
+def test_negligible_nodes_of_a_product_are_left_out_and_the_others_still_add_up_to_one():
+    rare = (np.array([0.0, 1.0]), np.array([1 - 1e-9, 1e-9]))
+    x, weight = tensor_rule([rare, rare], 1e-12)
+    assert x.tolist() == [[0, 0], [0, 1], [1, 0]]  # both at once have 1e-18
+    assert weight.sum() == pytest.approx(1, abs=1e-15)  # rounding

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.errors import InputError
 from meanfield.problems.file import parse_problem
-from meanfield.process import locking
+from meanfield.process import atomic_files, locking
 from meanfield.process.atomic_files import save_text
-from meanfield.process import atomic_files
 from meanfield.results import files
 from meanfield.results.figure_files import save_figure
 from tests.example_problems import SMALL

@@ -11,11 +11,10 @@ from functools import partial
 import numpy as np
 
 from meanfield import Problem, continue_stationary_states, find_stationary_states, load_problem
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.stationary.coordinates import Coordinates
-from meanfield.families.contrastive.stationary.equations import StationaryEquations
-from meanfield.families.contrastive.stationary.line import Line
-from meanfield.families.contrastive.stationary.stability import stability
+from meanfield.families.contrastive.limit import limit_of
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.line import Line
+from meanfield.mckean_vlasov.stationary.stability import stability
 from meanfield.problems.problem_keys import with_value
 from validation import ROOT
 from validation.benchmarks.table import Row, Table, run_benchmark
@@ -44,7 +43,7 @@ def branches(problem: Problem, key: str, start: float, stop: float) -> str:
 
 def tables() -> Iterator[Table]:
     problem = with_value(SPARSE, "prior.strength", 0.2)
-    equations = StationaryEquations(problem, Closure(problem), Coordinates(problem))
+    equations = StationaryEquations(limit_of(problem))
     overlaps = [np.array([0.97 + 1e-3 * i]) for i in range(5)]
     state = equations.state(overlaps[0])
     assert state is not None

@@ -22,9 +22,9 @@ from meanfield.comparison import format_comparison
 from meanfield.errors import InputError
 from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.dynamics.description import describe as describe_dynamics
-from meanfield.families.contrastive.stationary import describe
 from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
 from meanfield.results import schema
+from meanfield.results.description import describe
 from validation import ROOT
 from validation.fuzzing.judge_problems import BrokenError, run_script
 from validation.fuzzing.trap import TRAP

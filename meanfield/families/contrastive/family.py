@@ -53,7 +53,7 @@ FAMILY = Family(
             "stationary states",
             f"{HERE}.stationary:find_stationary_states",
             ("stationary",),
-            check=f"{HERE}.stationary.search:check_features",
+            check=f"{HERE}.stationary.states:check_stationary",
             cost=f"{COSTS}:stationary",
             keep=("similarity", "states"),
         ),

@@ -170,8 +170,8 @@ OF_A_FIXED_POINT = (
 
 CHECKS = "meanfield.families.contrastive.checks:faults"
 OF_STATES = "meanfield.report.key_numbers:of_states"
-DESCRIBED_BRANCHES = "meanfield.families.contrastive.stationary.description:describe_branches"
-DESCRIBED_STATES = "meanfield.families.contrastive.stationary.description:describe"
+DESCRIBED_BRANCHES = "meanfield.results.description:describe_branches"
+DESCRIBED_STATES = "meanfield.results.description:describe"
 
 
 def _extended(kind: Kind) -> Kind:

@@ -5,16 +5,21 @@ parameter p. They return NaN outside their domain.
 """
 
 from meanfield.numerics.continuation.ball import ball_starts, signed_permutations
-from meanfield.numerics.continuation.branches import Branch, follow
-from meanfield.numerics.continuation.diagram import all_branches, by_difference
+from meanfield.numerics.continuation.branches import Branch, ParametricEquations, crossings, follow
+from meanfield.numerics.continuation.cached import CachedEquations
+from meanfield.numerics.continuation.diagram import SearchableEquations, all_branches, by_difference
 from meanfield.numerics.continuation.roots import Equations, find_roots, newton
 
 __all__ = [
     "Branch",
+    "CachedEquations",
     "Equations",
+    "ParametricEquations",
+    "SearchableEquations",
     "all_branches",
     "ball_starts",
     "by_difference",
+    "crossings",
     "find_roots",
     "follow",
     "newton",

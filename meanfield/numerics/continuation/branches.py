@@ -15,34 +15,34 @@ from meanfield.numerics.continuation.roots import ROUNDING, TOLERANCE, newton
 from meanfield.typing import FloatArray
 
 SHORTEST = 1e-6
-"""Steps shorter than this part of the longest one end a branch: it goes no further."""
+"""Length of a step, relative to the longest one, below which a branch goes no further."""
 
 CROWDED = 0.05
-"""Points closer than this part of the longest step to the one before are left out where a branch ends."""
+"""Least distance of points where a branch ends inside the range, relative to the longest step."""
 
 STEEP = 0.7
-"""Where the tangent's component along p is larger, points are corrected at fixed p, which is cheaper."""
+"""Component of the tangent along p above which points are corrected at fixed p, which is cheaper."""
 
 MOST_CORRECTIONS = 8
-"""Newton steps of the corrector, before the step is halved."""
+"""Largest number of Newton steps of the corrector, before the step along the branch is halved."""
 
 STRAIGHT = 0.9
 """Least cosine of the angle between tangents of neighbours; a sharper bend is taken in shorter steps."""
 
 MOST_POINTS = 5000
-"""Of one branch."""
+"""Largest number of points to one side of the beginning of a branch."""
 
 FARTHEST = 1.5
 """Largest distance of neighbours in units of the step."""
 
 LEVEL = 1e-9
-"""Where the tangent's component along p is smaller, a branch turns."""
+"""Component of the tangent along p below which a point is a turning point."""
 
 MOST_TURNING_TRIALS = 30
-"""Points that are tried to find where."""
+"""Largest number of points that are tried to find where a branch turns."""
 
 
-class Family(Protocol):
+class ParametricEquations(Protocol):
     """Equations for every value of a parameter p, NaN outside their domain."""
 
     def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
@@ -75,15 +75,20 @@ class Branch:
 
     def crossings(self, p: float) -> list[FloatArray]:
         """Roots at a value of the parameter, by linear interpolation between points."""
-        found = [x for x, at in zip(self.x, self.p, strict=True) if at == p]
-        for i in np.flatnonzero((self.p[:-1] - p) * (self.p[1:] - p) < 0):
-            share = (p - self.p[i]) / (self.p[i + 1] - self.p[i])
-            found.append((1 - share) * self.x[i] + share * self.x[i + 1])
-        return found
+        return crossings(self.x, self.p, p)
+
+
+def crossings(x: FloatArray, p: FloatArray, value: float) -> list[FloatArray]:
+    """Points of a curve x(p), shape (points, n), at a value of p, by linear interpolation between neighbours."""
+    found = [here for here, at in zip(x, p, strict=True) if at == value]
+    for i in np.flatnonzero((p[:-1] - value) * (p[1:] - value) < 0):
+        share = (value - p[i]) / (p[i + 1] - p[i])
+        found.append((1 - share) * x[i] + share * x[i + 1])
+    return found
 
 
 def follow(
-    family: Family,
+    equations: ParametricEquations,
     x: FloatArray,
     p: float,
     limits: tuple[float, float],
@@ -94,7 +99,7 @@ def follow(
 
     Parameters
     ----------
-    family : Family
+    equations : ParametricEquations
         F(x, p) and its derivatives.
     x : ndarray, shape (n,)
         A root at p.
@@ -106,7 +111,7 @@ def follow(
     tolerance : float
         Largest component of F at a root.
     """
-    walker = _Walker(family, limits, longest, tolerance)
+    walker = _Walker(equations, limits, longest, tolerance)
     start = walker.locus(x, p)
     sides: list[tuple[list[Step], str]] = []
     for sign in (1.0, -1.0):
@@ -143,10 +148,12 @@ class Step(NamedTuple):
 
 
 class _Walker:
-    """Steps along branches of one family; points are z = (x, (p - low)/range)."""
+    """Steps along branches of roots; points are z = (x, (p - low)/range)."""
 
-    def __init__(self, family: Family, limits: tuple[float, float], longest: float, tolerance: float) -> None:
-        self._family = family
+    def __init__(
+        self, equations: ParametricEquations, limits: tuple[float, float], longest: float, tolerance: float
+    ) -> None:
+        self._equations = equations
         self._low, self._high = limits
         self._longest = longest
         self._tolerance = tolerance
@@ -158,7 +165,7 @@ class _Walker:
     def locus(self, x: FloatArray, p: float) -> Locus:
         """The point of a root, with the tangent towards larger p."""
         z = np.array([*x, 1.0 if p == self._high else (p - self._low) / (self._high - self._low)])
-        values, slope = self._family.equations(x, p)
+        values, slope = self._equations.equations(x, p)
         return self._locus(z, self._jacobian(z, values, slope), np.eye(len(z))[-1])
 
     def _locus(self, z: FloatArray, jacobian: FloatArray, along: FloatArray) -> Locus:
@@ -170,7 +177,7 @@ class _Walker:
 
     def _jacobian(self, z: FloatArray, values: FloatArray, slope: FloatArray) -> FloatArray:
         """DF/dz from F and dF/dx."""
-        by_p = self._family.by_parameter(z[:-1], self.parameter(z), values)
+        by_p = self._equations.by_parameter(z[:-1], self.parameter(z), values)
         return np.column_stack([slope, (self._high - self._low) * by_p])
 
     def _corrected(self, here: Locus, ds: float) -> Locus | None:
@@ -184,7 +191,7 @@ class _Walker:
         for _ in range(MOST_CORRECTIONS):
             if not 0.0 <= z[-1] <= 1.0:
                 return None
-            values, slope = self._family.equations(z[:-1], self.parameter(z))
+            values, slope = self._equations.equations(z[:-1], self.parameter(z))
             jacobian = np.pad(slope, ((0, 0), (0, 1))) if steep else self._jacobian(z, values, slope)
             matrix = np.vstack([jacobian, normal])
             if not (np.all(np.isfinite(values)) and np.all(np.isfinite(matrix))):
@@ -220,11 +227,11 @@ class _Walker:
         limit = 1.0 if here.tangent[-1] > 0 else 0.0
         guess = here.z + (limit - here.z[-1]) / here.tangent[-1] * here.tangent
         p = self._high if limit == 1.0 else self._low
-        x = newton(lambda x: self._family.equations(x, p), guess[:-1], tolerance=self._tolerance)
+        x = newton(lambda x: self._equations.equations(x, p), guess[:-1], tolerance=self._tolerance)
         if x is None:
             return None
         z = np.array([*x, limit])
-        return self._locus(z, self._jacobian(z, *self._family.equations(x, p)), here.tangent)
+        return self._locus(z, self._jacobian(z, *self._equations.equations(x, p)), here.tangent)
 
     def _turning_point(self, here: Locus, there: Locus) -> FloatArray:
         """Where p has its extremum between two points: regula falsi (Illinois) for the tangent's last component."""

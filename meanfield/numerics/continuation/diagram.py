@@ -7,31 +7,31 @@ from typing import Protocol
 
 import numpy as np
 
-from meanfield.numerics.continuation.branches import Branch, Family, follow
+from meanfield.numerics.continuation.branches import Branch, ParametricEquations, follow
 from meanfield.numerics.continuation.roots import TOLERANCE, newton
 from meanfield.typing import FloatArray
 
 BETWEEN = (0.5, 0.25, 0.75)
-"""Where roots are searched that no branch from the ends leads to, in parts of the range."""
+"""Parts of the range at which roots are searched that no branch from its ends leads to."""
 
 NEAR = 1e-5
-"""Roots that are closer belong to one branch."""
+"""Distance below which two roots belong to one branch."""
 
 DIFFERENCE = 1e-5
-"""Of derivatives by the parameter, in parts of its range."""
+"""Step of differences by the parameter, relative to its range."""
 
 
 def by_difference(
     function: Callable[[float], FloatArray], p: float, values: FloatArray, limits: tuple[float, float]
 ) -> FloatArray:
-    """The derivative of F by p where F(p) = values, as a difference inside the range; for `Family.by_parameter`."""
+    """dF/dp where F(p) = values, as a difference inside the range; for `ParametricEquations.by_parameter`."""
     low, high = limits
     step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
     return np.asarray((function(p + step) - values) / step)
 
 
-class Searchable(Family, Protocol):
-    """A family whose roots at one value of the parameter can all be found."""
+class SearchableEquations(ParametricEquations, Protocol):
+    """Equations with a parameter whose roots at one value of it can all be found."""
 
     limits: tuple[float, float]
     """The range of p, increasing."""
@@ -41,13 +41,13 @@ class Searchable(Family, Protocol):
 
 
 def all_branches(
-    family: Searchable, ends: tuple[float, float], longest: float, tolerance: float = TOLERANCE
+    equations: SearchableEquations, ends: tuple[float, float], longest: float, tolerance: float = TOLERANCE
 ) -> list[Branch]:
     """Branches from the roots at both ends, then from those in between that none of them leads to.
 
     Parameters
     ----------
-    family : Searchable
+    equations : SearchableEquations
     ends : tuple of float
         The limits, in the order in which branches are to begin.
     longest : float
@@ -55,25 +55,25 @@ def all_branches(
     tolerance : float
         Largest component of F at a root.
     """
-    searched = {p: family.search(p) for p in ends}
+    searched = {p: equations.search(p) for p in ends}
     branches: list[Branch] = []
     for p in ends:
         for x in searched[p]:
-            root = _polished(family, x, p, tolerance)
+            root = _polished(equations, x, p, tolerance)
             if root is not None and not _is_on(branches, root, p):
-                branches.append(follow(family, root, p, family.limits, longest, tolerance))
+                branches.append(follow(equations, root, p, equations.limits, longest, tolerance))
     for share in BETWEEN:
         p = ends[0] + share * (ends[1] - ends[0])
-        crossings = [_polished(family, x, p, tolerance) for branch in branches for x in branch.crossings(p)]
+        crossings = [_polished(equations, x, p, tolerance) for branch in branches for x in branch.crossings(p)]
         known = [x for x in crossings if x is not None]
-        for x in family.search(p, known):
+        for x in equations.search(p, known):
             if not _is_among(known, x) and not _is_on(branches, x, p):
-                branches.append(follow(family, x, p, family.limits, longest, tolerance))
+                branches.append(follow(equations, x, p, equations.limits, longest, tolerance))
     return branches
 
 
-def _polished(family: Family, x: FloatArray, p: float, tolerance: float) -> FloatArray | None:
-    return newton(lambda x: family.equations(x, p), x, tolerance=tolerance)
+def _polished(equations: ParametricEquations, x: FloatArray, p: float, tolerance: float) -> FloatArray | None:
+    return newton(lambda x: equations.equations(x, p), x, tolerance=tolerance)
 
 
 def _is_on(branches: list[Branch], root: FloatArray, p: float) -> bool:

@@ -14,19 +14,19 @@ TOLERANCE = 1e-12
 """Largest component of F at a root."""
 
 ROUNDING = 1e-15
-"""A shorter step of Newton's method is rounding, whatever F is: its derivative may be huge."""
+"""Length of a step of Newton's method that is rounding, whatever F is: its derivative may be huge."""
 
 MOST_STEPS = 20
-"""Steps of Newton's method from one start."""
+"""Largest number of steps of Newton's method from one start."""
 
 MOST_HALVINGS = 6
-"""Of a step that does not reduce F, or leaves the domain."""
+"""Largest number of halvings of a step that does not reduce F, or leaves the domain."""
 
 SAME = 1e-6
-"""Roots that are closer are one."""
+"""Distance below which two roots are one."""
 
 PATIENCE = 12
-"""Starts in a row that bring nothing new for each unknown, before the search ends."""
+"""Number of starts in a row, for each unknown, that bring nothing new before the search ends."""
 
 
 def newton(

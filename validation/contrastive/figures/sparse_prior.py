@@ -16,10 +16,9 @@ from matplotlib.figure import Figure
 from scipy.optimize import minimize_scalar
 
 import meanfield
-from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.stationary.coordinates import Coordinates
-from meanfield.families.contrastive.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
 from meanfield.numerics.continuation import newton
 from meanfield.plotting import COLOURS
 from validation.study import Statement, Study, run_study
@@ -73,8 +72,7 @@ def problem_with(law: str, strength: float) -> Problem:
 
 def recovery_state(law: str, strength: float, near: float) -> State | None:
     """The stationary state next to an overlap; None if it is gone."""
-    problem = problem_with(law, strength)
-    equations = StationaryEquations(problem, Closure(problem), Coordinates(problem))
+    equations = StationaryEquations(limit_of(problem_with(law, strength)))
     q = newton(equations, np.array([near]))
     return None if q is None else equations.state(q)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from meanfield.results.description import describe_states
+
 
 def describe(dynamics: xr.Dataset) -> str:
     """What `analyse_dynamics` found: a line for each fixed point, then growth from nothing and random starts."""
-    lines = [_state(dynamics.isel(state=i)) for i in range(dynamics.sizes["state"])]
+    lines = describe_states(dynamics)
     if dynamics.attrs["indices_add_up"] != "true":
         lines.append("the indices of these do not add up to 1: a fixed point may be missing")
     return "\n".join([*lines, *describe_growth(dynamics)])
@@ -17,17 +19,6 @@ def describe(dynamics: xr.Dataset) -> str:
 def describe_growth(dynamics: xr.Dataset) -> list[str]:
     """What grows from q = 0, and what comes of random starts."""
     return [*_growth(dynamics), *_random_starts(dynamics)]
-
-
-def _state(state: xr.Dataset) -> str:
-    overlaps = ", ".join(f"{value:9.6f}" for value in state["q"].values + 0.0)
-    parts = [f"q = {overlaps}   {state['kind'].values!s:<13} growth rate {float(state['growth_rate']):.4g}"]
-    if "region_share" in state and float(state["region_share"]) > 0:
-        parts.append(f"attracts {float(state['region_share']):.1%}")
-    if "q_covariance" in state and np.isfinite(state["q_covariance"].values).all():
-        spread = np.sqrt(np.maximum(np.diag(state["q_covariance"].values), 0.0))
-        parts.append("spread of SGD " + ", ".join(f"{value:.3g}" for value in spread) + " / sqrt(N)")
-    return ", ".join(parts)
 
 
 def _growth(dynamics: xr.Dataset) -> list[str]:

@@ -12,13 +12,13 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.fixed_points.symmetry import is_reflected, sign_symmetries
 from meanfield.families.contrastive.learnability.learnability import learnability
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField, rate
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.stationary.coordinates import Coordinates
-from meanfield.families.contrastive.stationary.densities import CELLS
-from meanfield.families.contrastive.stationary.equations import StationaryEquations
-from meanfield.families.contrastive.stationary.search import NODE_ERROR
+from meanfield.mckean_vlasov.stationary.densities import CELLS
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.numerics.continuation import ball_starts, find_roots, signed_permutations
 from meanfield.typing import FloatArray
 
@@ -74,7 +74,7 @@ def dynamics_seconds(problem: Problem) -> float:
 def stationary_seconds(problem: Problem, closure: Closure, nodes: int) -> float:
     """Predict the time of `find_stationary_states`, for a number of nodes in its result, by the first part of it."""
     d1 = len(problem.features)
-    search = _Search(StationaryEquations(problem, closure, Coordinates(problem)))
+    search = _Search(StationaryEquations(limit_of(problem, closure)))
     try:
         states = find_roots(search, ball_starts(d1), signed_permutations)
     except _OverBudgetError:
@@ -94,7 +94,7 @@ def _judging_seconds(equations: StationaryEquations, states: Sequence[FloatArray
         finer = equations.coordinates.finer
         if worst <= NODE_ERROR or finer is None:
             break
-        equations = StationaryEquations(equations.problem, equations.closure, finer)
+        equations = StationaryEquations(equations.limit, finer)
     return SPECTRA * seconds
 
 

@@ -15,7 +15,7 @@ from meanfield.families.contrastive.explanation.density_pilot import density_cos
 from meanfield.families.contrastive.explanation.particle_pilot import particle_seconds
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.simulation import simulation_of
-from meanfield.families.contrastive.stationary.densities import CELLS
+from meanfield.mckean_vlasov.stationary.densities import CELLS
 from meanfield.process.cores import available_cores
 
 NUMBER = 8

@@ -13,6 +13,7 @@ import numpy as np
 from meanfield.families.contrastive.fixed_points.search import all_zeros, field_size
 from meanfield.families.contrastive.fixed_points.symmetry import copies, sign_symmetries
 from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.numerics.growth_rates import sorted_rates, verdict_of
 from meanfield.typing import FloatArray
 
 MARGINAL = 1e-7
@@ -57,8 +58,7 @@ class FixedPoint:
     @property
     def verdict(self) -> int:
         """1 stable, 0 marginal to the accuracy of the rates, -1 unstable, as for stationary states."""
-        leading = float(self.eigenvalues[0].real)
-        return 0 if abs(leading) <= self.resolution else 1 if leading < 0 else -1
+        return verdict_of(float(self.eigenvalues[0].real), self.resolution)
 
     @property
     def kind(self) -> str:
@@ -136,7 +136,7 @@ def _classified(field: VectorField, zeros: list[FloatArray], flips: FloatArray, 
     for i, q in enumerate(zeros):
         if i in points:
             continue
-        rates = sorted_rates(jacobian_at(field, q))
+        rates = sorted_rates(np.linalg.eigvals(jacobian_at(field, q)))
         for image in copies(q, flips):
             away = np.linalg.norm(np.array(zeros) - image, axis=1)
             j = int(np.argmin(away))
@@ -153,12 +153,6 @@ def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:
         return slope
     near, middle, far = (field.jacobian((1.0 - k * INWARDS) * q) for k in (1, 2, 3))
     return 3.0 * near - 3.0 * middle + far
-
-
-def sorted_rates(slope: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
-    """Eigenvalues, the one of the largest real part first."""
-    rates = np.linalg.eigvals(slope).astype(complex)
-    return np.asarray(rates[np.lexsort((rates.imag, -rates.real))])
 
 
 def _indices_add_up(points: tuple[FixedPoint, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""What a Dataset says of fixed points, whether they belong to one problem or to a branch."""
+"""Variables of a Dataset that say what fixed points are, whether they belong to one problem or to a branch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from meanfield.families.contrastive.fixed_points.points import FixedPoint, FixedPoints
 from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.results.states import stacked
 
 
 def fixed_point_arrays(points: FixedPoints, chosen: Sequence[int] | None = None) -> dict[str, Any]:
@@ -21,11 +22,12 @@ def fixed_point_arrays(points: FixedPoints, chosen: Sequence[int] | None = None)
         Which of them; all if nothing is said.
     """
     kept = [points.points[i] for i in (range(len(points.points)) if chosen is None else chosen)]
-    arrays = stacked([row_of(points.field, point) for point in kept], points.field.features)
+    rows = [fixed_point_variables(points.field, point) for point in kept]
+    arrays = stacked(rows, without_fixed_points(points.field.features))
     return arrays | {"orbit": np.array([point.orbit for point in kept], dtype=np.int64)}
 
 
-def row_of(field: VectorField, point: FixedPoint) -> dict[str, Any]:
+def fixed_point_variables(field: VectorField, point: FixedPoint) -> dict[str, Any]:
     """The variables of one fixed point of a field."""
     g, diffusion = field.closure(point.q)
     return {
@@ -40,10 +42,8 @@ def row_of(field: VectorField, point: FixedPoint) -> dict[str, Any]:
     }
 
 
-def stacked(rows: list[dict[str, Any]], d1: int) -> dict[str, Any]:
-    """Variables of all fixed points, each with one more leading dimension."""
-    if rows:
-        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    vectors = {name: np.empty((0, d1)) for name in ("q", "g", "eigenvalue_real", "eigenvalue_imag")}
+def without_fixed_points(features: int) -> dict[str, Any]:
+    """The same variables of no fixed point at all: arrays whose leading dimension is 0."""
+    vectors = {name: np.empty((0, features)) for name in ("q", "g", "eigenvalue_real", "eigenvalue_imag")}
     numbers = {name: np.empty(0) for name in ("Lambda", "growth_rate", "stability")}
     return vectors | numbers | {"kind": np.empty(0, dtype=str)}

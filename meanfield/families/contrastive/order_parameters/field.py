@@ -6,6 +6,8 @@ projection restores. Source: theory.md, section 2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from meanfield.errors import InputError
@@ -37,13 +39,13 @@ def check_closes(problem: Problem) -> None:
         )
 
 
-def rate(closure: Closure, q: FloatArray) -> FloatArray:
+def rate(closure: Callable[[FloatArray], tuple[FloatArray, float]], q: FloatArray) -> FloatArray:
     """dq/dt = q (q.g - Lambda/2) - g, for linear phi.
 
     Parameters
     ----------
-    closure : Closure
-        g and Lambda of the problem.
+    closure : callable
+        q to g and Lambda, such as a `Closure`.
     q : ndarray, shape (d1,)
         Overlaps.
 

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.stationary.coordinates import Coordinates
-from meanfield.families.contrastive.stationary.equations import StationaryEquations
-from meanfield.families.contrastive.stationary.search import all_overlaps, check_features, resolved
+from meanfield.families.contrastive.stationary.potential import potential_of
 from meanfield.families.contrastive.stationary.states import NO_STATE
-from meanfield.families.contrastive.stationary.summary import stacked, summary
-from meanfield.numerics.continuation import Branch, all_branches, by_difference
-from meanfield.problems.problem_keys import check_range, with_value
-from meanfield.process.progress import progress_bar
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.mckean_vlasov.stationary import StationaryBranches, check_features, without_states
+from meanfield.problems.problem_keys import with_value
+from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
 
 OF_THE_LIMIT = ("model", "features", "hidden", "augmentation", "prior")
 """Parts of a problem that stationary states depend on."""
-
-MOST_RUNG = 2
-"""Of the nodes in u along branches; `quadrature_error` says what they leave."""
-
-MOST_KEPT = 200
-"""Equations that are kept for values of the parameter."""
 
 
 def continue_stationary_states(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
@@ -65,79 +53,37 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     Branches start from all states at both ends, and from states in between that no such branch leads to. A branch that
     ends inside the range does so where its density can no longer be normalised. Source: theory.md, section 6.
     """
-    check_features(problem)
-    check_range(problem, key, start, stop, points, OF_THE_LIMIT, "stationary states")
-    started = time.perf_counter()
-    family = _Family(problem, key, (min(start, stop), max(start, stop)))
-    with progress_bar(1, "stationary states", "diagram") as bar:
-        branches = all_branches(family, (start, stop), 1.0 / (points - 1))
-        points_of = [
-            _row(family, branch, number, i) for number, branch in enumerate(branches) for i in range(len(branch.p))
-        ]
-        rows = [row for row in points_of if row is not None]
-        bar.update()
-    nothing = {} if rows else {name: np.empty(0) for name in ("parameter", "branch", "turning")}
-    arrays = stacked(rows, len(problem.features)) | nothing
-    status = "complete" if rows else NO_STATE
-    result = build_dataset("continuation", problem, arrays, status, provenance(time.perf_counter() - started, key=key))
-    result["parameter"].attrs["key"] = key
-    return result
+    check_features(len(problem.features))
+    return continue_states(
+        problem,
+        key,
+        start,
+        stop,
+        points,
+        kind="continuation",
+        states="stationary states",
+        parts=OF_THE_LIMIT,
+        equations=lambda limits: _Branches(problem, key, limits),
+        without=without_states(len(problem.features)),
+        none_found=NO_STATE,
+    )
 
 
-class _Family:
-    """The equations of stationary states for every value of a number of the problem; see `Family`."""
+class _Branches(StationaryBranches):
+    """The equations of stationary states for every value of a number of the problem."""
 
     def __init__(self, problem: Problem, key: str, limits: tuple[float, float]) -> None:
-        self.limits = limits
-        self.rung = 0
+        super().__init__(self._limit, limits)
         self._problem = problem
         self._key = key
+        # One closure for all values, with a table, where the number is of the prior, which no closure depends on.
         self._closure = Closure(problem) if key.startswith("prior.") else None
-        self._kept: dict[float, StationaryEquations] = {}
 
-    def problem(self, p: float) -> Problem:
-        """The problem at a value."""
-        return with_value(self._problem, self._key, p)
+    def _limit(self, p: float) -> Limit:
+        problem = with_value(self._problem, self._key, p)
+        return limit_of(problem, self._closure or Closure(problem, tabulated=False))
 
-    def closure(self, p: float) -> Closure:
-        """Its closure, which no prior changes."""
-        return self._closure or Closure(self.problem(p), tabulated=False)
-
-    def at(self, p: float) -> StationaryEquations:
-        """The equations at a value; those that were made last are kept."""
-        if p not in self._kept:
-            made = StationaryEquations(self.problem(p), self.closure(p), Coordinates(self._problem, self.rung))
-            if self._kept:
-                made.hint = self._kept[next(reversed(self._kept))].hint
-            if len(self._kept) >= MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
-            self._kept[p] = made
-        return self._kept[p]
-
-    def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
-        """F and dF/dq."""
-        return self.at(p)(x)
-
-    def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
-        """dF/dp."""
-        return by_difference(lambda p: self.at(p)(x)[0], p, values, self.limits)
-
-    def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
-        """All overlaps; at the ends of the range with nodes that resolve them as far as branches can afford."""
-        if p not in self.limits:
-            return all_overlaps(self.at(p), known)
-        equations, overlaps = resolved(self.problem(p), self.closure(p))
-        needed = min(equations.coordinates.rung, MOST_RUNG)
-        if needed > self.rung:
-            self.rung = needed
-            self._kept.clear()
-        return overlaps
-
-
-def _row(family: _Family, branch: Branch, number: int, i: int) -> dict[str, Any] | None:
-    equations = family.at(float(branch.p[i]))
-    state = equations.state(branch.x[i])
-    if state is None:
-        return None
-    names = {"parameter": branch.p[i], "branch": number, "turning": np.int8(branch.turning[i])}
-    return summary(equations, state) | names
+    def variables(self, x: FloatArray, p: float) -> dict[str, Any] | None:
+        """The variables of the state at a root, with its potential where there is one."""
+        found = super().variables(x, p)
+        return None if found is None else found | potential_of(self.at(p).limit, x)

@@ -21,15 +21,16 @@ BATCH_SIZE = "model.batch_size"
 """The one whole number that the limit depends on; it enters through tau/m and 1/m, which make sense for any m >= 1."""
 
 LOOKS = 33
-"""Values at which the range is searched for changes; between neighbours two crossings show as a dip towards 0."""
+"""Number of values at which the range is searched; between neighbours two crossings show as a dip towards 0."""
 
 FAR = 10.0
-"""Ranges of positive numbers whose ends have a larger ratio are searched in equal ratios."""
+"""Ratio of the ends of a range of positive numbers above which it is searched in equal ratios."""
 
 RELATIVE_ACCURACY = 1e-12
+"""Relative accuracy of crossings."""
 
 MARGINAL = 1e-9
-"""A whole number that is closer to a crossing, in parts of itself, lies on it for all we know."""
+"""Relative distance from a crossing below which a whole number counts as lying on it."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,11 @@ def critical_values(problem: Problem, key: str | Sequence[str], low: float, high
         If there is no such key, it takes whole numbers only or does not matter to the limit, a value is not allowed, or
         q = 0 is not stationary at a value.
 
-    Notes ----- Source: theory.md, section 7, and `meanfield.families.contrastive.stationary.uninformed`. The growth
-    rate of `learning_margin` is looked at in 33 places; crossings that are closer than that and do not even bend the
-    rate are missed.
+    Notes
+    -----
+    Source: theory.md, section 7, and `meanfield.families.contrastive.stationary.uninformed`. The growth rate of
+    `learning_margin` is looked at in 33 places; crossings that are closer than that and do not even bend the rate are
+    missed.
     """
     keys = (key,) if isinstance(key, str) else tuple(key)
     _check(problem, keys, low, high)

@@ -16,22 +16,22 @@ from __future__ import annotations
 import numpy as np
 from scipy.integrate import quad
 
-from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.order_parameters.field import rate
-from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.limit import Limit
 from meanfield.typing import FloatArray
 
 ACCURACY = 1e-11
+"""Largest error of the potential, absolute or relative."""
 
 
-def has_potential(problem: Problem) -> bool:
-    """Whether the dynamics has a Lyapunov function that we know: one feature, and a prior with linear phi."""
-    return len(problem.features) == 1 and problem.prior.functions.linear
+def potential_of(limit: Limit, q: FloatArray) -> dict[str, float]:
+    """The variable `potential` of a state; empty where no Lyapunov function of the dynamics is known.
 
-
-def potential(closure: Closure, q: FloatArray) -> float:
-    """V(q) = -int_0^q b for one feature and a linear prior, with b = dq/dt."""
+    For one feature and a linear prior it is V(q) = -int_0^q b with b = dq/dt.
+    """
+    if len(limit.coordinates) > 1 or not limit.prior.functions.linear:
+        return {}
     value, _ = quad(
-        lambda x: -float(rate(closure, np.array([x]))[0]), 0.0, float(q[0]), epsabs=ACCURACY, epsrel=ACCURACY
+        lambda x: -float(rate(limit.closure, np.array([x]))[0]), 0.0, float(q[0]), epsabs=ACCURACY, epsrel=ACCURACY
     )
-    return float(value)
+    return {"potential": float(value)}

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
 import xarray as xr
 
 from meanfield.density.grid import feature_quadrature
-from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.stationary.densities import cell_averages, cell_edges
-from meanfield.families.contrastive.stationary.search import check_features, resolved
-from meanfield.families.contrastive.stationary.summary import stacked, summary
+from meanfield.families.contrastive.stationary.potential import potential_of
+from meanfield.mckean_vlasov.stationary import (
+    all_states,
+    check_features,
+    density_arrays,
+    state_variables,
+    without_states,
+)
 from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
+from meanfield.results.states import stacked
 
 NO_STATE = (
     "failed: no stationary state was found; a prior that outweighs the noise lets the norm E[w^2] = 1 escape to ever "
     "fewer and larger weights; lower prior.strength, or raise model.learning_rate / model.batch_size"
 )
+"""Attribute `status` of a result without states."""
 
 
 def find_stationary_states(problem: Problem) -> xr.Dataset:
@@ -44,25 +50,24 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     InputError
         If the problem has more than three features.
 
-    Notes ----- The density is explicit for given q and G, so that few equations remain
-    (`meanfield.families.contrastive.stationary.equations`); they are solved from many starts until new ones bring
+    Notes
+    -----
+    The density is explicit for given q and G, so that few equations remain
+    (`meanfield.mckean_vlasov.stationary.equations`); they are solved from many starts until new ones bring
     nothing new. All quantities are dimensionless. Source: theory.md, section 6.
     """
-    check_features(problem)
     started = time.perf_counter()
+    limit = limit_of(problem)
     with progress_bar(1, "stationary states", "search") as bar:
-        equations, overlaps = resolved(problem, Closure(problem))
+        equations, states = all_states(limit)
         bar.update()
-    states = [state for state in map(equations.state, overlaps) if state is not None]
+    rows = [state_variables(equations, state) | potential_of(limit, state.q) for state in states]
     u, u_weight = feature_quadrature(problem, problem.density.feature_nodes)
-    edges = cell_edges(equations, states, u)
-    P = [cell_averages(equations, state, u, edges) for state in states]
-    arrays = stacked([summary(equations, state) for state in states], len(problem.features)) | {
-        "P": np.array(P).reshape(len(states), len(u), len(edges) - 1),
-        "u": u,
-        "u_weight": u_weight,
-        "w": 0.5 * (edges[1:] + edges[:-1]),
-        "w_edge": edges,
-    }
+    arrays = stacked(rows, without_states(len(problem.features))) | density_arrays(equations, states, u, u_weight)
     status = "complete" if states else NO_STATE
     return build_dataset("stationary", problem, arrays, status, provenance(time.perf_counter() - started))
+
+
+def check_stationary(problem: Problem) -> None:
+    """Refuse problems whose states are not searched for; see `find_stationary_states`."""
+    check_features(len(problem.features))

@@ -2,7 +2,7 @@
 
 At q = 0 the drift gain vanishes, and the density P(w) = exp((2/Lambda)(G w^2/2 - tau Phi(w)))/Z does not know of u. Let
 L h = (D/P) d(P dh/dw)/dw with D = Lambda/2 be the generator at fixed coefficients, as in
-`meanfield.families.contrastive.stationary.line`. Along an eigenvector of -dg/dq at q = 0, with eigenvalue gamma, a
+`meanfield.mckean_vlasov.stationary.line`. Along an eigenvector of -dg/dq at q = 0, with eigenvalue gamma, a
 small overlap q changes the drift by gamma u q, and the density by P u h(w) with
 
     dh/dt = L h - (gamma q/D) L w,        q = E[w h].
@@ -30,12 +30,12 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.learnability.learnability import origin
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.stationary.coordinates import Coordinates
-from meanfield.families.contrastive.stationary.equations import State, StationaryEquations
-from meanfield.families.contrastive.stationary.line import Line
-from meanfield.families.contrastive.stationary.search import check_features
-from meanfield.families.contrastive.stationary.stability import stability
+from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.line import Line
+from meanfield.mckean_vlasov.stationary.search import check_features
+from meanfield.mckean_vlasov.stationary.stability import stability
 
 
 def growth_rate_at_zero(problem: Problem) -> float:
@@ -101,8 +101,8 @@ def _variance(problem: Problem, closure: Closure) -> float:
 
 
 def _state(problem: Problem, closure: Closure) -> tuple[StationaryEquations, State]:
-    check_features(problem)
-    equations = StationaryEquations(problem, closure, Coordinates(problem))
+    check_features(len(problem.features))
+    equations = StationaryEquations(limit_of(problem, closure))
     state = equations.state(np.zeros(len(problem.features)))
     if state is None:
         raise InputError(

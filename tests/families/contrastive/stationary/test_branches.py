@@ -6,8 +6,9 @@ import pytest
 import meanfield
 from meanfield import continue_stationary_states, find_stationary_states
 from meanfield.errors import InputError
-from meanfield.families.contrastive.stationary import describe
 from meanfield.problems.problem_keys import with_value
+from meanfield.results.description import describe
+from meanfield.results.states import branches_of
 from tests.example_problems import feature, features, make_problem
 
 QUARTIC = make_problem(
@@ -26,10 +27,6 @@ def bistable():
 @pytest.fixture(scope="module")
 def pitchfork():
     return continue_stationary_states(make_problem(), MOMENT, 0.6, 1.2, points=11)
-
-
-def branches_of(result):
-    return [result.isel(point=np.flatnonzero(result["branch"] == n)) for n in np.unique(result["branch"])]
 
 
 def test_ends_are_exact_and_hold_all_states(bistable):
@@ -51,6 +48,17 @@ def test_stability_changes_at_the_turning_point_where_the_growth_rate_vanishes(b
             verdicts = branch["stability"].values
             assert len(set(verdicts[:at])) == len(set(verdicts[at + 1 :])) == 1
             assert verdicts[0] == -verdicts[-1]
+
+
+def test_the_law_of_a_coordinate_may_be_varied():
+    sparse = with_value(make_problem(), "features[0].coordinate", {"law": "three_point", "fourth_moment": 5.0})
+    sparse = with_value(sparse, "prior.name", "quartic")
+    key = "features[0].coordinate.fourth_moment"
+    result = continue_stationary_states(sparse, key, 2.0, 4.0, points=3)
+    for end in (2.0, 4.0):
+        expected = find_stationary_states(with_value(sparse, key, end))["q"].values
+        found = result["q"].values[result["parameter"].values == end]
+        assert np.sort(found[:, 0]) == pytest.approx(np.sort(expected[:, 0]), abs=1e-9)  # nodes are exact
 
 
 def test_beyond_the_turning_point_there_are_fewer_states(bistable):

@@ -5,13 +5,12 @@ import pytest
 from scipy.linalg import eigvals
 
 from meanfield import find_stationary_states, solve_density
-from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import rate
-from meanfield.families.contrastive.stationary.coordinates import Coordinates
-from meanfield.families.contrastive.stationary.equations import StationaryEquations
-from meanfield.families.contrastive.stationary.line import Line
-from meanfield.families.contrastive.stationary.search import all_overlaps
-from meanfield.families.contrastive.stationary.stability import stability
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.line import Line
+from meanfield.mckean_vlasov.stationary.search import all_overlaps
+from meanfield.mckean_vlasov.stationary.stability import stability
 from meanfield.numerics.continuation import newton
 from tests.example_problems import feature, features, gaussian, make_problem
 
@@ -26,9 +25,7 @@ LINEAR = {
 
 def spectra(*lines, starts=None):
     """The equations, state and spectrum of all states, or of those that Newton's method reaches from `starts`."""
-    problem = make_problem(*lines)
-    closure = Closure(problem)
-    equations = StationaryEquations(problem, closure, Coordinates(problem))
+    equations = StationaryEquations(limit_of(make_problem(*lines)))
     overlaps = all_overlaps(equations) if starts is None else [newton(equations, np.array(q)) for q in starts]
     for q in overlaps:
         state = equations.state(q)
@@ -47,7 +44,7 @@ def test_three_features_agree_with_the_ode():
 
 def check_linear(found_spectra):
     for equations, state, spectrum in found_spectra:
-        h, closure = 1e-4, equations.closure
+        h, closure = 1e-4, equations.limit.closure
         jacobian = np.array(
             [(rate(closure, state.q + h * e) - rate(closure, state.q - h * e)) / (2 * h) for e in np.eye(len(state.q))]
         ).T
@@ -56,7 +53,7 @@ def check_linear(found_spectra):
         for value in expected[: np.isfinite(found).sum()]:
             assert np.nanmin(np.abs(found - value)) < 3e-7  # differences with step 1e-4, and g with nine digits
         assert spectrum.verdict == (1 if expected[0] < 0 else -1)
-        G = state.G - equations.pull * (equations.problem.prior.name == "l2")
+        G = state.G - equations.pull * (equations.limit.prior.name == "l2")
         assert spectrum.gap == pytest.approx(-G, rel=1e-8)  # Ornstein-Uhlenbeck: -G' itself, from integrals
 
 
@@ -64,7 +61,7 @@ def check_linear(found_spectra):
 def test_resolvents_solve_their_equation(prior):
     """(rate - L) h = L k in weak form, for a v that is no polynomial."""
     problem = make_problem(f'prior = {{ name = "{prior}", strength = 0.3 }}')
-    equations = StationaryEquations(problem, Closure(problem), Coordinates(problem))
+    equations = StationaryEquations(limit_of(problem))
     state = equations.state(np.array([0.4]))
     line, D, rate = Line(equations, state), 0.5 * state.coefficients.diffusion, 0.02
     v, v_slope = np.sin(1.3 * line.points), 1.3 * np.cos(1.3 * line.points)
@@ -77,10 +74,10 @@ def test_resolvents_solve_their_equation(prior):
 
 def discretised(equations, state, cells):
     """Eigenvalues of Scharfetter-Gummel cells with the full coupling through q, r and G, for atomic u."""
-    c, t, tau = state.coefficients, state.tilts, equations.problem.model.learning_rate
+    c, t, tau = state.coefficients, state.tilts, equations.limit.learning_rate
     edges = np.linspace(-6.0, 6.0, cells + 1)
     w, h, D = 0.5 * (edges[1:] + edges[:-1]), edges[1] - edges[0], 0.5 * c.diffusion
-    phi, steps = equations.problem.prior.force(w), equations.problem.prior.potential_steps(w)
+    phi, steps = equations.limit.prior.force(w), equations.limit.prior.potential_steps(w)
     bernoulli = lambda z: np.where(np.abs(z) < 1e-8, 1 - z / 2, z / np.expm1(np.where(z == 0, 1.0, z)))  # noqa: E731
 
     def flow(G, g, diffusion, u):

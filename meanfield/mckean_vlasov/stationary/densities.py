@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from meanfield.families.contrastive.stationary.equations import State, StationaryEquations
-from meanfield.families.contrastive.stationary.panels import all_panels
 from meanfield.ingredients.priors import potential_of
+from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.panels import all_panels
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 
@@ -14,6 +16,30 @@ CELLS = 400
 """Cells in w, whose width grows like sqrt(1 + w^2): fine in the middle, and some states have tails that reach far."""
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+def density_arrays(
+    equations: StationaryEquations, states: list[State], u: FloatArray, u_weight: FloatArray
+) -> dict[str, Any]:
+    """The variables of a Dataset that hold the densities of all states.
+
+    Parameters
+    ----------
+    equations : StationaryEquations
+    states : list of State
+    u : ndarray, shape (nodes, d1)
+        Nodes in u at which the densities are kept.
+    u_weight : ndarray, shape (nodes,)
+    """
+    edges = cell_edges(equations, states, u)
+    P = [cell_averages(equations, state, u, edges) for state in states]
+    return {
+        "P": np.array(P).reshape(len(states), len(u), len(edges) - 1),
+        "u": u,
+        "u_weight": u_weight,
+        "w": 0.5 * (edges[1:] + edges[:-1]),
+        "w_edge": edges,
+    }
 
 
 def cell_edges(equations: StationaryEquations, states: list[State], u: FloatArray) -> FloatArray:
@@ -36,7 +62,7 @@ def _panels(equations: StationaryEquations, state: State, u: FloatArray) -> tupl
 def cell_averages(equations: StationaryEquations, state: State, u: FloatArray, edges: FloatArray) -> FloatArray:
     """P(w|u) averaged over cells, shape (nodes, cells)."""
     scale = 2.0 / state.coefficients.diffusion
-    potential = potential_of(equations.problem.prior.functions)
+    potential = potential_of(equations.limit.prior.functions)
     panels, tops = _panels(equations, state, u)
     P = np.empty((len(u), len(edges) - 1))
     for i, (tilt, top) in enumerate(zip(u @ state.coefficients.g, tops, strict=True)):

@@ -6,23 +6,23 @@ nodes; given it, the others keep mean 0 and variance 1. Each other coordinate ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
-from meanfield.families.contrastive.problem import Problem
-from meanfield.ingredients.laws import GaussianCoordinate
+from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate
+from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
 
 LADDER = (47, 71, 107, 161, 243, 365)
-"""Nodes of a coordinate that has a density; each rung judges the one before."""
+"""Numbers of nodes of a coordinate whose law has a density, in the order in which they are tried (rungs)."""
 
 LADDERS = (LADDER, LADDER[:4], LADDER[:2])
-"""The same where one, two or three coordinates have nodes of their own."""
+"""Numbers of nodes in the order in which they are tried where one, two or three coordinates need nodes."""
 
 NEGLIGIBLE_NODE = 1e-17
-"""Corners of a tensor product that weigh less are left out."""
+"""Largest weight of a node of a tensor product that is left out."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class Coordinates:
 
     Parameters
     ----------
-    problem : Problem
+    laws : sequence of CoordinateLaw
+        Of the feature coordinates, one for each feature.
     rung : int
         Which number of nodes of the ladder is taken.
     """
 
-    def __init__(self, problem: Problem, rung: int = 0) -> None:
-        laws = [feature.coordinate for feature in problem.features]
-        self._problem = problem
+    def __init__(self, laws: Sequence[CoordinateLaw], rung: int = 0) -> None:
+        self._laws = laws
         self._gaussian = np.array([isinstance(law, GaussianCoordinate) for law in laws])
         own = [law for law in laws if not isinstance(law, GaussianCoordinate)]
         drawn = ([GaussianCoordinate()] if self._gaussian.any() else []) + own
@@ -68,21 +68,17 @@ class Coordinates:
         self._rungs = 1 if continuous == 0 else len(LADDERS[continuous - 1])
         self.rung = min(rung, self._rungs - 1)
         nodes = LADDERS[max(continuous, 1) - 1][self.rung]
-        rules = [law.quadrature(nodes) for law in drawn]
-        points = np.stack(np.meshgrid(*(x for x, _ in rules), indexing="ij"), axis=-1).reshape(-1, len(rules))
-        weight = reduce(np.multiply.outer, (w for _, w in rules)).ravel()
-        kept = weight > NEGLIGIBLE_NODE
-        self._points, self._weight = points[kept], weight[kept] / weight[kept].sum()
+        self._points, self._weight = tensor_rule([law.quadrature(nodes) for law in drawn], NEGLIGIBLE_NODE)
 
     @property
     def finer(self) -> Coordinates | None:
         """The same law with more nodes; None where nodes are exact or there are no more."""
-        return None if self.rung + 1 >= self._rungs else Coordinates(self._problem, self.rung + 1)
+        return None if self.rung + 1 >= self._rungs else Coordinates(self._laws, self.rung + 1)
 
     @property
     def coarser(self) -> Coordinates | None:
         """The same law with fewer nodes; None where nodes are exact or there are no fewer."""
-        return None if self.rung == 0 else Coordinates(self._problem, self.rung - 1)
+        return None if self.rung == 0 else Coordinates(self._laws, self.rung - 1)
 
     def tilts(self, g: FloatArray) -> Tilts:
         """The nodes that belong to a drift gain, shape (d1,)."""

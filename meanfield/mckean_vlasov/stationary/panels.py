@@ -19,25 +19,25 @@ ORDER = 16
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
 
 VARIATION = 4.0
-"""Variation of E over a panel: the rule then has a relative error of 1e-14, for exp(-4 x^2) as for exp(2 x)."""
+"""Largest variation of E over a panel: the rule then has a relative error of 1e-14, for exp(-4 x^2) and exp(2 x)."""
 
 WIDEST = 1.0
-"""Width of a panel: phi may vary on this scale where E hardly does; far out on the scale of |w|."""
+"""Largest width of a panel near 0: phi may vary on this scale where E hardly does; far out on the scale of |w|."""
 
 FAR_OUT = 8.0
-"""Widths of a panel that it lies from 0 at least if it is wider than that."""
+"""Least distance from 0, in its own widths, of a panel that is wider than WIDEST."""
 
 DEPTH = 38.0
-"""What lies that far below the maximum of E is left out: exp(-38) = 3e-17."""
+"""Depth below the maximum of E from which on a density is negligible: exp(-38) = 3e-17."""
 
 FLOOR = 60.0
-"""Between two peaks E is raised to that far below the maximum: their exchange takes exp(60) relaxation times."""
+"""Largest depth of E between two peaks, where it is raised: their exchange takes exp(60) relaxation times."""
 
 MOST_PANELS = 600
-"""Panels of one density."""
+"""Largest number of panels of one density."""
 
 FARTHEST = 2.0**40
-"""A density that has not decayed there cannot be normalised."""
+"""Distance from 0 at which a density that can be normalised has decayed."""
 
 SAMPLES = 5
 """Points at which the variation over a panel is read off, ends included."""
@@ -46,7 +46,7 @@ MOMENTS = 8
 """Averages of w, w^2, w^3, w^4, Phi, w Phi, w^2 Phi and the logarithm of the integral of exp(E)."""
 
 ODD_MOMENTS = [0, 2, 5]
-"""Those that change their sign with the tilt if Phi is even."""
+"""Indices of the averages that change their sign with the tilt if Phi is even."""
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")

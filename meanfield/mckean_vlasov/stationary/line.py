@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from meanfield.families.contrastive.stationary.equations import State, StationaryEquations
-from meanfield.families.contrastive.stationary.panels import FLOOR, NODES, ORDER, WEIGHTS, all_panels
 from meanfield.ingredients.priors import potential_of
+from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.panels import FLOOR, NODES, ORDER, WEIGHTS, all_panels
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 
 INVERSIONS = 4
-"""How often the inverse of L is applied."""
+"""Number of times that the inverse of L is applied to the functions that span the space."""
 
 DEGREE = 9
-"""Of the polynomials on each panel that the inverse of rate - L takes: to 1e-6, which the spectrum has squared."""
+"""Degree of the polynomials that stand for (rate - L)^-1 on a panel: good to 1e-6, which the spectrum has squared."""
 
 NOTHING_NEW = 1e-7
-"""A function that differs from combinations of the others by less is left out: for linear priors w and w^2 are all."""
+"""Least relative distance of a function from the span of the others: for linear priors w and w^2 span all."""
 
 
 class Functions(NamedTuple):
@@ -56,7 +56,7 @@ class Line:
         edges, tops = all_panels(equations.potential, a, b, tilt, equations.kinks)
         self._half = 0.5 * np.diff(edges)[:, :, None]
         points = 0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, None] + self._half * NODES
-        prior = equations.problem.prior.functions
+        prior = equations.limit.prior.functions
         bare = (0.5 * a * points - tilt[:, None, None]) * points
         exponent = bare - b * evaluate(potential_of(prior), points)
         density = np.exp(np.maximum(exponent - tops[:, None, None], -FLOOR))

@@ -12,35 +12,35 @@ those of g and Lambda are differences.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.stationary.coordinates import Coordinates, Tilts
-from meanfield.families.contrastive.stationary.panels import ODD_MOMENTS, tilted_moments
 from meanfield.ingredients.priors import Prior, potential_of
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Tilts
+from meanfield.mckean_vlasov.stationary.panels import ODD_MOMENTS, tilted_moments
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
 from meanfield.typing import FloatArray
 
 STEP = 1e-3
-"""Of differences of g and Lambda, which have nine digits or more; their error is of order four."""
+"""Step of differences of g and Lambda, which have nine digits or more; their error is of order four."""
 
 UNIT_NORM = 1e-13
-"""How well E[w^2] = 1 is solved for G."""
+"""Largest deviation of E[w^2] from 1 at the multiplier G."""
 
 ROUNDED_NORM = 1e-10
-"""How well it holds at least where rounding of G is in the way."""
+"""Largest deviation of E[w^2] from 1 where the rounding of G allows no smaller one."""
 
 NARROW = 1e-8
-"""Where E[w^2] jumps from below 1 to infinity within that part of Lambda, it is 1 nowhere."""
+"""Width of a bracket for G, in units of Lambda, within which a jump of E[w^2] past 1 means that no G solves it."""
 
 MOST_TRIALS = 200
-"""Values of G that are tried."""
+"""Largest number of values of G that are tried."""
 
 PROBES = np.geomspace(1e-3, 100.0, 97)
-"""Where phi is asked whether it is odd."""
+"""Values of w at which the prior's force is compared with its mirror image."""
 
 
 class Coefficients(NamedTuple):
@@ -64,7 +64,7 @@ class State(NamedTuple):
     tilts : Tilts
         Nodes in u.
     moments : ndarray, shape (nodes, MOMENTS)
-        Averages over w at each node, see `meanfield.families.contrastive.stationary.panels`.
+        Averages over w at each node, see `meanfield.mckean_vlasov.stationary.panels`.
     """
 
     q: FloatArray
@@ -79,7 +79,7 @@ class State(NamedTuple):
         return np.asarray(self.tilts.mean.T @ self.moments[:, 0] - self.q)
 
 
-def coefficients(closure: Closure, q: FloatArray) -> Coefficients:
+def coefficients(closure: Callable[[FloatArray], tuple[FloatArray, float]], q: FloatArray) -> Coefficients:
     """The closure and its derivatives inside the unit ball, by central differences of order four."""
     g, diffusion = closure(q)
     h = min(STEP, 0.2 * (1.0 - math.sqrt(q @ q)))
@@ -105,22 +105,20 @@ class StationaryEquations:
 
     Parameters
     ----------
-    problem : Problem
-    closure : Closure
-        g and Lambda of the problem.
-    coordinates : Coordinates
-        Nodes in u.
+    limit : Limit
+        Its start and its times do not matter.
+    coordinates : Coordinates, optional
+        Nodes in u; without them the fewest of the ladder.
     fineness : float
         1, or more for narrower panels in w.
     """
 
-    def __init__(self, problem: Problem, closure: Closure, coordinates: Coordinates, fineness: float = 1.0) -> None:
-        self.problem = problem
-        self.closure = closure
-        self.coordinates = coordinates
+    def __init__(self, limit: Limit, coordinates: Coordinates | None = None, fineness: float = 1.0) -> None:
+        self.limit = limit
+        self.coordinates = coordinates or Coordinates(limit.coordinates)
         self._fineness = fineness
-        prior = problem.prior.functions
-        self.pull = problem.model.learning_rate * problem.prior.strength
+        prior = limit.prior.functions
+        self.pull = limit.learning_rate * limit.prior.strength
         self.potential = compile_scalar(potential_of(prior))
         self.kinks = np.array(sorted(prior.kinks))
         typical = np.linspace(-4.0, 4.0, 81) + 0.01
@@ -143,7 +141,7 @@ class StationaryEquations:
         """The density of unit norm at an overlap; None where there is none, or q is not inside the ball."""
         if not q @ q < 1.0:
             return None
-        c = coefficients(self.closure, q)
+        c = coefficients(self.limit.closure, q)
         if not c.diffusion > 0.0:
             return None
         tilts = self.coordinates.tilts(c.g)
@@ -208,7 +206,7 @@ class StationaryEquations:
         Where no finer nodes are left it compares with coarser ones.
         """
         coordinates = self.coordinates.finer or self.coordinates.coarser or self.coordinates
-        other = StationaryEquations(self.problem, self.closure, coordinates, 2.0 * self._fineness)
+        other = StationaryEquations(self.limit, coordinates, 2.0 * self._fineness)
         here, slope = self(q)
         other.hint = self.hint
         there, _ = other(q)

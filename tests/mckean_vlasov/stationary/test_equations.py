@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.stationary.coordinates import Coordinates
-from meanfield.families.contrastive.stationary.equations import StationaryEquations
+from meanfield.families.contrastive.limit import limit_of
+from meanfield.ingredients.laws.coordinate import GaussianCoordinate, RademacherCoordinate, UniformCoordinate
+from meanfield.mckean_vlasov.stationary.coordinates import Coordinates
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from tests.example_problems import feature, features, gaussian, make_problem
 
 MIXED = features(feature(0.5), feature(0.3, gaussian(1.4), "rademacher"), feature(0.2))
@@ -13,8 +14,8 @@ PRIORS = ["none", "l2", "l1", "elastic_net", "smooth_l1", "log_cosh", "quartic",
 
 
 def equations_of(*lines, rung=1):
-    problem = make_problem(*lines)
-    return StationaryEquations(problem, Closure(problem), Coordinates(problem, rung))
+    limit = limit_of(make_problem(*lines))
+    return StationaryEquations(limit, Coordinates(limit.coordinates, rung))
 
 
 def differences(function, x, h=1e-5):
@@ -58,9 +59,9 @@ def test_outside_of_the_domain_there_are_no_numbers():
 
 
 def test_gaussian_coordinates_need_one_line_of_nodes():
-    problem = make_problem(features(feature(0.5), feature(0.3), feature(0.1, coordinate="uniform")))
+    laws = (GaussianCoordinate(), GaussianCoordinate(), UniformCoordinate())
     g = np.array([0.3, -0.5, 0.2])
-    tilts = Coordinates(problem).tilts(g)
+    tilts = Coordinates(laws).tilts(g)
     assert tilts.weight.sum() == pytest.approx(1, abs=1e-14)  # rounding
     assert tilts.mean.sum(axis=0) == pytest.approx(0, abs=1e-14)  # rounding
     assert tilts.second.sum(axis=0) == pytest.approx(np.eye(3), abs=1e-13)  # rounding
@@ -72,9 +73,9 @@ def test_gaussian_coordinates_need_one_line_of_nodes():
 
 
 def test_discrete_coordinates_have_exact_nodes():
-    problem = make_problem(features(feature(0.5, coordinate="rademacher"), feature(0.3, coordinate="rademacher")))
-    assert len(Coordinates(problem).tilts(np.ones(2)).weight) == 4
-    assert Coordinates(problem).finer is None
+    coordinates = Coordinates((RademacherCoordinate(), RademacherCoordinate()))
+    assert len(coordinates.tilts(np.ones(2)).weight) == 4
+    assert coordinates.finer is None
 
 
 def test_more_nodes_show_the_error_of_fewer():

@@ -3,7 +3,7 @@
 Write dP = P h. At fixed coefficients h obeys dh/dt = L h with L h = (D/P) d(P dh/dw)/dw, D = Lambda/2, for each u: it
 is self-adjoint for the average over P, not positive, and keeps the mass of each u. A small change of q and G moves the
 density that is stationary for them by P k, with k = (w^2 dG - 2 w u.dg)/Lambda - E dLambda/Lambda and E as in
-`meanfield.families.contrastive.stationary.equations`. Since L pulls towards that density,
+`meanfield.mckean_vlasov.stationary.equations`. Since L pulls towards that density,
 
     dh/dt = L (h - k),    dq = E[u w h],    and dG such that E[w^2 h] = 0.
 
@@ -23,24 +23,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.families.contrastive.stationary.equations import State
-from meanfield.families.contrastive.stationary.line import Functions, Line
+from meanfield.mckean_vlasov.stationary.equations import State
+from meanfield.mckean_vlasov.stationary.line import Functions, Line
+from meanfield.numerics.growth_rates import sorted_rates, verdict_of
 from meanfield.typing import FloatArray
 
 DEPENDENT = 1e-11
-"""Directions of the space of functions that weigh less than that are rounding."""
+"""Least eigenvalue of the inner products of functions, relative to the largest, that is more than rounding."""
 
 RIDGE = 1e-12
-"""What is added to inner products of functions that may be dependent at some u."""
+"""Regularisation of inner products of functions that may be dependent at some u."""
 
 MOST_REFINEMENTS = 4
+"""Largest number of times that the space of functions is extended."""
+
 RESOLVED = 1e-3
-"""A positive growth rate is refined until it changes by less than that part of it; what is left is the square."""
+"""Relative change of a positive growth rate at which its refinement ends; the error left is about the square."""
 
 MARGINAL = 1e-7
-"""Growth rates below that part of Lambda/2 + |dg/dq| are zero for all we know."""
-
-STABLE, MARGINALLY_STABLE, UNSTABLE = 1, 0, -1
+"""Resolution of growth rates, in units of Lambda/2 + |dg/dq|: smaller ones count as zero."""
 
 
 class Stability(NamedTuple):
@@ -94,14 +95,11 @@ def stability(line: Line, state: State) -> Stability:
         images = line.resolvents([line.w, line.square, line.energy], abs(largest))
         problem = _Ritz(line, state, line.extended(odd, images[:1]), line.extended(even, images[1:]))
         values = problem.eigenvalues()
-    order = np.lexsort((values.imag, -values.real))
     leading = np.full(d1 + 2, np.nan + 0j)
-    leading[: len(order)] = values[order[: d1 + 2]]
+    leading[: len(values)] = sorted_rates(values)[: d1 + 2]
     c = state.coefficients
     resolution = MARGINAL * (0.5 * c.diffusion + float(np.linalg.norm(c.g_slope)))
-    growth = max(leading[0].real, -gap)
-    verdict = MARGINALLY_STABLE if abs(growth) <= resolution else STABLE if growth < 0 else UNSTABLE
-    return Stability(leading, gap, verdict)
+    return Stability(leading, gap, verdict_of(max(float(leading[0].real), -gap), resolution))
 
 
 class _Ritz:

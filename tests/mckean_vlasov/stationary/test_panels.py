@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from meanfield.families.contrastive.stationary.panels import tilted_moments
 from meanfield.ingredients.priors import Prior, make_prior, potential_of
+from meanfield.mckean_vlasov.stationary.panels import tilted_moments
 from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
 
 RULE = np.polynomial.legendre.leggauss(8)

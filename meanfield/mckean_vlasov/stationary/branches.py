@@ -1,0 +1,62 @@
+"""Equations of stationary states for every value of a parameter, as continuation takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.mckean_vlasov.stationary.coordinates import Coordinates
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.search import all_overlaps, resolved
+from meanfield.mckean_vlasov.stationary.variables import state_variables
+from meanfield.numerics.continuation import CachedEquations
+from meanfield.typing import FloatArray
+
+MOST_RUNG = 2
+"""Largest rung of the nodes in u along branches; `quadrature_error` says what error they leave."""
+
+
+class StationaryBranches(CachedEquations[StationaryEquations]):
+    """The equations of stationary states for every value of a parameter.
+
+    Parameters
+    ----------
+    limit_at : callable
+        The limit at a value of the parameter.
+    limits : tuple of float
+        The range of the parameter, increasing.
+    """
+
+    def __init__(self, limit_at: Callable[[float], Limit], limits: tuple[float, float]) -> None:
+        super().__init__(limits)
+        self._limit_at = limit_at
+        self._rung = 0
+
+    def make(self, p: float, latest: StationaryEquations | None) -> StationaryEquations:
+        """The equations at a value; the latest know about where the multiplier lies."""
+        limit = self._limit_at(p)
+        made = StationaryEquations(limit, Coordinates(limit.coordinates, self._rung))
+        made.hint = latest.hint if latest else None
+        return made
+
+    def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
+        """F and dF/dq."""
+        return self.at(p)(x)
+
+    def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
+        """All overlaps; at the ends of the range with nodes that resolve them as far as branches can afford."""
+        if p not in self.limits:
+            return all_overlaps(self.at(p), known)
+        equations, overlaps = resolved(self._limit_at(p))
+        needed = min(equations.coordinates.rung, MOST_RUNG)
+        if needed > self._rung:
+            self._rung = needed
+            self.forget()
+        return overlaps
+
+    def variables(self, x: FloatArray, p: float) -> dict[str, Any] | None:
+        """The variables of the state at a root; None where its density cannot be normalised."""
+        equations = self.at(p)
+        state = equations.state(x)
+        return None if state is None else state_variables(equations, state)

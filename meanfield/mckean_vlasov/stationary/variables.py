@@ -1,0 +1,72 @@
+"""Variables of a Dataset that say what a stationary state is, but for its density."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.line import Line
+from meanfield.mckean_vlasov.stationary.stability import Stability, stability
+
+VECTORS = ("q", "g")
+"""Variables of a state with one entry for each feature."""
+
+MODES = ("eigenvalue_real", "eigenvalue_imag")
+"""Variables of a state with one entry for each leading eigenvalue."""
+
+NUMBERS = (
+    "r",
+    "Lambda",
+    "multiplier",
+    "multiplier_residual",
+    "residual",
+    "quadrature_error",
+    "growth_rate",
+    "relaxation_rate",
+    "stability",
+)
+"""Variables of a state that are one number."""
+
+
+def state_variables(equations: StationaryEquations, state: State) -> dict[str, Any]:
+    """The variables of one state that do not depend on w, as the schema names them."""
+    c, limit = state.coefficients, equations.limit
+    line = Line(equations, state)
+    r = line.average(line.points * limit.prior.force(line.points))
+    spectrum = _stability(equations, line, state)
+    norm = float(state.tilts.weight @ state.moments[:, 1])
+    return {
+        "q": state.q,
+        "r": r,
+        "g": c.g,
+        "Lambda": c.diffusion,
+        "multiplier": state.G,
+        "multiplier_residual": state.G - (state.q @ c.g + limit.learning_rate * r - 0.5 * c.diffusion),
+        "residual": max(float(np.abs(state.residual).max()), abs(norm - 1.0)),
+        "quadrature_error": equations.node_error(state.q),
+        "growth_rate": spectrum.growth_rate,
+        "relaxation_rate": spectrum.gap,
+        "eigenvalue_real": spectrum.eigenvalues.real,
+        "eigenvalue_imag": spectrum.eigenvalues.imag,
+        "stability": np.int8(spectrum.verdict),
+    }
+
+
+def without_states(features: int) -> dict[str, Any]:
+    """The same variables of no state at all: arrays whose leading dimension is 0."""
+    vectors = {name: np.empty((0, features)) for name in VECTORS}
+    modes = {name: np.empty((0, features + 2)) for name in MODES}
+    return vectors | modes | {name: np.empty(0) for name in NUMBERS}
+
+
+def _stability(equations: StationaryEquations, line: Line, state: State) -> Stability:
+    """Stability with the fewest nodes in u: rates need fewer digits than overlaps."""
+    if equations.coordinates.rung > 0:
+        coarse = StationaryEquations(equations.limit)
+        coarse.hint = equations.hint
+        fewer = coarse.state(state.q)
+        if fewer is not None:
+            return stability(Line(coarse, fewer), fewer)
+    return stability(line, state)

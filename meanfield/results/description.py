@@ -1,0 +1,61 @@
+"""States and branches of states as a few lines of text."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from meanfield.numerics.growth_rates import VERDICTS
+from meanfield.results.states import branches_of
+
+VERDICT_WIDTH, KIND_WIDTH = 9, 13
+"""Widths of the columns of text that hold verdicts on stability, or kinds of fixed points."""
+
+
+def describe(result: xr.Dataset) -> str:
+    """A line for each state, or for each branch of states, of a result; or why there is none."""
+    if result.attrs["status"] != "complete":
+        return str(result.attrs["status"])
+    return "\n".join(describe_states(result) if "state" in result.dims else describe_branches(result))
+
+
+def describe_states(result: xr.Dataset) -> list[str]:
+    """A line for each stationary state or fixed point."""
+    return [_state(result.isel(state=i)) for i in range(result.sizes["state"])]
+
+
+def _state(state: xr.Dataset) -> str:
+    word = f"{state['kind'].values!s:<{KIND_WIDTH}}" if "kind" in state else f"{_verdict(state):<{VERDICT_WIDTH}}"
+    parts = [f"{_overlap(state)}   {word} growth rate {float(state['growth_rate']):.4g}"]
+    if "region_share" in state and float(state["region_share"]) > 0:
+        parts.append(f"attracts {float(state['region_share']):.1%}")
+    if "q_covariance" in state and np.isfinite(state["q_covariance"].values).all():
+        spread = np.sqrt(np.maximum(np.diag(state["q_covariance"].values), 0.0))
+        parts.append("spread of SGD " + ", ".join(f"{value:.3g}" for value in spread) + " / sqrt(N)")
+    return ", ".join(parts)
+
+
+def describe_branches(result: xr.Dataset) -> list[str]:
+    """A line for each branch of stationary states or of fixed points."""
+    key, lines = result["parameter"].attrs["key"], []
+    for points in branches_of(result):
+        first, last = points.isel(point=0), points.isel(point=-1)
+        verdicts = points["stability"].values
+        changes = int(np.count_nonzero(np.diff(verdicts[verdicts != 0])))
+        turns = ", ".join(f"{p:.6g}" for p in points["parameter"].values[points["turning"].values == 1])
+        lines.append(
+            f"branch {int(first['branch'])}: {points.sizes['point']} points from {key} = "
+            f"{float(first['parameter']):.6g} ({_overlap(first)}, {_verdict(first)}) to "
+            f"{float(last['parameter']):.6g} ({_overlap(last)}, {_verdict(last)})"
+            + (f", {changes} change(s) of stability" if changes else "")
+            + (f", turning at {turns}" if turns else "")
+        )
+    return lines
+
+
+def _overlap(point: xr.Dataset) -> str:
+    return "q = " + ", ".join(f"{value:9.6f}" for value in np.round(point["q"].values, 6) + 0.0)
+
+
+def _verdict(point: xr.Dataset) -> str:
+    return VERDICTS[int(point["stability"])]

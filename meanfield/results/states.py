@@ -1,0 +1,123 @@
+"""Datasets of states: their variables stacked into arrays, and the driver that follows states along a parameter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import xarray as xr
+
+from meanfield.numerics.continuation import SearchableEquations, all_branches
+from meanfield.numerics.continuation.roots import TOLERANCE
+from meanfield.problems.problem_keys import check_range
+from meanfield.process.progress import progress_bar
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+if TYPE_CHECKING:
+    from meanfield.problems.base import BaseProblem
+
+ALONG_A_BRANCH = ("parameter", "branch", "turning")
+"""Variables that every point of a branch has besides those of its state."""
+
+
+class StateEquations(SearchableEquations, Protocol):
+    """Equations whose roots are states of a problem, for every value of one of its numbers."""
+
+    def variables(self, x: FloatArray, p: float) -> Mapping[str, Any] | None:
+        """The variables of the state at a root x; None where there is no such state after all."""
+
+
+def continue_states(
+    problem: BaseProblem,
+    key: str,
+    start: float,
+    stop: float,
+    points: int,
+    *,
+    kind: str,
+    states: str,
+    parts: Sequence[str],
+    equations: Callable[[tuple[float, float]], StateEquations],
+    without: Mapping[str, Any],
+    none_found: str = "complete",
+    tolerance: float = TOLERANCE,
+) -> xr.Dataset:
+    """Branches of states as a number of the problem goes from `start` to `stop`, around turning points too.
+
+    Parameters
+    ----------
+    problem : BaseProblem
+    key : str
+        What is varied.
+    start, stop : float
+        Ends of its range, which are points of all branches that reach them.
+    points : int
+        Steps are so short that a branch without curvature has about that many points.
+    kind : str
+        The attribute `method` of the result.
+    states : str
+        Name of the states in messages, such as `fixed points`.
+    parts : sequence of str
+        Tables of a problem file that the states depend on.
+    equations : callable
+        The equations of the states, given the range of the number, increasing. They are made after the checks.
+    without : mapping
+        The variables of no state, for a result without points; see `stacked`.
+    none_found : str
+        The attribute `status` of such a result.
+    tolerance : float
+        Largest component of F at a root.
+
+    Returns
+    -------
+    xarray.Dataset
+        Along `point`: `parameter`, `branch`, `turning` and the variables of a state. The attribute `key` of
+        `parameter` is the key.
+
+    Raises
+    ------
+    InputError
+        If there is no such key, it holds no real number, the states do not depend on it, or a value is not allowed.
+    """
+    check_range(problem, key, start, stop, points, parts, states)
+    started = time.perf_counter()
+    made = equations((min(start, stop), max(start, stop)))
+    with progress_bar(1, states, "diagram") as bar:
+        branches = all_branches(made, (start, stop), 1.0 / (points - 1), tolerance)
+        rows = [
+            {**variables, "parameter": p, "branch": number, "turning": np.int8(turning)}
+            for number, branch in enumerate(branches)
+            for x, p, turning in zip(branch.x, branch.p, branch.turning, strict=True)
+            if (variables := made.variables(x, float(p))) is not None
+        ]
+        bar.update()
+    arrays = stacked(rows, {**without, **{name: np.empty(0) for name in ALONG_A_BRANCH}})
+    origin = provenance(time.perf_counter() - started, key=key)
+    result = build_dataset(kind, problem, arrays, "complete" if rows else none_found, origin)
+    result["parameter"].attrs["key"] = key
+    return result
+
+
+def stacked(rows: Sequence[Mapping[str, Any]], without: Mapping[str, Any]) -> dict[str, Any]:
+    """Variables of all states, each with one more leading dimension.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        The variables of each state.
+    without : mapping
+        The variables where there is no state: arrays whose leading dimension is 0.
+    """
+    if not rows:
+        return dict(without)
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def branches_of(result: xr.Dataset) -> list[xr.Dataset]:
+    """The points of each branch of a result of `continue_states`, in the order of their numbers."""
+    number = result["branch"].values
+    return [result.isel(point=np.flatnonzero(number == n)) for n in np.unique(number)]
