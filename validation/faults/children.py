@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, NoReturn
 
 from meanfield import cli
-from meanfield.results import files
+from meanfield.process import atomic_files
 
 LONGEST = 120.0
 """Seconds after which a child is taken to hang."""
@@ -99,7 +99,7 @@ def _be_child(work: Callable[[], int | None], shared: mmap.mmap, out: IO[str], e
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    files._workplace = _counted(shared)
+    atomic_files._workplace = _counted(shared)
     cli._outcome, cli.run = _announced(shared), _shielded(cli.run)
     faulthandler.dump_traceback_later(0.9 * LONGEST, file=err)
     code = 1
@@ -143,7 +143,7 @@ def _shielded(run: Callable[[Callable[[], int]], NoReturn]) -> Callable[[Callabl
 
 def _counted(shared: mmap.mmap) -> Callable[[Path], contextlib.AbstractContextManager[Path]]:
     """Count the files that are being written, from before there is one until it has its place."""
-    workplace = files._workplace
+    workplace = atomic_files._workplace
 
     @contextmanager
     def counted(path: Path) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.cli import BAD_INPUT, FAILED
+from meanfield.process import atomic_files
 from meanfield.results import files
 from validation import ROOT
 from validation.faults.children import Ended, run_child
@@ -23,6 +24,9 @@ from validation.faults.trials import Fault, Tally, one_line, unless
 
 NOBODY = 65534
 """A user without rights."""
+
+WRITING: tuple[Any, ...] = (atomic_files, files)
+"""Modules whose `write_atomically` scripts call: for pages, and for results."""
 
 
 @contextmanager
@@ -95,14 +99,16 @@ def _meanwhile(title: str, act: Callable[[Script, Path], object], says: str) -> 
 
 def _before_writing(act: Callable[[], object], work: Callable[[], int]) -> Callable[[], int]:
     def acted() -> int:
-        write = files.write_atomically
+        write = atomic_files.write_atomically
 
         def late(*arguments: Any) -> None:
-            files.write_atomically = write
+            for module in WRITING:
+                module.write_atomically = write
             act()
             write(*arguments)
 
-        files.write_atomically = late
+        for module in WRITING:
+            module.write_atomically = late
         return work()
 
     return acted
