@@ -1,9 +1,10 @@
-"""Tables of what a file may say, from the models that validate it: a key that is not described cannot be used."""
+"""Tables of the keys of a file, from the models that validate it: a key without a description is an error."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -18,12 +19,37 @@ PAGES = {BaseProblem: "problem-file.md"}
 """Models with a page of their own."""
 
 
-def all_keys(model: type[Part]) -> str:
-    """All tables of a file with their keys, the outer ones first, then laws that tables name."""
-    return "\n\n".join(["## Keys at the top", keys(model, ""), *sections(model, "")])
+@dataclass(frozen=True)
+class Place:
+    """Where tables of keys stand on a page.
+
+    Parameters
+    ----------
+    heading : str
+        The marks of headings, for instance "##".
+    anchors : str
+        How names of anchors begin, which differs from file to file and from family to family.
+    """
+
+    heading: str = "##"
+    anchors: str = "table"
+
+    def anchor(self, key: str) -> str:
+        """Where the section of a table begins."""
+        return f"{self.anchors}-{key.replace('.', '-')}"
 
 
-def sections(model: type[Part], path: str) -> Iterator[str]:
+def all_keys(model: type[Part], place: Place, others: Sequence[Sequence[str]] = ()) -> str:
+    """All tables of a file with their keys, the outer ones first, then laws that tables name.
+
+    `others` are rows of keys at the top that are no fields of the model.
+    """
+    return "\n\n".join(
+        [f"{place.heading} Keys at the top", keys(model, "", place, others), *sections(model, "", place)]
+    )
+
+
+def sections(model: type[Part], path: str, place: Place) -> Iterator[str]:
     """A section for every table below a model; `path` ends in a dot where it is not empty."""
     below: list[str] = []
     for name, field in model.model_fields.items():
@@ -31,37 +57,38 @@ def sections(model: type[Part], path: str) -> Iterator[str]:
         if not parts or parts[0] in PAGES:
             continue
         if has_law(parts[0]):
-            below.append(laws(key, field, parts))
+            below.append(laws(key, field, parts, place))
             continue
         heading = key if path else f"[[{key}]]" if get_origin(field.annotation) is tuple else f"[{key}]"
-        yield f"({anchor(key)})=\n## {code(heading)}\n\n{plain(parts[0].__doc__ or '')}\n\n{keys(parts[0], f'{key}.')}"
-        below += sections(parts[0], f"{key}.")
+        head = f"({place.anchor(key)})=\n{place.heading} {code(heading)}"
+        yield f"{head}\n\n{plain(parts[0].__doc__ or '')}\n\n{keys(parts[0], f'{key}.', place)}"
+        below += sections(parts[0], f"{key}.", place)
     yield from below
 
 
-def laws(key: str, field: FieldInfo, parts: list[type[Part]]) -> str:
+def laws(key: str, field: FieldInfo, parts: list[type[Part]], place: Place) -> str:
     """A section of the laws that a table may name, each with its keys."""
-    said = [f"({anchor(key)})=\n## Laws of {code(key)}\n\n{sentence(described(key, field))}"]
+    said = [f"({place.anchor(key)})=\n{place.heading} Laws of {code(key)}\n\n{sentence(described(key, field))}"]
     for part in parts:
-        said.append(f"### {code(part.model_fields['law'].default)}\n\n{plain(part.__doc__ or '')}")
+        said.append(f"{place.heading}# {code(part.model_fields['law'].default)}\n\n{plain(part.__doc__ or '')}")
         if len(part.model_fields) > 1:
-            said.append(keys(part, f"{key}."))
+            said.append(keys(part, f"{key}.", place))
     return "\n\n".join(said)
 
 
-def keys(model: type[Part], path: str) -> str:
+def keys(model: type[Part], path: str, place: Place, others: Sequence[Sequence[str]] = ()) -> str:
     """The table of a model's keys."""
     rows = [
         [
             code(name),
-            ", ".join([kind(field.annotation, path + name), *allowed(field)]),
+            ", ".join([kind(field.annotation, path + name, place), *allowed(field)]),
             "required" if field.is_required() else default(field.default),
             plain(described(path + name, field)),
         ]
         for name, field in model.model_fields.items()
         if name != "law"
     ]
-    return table(["key", "type and range", "default", "meaning"], rows)
+    return table(["key", "type and range", "default", "meaning"], [*others, *rows])
 
 
 def described(key: str, field: FieldInfo) -> str:
@@ -80,7 +107,7 @@ def described(key: str, field: FieldInfo) -> str:
 
 
 def default(value: Any) -> str:
-    """What holds when a key is left out."""
+    """The value of a key that is left out."""
     if isinstance(value, Part):
         return code(value.law) if has_law(type(value)) else "optional"
     if value is None or value == {} or value == "":
@@ -93,22 +120,22 @@ def default(value: Any) -> str:
 NAMES = {float: "number", int: "whole number", str: "text", bool: "true or false", Any: "value"}
 
 
-def kind(annotation: Any, key: str) -> str:
-    """What is written behind a key."""
+def kind(annotation: Any, key: str, place: Place) -> str:
+    """The type of the value of a key."""
     parts, origin, inner = list(parts_in(annotation)), get_origin(annotation), get_args(annotation)
     if parts:
-        where = PAGES.get(parts[0], f"#{anchor(key)}")
+        where = PAGES.get(parts[0], f"#{place.anchor(key)}")
         return f"[tables]({where})" if origin is tuple else f"[table]({where})"
     if origin is Annotated:
-        return kind(inner[0], key)
+        return kind(inner[0], key, place)
     if origin is Literal:
         return " or ".join(code(f'"{value}"' if isinstance(value, str) else value) for value in inner)
     if origin in (Union, UnionType):
-        return " or ".join(kind(choice, key) for choice in inner if choice is not NoneType)
+        return " or ".join(kind(choice, key, place) for choice in inner if choice is not NoneType)
     if origin is dict:
-        return f"table of {several(kind(inner[1], key))}"
+        return f"table of {several(kind(inner[1], key, place))}"
     if origin is tuple:
-        return f"list of {'' if inner[-1] is ... else f'{len(inner)} '}{several(kind(inner[0], key))}"
+        return f"list of {'' if inner[-1] is ... else f'{len(inner)} '}{several(kind(inner[0], key, place))}"
     return NAMES[annotation]
 
 
@@ -166,11 +193,6 @@ def parts_in(annotation: Any) -> Iterator[type[Part]]:
 def has_law(part: type[Part]) -> bool:
     """Whether a table is one of several that `law` tells apart."""
     return "law" in part.model_fields
-
-
-def anchor(key: str) -> str:
-    """Where the section of a table begins."""
-    return "table-" + key.replace(".", "-")
 
 
 def sentence(text: str) -> str:

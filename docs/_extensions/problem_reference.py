@@ -1,12 +1,38 @@
-"""The keys of problem files."""
+"""The keys of problem files, family by family."""
 
 from __future__ import annotations
 
-from keys_reference import all_keys
+from keys_reference import Place, all_keys
+from pieces import code, plain, table
 
-from meanfield.families.contrastive.problem import Problem
+from meanfield.problems.family import Family
+from meanfield.problems.known_families import DEFAULT, families
+
+FAMILY_KEY = (
+    code("family"),
+    "text",
+    code(f'"{DEFAULT}"'),
+    f"name of an installed family, or the address {code('module:FAMILY')} of your own",
+)
+"""Row of the key that says of which family a problem is; it decides which model reads all others."""
 
 
 def page() -> str:
-    """Tables of all keys."""
-    return all_keys(Problem)
+    """A table of the families, then a section for each with all keys of its problem files."""
+    known = list(families())
+    rows = [[f"[{code(family.name)}](#family-{family.name})", plain(family.title), methods(family)] for family in known]
+    head = "(families)=\n## Families\n\nThe families that are installed, and the methods that solve their problems."
+    return "\n\n".join([head, table(["family", "problems", "methods"], rows), *map(section, known)])
+
+
+def methods(family: Family) -> str:
+    """Names of the methods of a family."""
+    return ", ".join(map(code, family.methods))
+
+
+def section(family: Family) -> str:
+    """All keys of the problem files of a family."""
+    title = plain(family.title[0].upper() + family.title[1:] + ".")
+    head = f"(family-{family.name})=\n## Problems of the family {code(family.name)}\n\n{title}"
+    anchors = "table" if family.name == DEFAULT else f"table-{family.name}"
+    return f"{head}\n\n{all_keys(family.problem_class, Place('###', anchors), [FAMILY_KEY])}"

@@ -1,16 +1,39 @@
-"""Tables of the variables in result files, from the declarations that every file obeys."""
+"""Methods and their results, family by family, from the declarations that every file is checked against."""
 
 from __future__ import annotations
 
 from pieces import code, plain, table
 
 from meanfield.problems.family import Family, Variable
-from meanfield.problems.known_families import families
+from meanfield.problems.known_families import DEFAULT, families
 
 
 def page() -> str:
-    """A part for each family, with a section for each kind of its results."""
-    return "\n\n".join(section(family, kind) for family in families() for kind in family.all_kinds)
+    """A part for each family: its methods, and a section for each kind of its results."""
+    return "\n\n".join(part(family) for family in families())
+
+
+def part(family: Family) -> str:
+    """The methods of a family and its kinds of results."""
+    head = f"## Results of the family {code(family.name)}\n\n"
+    said = "Its methods, as `meanfield.solve` and `solvers/solve.py` name them:"
+    rows = [
+        [
+            code(name),
+            ", ".join(f"[{code(kind)}](#{anchor(family, kind)})" for kind in method.kinds),
+            "yes" if method.resumes else "no",
+            "yes" if method.threads else "no",
+            ", ".join(map(code, method.keep)),
+        ]
+        for name, method in family.methods.items()
+    ]
+    head_row = ["method", "kinds of results", "goes on when interrupted", "takes `workers`", "kept by sweeps"]
+    return "\n\n".join([head + said, table(head_row, rows), *(section(family, kind) for kind in family.all_kinds)])
+
+
+def anchor(family: Family, kind: str) -> str:
+    """Where the section of a kind of results begins."""
+    return f"result-{kind}" if family.name == DEFAULT else f"result-{family.name}-{kind}"
 
 
 def section(family: Family, kind: str) -> str:
@@ -21,8 +44,8 @@ def section(family: Family, kind: str) -> str:
     if kind == "sweep":
         rows += [row(family, kind, name, "if it is asked for") for name in kept_by_sweeps(family)]
     title = declared.title[0].upper() + declared.title[1:]
-    made = f"{{py:obj}}`meanfield.{declared.made_by}` makes them; " if declared.made_by else ""
-    head = f"(result-{kind})=\n## {title}\n\n{made}`method` is {code(kind)}."
+    made = f" Made by {{py:obj}}`meanfield.{declared.made_by}`." if declared.made_by else ""
+    head = f"({anchor(family, kind)})=\n### {title}\n\nThe attribute `method` is {code(kind)}.{made}"
     return f"{head}\n\n{table(['variable', 'dims', 'there', 'meaning'], rows)}"
 
 

@@ -1,32 +1,58 @@
-"""What every script says when it is called with `--help`."""
+"""The text of `meanfield COMMAND --help` for every command, with the script that is the same command."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
-import runpy
-import sys
+import re
 from pathlib import Path
 from unittest import mock
+
+from pieces import code, table
+
+from meanfield.commands.dispatch import run_named
+from meanfield.commands.table import COMMANDS
 
 SCRIPTS = Path(__file__).parents[2] / "solvers"
 
 
 def page() -> str:
-    """A section for each script."""
-    return "\n\n".join(f"## {path.name}\n\n```text\n{help_of(path)}```" for path in sorted(SCRIPTS.glob("*.py")))
+    """A table of commands and scripts, then a section for each command."""
+    scripts = scripts_by_command()
+    rows = [
+        [
+            f"[{code(f'meanfield {name}')}](#command-{name})",
+            code(f"solvers/{scripts[name]}") if name in scripts else "",
+            command.title,
+        ]
+        for name, command in COMMANDS.items()
+    ]
+    return "\n\n".join([table(["command", "script", "purpose"], rows), *map(section, COMMANDS)])
 
 
-def help_of(path: Path) -> str:
-    """The text of `--help`, 100 columns wide."""
+def scripts_by_command() -> dict[str, str]:
+    """The file of each script in `solvers/` by the command that it runs."""
+    found = {}
+    for path in sorted(SCRIPTS.glob("*.py")):
+        command = re.search(r'run_script\("(.+)"\)', path.read_text(encoding="utf-8"))
+        assert command is not None, f"{path.name} runs no command"
+        found[command[1]] = path.name
+    return found
+
+
+def section(name: str) -> str:
+    """The text of `--help` of a command."""
+    return f"(command-{name})=\n## meanfield {name}\n\n```text\n{help_of(name)}```"
+
+
+def help_of(name: str) -> str:
+    """The text of `--help`, 100 columns wide; nothing that a command computes with is imported for it."""
     shown = io.StringIO()
-    plainly = {"COLUMNS": "100", "NO_COLOR": "1"}
     with (
-        mock.patch.object(sys, "argv", [str(path), "--help"]),
-        mock.patch.dict(os.environ, plainly),
+        mock.patch.dict(os.environ, {"COLUMNS": "100", "NO_COLOR": "1"}),
         contextlib.redirect_stdout(shown),
         contextlib.suppress(SystemExit),
     ):
-        runpy.run_path(str(path), run_name="__main__")
+        run_named([name, "--help"])
     return shown.getvalue()

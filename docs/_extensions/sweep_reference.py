@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keys_reference import all_keys
+from keys_reference import Place, all_keys
 from pieces import code, plain, table
 
 from meanfield.problems.family import Family, resolve
@@ -17,7 +17,7 @@ def page() -> str:
     rows.append([code(f'"{EVERYTHING}"'), "all", plain(everything.__doc__ or "")])
     kept = table(["name", "of methods", "what is kept"], rows)
     said = "What lists in `[methods]` can name, besides a function of your own."
-    return f"{all_keys(Sweep)}\n\n(reductions)=\n## What is kept of results\n\n{said}\n\n{kept}"
+    return f"{all_keys(Sweep, Place())}\n\n(reductions)=\n## What is kept of results\n\n{said}\n\n{kept}"
 
 
 def reductions(family: Family) -> list[list[str]]:

@@ -2,14 +2,17 @@
 
 import doctest
 import importlib
+import os
 import re
+import subprocess
 import sys
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 from pydantic import Field
 
 import meanfield
+from meanfield.commands.table import COMMANDS
 from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.activations import ACTIVATIONS
@@ -74,8 +77,9 @@ def test_a_key_without_description_is_an_error(page):
     class Undescribed(Part):
         number: float = Field(default=1.0)
 
+    keys_reference = sys.modules["keys_reference"]
     with pytest.raises(ValueError, match=r"the key 'x\.number' has no description"):
-        sys.modules["keys_reference"].keys(Undescribed, "x.")
+        keys_reference.keys(Undescribed, "x.", keys_reference.Place())
 
 
 def test_keys_show_types_defaults_and_ranges(page):
@@ -126,10 +130,40 @@ def test_functions_that_make_results_exist():
         assert callable(getattr(meanfield, kind.made_by))
 
 
-def test_every_script_says_what_it_takes(page):
+@pytest.mark.parametrize("generator", ["problem_reference", "result_reference"])
+def test_a_second_family_has_sections_of_its_own(page, generator, monkeypatch):
+    page(generator)
+    second = replace(FAMILY, name="second", title="another family")
+    monkeypatch.setattr(sys.modules[generator], "families", lambda: iter((FAMILY, second)))
+    text = page(generator)
+    anchors = re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)
+    assert len(set(anchors)) == len(anchors)
+    links = set(re.findall(r"\(#([\w-]+)\)", text))
+    assert links <= set(anchors)
+    assert any("second" in link for link in links)
+    for family in (FAMILY, second):
+        assert re.search(rf"^## .* of the family `{family.name}`$", text, re.MULTILINE)
+
+
+def test_every_command_and_script_says_what_it_takes(page):
     text = page("script_reference")
-    for script in Path(ROOT / "solvers").glob("*.py"):
-        assert f"## {script.name}\n\n```text\nusage: {script.name}" in text
+    for name in COMMANDS:
+        assert f"## meanfield {name}\n\n```text\nusage: meanfield {name} [-h]" in text
+    for script in (ROOT / "solvers").glob("*.py"):
+        assert f"| `solvers/{script.name}` |" in text
+
+
+def test_help_of_commands_imports_nothing_heavy():
+    code = "import sys, script_reference; script_reference.page(); print(*sys.modules)"
+    path = [str(ROOT), str(ROOT / "docs" / "_extensions")]
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not {"numba", "scipy", "xarray", "matplotlib", "fipy"} & set(shown.stdout.split())
 
 
 def test_every_study_has_a_card(page):
