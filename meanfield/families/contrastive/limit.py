@@ -1,0 +1,33 @@
+"""Limit of a contrastive problem as N grows, for the density and stationary solvers."""
+
+from __future__ import annotations
+
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.limit import Limit
+
+
+def limit_of(problem: Problem, closure: Closure | None = None) -> Limit:
+    """The McKean-Vlasov equation of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        A random start is that at q = 0.
+    closure : Closure, optional
+        g and Lambda of the problem, if they are known already.
+
+    Raises
+    ------
+    InputError
+        If the problem has no closure; see `Closure`.
+    """
+    return Limit(
+        closure=Closure(problem) if closure is None else closure,
+        learning_rate=problem.model.learning_rate,
+        prior=problem.prior,
+        coordinates=tuple(feature.coordinate for feature in problem.features),
+        initial_overlap=problem.initial_overlap,
+        initial_residual=problem.initial_residual,
+        times=problem.time.outputs_at,
+    )
