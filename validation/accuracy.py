@@ -23,7 +23,7 @@ from tqdm import tqdm
 import meanfield
 from meanfield.cli import DONE, FAILED, run
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.settings import DensitySettings
+from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.plotting import COLOURS
 from meanfield.results.files import save_figure
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.density import solve_density
+from meanfield.families.contrastive.density import solve_density
 from meanfield.families.contrastive.dynamics.analysis import analyse_dynamics, solve_fixed_points
 from meanfield.families.contrastive.order_parameters import solve_order_parameters
 from meanfield.families.contrastive.problem import Problem

@@ -13,8 +13,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-from meanfield.density.steppers import available_cores
 from meanfield.errors import InputError
+from meanfield.process.cores import available_cores
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Read by libraries of linear algebra when they are loaded: every core has a worker of its own."""

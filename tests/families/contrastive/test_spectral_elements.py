@@ -13,7 +13,7 @@ import meanfield
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.settings import DensitySettings
+from meanfield.mckean_vlasov.density.settings import DensitySettings
 from tests import ROOT
 from tests.example_problems import feature, features, make_problem
 

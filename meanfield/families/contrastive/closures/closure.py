@@ -34,6 +34,7 @@ from meanfield.families.contrastive.closures.expectation import (
 )
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
+from meanfield.mckean_vlasov.closures import register_closure
 from meanfield.numerics.piecewise import some_rows
 from meanfield.typing import FloatArray
 
@@ -118,6 +119,20 @@ class Coefficients(NamedTuple):
     diffusion_factors: FloatArray
 
 
+@register_closure(Coefficients)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def closure_values(closure, q):  # type: ignore[no-untyped-def]
+    """See `meanfield.mckean_vlasov.closures.closure_values`."""
+    return drift_and_diffusion(
+        closure.expectation,
+        q,
+        closure.centering,
+        closure.batch_size,
+        closure.learning_rate,
+        closure.diffusion_factors,
+    )
+
+
 class Closure:
     """g(q) and Lambda(q) of one problem.
 
@@ -179,8 +194,8 @@ class Closure:
         return values[:-1], float(values[-1])
 
     @property
-    def coefficients(self) -> Coefficients:
-        """For compiled code."""
+    def compiled(self) -> Coefficients:
+        """See `meanfield.mckean_vlasov.closures`."""
         return Coefficients(
             self.expectation, self.centering, self.batch_size, self.learning_rate, self._diffusion_factors
         )

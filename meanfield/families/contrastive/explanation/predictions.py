@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from meanfield.density.grid import feature_quadrature
-from meanfield.density.solver import check_density
 from meanfield.ensembles.collectors import DTYPES
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.density.solver import check_density
 from meanfield.families.contrastive.explanation.analysis_costs import (
     dynamics_seconds,
     stationary_seconds,
@@ -28,6 +27,7 @@ from meanfield.families.contrastive.sgd.memory import check_memory, predicted_me
 from meanfield.families.contrastive.sgd.simulation import chosen_method, chosen_snapshots
 from meanfield.families.contrastive.stationary.densities import CELLS
 from meanfield.families.contrastive.stationary.search import check_features
+from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 
 NUMBER = 8
 """Bytes."""
@@ -131,7 +131,7 @@ def _dynamics(problem: Problem) -> Prediction:
 
 def _stationary(problem: Problem) -> Prediction:
     check_features(problem)
-    nodes = len(feature_quadrature(problem, problem.density.feature_nodes)[1])
+    nodes = len(feature_quadrature([f.coordinate for f in problem.features], problem.density.feature_nodes)[1])
     states = 3 ** len(problem.features)
     seconds = stationary_seconds(problem, Closure(problem), nodes)
     size = NUMBER * states * nodes * CELLS

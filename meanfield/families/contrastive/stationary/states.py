@@ -7,12 +7,12 @@ import time
 import numpy as np
 import xarray as xr
 
-from meanfield.density.grid import feature_quadrature
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.densities import cell_averages, cell_edges
 from meanfield.families.contrastive.stationary.search import check_features, resolved
 from meanfield.families.contrastive.stationary.summary import stacked, summary
+from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
@@ -54,7 +54,7 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
         equations, overlaps = resolved(problem, Closure(problem))
         bar.update()
     states = [state for state in map(equations.state, overlaps) if state is not None]
-    u, u_weight = feature_quadrature(problem, problem.density.feature_nodes)
+    u, u_weight = feature_quadrature([f.coordinate for f in problem.features], problem.density.feature_nodes)
     edges = cell_edges(equations, states, u)
     P = [cell_averages(equations, state, u, edges) for state in states]
     arrays = stacked([summary(equations, state) for state in states], len(problem.features)) | {
