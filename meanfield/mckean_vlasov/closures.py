@@ -1,7 +1,7 @@
 """Closures q -> (g, Lambda) in compiled code: those of families that compile theirs, and tables of any other.
 
-A family compiles its closure with a `NamedTuple` of what the closure needs besides q, a function of both for
-`register_closure`, and a property `compiled` of the callable that gives the tuple.
+A family compiles its closure with a `NamedTuple` of what it needs besides q, a compiled function of both that is told
+to `register_closure`, and an attribute `compiled` of the callable that holds the tuple.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numba
 import numpy as np
-from numba.extending import overload
+from numba.core import types
+from numba.extending import intrinsic
 
 from meanfield.errors import InputError
 from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate
@@ -43,24 +44,36 @@ class CompiledClosure(Protocol):
         """A tuple of a type that is known to `register_closure`."""
 
 
-def closure_values(closure: Any, q: FloatArray) -> FloatArray:
-    """Both g, shape (d1,), and Lambda in one vector, in compiled code; `register_closure` adds types of closures."""
-    raise NotImplementedError("this is called by compiled code only")
+_REGISTERED: dict[type, Any] = {}
+"""Compiled functions of a closure and q, by the type of the closure."""
 
 
 def register_closure(kind: type) -> Callable[[Any], Any]:
-    """Decorate a compiled function of a closure, a `NamedTuple` of this type, and q, that returns g and Lambda."""
+    """Decorate a compiled function of a closure, a `NamedTuple` of this type, and q, that gives g and then Lambda."""
 
     def register(function: Any) -> Any:
-        @overload(closure_values, jit_options={"nogil": True, "error_model": "numpy"})
-        def _implementation(closure, q):  # type: ignore[no-untyped-def]
-            if getattr(closure, "instance_class", None) is kind:
-                return lambda closure, q: function(closure, q)
-            return None
-
+        _REGISTERED[kind] = function
         return function
 
     return register
+
+
+@intrinsic
+def closure_values(typing_context, closure, q):  # type: ignore[no-untyped-def]
+    """`closure_values(closure, q)` in compiled code: g and then Lambda, by the function for closures of this type."""
+    known = getattr(closure, "instance_class", type(None))
+    if known not in _REGISTERED:
+        return None
+    kind = types.Dispatcher(_REGISTERED[known])
+
+    # Numba's `overload` would do, but compiles all that the function calls once more.
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        call = context.get_function(kind, signature)
+        for library in getattr(call, "libs", ()):
+            context.active_code_library.add_linking_library(library)
+        return call(builder, arguments)
+
+    return kind.get_call_type(typing_context, (closure, q), {}), generate
 
 
 class TabulatedClosure(NamedTuple):

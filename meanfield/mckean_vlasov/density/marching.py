@@ -269,7 +269,7 @@ def _coefficients(half, values, dt, field, own, room):  # type: ignore[no-untype
     return D, rate
 
 
-@numba.njit(inline="always", error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _moments(sums, field, result):  # type: ignore[no-untyped-def]
     """q, r, E[w^2] and the mass from the sums of all blocks."""
     d1, lanes = field.u.shape[1], field.lanes
