@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from meanfield.density import solve_density
 from meanfield.errors import InputError
+from meanfield.families.contrastive.density import solve_density
 from meanfield.families.contrastive.order_parameters import solve_order_parameters
 from meanfield.families.contrastive.sgd.simulation import simulate_sgd
 from tests.example_problems import feature, features, gaussian, make_problem
