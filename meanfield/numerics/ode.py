@@ -217,10 +217,13 @@ class _Run:
     def step(self) -> None:
         """Take a step, unless it fails; look at stop conditions and at outputs on the way."""
         message = self._solver.step()
-        if self._solver.status == "failed" or not np.all(np.isfinite(self._solver.y)):
-            self._fail(message or "after it the solution is not finite")
-            return
         t, y = float(self._solver.t), np.asarray(self._solver.y)
+        if self._solver.status == "failed" or not np.all(np.isfinite(y)):
+            self._fail(message or "after it it is not finite")
+            return
+        if t <= self.steps[-1][0]:  # LSODA would go on for ever
+            self._fail("the next step is too short to change the time")
+            return
         margins = [stop(t, y) for stop in self._stops]
         met = [
             i

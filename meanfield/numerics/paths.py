@@ -107,7 +107,8 @@ def follow_paths(
             if not len(run.going):
                 break
             run.step(stop)
-        run.let_go(arrived, stop)
+        else:
+            run.let_go(arrived, stop)
     return Paths(run.q, run.time, run.event, run.finished)
 
 
@@ -181,10 +182,15 @@ def _dormand_prince(
     velocity: Velocity, q: FloatArray, speed: FloatArray, length: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """A step of every path: slopes at its stages, (7, n, d), where it leads, and its error, (n, d)."""
-    slopes = np.empty((RK45.n_stages + 1, *q.shape))
+    slopes, length = np.empty((RK45.n_stages + 1, *q.shape)), length[:, None]
     slopes[0] = speed
     for i, row in enumerate(RK45.A[1:], 1):
-        slopes[i] = velocity(q + length[:, None] * np.tensordot(row[:i], slopes[:i], 1))
-    ahead = q + length[:, None] * np.tensordot(RK45.B, slopes[:-1], 1)
+        slopes[i] = velocity(q + length * _sum(row[:i], slopes[:i]))
+    ahead = q + length * _sum(RK45.B, slopes[:-1])
     slopes[-1] = velocity(ahead)
-    return slopes, ahead, length[:, None] * np.tensordot(RK45.E, slopes, 1)
+    return slopes, ahead, length * _sum(RK45.E, slopes)
+
+
+def _sum(weight: FloatArray, slopes: FloatArray) -> FloatArray:
+    """A sum over stages, in the same order however many paths there are."""
+    return np.asarray(sum(w * k for w, k in zip(weight, slopes, strict=True)))
