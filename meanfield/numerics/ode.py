@@ -127,7 +127,7 @@ def solve_ode(
         Of a step.
     integrator : {"LSODA", "RK45", "DOP853"}
     stops : sequence of callable
-        Stop conditions (t, y) -> margin; the first that changes its sign ends the integration there.
+        Stop conditions (t, y) -> margin; the first that is 0, or changes its sign, ends the integration there.
     check : callable, optional
         (t, y) -> what is wrong with a value, or None; asked at output times.
     longest_step : float
@@ -198,8 +198,10 @@ class _Run:
         self._stops, self._check, self._dense = stops, check, dense
         self._stopped_by: int | None = None
         self._pieces: list[DenseOutput[Any]] = []
-        self._margins = [stop(float(times[0]), start) for stop in stops]
+        self._signs = [float(np.sign(stop(float(times[0]), start))) for stop in stops]
         self._put(start)
+        if not self.status and 0.0 in self._signs:
+            self.status, self._stopped_by = "complete", self._signs.index(0.0)
         # An integrator may go on for ever, or with NaN, from a rate that is not finite.
         if not self.status and not np.all(np.isfinite(rate(float(times[0]), start))):
             self._fail("its rate of change is not finite")
@@ -224,28 +226,30 @@ class _Run:
         if t <= self.steps[-1][0]:  # LSODA would go on for ever
             self._fail("the next step is too short to change the time")
             return
-        margins = [stop(t, y) for stop in self._stops]
-        met = [
-            i
-            for i, (old, new) in enumerate(zip(self._margins, margins, strict=True))
-            if old <= 0 <= new or new <= 0 <= old
-        ]
+        met = [i for i, stop in enumerate(self._stops) if self._signs[i] * stop(t, y) <= 0.0]
         if met or self._dense or t >= self._times[self._reached]:
             piece = self._solver.dense_output()
             if met:
-                t, self._stopped_by = min((self._crossing(self._stops[i], piece), i) for i in met)
+                t, self._stopped_by = min((self._crossing(i, piece), i) for i in met)
                 y = np.asarray(piece(t))
             self._pieces += [piece] * self._dense
             self._outputs(piece, t)
-        self._margins = margins
         self.steps.append((t, y))
         if not self.status and (met or self._solver.status == "finished"):
             self.status = "complete"
 
-    def _crossing(self, stop: Margin, piece: DenseOutput[Any]) -> float:
+    def _crossing(self, i: int, piece: DenseOutput[Any]) -> float:
         """The time within the last step at which a margin is 0."""
-        ends = float(piece.t_old), float(piece.t)
-        return float(brentq(lambda t: stop(t, np.asarray(piece(t))), *ends, xtol=ROUNDING, rtol=ROUNDING))
+
+        def ahead(t: float) -> float:
+            return self._signs[i] * self._stops[i](t, np.asarray(piece(t)))
+
+        first, last = float(piece.t_old), float(piece.t)
+        if ahead(first) <= 0.0:  # rounding
+            return first
+        if ahead(last) >= 0.0:  # likewise
+            return last
+        return float(brentq(ahead, first, last, xtol=ROUNDING, rtol=ROUNDING))
 
     def _outputs(self, piece: DenseOutput[Any], until: float) -> None:
         """Write down the outputs up to a time."""

@@ -152,19 +152,19 @@ class _Run:
         size = np.where(np.isfinite(size), size, np.inf)
         self._step[going] = length * np.clip(SAFETY * size**-0.2, SHORTER, LONGER)
         good = size <= 1.0
-        self._look_for_event(good, before, ahead, length, slopes)
+        self._look_for_events(good, before, ahead, length, slopes)
         taken = going[good]
         self.q[taken], self._speed[taken] = ahead[good], slopes[-1, good]
         self.time[taken] = np.where(length < left, self.time[going] + length, stop)[good]
 
-    def _look_for_event(
+    def _look_for_events(
         self, good: Flags, before: FloatArray, ahead: FloatArray, length: FloatArray, slopes: FloatArray
     ) -> None:
-        """Write down when margins change their sign in steps that are taken."""
+        """Write down when margins first change their sign, in steps that are taken."""
         margin = self._margin
         if margin is None:
             return
-        meets = good & np.isinf(self.event[self.going]) & (margin(before) < 0.0) & (margin(ahead) >= 0.0)
+        meets = good & np.isinf(self.event[self.going]) & (margin(ahead) >= 0.0)
         if not meets.any():
             return
         curve = length[meets, None, None] * np.einsum("snk,sp->nkp", slopes[:, meets], RK45.P)

@@ -92,6 +92,22 @@ def test_events_are_where_the_margin_changes_its_sign(tolerance):
     assert found.end[:, 0] == pytest.approx(starts[:, 0] * np.exp(4.0), rel=30 * tolerance)  # some 30 steps
 
 
+def test_the_time_at_the_end_is_the_one_that_was_asked_for():
+    """Sums of steps miss it by rounding once in 50 times."""
+    for stop in np.random.default_rng(3).uniform(0.1, 10.0, 400):
+        found = follow_paths(turn, np.eye(2), UNLIMITED, first_step=0.37 * stop, stop=stop)
+        assert np.array_equal(found.time, [stop, stop])
+
+
+def test_few_steps_are_rejected():
+    """On rotations the error estimate is h^5/1237, by the coefficients of the method: all steps may be that long."""
+    velocity = Mock(side_effect=turn)
+    follow_paths(velocity, np.array([[1.0, 0.0]]), Tolerance(0.0, 1e-9), first_step=0.06, stop=100.0)
+    length = 6 * 100.0 / velocity.call_count  # six evaluations each
+    # the larger component of the error has at least 1/sqrt(2) of its length; a fiftieth for the ends
+    assert 0.98 * 0.9 * 1.237e-6**0.2 < length < 1.02 * 0.9 * (np.sqrt(2) * 1.237e-6) ** 0.2  # see above
+
+
 def test_an_event_is_the_first_one_and_from_below():
     """The first coordinate starts above 1/2, falls below it at a third of pi, and is back at five thirds."""
     margins = lambda q: 0.5 - q[:, 0], lambda q: -np.abs(q[:, 0] - 0.9) + 0.1
