@@ -200,8 +200,6 @@ class _Run:
         self._pieces: list[DenseOutput[Any]] = []
         self._signs = [float(np.sign(stop(float(times[0]), start))) for stop in stops]
         self._put(start)
-        if not self.status and 0.0 in self._signs:
-            self.status, self._stopped_by = "complete", self._signs.index(0.0)
         # An integrator may go on for ever, or with NaN, from a rate that is not finite.
         if not self.status and not np.all(np.isfinite(rate(float(times[0]), start))):
             self._fail("its rate of change is not finite")
@@ -245,9 +243,9 @@ class _Run:
             return self._signs[i] * self._stops[i](t, np.asarray(piece(t)))
 
         first, last = float(piece.t_old), float(piece.t)
-        if ahead(first) <= 0.0:  # rounding
+        if ahead(first) <= 0.0:  # 0 from the start, or by rounding
             return first
-        if ahead(last) >= 0.0:  # likewise
+        if ahead(last) >= 0.0:  # by rounding
             return last
         return float(brentq(ahead, first, last, xtol=ROUNDING, rtol=ROUNDING))
 
