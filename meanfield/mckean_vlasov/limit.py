@@ -22,7 +22,7 @@ class Limit:
     Parameters
     ----------
     closure : callable
-        q, shape (d1,), to g, shape (d1,), and Lambda.
+        q, shape (d1,) with |q| <= 1, to g, shape (d1,), and Lambda.
     learning_rate : float
         tau, the factor of the prior's force.
     prior : PriorSettings
@@ -34,7 +34,15 @@ class Limit:
     initial_residual : ResidualLaw
         The law of what is not along the features at t = 0.
     times : ndarray, shape (outputs,)
-        Output times.
+        Output times, increasing from 0.
+    slower : str
+        What slows the dynamics down, for messages: a family names its keys.
+    steadier : str
+        What keeps E[w^2] closer to 1, likewise.
+
+    Notes
+    -----
+    A density asks for g and Lambda thousands of times; `meanfield.mckean_vlasov.closures` says how they are compiled.
     """
 
     closure: Callable[[FloatArray], tuple[FloatArray, float]]
@@ -44,3 +52,5 @@ class Limit:
     initial_overlap: FloatArray
     initial_residual: ResidualLaw
     times: FloatArray
+    slower: str = "lower the learning rate"
+    steadier: str = "lower the learning rate or the noise"

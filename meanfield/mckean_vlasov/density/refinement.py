@@ -12,23 +12,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from meanfield.density.evolution import LongStepsError
-from meanfield.density.grid import Mirror
-from meanfield.density.level import (
+from meanfield.errors import BlowUpError
+from meanfield.mckean_vlasov.density.evolution import LongStepsError
+from meanfield.mckean_vlasov.density.level import (
     Level,
-    Limits,
     NarrowCellsError,
+    Thresholds,
     combined_density,
     extrapolated_masses,
     extrapolated_moments,
 )
-from meanfield.density.plan import WIDEST, Plan, check_memory, coarse_plan
-from meanfield.density.solution import Errors, Solution
-from meanfield.density.steppers import MakeStepper
-from meanfield.errors import BlowUpError
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.density.plan import WIDEST, Plan, check_memory, coarse_plan
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.solution import Errors, Solution
+from meanfield.mckean_vlasov.density.start import Mirror
+from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import KINKED_POWERS, SMOOTH_POWERS, extrapolation_weights
+from meanfield.numerics.finite_volumes.step import MakeStep
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -84,13 +84,17 @@ Watch = Callable[[Level, Errors | None], None]
 
 
 def solve_to_tolerance(
-    problem: Problem, closure: Closure, make_stepper: MakeStepper, tolerance: float, watch: Watch = lambda *_: None
+    limit: Limit,
+    settings: DensitySettings,
+    tolerance: float,
+    make_step: MakeStep | None = None,
+    watch: Watch = lambda *_: None,
 ) -> Solution:
     """Solve with an error of q and r below the tolerance, or say by how much it is missed."""
     widening = refinement = 1.0
     while True:
-        plan = coarse_plan(problem, closure, tolerance, widening, refinement)
-        search = _Search(problem, closure, plan, make_stepper, tolerance, watch)
+        plan = coarse_plan(limit, settings, tolerance, widening, refinement)
+        search = _Search(limit, settings, plan, tolerance, make_step, watch)
         try:
             return search.solve()
         except NarrowCellsError as error:
@@ -99,7 +103,7 @@ def solve_to_tolerance(
         except LongStepsError as error:
             status = error.status
             refinement *= 4.0
-        if refinement > MOST_REFINED or widening > (1.0 if problem.density.half_width else WIDEST):
+        if refinement > MOST_REFINED or widening > (1.0 if settings.half_width else WIDEST):
             return search.solution(status)
 
 
@@ -108,19 +112,19 @@ class _Search:
 
     def __init__(
         self,
-        problem: Problem,
-        closure: Closure,
+        limit: Limit,
+        settings: DensitySettings,
         plan: Plan,
-        make_stepper: MakeStepper,
         tolerance: float,
+        make_step: MakeStep | None,
         watch: Watch,
     ) -> None:
-        self._problem, self._closure, self._plan, self._make_stepper = problem, closure, plan, make_stepper
+        self._limit, self._settings, self._plan, self._make_step = limit, settings, plan, make_step
         self._tolerance, self._watch = tolerance, watch
         ringing, edge, edge_mean = (share * tolerance for share in (NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE))
-        self._limits = Limits(ROUGH_NORM, ringing, edge, edge_mean)
-        self._powers = KINKED_POWERS if problem.prior.functions.kinks else SMOOTH_POWERS
-        self._mirrors: dict[Plan, Mirror] = {}
+        self._thresholds = Thresholds(ROUGH_NORM, ringing, edge, edge_mean)
+        self._powers = KINKED_POWERS if limit.prior.functions.kinks else SMOOTH_POWERS
+        self._mirrors: dict[float, Mirror] = {}
         self._levels: list[Level] = []
         self._unfinished: Level | None = None
         self._errors: Errors | None = None
@@ -186,13 +190,14 @@ class _Search:
 
     def _new_level(self, factor: int, plan: Plan) -> Level:
         grid = self._mirror(plan).solved
-        check_memory(self._problem, (grid.shape[0], factor * grid.shape[1]), 3 * self._problem.time.outputs + 6)
-        return Level(self._problem, self._closure, grid, plan.schedule, factor, self._make_stepper, self._limits)
+        outputs = len(self._limit.times)
+        check_memory(outputs, (grid.shape[0], factor * grid.shape[1]), 3 * outputs + 6)
+        return Level(self._limit, grid, plan.schedule, factor, self._thresholds, self._make_step)
 
     def _mirror(self, plan: Plan) -> Mirror:
-        if plan not in self._mirrors:
-            self._mirrors[plan] = Mirror.of(self._problem, plan.grid(self._problem))
-        return self._mirrors[plan]
+        if plan.node_scale not in self._mirrors:  # plans of a search differ in nothing else
+            self._mirrors[plan.node_scale] = Mirror.of(self._limit, plan.grid(self._limit))
+        return self._mirrors[plan.node_scale]
 
     def _work(self, factor: int) -> float:
         nodes, cells = self._mirror(self._plan).solved.shape
@@ -222,7 +227,7 @@ class _Search:
             few, many = self._node_level(factor, self._plan), self._node_level(factor, more)
             self._node_error = difference = np.abs(few.moments - many.moments)[:, :-2]
             change = float(difference.max())
-            if change <= NODES_SHARE * self._tolerance or self._problem.density.feature_nodes:
+            if change <= NODES_SHARE * self._tolerance or self._settings.feature_nodes:
                 return True
             if change > STAGNANT * before:
                 return False
@@ -230,7 +235,7 @@ class _Search:
 
     def _node_level(self, factor: int, plan: Plan) -> Level:
         level = self._new_level(factor, plan)
-        if plan == self._plan:
+        if plan is self._plan:
             self._unfinished = level
         self._watch(level, self._errors)
         _run(level)
@@ -266,7 +271,7 @@ class _Search:
         error = np.inf if self._errors is None else float(self._errors.moments.max())
         size = "unknown" if self._errors is None else f"estimated at {error:.2g}"
         remedy = "raise it, or give density.cells and density.steps"
-        if self._problem.density.feature_nodes and error <= 2 * np.max(self._node_error):
+        if self._settings.feature_nodes and error <= 2 * np.max(self._node_error):
             remedy = "raise density.feature_nodes, or leave it out"
         return f"failed: the error of q and r is {size}, above density.tolerance = {self._tolerance:g}; {remedy}"
 

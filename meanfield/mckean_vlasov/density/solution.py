@@ -1,4 +1,4 @@
-"""What solving for the density gives, whatever chose its cells and steps."""
+"""Moments and densities at the output times, whatever chose their cells and steps."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.density.grid import Grid
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
 
@@ -56,18 +56,20 @@ class Solution:
     effort: dict[str, object]
     errors: Errors | None = None
 
-    def arrays(self, problem: Problem, closure: Closure) -> dict[str, FloatArray]:
+    def arrays(self, limit: Limit) -> dict[str, FloatArray]:
         """The variables of the Dataset."""
         q = self.moments[:, :-3]
-        closed = [closure(row) if np.all(np.isfinite(row)) else (row, np.nan) for row in q]
+        unknown = np.full(q.shape[1] + 1, np.nan)
+        values = [called_values(limit.closure, row) if np.all(np.isfinite(row)) else unknown for row in q]
+        closed = np.array(values)
         return {
-            "time": problem.time.outputs_at,
+            "time": limit.times,
             "q": q,
             "r": self.moments[:, -3],
             "norm": self.moments[:, -2],
             "mass": self.moments[:, -1],
-            "g": np.array([g for g, _ in closed]),
-            "Lambda": np.array([diffusion for _, diffusion in closed]),
+            "g": closed[:, :-1],
+            "Lambda": closed[:, -1],
             "P": self.density,
             "u": self.grid.u,
             "u_weight": self.grid.u_weight,

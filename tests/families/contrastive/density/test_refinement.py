@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from meanfield.density import solve_density
-from meanfield.density.grid import Mirror
-from meanfield.density.refinement import _Series
 from meanfield.errors import InputError
-from meanfield.families.contrastive.settings import DensitySettings
+from meanfield.families.contrastive.density import solve_density
+from meanfield.mckean_vlasov.density.refinement import _Series
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.start import Mirror
 from tests.example_problems import feature, features, make_problem
 from validation.contrastive import accuracy
 from validation.references.density_problems import accuracy_problem
@@ -65,7 +65,7 @@ def test_hard_cases_meet_the_tolerance_or_say_that_they_did_not(lines):
 
 
 def test_a_tolerance_that_is_missed_is_a_failure_with_all_outputs(monkeypatch):
-    monkeypatch.setattr("meanfield.density.refinement.MOST_WORK", 1e6)
+    monkeypatch.setattr("meanfield.mckean_vlasov.density.refinement.MOST_WORK", 1e6)
     run = solve('prior = { name = "quartic", strength = 1.0 }', tolerance=1e-8)
     assert run.status.startswith("failed: the error of q and r is estimated at ")
     assert "above density.tolerance = 1e-08; raise it" in run.status
@@ -124,7 +124,7 @@ def test_mirror_images_are_as_good_as_solved_ones(monkeypatch):
     lines = ('prior = { name = "l1", strength = 2.0 }', SHORT)
     mirrored = solve(*lines, tolerance=1e-6)
     assert mirrored.P.values == pytest.approx(mirrored.P.values[:, ::-1, ::-1], abs=1e-15)  # they are copies
-    monkeypatch.setattr(Mirror, "of", lambda problem, grid: Mirror(grid, False))
+    monkeypatch.setattr(Mirror, "of", lambda limit, grid: Mirror(grid, False))
     whole = solve(*lines, tolerance=1e-6)
     assert distance(mirrored, whole) < 1e-12  # rounding
     assert np.abs(mirrored.P - whole.P).max() < 1e-11  # rounding over all steps
@@ -140,7 +140,7 @@ def test_tolerance_and_cells_exclude_each_other():
 
 
 def test_a_level_that_does_not_fit_into_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("meanfield.density.plan.MEMORY_SHARE", 0.0)
+    monkeypatch.setattr("meanfield.mckean_vlasov.density.plan.MEMORY_SHARE", 0.0)
     with pytest.raises(InputError, match="or raise density"):
         solve(SHORT, tolerance=1e-6)
 

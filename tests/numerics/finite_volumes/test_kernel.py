@@ -5,9 +5,17 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from meanfield.density.kernel import SMALL, STEEP, flux_fractions, midpoint_step, pack, steep_root, unpack
 from meanfield.ingredients.priors import PRIORS
 from meanfield.numerics.compiled.vectors import NARROW, WIDE, lanes_for, load, store
+from meanfield.numerics.finite_volumes.kernel import (
+    SMALL,
+    STEEP,
+    flux_fractions,
+    midpoint_step,
+    pack,
+    steep_root,
+    unpack,
+)
 
 
 @numba.njit(cache=True, error_model="numpy", fastmath={"contract"})

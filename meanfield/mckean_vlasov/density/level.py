@@ -7,21 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.density.evolution import LongStepsError
-from meanfield.density.grid import Grid
-from meanfield.density.marching import make_evolution
-from meanfield.density.steppers import MakeStepper
 from meanfield.errors import BlowUpError
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.density.evolution import Evolution, LongStepsError
+from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import sharpen
+from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.numerics.finite_volumes.step import MakeStep
 from meanfield.numerics.schedule import Schedule
 from meanfield.typing import FloatArray
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What a solution may do before it counts as failed.
+class Thresholds:
+    """Errors from which on a solution counts as failed.
 
     Parameters
     ----------
@@ -50,16 +48,16 @@ class Level:
 
     Parameters
     ----------
-    problem : Problem
-    closure : Closure
+    limit : Limit
     grid : Grid
         The grid of the coarsest level.
     schedule : Schedule
         The steps of the coarsest level.
     factor : int
         Cells in place of each cell, and steps in place of each step.
-    make_stepper : MakeStepper
-    limits : Limits
+    thresholds : Thresholds
+    make_step : MakeStep, optional
+        Other software for the steps, in place of our kernel.
 
     Attributes
     ----------
@@ -77,22 +75,22 @@ class Level:
 
     def __init__(
         self,
-        problem: Problem,
-        closure: Closure,
+        limit: Limit,
         grid: Grid,
         schedule: Schedule,
         factor: int,
-        make_stepper: MakeStepper,
-        limits: Limits,
+        thresholds: Thresholds,
+        make_step: MakeStep | None = None,
     ) -> None:
         self.factor = factor
         self.grid = grid.refined(factor)
         self.steps = schedule.total * factor
         self._schedule = schedule.refined(factor)
-        self._limits = limits
-        self._evolution = make_evolution(problem, closure, self.grid, make_stepper, limits.norm)
-        outputs = problem.time.outputs
-        self.moments = np.full((outputs, len(problem.features) + 3), np.nan)
+        self._thresholds = thresholds
+        self._slower = limit.slower
+        self._evolution = Evolution(limit, self.grid, thresholds.norm, make_step)
+        outputs = len(limit.times)
+        self.moments = np.full((outputs, len(limit.coordinates) + 3), np.nan)
         self.masses = np.full((outputs, *grid.shape), np.nan)
         self.density = np.full((outputs, *self.grid.shape), np.nan)
 
@@ -128,14 +126,14 @@ class Level:
 
     def _check(self, time: float, P: FloatArray) -> None:
         lowest = float(P.min())
-        if lowest < -self._limits.negative:
+        if lowest < -self._thresholds.negative:
             raise LongStepsError(
                 time,
                 f"the density fell to {lowest:.2g}, because time steps are too long for its dynamics",
-                "raise density.steps, or lower model.learning_rate",
+                f"raise density.steps, or {self._slower}",
             )
         edges = self.grid.h * np.maximum(P[:, 0], P[:, -1])
-        if edges.max() > self._limits.edge or self.grid.u_weight @ edges > self._limits.edge_mean:
+        if edges.max() > self._thresholds.edge or self.grid.u_weight @ edges > self._thresholds.edge_mean:
             raise NarrowCellsError(
                 time,
                 f"a conditional probability of {edges.max():.2g} reached the outermost cells at |w| = "

@@ -1,4 +1,4 @@
-"""Solve a problem for its density, with cells and steps that it names or that its tolerance needs."""
+"""The density of a contrastive problem as a Dataset."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ import time
 
 import xarray as xr
 
-from meanfield.density.fipy_stepper import FiPyStepper
-from meanfield.density.fixed import solve_fixed
-from meanfield.density.plan import MOST_FEATURES
-from meanfield.density.refinement import solve_to_tolerance
-from meanfield.density.steppers import MakeStepper, NumbaStepper
 from meanfield.errors import InputError
-from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, solve
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
-
-BACKENDS: dict[str, MakeStepper] = {"numba": NumbaStepper, "fipy": FiPyStepper}
 
 
 def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
@@ -47,28 +41,22 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
 
     Notes
     -----
-    Finite volumes with Scharfetter-Gummel fluxes from differences of the potential; implicit midpoint rule; Richardson
-    extrapolation in cell width and time step together. `density.tolerance` is the error allowed in q and r at every
-    output time; half-width, cells, nodes and steps follow from it. With `density.cells`, `density.steps` or
-    `density.order` they are fixed instead, and nothing is estimated. Densities are corrected by positive factors, so
-    that they stay positive. All quantities are dimensionless. Source: theory.md, section 2.
+    `density.tolerance` is the error allowed in q and r at every output time; half-width, cells, nodes and steps follow
+    from it. With `density.cells`, `density.steps` or `density.order` they are fixed instead, and nothing is estimated.
+    `meanfield.mckean_vlasov.density.solver.solve` describes the scheme. All quantities are dimensionless. Source:
+    theory.md, section 2.
     """
     check_density(problem, backend)
     started = time.perf_counter()
-    closure = Closure(problem)
-    make_stepper, tolerance = BACKENDS[backend], problem.density.tolerance
-    if tolerance is None:
-        solution = solve_fixed(problem, closure, make_stepper)
-    else:
-        solution = solve_to_tolerance(problem, closure, make_stepper, tolerance)
+    limit = limit_of(problem)
+    solution = solve(limit, problem.density, backend)
     record = provenance(time.perf_counter() - started, backend=backend, **solution.effort)
-    return build_dataset("density", problem, solution.arrays(problem, closure), solution.status, record)
+    return build_dataset("density", problem, solution.arrays(limit), solution.status, record)
 
 
 def check_density(problem: Problem, backend: str = "numba") -> None:
     """Refuse what has no density that could be solved for; see `solve_density`."""
-    if backend not in BACKENDS:
-        raise InputError(f"backend = '{backend}': known backends are {', '.join(BACKENDS)}; choose one of them")
+    check_backend(backend)
     if len(problem.features) > MOST_FEATURES:
         raise InputError(
             f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from meanfield.density import solve_density
-from meanfield.density.plan import CELL_WIDTH, fixed_plan
 from meanfield.errors import InputError
-from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.density import solve_density
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters import solve_order_parameters
+from meanfield.mckean_vlasov.density.plan import CELL_WIDTH, fixed_plan
 from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 
 SHORT = ("time = { stop = 4.0, outputs = 3 }",)
@@ -71,8 +71,9 @@ def test_kinks_of_the_prior_lie_on_cell_edges():
         prior = f'prior = {{ name = "smooth_l1", parameters = {{ width = {width} }} }}'
         for settings in ("density.order = 4", "density.cells = 500"):
             problem = make_problem(prior, settings)
-            plan = fixed_plan(problem, Closure(problem))
-            edges = plan.grid(problem).edges
+            limit = limit_of(problem)
+            plan = fixed_plan(limit, problem.density)
+            edges = plan.grid(limit).edges
             for kink in (-width, 0.0, width):
                 assert np.abs(edges - kink).min() < 1e-12  # rounding
             assert plan.cells == 500 or np.diff(edges).max() <= CELL_WIDTH * (1 + 1e-12)  # rounding
@@ -81,7 +82,7 @@ def test_kinks_of_the_prior_lie_on_cell_edges():
 def test_a_run_that_does_not_fit_is_refused_before_it_starts(monkeypatch):
     """Naming the keys to change."""
     memory = SimpleNamespace(available=2**30)
-    monkeypatch.setattr("meanfield.density.plan.psutil.virtual_memory", lambda: memory)
+    monkeypatch.setattr("meanfield.mckean_vlasov.density.plan.psutil.virtual_memory", lambda: memory)
     problem = make_problem(features(*[feature(0.3)] * 3), "time = { stop = 1.0, outputs = 200 }")
     with pytest.raises(InputError, match=r"outputs of \d+ nodes x \d+ cells take .* GiB .* 1 GiB .*lower time.outputs"):
         solve_density(problem)

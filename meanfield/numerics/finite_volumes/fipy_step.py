@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.density.grid import Grid
-from meanfield.density.steppers import LEAST_DIFFUSION
+from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
 NO_DIFFUSION = 1e-30
@@ -27,19 +26,18 @@ def import_fipy() -> Any:
     return fipy
 
 
-class FiPyStepper:
+class FiPyStep:
     """All nodes on one two-dimensional mesh, cells in w times nodes, with no flux between nodes.
 
     FiPy has backward Euler only: half a step of it, then P <- 2 P_mid - P, is the midpoint rule.
     """
 
-    def __init__(self, grid: Grid, initial: FloatArray) -> None:
+    def __init__(self, grid: Grid) -> None:
         fipy = self._fipy = import_fipy()
         nodes, cells = grid.shape
-        self.grid = grid
+        self._h = grid.h
         mesh = fipy.Grid2D(nx=cells, ny=nodes, dx=grid.h, dy=1.0)
-        self._P = fipy.CellVariable(mesh=mesh, value=initial.ravel(), hasOld=True)
-        self._trial = initial.copy()
+        self._P = fipy.CellVariable(mesh=mesh, hasOld=True)
         self._velocity = fipy.FaceVariable(mesh=mesh, rank=1)
         self._diffusion = fipy.FaceVariable(mesh=mesh)
         # Between two cells of one node; everything else is a boundary or lies between nodes, where nothing flows.
@@ -51,33 +49,19 @@ class FiPyStepper:
         # The default tolerance (1e-5) is tested before solving: small steps would silently change nothing.
         self._solver = fipy.LinearLUSolver(tolerance=1e-13, criterion="initial")
 
-    def attempt(self, pull: FloatArray, tilt: FloatArray, diffusion: float, dt: float) -> None:
-        """See `Stepper.attempt`."""
-        D = max(diffusion, LEAST_DIFFUSION)
+    def __call__(self, P: FloatArray, faces: FloatArray, tilts: FloatArray, diffusion: float, dt: float) -> FloatArray:
+        """See `Step`."""
         velocity = np.zeros(self._velocity.shape)
-        velocity[0, self._faces] = (pull[self._face_index] + tilt[self._face_node]) / self.grid.h
+        velocity[0, self._faces] = (faces[self._face_index] + tilts[self._face_node]) * diffusion / self._h
         self._velocity.setValue(velocity)
         diffusion_at_faces = np.full(self._diffusion.shape, NO_DIFFUSION)
-        diffusion_at_faces[self._faces] = D
+        diffusion_at_faces[self._faces] = diffusion
         self._diffusion.setValue(diffusion_at_faces)
         # A convection term keeps the diffusion coefficient that it met first, so terms do not outlive a step.
         equation = self._fipy.TransientTerm() == self._fipy.DiffusionTerm(
             coeff=self._diffusion
         ) - self._fipy.ExponentialConvectionTerm(coeff=self._velocity)
-        start = self._P.value.copy()
+        self._P.setValue(P.ravel())
         self._P.updateOld()
         equation.solve(var=self._P, dt=0.5 * dt, solver=self._solver)
-        self._trial = (2.0 * self._P.value - start).reshape(self.grid.shape)
-        self._P.setValue(start)
-
-    def sums(self, rows: FloatArray) -> FloatArray:
-        """See `Stepper.sums`."""
-        return np.asarray(rows @ self._trial.T)
-
-    def accept(self) -> None:
-        """See `Stepper.accept`."""
-        self._P.setValue(self._trial.ravel())
-
-    def density(self) -> FloatArray:
-        """See `Stepper.density`."""
-        return np.asarray(self._P.value).reshape(self.grid.shape).copy()
+        return np.asarray(2.0 * self._P.value.reshape(P.shape) - P)

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from meanfield.density.grid import Grid, feature_quadrature, initial_density
-from meanfield.density.plan import CELL_WIDTH, fixed_plan
-from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
+from meanfield.ingredients.laws.coordinate import RademacherCoordinate
+from meanfield.mckean_vlasov.density.plan import CELL_WIDTH, fixed_plan
+from meanfield.mckean_vlasov.density.start import initial_density
+from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+from meanfield.numerics.finite_volumes.grid import Grid
 from tests.example_problems import feature, features, make_problem
 
 TWO_FEATURES = features(feature(0.5), feature(0.3, coordinate="rademacher"))
@@ -15,7 +18,7 @@ TWO_FEATURES = features(feature(0.5), feature(0.3, coordinate="rademacher"))
 
 def plan_of(*lines):
     problem = make_problem(*lines)
-    return fixed_plan(problem, Closure(problem))
+    return fixed_plan(limit_of(problem), problem.density)
 
 
 def test_cell_averages_of_a_gaussian():
@@ -38,14 +41,14 @@ def test_cell_averages_keep_their_accuracy_in_both_tails():
 
 
 def test_cells_are_even_in_number_and_zero_is_an_edge():
-    edges = plan_of("density.cells = 10", "density.half_width = 7.3").grid(make_problem()).edges
+    edges = plan_of("density.cells = 10", "density.half_width = 7.3").grid(limit_of(make_problem())).edges
     assert len(edges) == 11
     assert edges[5] == 0.0
     assert np.diff(edges) == pytest.approx(1.46, rel=1e-14)  # rounding
 
 
 def test_refining_divides_cells():
-    coarse = plan_of().grid(make_problem())
+    coarse = plan_of().grid(limit_of(make_problem()))
     fine = coarse.refined(3)
     assert fine.edges[::3] == pytest.approx(coarse.edges, abs=1e-14)  # rounding
     assert fine.edges[fine.shape[1] // 2] == 0.0
@@ -60,7 +63,7 @@ def test_every_output_time_is_a_whole_number_of_steps(stop, outputs, steps):
 
 def test_default_cells_reach_the_tails_with_the_default_width():
     plan = plan_of()
-    grid = plan.grid(make_problem())
+    grid = plan.grid(limit_of(make_problem()))
     assert grid.h <= CELL_WIDTH
     assert len(grid.u) == GaussianCoordinate.default_nodes[0]
     for q in np.linspace(0, 0.9999, 50):
@@ -74,10 +77,10 @@ def test_faster_dynamics_gets_more_steps():
 
 
 def test_initial_density_has_unit_mass_and_the_overlap_asked_for():
-    problem = make_problem(TWO_FEATURES)
-    u, weight = feature_quadrature(problem, 15)
+    limit = limit_of(make_problem(TWO_FEATURES))
+    u, weight = feature_quadrature(limit.coordinates, 15)
     grid = Grid(np.linspace(-11, 11, 401), u, weight)
-    P = initial_density(problem, grid)
+    P = initial_density(limit, grid)
     assert P.shape == grid.shape == (30, 400)
     assert P.sum(axis=1) * grid.h == pytest.approx(1.0, abs=1e-13)  # normalised: rounding
     mean = (P @ grid.centres) * grid.h
@@ -88,7 +91,7 @@ def test_initial_density_has_unit_mass_and_the_overlap_asked_for():
 
 
 def test_nodes_are_the_product_of_the_rules_of_the_features():
-    u, weight = feature_quadrature(make_problem(TWO_FEATURES), 9)
+    u, weight = feature_quadrature((GaussianCoordinate(), RademacherCoordinate()), 9)
     assert u.shape == (18, 2)
     assert set(u[:, 1]) == {-1.0, 1.0}
     assert weight.sum() == pytest.approx(1, abs=1e-15)  # rounding
@@ -98,7 +101,7 @@ def test_nodes_are_the_product_of_the_rules_of_the_features():
 
 @pytest.mark.parametrize("nodes", range(2, 10))
 def test_few_nodes_still_have_the_moments_that_q_needs(nodes):
-    u, weight = feature_quadrature(make_problem(), nodes)
+    u, weight = feature_quadrature((GaussianCoordinate(),), nodes)
     assert len(u) == nodes
     assert weight @ u[:, 0] == pytest.approx(0, abs=1e-15)  # symmetric: rounding
     assert weight @ u[:, 0] ** 2 == pytest.approx(1, abs=1e-14)  # scaled to be exact: rounding

@@ -1,4 +1,4 @@
-"""Choose cells, nodes and time steps for a problem."""
+"""Choose cells, nodes and time steps for a limit."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from itertools import product
 import numpy as np
 import psutil
 
-from meanfield.density.grid import Grid, feature_quadrature
 from meanfield.errors import InputError
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.numerics.schedule import Schedule
-
-MOST_FEATURES = 3
-"""Nodes grow like a power of the number of features."""
 
 CELL_WIDTH = 0.024
 """Default cell width; order 4 then leaves an error of q below 1e-6 in the linear problem."""
@@ -61,66 +60,73 @@ class Plan:
     schedule: Schedule
     node_scale: float = 1.0
 
-    def grid(self, problem: Problem) -> Grid:
+    @property
+    def size(self) -> tuple[float, int, int]:
+        """Half-width, cells and steps."""
+        return self.half_width, self.cells, self.schedule.total
+
+    def grid(self, limit: Limit) -> Grid:
         """The cells and nodes."""
         edges = np.linspace(-self.half_width, self.half_width, self.cells + 1)
         edges[self.cells // 2] = 0.0
-        return Grid(edges, *feature_quadrature(problem, self.feature_nodes, self.node_scale))
+        return Grid(edges, *feature_quadrature(limit.coordinates, self.feature_nodes, self.node_scale))
 
 
-def fixed_plan(problem: Problem, closure: Closure, widening: float = 1.0, refinement: float = 1.0) -> Plan:
-    """Equal cells and steps as the problem asks for them, with defaults for what it leaves open.
+def fixed_plan(limit: Limit, settings: DensitySettings, widening: float = 1.0, refinement: float = 1.0) -> Plan:
+    """Equal cells and steps as the settings ask for them, with defaults for what they leave open.
 
     Parameters
     ----------
+    limit : Limit
+    settings : DensitySettings
     widening : float
         Factor on the default half-width, for densities with wide tails.
     refinement : float
         Factor on the default number of steps, for stiff starts.
     """
-    settings = problem.density
-    half_width, cells = _cells(problem, CELL_WIDTH, widening)
-    rate = refinement * _fastest_rate(problem, closure)
-    steps = settings.steps or min(MOST_STEPS, math.ceil(problem.time.stop * rate / STEP))
-    intervals = problem.time.outputs - 1
+    half_width, cells = _cells(limit, settings, CELL_WIDTH, widening)
+    rate, stop = refinement * _fastest_rate(limit), float(limit.times[-1])
+    steps = settings.steps or min(MOST_STEPS, math.ceil(stop * rate / STEP))
+    intervals = len(limit.times) - 1
     steps_per_output = math.ceil(steps / intervals)
-    schedule = Schedule(problem.time, 1.0, steps_per_output * intervals / problem.time.stop)
+    schedule = Schedule(limit.times, 1.0, steps_per_output * intervals / stop)
     return Plan(half_width, cells, settings.feature_nodes, schedule)
 
 
 def coarse_plan(
-    problem: Problem, closure: Closure, tolerance: float, widening: float = 1.0, refinement: float = 1.0
+    limit: Limit, settings: DensitySettings, tolerance: float, widening: float = 1.0, refinement: float = 1.0
 ) -> Plan:
     """Where the search for an accuracy starts: few cells and graded steps.
 
     Parameters
     ----------
+    limit : Limit
+    settings : DensitySettings
     tolerance : float
         Error of q and r that is allowed.
     widening, refinement : float
         Factors on the half-width and on the number of steps.
     """
     width = COARSE_WIDTH * (tolerance / COARSE_TOLERANCE) ** COARSE_POWER
-    half_width, cells = _cells(problem, width, widening)
-    rate = _fastest_rate(problem, closure)
-    onset = 0.1 / (rate + _stiffest_rate(problem))
+    half_width, cells = _cells(limit, settings, width, widening)
+    rate = _fastest_rate(limit)
+    onset = 0.1 / (rate + _stiffest_rate(limit))
     ticks = refinement * COARSE_TICKS * COARSE_WIDTH / width
-    ticks *= min(1.0, MOST_COARSE_STEPS / (ticks * rate * problem.time.stop))
-    schedule = Schedule(problem.time, ticks, rate, onset)
-    scale = 1.0 if problem.density.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
-    return Plan(half_width, cells, problem.density.feature_nodes, schedule, scale)
+    ticks *= min(1.0, MOST_COARSE_STEPS / (ticks * rate * float(limit.times[-1])))
+    schedule = Schedule(limit.times, ticks, rate, onset)
+    scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
+    return Plan(half_width, cells, settings.feature_nodes, schedule, scale)
 
 
-def _cells(problem: Problem, width: float, widening: float) -> tuple[float, int]:
+def _cells(limit: Limit, settings: DensitySettings, width: float, widening: float) -> tuple[float, int]:
     """Half-width and number of cells of a default width, the prior's kinks on cell edges where there is a choice."""
-    settings = problem.density
     half_width = settings.half_width
     if half_width is None:
-        u, _ = feature_quadrature(problem, settings.feature_nodes)
+        u, _ = feature_quadrature(limit.coordinates, settings.feature_nodes)
         # max over |q| <= 1 of |u| |q| + TAIL sqrt(1 - |q|^2), the reach of a Gaussian conditional density.
         half_width = widening * math.hypot(float(np.linalg.norm(u, axis=1).max()), TAIL)
     h = width if settings.cells is None else 2 * half_width / settings.cells
-    kink = min((abs(kink) for kink in problem.prior.functions.kinks if abs(kink) > 0.5 * h), default=None)
+    kink = min((abs(kink) for kink in limit.prior.functions.kinks if abs(kink) > 0.5 * h), default=None)
     if kink is not None and settings.cells is None:
         h = kink / math.ceil(kink / h)
     elif kink is not None and settings.half_width is None:
@@ -129,12 +135,13 @@ def _cells(problem: Problem, width: float, widening: float) -> tuple[float, int]
     return (0.5 * cells * h if settings.half_width is None else half_width), cells
 
 
-def check_memory(problem: Problem, shape: tuple[int, int], copies: int) -> None:
+def check_memory(outputs: int, shape: tuple[int, int], copies: int) -> None:
     """Refuse solutions that do not fit into the memory that is free.
 
     Parameters
     ----------
-    problem : Problem
+    outputs : int
+        Number of output times.
     shape : tuple of int
         Nodes and cells.
     copies : int
@@ -150,24 +157,25 @@ def check_memory(problem: Problem, shape: tuple[int, int], copies: int) -> None:
     free = psutil.virtual_memory().available
     if needed > MEMORY_SHARE * free:
         raise InputError(
-            f"density: {problem.time.outputs} outputs of {nodes} nodes x {cells} cells take "
+            f"density: {outputs} outputs of {nodes} nodes x {cells} cells take "
             f"{needed / 2**30:.3g} GiB with working space, but {free / 2**30:.3g} GiB are free; lower time.outputs, "
             "density.feature_nodes or density.cells, or raise density.tolerance"
         )
 
 
-def _fastest_rate(problem: Problem, closure: Closure) -> float:
+def _fastest_rate(limit: Limit) -> float:
     """Largest rate of change of the coefficients: drift gain and diffusion over the ball, and the prior's pull."""
     axis = np.linspace(-1.0, 1.0, 9)
-    ball = [np.array(q) for q in product(axis, repeat=len(problem.features)) if np.dot(q, q) <= 1.0]
-    rates = [np.linalg.norm(g) + 0.5 * diffusion for g, diffusion in map(closure, ball)]
+    ball = [np.array(q) for q in product(axis, repeat=len(limit.coordinates)) if np.dot(q, q) <= 1.0]
+    values = [called_values(limit.closure, q) for q in ball]
+    rates = [np.linalg.norm(each[:-1]) + 0.5 * each[-1] for each in values]
     two_deviations = np.array([2.0])
-    prior = 0.5 * problem.model.learning_rate * float(problem.prior.force(two_deviations)[0])
+    prior = 0.5 * limit.learning_rate * float(limit.prior.force(two_deviations)[0])
     return float(max(rates)) + prior
 
 
-def _stiffest_rate(problem: Problem) -> float:
+def _stiffest_rate(limit: Limit) -> float:
     """How fast the prior pulls where the tails start."""
     w = np.linspace(1.0, TAIL, 56)
-    pull = np.abs(problem.prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
-    return float(problem.model.learning_rate * pull.max())
+    pull = np.abs(limit.prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
+    return float(limit.learning_rate * pull.max())

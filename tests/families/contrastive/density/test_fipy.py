@@ -5,12 +5,11 @@ import sys
 import numpy as np
 import pytest
 
-from meanfield.density import solve_density
-from meanfield.density.evolution import Evolution
-from meanfield.density.fipy_stepper import FiPyStepper
-from meanfield.density.plan import fixed_plan
-from meanfield.density.steppers import NumbaStepper
-from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.density import solve_density
+from meanfield.families.contrastive.limit import limit_of
+from meanfield.mckean_vlasov.density.evolution import Evolution
+from meanfield.mckean_vlasov.density.plan import fixed_plan
+from meanfield.mckean_vlasov.density.solver import BACKENDS
 from tests.example_problems import feature, features, make_problem
 
 SHORT = ("model.learning_rate = 0.1", "time = { stop = 1.0, outputs = 3 }")
@@ -44,16 +43,16 @@ def test_many_tiny_steps_move_as_far_as_the_kernel_does():
     problem = make_problem(
         "density = { cells = 40, half_width = 10.0, feature_nodes = 5, order = 2, steps = 10_000_000 }"
     )
-    closure = Closure(problem)
-    plan = fixed_plan(problem, closure)
+    limit = limit_of(problem)
+    plan = fixed_plan(limit, problem.density)
     moved = {}
-    for stepper in (NumbaStepper, FiPyStepper):
-        evolution = Evolution(problem, closure, plan.grid(problem), stepper, worst_norm=0.05)
+    for backend, make_step in BACKENDS.items():
+        evolution = Evolution(limit, plan.grid(limit), 0.05, make_step)
         start = evolution.moments.q[0]
         evolution.advance(plan.schedule.steps(0)[:50])
-        moved[stepper] = evolution.moments.q[0] - start
-    assert moved[NumbaStepper] > 1e-6  # dq/dt = 0.02 times 50 steps of 2e-6
-    assert moved[FiPyStepper] == pytest.approx(moved[NumbaStepper], abs=1e-11)  # 50 solves, each correct to 1e-13
+        moved[backend] = evolution.moments.q[0] - start
+    assert moved["numba"] > 1e-6  # dq/dt = 0.02 times 50 steps of 2e-6
+    assert moved["fipy"] == pytest.approx(moved["numba"], abs=1e-11)  # 50 solves, each correct to 1e-13
 
 
 def test_command_line_arguments_survive(monkeypatch):

@@ -1,31 +1,37 @@
-"""Solutions with the cells and steps that a problem file names: one, or two that are extrapolated."""
+"""Solutions with given cells and steps: one, or two that are extrapolated."""
 
 from __future__ import annotations
 
-from meanfield.density.evolution import LongStepsError
-from meanfield.density.grid import Mirror
-from meanfield.density.level import Level, Limits, NarrowCellsError, combined_density, extrapolated_moments
-from meanfield.density.plan import WIDEST, Plan, check_memory, fixed_plan
-from meanfield.density.solution import Solution
-from meanfield.density.steppers import MakeStepper
 from meanfield.errors import BlowUpError
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.density.evolution import LongStepsError
+from meanfield.mckean_vlasov.density.level import (
+    Level,
+    NarrowCellsError,
+    Thresholds,
+    combined_density,
+    extrapolated_moments,
+)
+from meanfield.mckean_vlasov.density.plan import WIDEST, Plan, check_memory, fixed_plan
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.solution import Solution
+from meanfield.mckean_vlasov.density.start import Mirror
+from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import SMOOTH_POWERS, extrapolation_weights
+from meanfield.numerics.finite_volumes.step import MakeStep
 from meanfield.process.progress import progress_bar
 
-LIMITS = Limits(norm=0.05, negative=1e-14, edge=1e-9, edge_mean=1e-9)
+THRESHOLDS = Thresholds(norm=0.05, negative=1e-14, edge=1e-9, edge_mean=1e-9)
 """Cells and steps that do worse cannot be meant."""
 
 
-def solve_fixed(problem: Problem, closure: Closure, make_stepper: MakeStepper) -> Solution:
-    """Solve with the cells and steps of the problem file, and defaults for what it leaves open."""
+def solve_fixed(limit: Limit, settings: DensitySettings, make_step: MakeStep | None) -> Solution:
+    """Solve with the cells and steps of the settings, and defaults for what they leave open."""
     widening = refinement = 1.0
-    plan, next_plan = None, fixed_plan(problem, closure)
-    # A plan that cannot change, because the problem file fixes it or it is at its limits, is not tried twice.
-    while next_plan != plan and widening <= WIDEST:
+    plan, next_plan = None, fixed_plan(limit, settings)
+    # A plan that cannot change, because the settings fix it or it is at its limits, is not tried twice.
+    while (plan is None or next_plan.size != plan.size) and widening <= WIDEST:
         plan = next_plan
-        attempt = _Attempt(problem, closure, plan, make_stepper)
+        attempt = _Attempt(limit, settings, plan, make_step)
         try:
             status = attempt.solve()
         except NarrowCellsError as error:
@@ -36,22 +42,21 @@ def solve_fixed(problem: Problem, closure: Closure, make_stepper: MakeStepper) -
             refinement *= 4.0
         else:
             break
-        next_plan = fixed_plan(problem, closure, widening, refinement)
+        next_plan = fixed_plan(limit, settings, widening, refinement)
     return attempt.solution(status)
 
 
 class _Attempt:
     """The levels of one plan, which reach the output times together."""
 
-    def __init__(self, problem: Problem, closure: Closure, plan: Plan, make_stepper: MakeStepper) -> None:
-        self._factors = (1,) if problem.density.order == 2 else (1, 2)
-        grid = plan.grid(problem)
-        check_memory(problem, grid.shape, sum(k * (problem.time.outputs + 6) for k in self._factors))
-        self._mirror = Mirror.of(problem, grid)
+    def __init__(self, limit: Limit, settings: DensitySettings, plan: Plan, make_step: MakeStep | None) -> None:
+        self._factors = (1,) if settings.order == 2 else (1, 2)
+        grid, self._outputs = plan.grid(limit), len(limit.times)
+        check_memory(self._outputs, grid.shape, sum(k * (self._outputs + 6) for k in self._factors))
+        self._mirror = Mirror.of(limit, grid)
         self._levels = [
-            Level(problem, closure, self._mirror.solved, plan.schedule, k, make_stepper, LIMITS) for k in self._factors
+            Level(limit, self._mirror.solved, plan.schedule, k, THRESHOLDS, make_step) for k in self._factors
         ]
-        self._outputs = problem.time.outputs
 
     def solve(self) -> str:
         """Advance to the last output time and return the status."""

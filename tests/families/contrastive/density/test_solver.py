@@ -6,8 +6,8 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import root
 from scipy.stats import norm
 
-from meanfield.density import solve_density
 from meanfield.errors import InputError
+from meanfield.families.contrastive.density import solve_density
 from meanfield.families.contrastive.order_parameters import solve_order_parameters
 from meanfield.ingredients.laws import GaussianResidual
 from tests.example_problems import feature, features, gaussian, make_problem
