@@ -1,7 +1,8 @@
 """A reader who does what a page says, from top to bottom.
 
 A block under a caption is a file of that name. Blocks of Python share one namespace. Scripts run in this process, as
-`__main__`. A session (`console`) is not run, and neither is what sets up an environment; what they name must exist.
+`__main__`, and commands of `meanfield` as they are installed. A session (`console`) is not run, and neither is what sets
+up an environment; what they name must exist.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,6 +24,8 @@ from unittest import mock
 import pytest
 from pydantic import ValidationError
 
+from meanfield.commands.entry import main
+from meanfield.commands.table import COMMANDS
 from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.part import Part
 from meanfield.problems.file import parse_problem
@@ -88,7 +91,8 @@ class Reader:
         """Check the commands of a session."""
         for line in block.text.splitlines():
             if line.startswith("$ ") and not is_set_up(line[2:]):
-                assert script(line[2:]) is not None, f"nothing is known about the command '{line}'"
+                known = script(line[2:]) or is_installed(line[2:]) or study(line[2:])
+                assert known, f"nothing is known about the command '{line}'"
 
     def toml(self, block: Block) -> None:
         """Check a problem or a sweep, or a part of one: known keys with values that are allowed."""
@@ -110,6 +114,8 @@ class Reader:
         path = script(line)
         if path is not None:
             return run_script(path, shlex.split(line, comments=True)[2:])
+        if is_installed(line):
+            return run_installed(line)
         assert shlex.split(line)[0] in SMALL_TOOLS, f"nothing is known about the command '{line}'"
         return subprocess.run(["sh", "-euc", line], capture_output=True, text=True, check=True).stdout
 
@@ -142,17 +148,44 @@ def script(line: str) -> Path | None:
     return ROOT / found[1] if found and (ROOT / found[1]).exists() else None
 
 
+def is_installed(line: str) -> bool:
+    """Whether a command is `meanfield` with one of its commands."""
+    words = shlex.split(line, comments=True)
+    return words[:1] == ["meanfield"] and words[1:2] != [] and words[1] in (*COMMANDS, "--help")
+
+
+def study(line: str) -> Path | None:
+    """The module of `validation` that a command runs."""
+    found = re.match(r"\.venv/bin/python -m (validation[\w.]+)( |$)", line)
+    path = ROOT / f"{found[1].replace('.', '/')}.py" if found else None
+    return path if path is not None and path.exists() else None
+
+
 def run_script(path: Path, arguments: list[str]) -> str:
     """What a script prints; it must end well."""
+    return shown_by(lambda: runpy.run_path(str(path), run_name="__main__"), [str(path), *arguments])
+
+
+def run_installed(line: str) -> str:
+    """What a command of `meanfield` prints, where its output goes into no file; it must end well."""
+    words = shlex.split(line, comments=True)
+    if words[-2:-1] == [">"]:
+        Path(words[-1]).write_text(shown_by(main, words[:-2]))
+        return ""
+    return shown_by(main, words)
+
+
+def shown_by(run: Callable[[], object], words: list[str]) -> str:
+    """What is printed by a program, which must end well, for the words of a command line."""
     shown = io.StringIO()
     with (
-        mock.patch.object(sys, "argv", [str(path), *arguments]),
+        mock.patch.object(sys, "argv", words),
         contextlib.redirect_stdout(shown),
         contextlib.redirect_stderr(shown),
         pytest.raises(SystemExit) as ended,
     ):
-        runpy.run_path(str(path), run_name="__main__")
-    assert ended.value.code == 0, f"{path.name} {arguments}: {shown.getvalue()}"
+        run()
+    assert ended.value.code == 0, f"{words}: {shown.getvalue()}"
     return shown.getvalue()
 
 

@@ -28,6 +28,7 @@ def checks_of(family: Family) -> Iterator[Check]:
     --------
     >>> import pytest
     >>> from meanfield.families.contrastive import FAMILY
+    >>> from meanfield.testing import checks_of
     >>> @pytest.mark.parametrize(("name", "check"), checks_of(FAMILY))
     ... def test_contract(name, check):
     ...     check()

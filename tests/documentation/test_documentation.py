@@ -1,5 +1,8 @@
-"""Every block of code in the documentation runs, and every link and image leads somewhere."""
+"""Every block of code in the documentation runs, and every link, image, module and file that a page names exists."""
 
+import contextlib
+import pkgutil
+import re
 import sys
 from pathlib import Path
 
@@ -7,8 +10,12 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 
-from tests.documentation.pages import PAGES, ROOT, anchors, blocks, links, page_text
+from meanfield.problems.known_families import ENTRY_POINTS
+from tests.documentation.pages import PAGES, ROOT, anchors, blocks, links, outside_code, page_text
 from tests.reader import Reader, assert_same, lay_out
+
+MADE = ("data/runs", "docs/_build")
+"""Folders of files that runs and builds make."""
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 LONG = ("docs/how-to/compare_with_sgd.md", "docs/how-to/dynamics.md", "docs/how-to/stationary_states.md")
@@ -37,6 +44,18 @@ def test_every_block_of_a_page_runs(name, tmp_path, monkeypatch):
                 del sys.modules[module]
 
 
+def exists(word):
+    """Whether what looks like a module, an object of the library or a file of a clone is one."""
+    if re.fullmatch(r"meanfield(\.\w+)+", word):
+        with contextlib.suppress(ImportError, AttributeError):
+            pkgutil.resolve_name(word)
+            return True
+        return word in ENTRY_POINTS
+    if re.fullmatch(r"(meanfield|solvers|validation|data|tests|docs)/[\w./-]*", word):
+        return (ROOT / word).exists() or word.startswith(MADE) or "NAME" in word
+    return True
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_links_and_images_lead_somewhere(name):
     page = ROOT / name
@@ -48,6 +67,19 @@ def test_links_and_images_lead_somewhere(name):
         if not (goal.exists() or path in labels) or (anchor and goal.suffix == ".md" and anchor not in anchors(goal)):
             lost.append(target)
     assert lost == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_modules_and_files_that_a_page_names_exist(name):
+    words = re.findall(r"`([^`\n]+)`", outside_code((ROOT / name).read_text()))
+    assert [word for word in words if not exists(word)] == []
+
+
+@pytest.mark.parametrize(
+    "word", ["meanfield.nonsense", "meanfield.errors.Nonsense", "tests/nonsense.py", "docs/nonsense/"]
+)
+def test_a_name_of_nothing_is_noticed(word):
+    assert not exists(word)
 
 
 def test_blocks_that_nobody_runs_are_refused():
@@ -68,7 +100,10 @@ def test_blocks_that_nobody_runs_are_refused():
         ("sh", "pip install 'meanfield[nonsense]'", "no such extra"),
         ("sh", "python solvers/nonsense.py", "nothing is known about the command"),
         ("sh", "python solvers/solve_density.py nonsense.toml -o x.nc", "no such problem file"),
+        ("sh", "meanfield nonsense", "nothing is known about the command"),
         ("console", "$ python solvers/nonsense.py", "nothing is known about the command"),
+        ("console", "$ meanfield nonsense", "nothing is known about the command"),
+        ("console", "$ .venv/bin/python -m validation.nonsense", "nothing is known about the command"),
         ("toml", "[model]\nactivation = 'nonsense'", "learning_rate"),
         ("toml", "[prior]\nstrenth = 1.0", "did you mean 'strength'"),
         ("python", "assert False, 'nonsense'", "nonsense"),
