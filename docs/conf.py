@@ -37,7 +37,7 @@ nb_execution_timeout = 300
 
 # Names between single backticks in docstrings are links where they are objects of the reference, and code elsewhere.
 default_role = "py:obj"
-nitpick_ignore_regex = [("py:obj", ".*")]
+nitpick_ignore_regex = [("py:obj", r"[\s\S]*")]  # code may be broken across lines
 autodoc_typehints = "none"  # docstrings give types with shapes
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template of classes lists them

@@ -1,4 +1,4 @@
-"""What docstrings say in ways that reStructuredText would not understand, before it sees them."""
+"""Docstrings adapted to reStructuredText before it is parsed: bars, and links to sections of the theory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gallery: a card for every study, from its figure and from what it says of itself."""
+"""The gallery: a card for every study, from its figure and its docstring."""
 
 from __future__ import annotations
 

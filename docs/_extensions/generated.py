@@ -1,4 +1,4 @@
-"""Fills pages with what the code says: a line `<!-- generated: NAME -->` becomes the text that NAME.page() writes."""
+"""Generated parts of pages: a line `<!-- generated: NAME -->` becomes the text that NAME.page() writes."""
 
 from __future__ import annotations
 

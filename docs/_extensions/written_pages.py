@@ -1,4 +1,4 @@
-"""The part of the table of contents that depends on what there is: pages that studies write, and notebooks."""
+"""Entries of the table of contents for pages that studies write, and for notebooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STUDIES = ("figures", "cost", "benchmarks", "faults", "fuzzing")
 
 
 def page() -> str:
-    """Entries for all of them."""
+    """Entries for all notebooks, and for all pages that exist."""
     notebooks = [f"notebooks/{path.stem}" for path in sorted((DOCS / "notebooks").glob("*.ipynb"))]
     studies = ["gallery", *(name for name in STUDIES if (DOCS / f"{name}.md").exists())]
     return "\n\n".join([*([toctree("Notebooks", notebooks)] if notebooks else []), toctree("Evidence", studies)])
