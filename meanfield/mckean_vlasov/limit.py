@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
@@ -54,3 +55,10 @@ class Limit:
     times: FloatArray
     slower: str = "lower the learning rate"
     steadier: str = "lower the learning rate or the noise"
+
+    @cached_property
+    def compiled_closure(self) -> tuple[Any, float]:
+        """See `meanfield.mckean_vlasov.closures.compiled_closure`; a table is made once for all solutions."""
+        from meanfield.mckean_vlasov.closures import compiled_closure
+
+        return compiled_closure(self.closure, len(self.coordinates))

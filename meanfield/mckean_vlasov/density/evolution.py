@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.mckean_vlasov.closures import called_values, compiled_closure
+from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.marching import (
     LONG_STEP,
     MEMORY,
@@ -110,7 +110,7 @@ class Evolution:
     def _make_calls(self, make_step: MakeStep | None) -> None:
         """Callbacks for what is not compiled."""
         d1 = self.grid.u.shape[1]
-        self._closure, reach = compiled_closure(self._limit.closure, d1)
+        self._closure, reach = self._limit.compiled_closure
         self._step = make_step and make_step(self.grid)
         works = self._call_closure if reach < np.inf else None, self._call_step if make_step else None
         self._callbacks = [Callback(work) if work else None for work in works]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.density.evolution import LongStepsError
+from meanfield.mckean_vlasov.density.factors import Factors
 from meanfield.mckean_vlasov.density.level import (
     Level,
     NarrowCellsError,
@@ -18,32 +19,36 @@ from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import SMOOTH_POWERS, extrapolation_weights
 from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.numerics.retry import retry
 from meanfield.process.progress import progress_bar
 
 THRESHOLDS = Thresholds(norm=0.05, negative=1e-14, edge=1e-9, edge_mean=1e-9)
-"""Cells and steps that do worse cannot be meant."""
+"""Thresholds of a run whose cells and steps are given: those that do worse cannot be meant."""
+
+WIDER = 1.5
+"""Factor on the half-width when mass has reached the outermost cells."""
 
 
 def solve_fixed(limit: Limit, settings: DensitySettings, make_step: MakeStep | None) -> Solution:
     """Solve with the cells and steps of the settings, and defaults for what they leave open."""
-    widening = refinement = 1.0
-    plan, next_plan = None, fixed_plan(limit, settings)
-    # A plan that cannot change, because the settings fix it or it is at its limits, is not tried twice.
-    while (plan is None or next_plan.size != plan.size) and widening <= WIDEST:
-        plan = next_plan
-        attempt = _Attempt(limit, settings, plan, make_step)
+
+    def attempt(factors: Factors) -> tuple[_Attempt, str, BlowUpError | None]:
+        levels = _Attempt(limit, settings, fixed_plan(limit, settings, *factors), make_step)
         try:
-            status = attempt.solve()
-        except NarrowCellsError as error:
-            status = error.status
-            widening *= 1.5
-        except LongStepsError as error:
-            status = error.status
-            refinement *= 4.0
-        else:
-            break
-        next_plan = fixed_plan(limit, settings, widening, refinement)
-    return attempt.solution(status)
+            return levels, levels.solve(), None
+        except (NarrowCellsError, LongStepsError) as error:
+            return levels, error.status, error
+
+    def better(factors: Factors, result: tuple[_Attempt, str, BlowUpError | None]) -> Factors | None:
+        following = factors.answering(result[2], WIDER)
+        # A plan that cannot change, because the settings fix it or it is at its limits, is not tried twice.
+        if following is None or following.widening > WIDEST:
+            return None
+        size = fixed_plan(limit, settings, *factors).size
+        return None if fixed_plan(limit, settings, *following).size == size else following
+
+    levels, status, _ = retry(attempt, Factors(), better)
+    return levels.solution(status)
 
 
 class _Attempt:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.density.evolution import LongStepsError
+from meanfield.mckean_vlasov.density.factors import Factors
 from meanfield.mckean_vlasov.density.level import (
     Level,
     NarrowCellsError,
@@ -29,6 +31,7 @@ from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import KINKED_POWERS, SMOOTH_POWERS, extrapolation_weights
 from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.numerics.retry import retry
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -79,8 +82,16 @@ MOST_REFINED = 64.0
 """Largest factor on the number of steps before giving up."""
 
 
+WIDER = 1.25
+"""Factor on the half-width when mass has reached the outermost cells."""
+
+
 Watch = Callable[[Level, Errors | None], None]
 """Told of each level before it is solved, with the errors estimated so far; what it raises ends the search."""
+
+
+Attempt = tuple[Callable[[], Solution], BlowUpError | None]
+"""What an attempt has reached, to be put together if it is the last one, and what ended it."""
 
 
 def solve_to_tolerance(
@@ -91,20 +102,25 @@ def solve_to_tolerance(
     watch: Watch = lambda *_: None,
 ) -> Solution:
     """Solve with an error of q and r below the tolerance, or say by how much it is missed."""
-    widening = refinement = 1.0
-    while True:
-        plan = coarse_plan(limit, settings, tolerance, widening, refinement)
+    widest = 1.0 if settings.half_width else WIDEST
+
+    def attempt(factors: Factors) -> Attempt:
+        plan = coarse_plan(limit, settings, tolerance, *factors)
         search = _Search(limit, settings, plan, tolerance, make_step, watch)
         try:
-            return search.solve()
-        except NarrowCellsError as error:
-            status = error.status
-            widening *= 1.25
-        except LongStepsError as error:
-            status = error.status
-            refinement *= 4.0
-        if refinement > MOST_REFINED or widening > (1.0 if settings.half_width else WIDEST):
-            return search.solution(status)
+            found = search.solve()
+        except (NarrowCellsError, LongStepsError) as error:
+            return partial(search.solution, error.status), error
+        return lambda: found, None
+
+    def better(factors: Factors, result: Attempt) -> Factors | None:
+        following = factors.answering(result[1], WIDER)
+        if following is None or following.refinement > MOST_REFINED or following.widening > widest:
+            return None
+        return following
+
+    solution, _ = retry(attempt, Factors(), better)
+    return solution()
 
 
 class _Search:

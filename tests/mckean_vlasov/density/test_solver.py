@@ -94,3 +94,19 @@ def test_what_the_density_cannot_do_is_refused():
         solve(make_limit(), backend="fenics")
     with pytest.raises(InputError, match=r"closure: g has shape \(2,\) for 1 feature"):
         solve(make_limit(lambda q: (np.ones(2), 0.1)))
+
+
+def test_a_closure_in_python_is_tabulated_once():
+    calls = []
+
+    def counting(q):
+        calls.append(q)
+        return linear(q)
+
+    limit = make_limit(counting)
+    steps = DensitySettings(cells=60, steps=4000, feature_nodes=5)
+    assert solve(limit, steps).status == "complete"
+    assert len(calls) < 400  # a table takes some 100 calls, plans and outputs a few more
+    before = len(calls)
+    solve(limit, steps)
+    assert len(calls) - before < 40  # plans and outputs alone
