@@ -1,8 +1,8 @@
 """A reader who does what a page says, from top to bottom.
 
 A block under a caption is a file of that name. Blocks of Python share one namespace. Scripts run in this process, as
-`__main__`, and commands of `meanfield` as they are installed. A session (`console`) is not run, and neither is what sets
-up an environment; what they name must exist.
+`__main__`, and commands of `meanfield` as they are installed. A session (`console`) is not run, and neither is what
+sets up an environment; what they name must exist.
 """
 
 import contextlib
