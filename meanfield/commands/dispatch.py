@@ -1,4 +1,4 @@
-"""From the words of a command line to the command that they name."""
+"""Dispatch of command lines: the module of a command is found by its name, and run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ commands:
 
 
 def run_named(words: Sequence[str]) -> int:
-    """Run the command that the first word names.
+    """Run the command whose name is the first argument.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def run_named(words: Sequence[str]) -> int:
 
 
 def run_command(name: str, words: Sequence[str], prog: str) -> int:
-    """Run a command on its arguments.
+    """Run a command with its arguments.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A record in a folder: what a killed run had saved is there when it is started again.
+"""Checkpoint: storage of a run in a folder, from which a killed run is resumed when it is started again.
 
 Arrays are files mapped into memory, so that they take none of it however large they are. States are files written
 beside their target, flushed and renamed: a kill leaves the old state or the new one.
@@ -27,13 +27,14 @@ from meanfield.process.checksum import append_seal, check_seal
 from meanfield.process.locking import LOCK, FolderLock
 
 RUN = "run.txt"
-"""Says which run the folder belongs to."""
+"""Name of the file that holds the identity of the run to which the folder belongs."""
 
 OVER = "over.txt"
-"""Stands for it once the folder is being deleted: a part of what was there is nothing to go on with."""
+"""Name of the file that replaces `RUN` while the folder is being deleted: what is left in it is nothing to resume
+from."""
 
 BLOCK = 1 << 15
-"""Values that are written at once when a file is created."""
+"""Number of values that are written at once when a file is created."""
 
 
 class Checkpoint(Record):
@@ -63,7 +64,7 @@ class Checkpoint(Record):
         return False
 
     def __enter__(self) -> Self:
-        """Keep the folder for this process.
+        """Lock the folder for this process.
 
         Raises
         ------
@@ -80,7 +81,7 @@ class Checkpoint(Record):
         self._lock.__exit__()
 
     def _is_ours(self) -> bool:
-        """Whether the folder has nothing in it, or signs that a run put it there."""
+        """Whether the folder is empty, or has files by which a run can be recognised."""
         names = set(os.listdir(self.folder))
         return not names or not names.isdisjoint({LOCK, RUN, OVER})
 
@@ -186,7 +187,7 @@ class Checkpoint(Record):
 
     @property
     def begun(self) -> bool:
-        """Whether there is something to go on with."""
+        """Whether there is a run to resume."""
         return (self.folder / RUN).is_file()
 
     def remove(self) -> None:
@@ -200,7 +201,7 @@ class Checkpoint(Record):
         return InputError(f"{path}: is damaged ({error}); {self._remedy}")
 
     def _delete(self) -> None:
-        """Delete what belongs to the run, and the mark that it is over at last."""
+        """Delete all files of the run, the mark of its end last."""
         for entry in self.folder.iterdir():
             if entry.suffix in (".npy", ".npz"):
                 entry.unlink()
@@ -208,7 +209,7 @@ class Checkpoint(Record):
 
 
 def _header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
-    """What a file of this array begins with."""
+    """Header of the file of an array."""
     header = BytesIO()
     write_array_header_1_0(header, {"descr": dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
     return header.getvalue()

@@ -1,4 +1,4 @@
-"""Memory that an ensemble takes, said before it takes any."""
+"""Memory that an ensemble takes, predicted before it takes any."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from meanfield.ensembles.statistics import BINS, EXACT
 from meanfield.errors import InputError
 
 SHARE = 0.8
-"""Part of the free memory that a run may take; other programs need some, too."""
+"""Largest share of the free memory that a run may take; other programs need some, too."""
 
 NUMBER = 8
-"""Bytes of a number."""
+"""Number of bytes of a double."""
 
 
 def predicted_memory(simulation: Simulation, workers: int, in_memory: bool) -> int:

@@ -1,4 +1,4 @@
-"""Prediction of what a method would take and give: does it apply, how long, how much memory, how large a file."""
+"""Prediction of the cost of a method: whether it applies, its time and memory, and the size of its file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from meanfield.problems.family import Method, resolve
 from meanfield.problems.known_families import family_of
 
 LEAST_MEMORY = 1e6
-"""Bytes of what any method holds besides its arrays."""
+"""Bytes that any method takes besides its arrays."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one method would take and give.
+    """Predicted cost and result of one method.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class Prediction:
 
     @property
     def applies(self) -> bool:
-        """Whether the method takes the problem."""
+        """Whether the method applies to the problem."""
         return not self.reason
 
 
 def predictions(problem: BaseProblem) -> list[Prediction]:
-    """Predictions for all methods that can be predicted, each from a short trial of what it does."""
+    """Predictions for all methods that can be predicted, each from a short trial of the method."""
     methods = family_of(problem).methods.values()
     return [_prediction(method, problem) for method in methods if method.cost]
 

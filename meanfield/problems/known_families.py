@@ -1,4 +1,4 @@
-"""Families by name: those of the package, those of installed packages, and those that a problem file addresses.
+"""Families by name: those of the package, those of installed packages, and those at an address in a problem file.
 
 The table holds names only; a family is imported when a problem or a result asks for it.
 """
@@ -18,7 +18,7 @@ DEFAULT = "contrastive"
 """Family of problem files and results that name none."""
 
 OWN = {"contrastive": "meanfield.families.contrastive:FAMILY"}
-"""Families of this package."""
+"""Addresses of the families of this package by name."""
 
 ENTRY_POINTS = "meanfield.families"
 """Group of entry points under which other packages name theirs: `name = "module:FAMILY"`."""
@@ -27,7 +27,7 @@ _found: dict[str, Family] = {}
 """Families that were imported in this process, by every name and address that finds them."""
 
 _of_class: dict[type, tuple[str, Family]] = {}
-"""The same by the class of their problems, with what a problem file says to name them."""
+"""Families by the class of their problems, with the name or address of the family in problem files."""
 
 
 def family_names() -> list[str]:
@@ -41,7 +41,7 @@ def families() -> Iterator[Family]:
 
 
 def find_family(name: Any, folder: Path | None = None, trusted: bool = True) -> Family:
-    """A family by its name, or by the address "module:FAMILY".
+    """Family with a name, or at the address "module:FAMILY".
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def find_family(name: Any, folder: Path | None = None, trusted: bool = True) -> 
 
 
 def _remember(name: str, found: Any) -> Family:
-    """Keep a family under the name that found it, and under its own.
+    """Store a family under the name that found it, and under its own.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def _remember(name: str, found: Any) -> Family:
 
 
 def _installed(name: str) -> Any:
-    """A family of this package or of another one that is installed."""
+    """Family of this package or of another one that is installed."""
     if name in OWN:
         return resolve(OWN[name])
     points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
@@ -102,7 +102,7 @@ def _installed(name: str) -> Any:
 
 
 def _addressed(address: str, folder: Path | None) -> Family:
-    """A family of somebody's own, from a module beside the problem file or on the Python path."""
+    """Family of a user, from a module beside the problem file or on the Python path."""
     from meanfield.ingredients.user_functions import load_object
 
     try:
@@ -112,7 +112,7 @@ def _addressed(address: str, folder: Path | None) -> Family:
 
 
 def _addressed_before(address: str) -> Family:
-    """The family at an address that a result names, if this process has imported it for a problem file."""
+    """Family at an address that a result names, if this process has imported it for a problem file."""
     if address not in _found:
         raise InputError(
             f"family = '{address:.60}': no module is imported because a result names it; load the problem file with "
@@ -122,7 +122,7 @@ def _addressed_before(address: str) -> Family:
 
 
 def family_of(problem: Any) -> Family:
-    """The family of a problem.
+    """Family of a problem.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def family_of(problem: Any) -> Family:
 
 
 def written_name(problem: Any) -> str:
-    """What a problem file says to name the family of a problem: its name, or an address."""
+    """Name or address of the family of a problem, as problem files give it."""
     return _known(problem)[0]
 
 

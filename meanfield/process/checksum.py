@@ -1,4 +1,4 @@
-"""The seal of a file: the digest of its bytes, behind them, so that damage is noticed before HDF5 sees it.
+"""Checksum of a file: the digest of its bytes, appended to them, so that damage is noticed before HDF5 reads it.
 
 HDF5 keeps checksums of a part of its bookkeeping only, and by default none of the data: a flipped bit there is another
 number, and a damaged index can keep it busy for ever. What follows the end that a file states is no part of it: HDF5
@@ -16,18 +16,18 @@ from meanfield.errors import InputError
 MARK = b"\nmeanfield sha256 "
 LENGTH = len(MARK) + 2 * hashlib.sha256().digest_size + 1
 PIECE = 1 << 20
-"""Bytes that are read at once."""
+"""Number of bytes that are read at once."""
 
 
 def append_seal(path: str | Path) -> None:
-    """Seal what is in a file."""
+    """Append the checksum of a file to it."""
     digest = _digest(path, os.path.getsize(path))
     with open(path, "ab") as file:
         file.write(MARK + digest + b"\n")
 
 
 def check_seal(path: str | Path, remedy: str = "take another copy of the file, or run the solver again") -> bool:
-    """Whether a file has a seal.
+    """Check a file against its checksum, and return whether it has one.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def check_seal(path: str | Path, remedy: str = "take another copy of the file, o
 
 
 def _digest(path: str | Path, size: int) -> bytes:
-    """The digest of the first bytes of a file, in hexadecimal digits."""
+    """Digest of the first bytes of a file, in hexadecimal digits."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         for first in range(0, size, PIECE):

@@ -1,4 +1,4 @@
-"""What the machine can do at best, on one core and on several: the rates that bound everything else.
+"""Limits of the machine, on one core and on several: the rates that bound everything else.
 
 Divisions wait for nothing and stay in the first-level cache. Multiply-adds are those of a polynomial, almost without
 loads. The triad a = b + c/2 moves 24 bytes per element; that a line which is written is read first is not counted.
@@ -56,7 +56,7 @@ LIMITS: dict[str, tuple[Callable[[], Work], float, str]] = {
     "triad in the second-level cache, 0.5 MB": (_calls(triad, 3, 20_000, 2_000_000), 24 * 2e6, "MB/s"),
     "triad beyond the caches, 300 MB": (_calls(triad, 3, 12_500_000, 12_500_000), 24 * 12.5e6, "MB/s"),
 }
-"""What makes the work, how much one call of it does, and the unit of its rate in millions."""
+"""Limits by name: the function that makes the work, the size of one call, and the unit of its rate in millions."""
 
 
 def limit_rates(name: str) -> tuple[float, float]:

@@ -20,9 +20,9 @@ from meanfield.numerics.compiled.without_reference_counts import borrowing
 
 LAYERS = 256
 EDGE, AREA = 3.6541528853610088, 0.00492867323399
-"""Where the tail begins, and the area of each layer (Doornik 2005, for 256 layers)."""
+"""Begin of the tail, and area of each layer (Doornik 2005, for 256 layers)."""
 WORDS = 256
-"""Blocks of random bits that the ziggurat has made at once."""
+"""Number of blocks of random bits that the ziggurat draws at once."""
 
 
 def ziggurat_tables() -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What a sweep adds to the work at its points: processes, a file for each of them, and one Dataset of all."""
+"""Overhead of a sweep at its points: processes, a file for each of them, and one Dataset of all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from validation.benchmarks.timing import CORES
 
 SWEEP = load_sweep(ROOT / "data/sweeps/phase_diagram.toml")
 EVERY = 10
-"""Of so many points one is also solved in a loop."""
+"""Stride of the points that are also solved in a loop."""
 
 
 def wall_time(work: Callable[[], Any]) -> float:

@@ -33,7 +33,7 @@ from meanfield.process.progress import progress_bar
 Array = np.ndarray
 
 STEPS_AT_ONCE = 10**6
-"""Steps of one call of compiled code, about; a replica is not divided."""
+"""Approximate number of steps of one call of compiled code; a replica is not divided."""
 
 
 def growth_rate(problem: Problem) -> Polynomial:

@@ -1,4 +1,4 @@
-"""Result files that were damaged, changed by other programs or made up, and what must hold of any of them.
+"""Judge of result files that were damaged, changed by other programs or made up.
 
 Files of every method are in `tests/compatibility`. A sealed one may not differ in a single byte; an unsealed one, of an
 older version or of another program, must be refused or be a result of the schema that every reader takes.

@@ -37,10 +37,10 @@ from validation.pages import markdown_table
 KEPT = OUTPUT / "fuzzing"
 
 SECONDS = 120
-"""For one file."""
+"""Time limit in seconds for one file."""
 
 TOGETHER = 100
-"""Files that one child process judges, unless one of them ends it."""
+"""Number of files that one child process judges, unless one of them ends it."""
 
 Case = tuple[str, bytes]
 Judge = Callable[[bytes, int, Path], str]
@@ -51,9 +51,9 @@ class Findings:
     """What became of some files."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By kind of file and outcome."""
+    """Number of files by their kind and outcome."""
     faults: list[str] = field(default_factory=list)
-    """What broke something: where it is kept, and how it broke."""
+    """Files that broke something: the path of each, and the fault."""
 
     def add(self, other: Findings) -> None:
         """Take in what became of others."""

@@ -1,4 +1,4 @@
-"""Limit of a contrastive problem, as the solvers of densities in time and at rest take it."""
+"""Limit of a contrastive problem, as the solvers of densities in time and of stationary states take it."""
 
 from __future__ import annotations
 

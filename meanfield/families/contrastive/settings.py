@@ -1,4 +1,4 @@
-"""What a problem file says to the methods that solve it: accuracy, sizes and records."""
+"""Settings of the methods in the problem file of a contrastive problem: accuracy, sizes and records."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from meanfield.ingredients.part import Part
 DEFAULT_TOLERANCE, DEFAULT_ORDER = 1e-6, 4
 
 FIXED_KEYS = ("cells", "steps", "order")
-"""Keys of the density that fix its cells and steps."""
+"""Keys of the table `density` that fix its cells and steps."""
 
 
 class DensitySettings(Part):
-    """Accuracy of the density, or its discretisation; what is left out is chosen from the problem."""
+    """Accuracy of the density, or its discretisation; keys that are left out are chosen from the problem."""
 
     tolerance: float | None = Field(
         default=None,
@@ -52,7 +52,7 @@ class DensitySettings(Part):
     @model_validator(mode="before")
     @classmethod
     def _one_of_both(cls, data: Any) -> Any:
-        """Fill in what decides between the two, so that a stored problem says it."""
+        """Fill in either the tolerance or the discretisation, so that a stored problem says which one decides."""
         if not isinstance(data, dict):
             return data
         if all(data.get(key) is None for key in FIXED_KEYS):
@@ -71,7 +71,7 @@ class DensitySettings(Part):
 
 
 class StepSettings(Part):
-    """Kind of step, which comes before the keys that SGD of all families has."""
+    """Kind of step, which precedes the keys that SGD of all families has."""
 
     method: Literal["auto", "plain", "projected", "chain"] = Field(
         default="auto",
@@ -81,7 +81,7 @@ class StepSettings(Part):
 
 
 class ParticleSettings(EnsembleSettings, StepSettings):
-    """SGD at finite N."""
+    """Settings of SGD at finite N."""
 
     dimension: int = Field(default=1024, ge=3, le=10**12, description="N, at least the number of features plus 2")
     record: Literal["replicas", "statistics"] = Field(

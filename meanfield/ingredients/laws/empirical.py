@@ -1,4 +1,4 @@
-"""Laws of hidden variables that a file of samples gives: every sample is as likely as any other."""
+"""Empirical laws of hidden variables, from a file of samples: every sample is as likely as any other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from meanfield.typing import FloatArray
 
 
 class _Samples(AtomicPart):
-    """Samples in a file, and how to take them."""
+    """Samples in a file, and the columns that are used."""
 
     law: Literal["empirical"] = "empirical"
     file: str = Field(
@@ -41,7 +41,7 @@ class _Samples(AtomicPart):
 
     @model_validator(mode="after")
     def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read the file at once for a problem file; one stored in a result may outlive its samples."""
+        """Read the file at once for a problem file; one named in a result may no longer exist."""
         context = info.context or {}
         self.__dict__["_trusted"] = context.get("trusted", True)
         if context.get("folder") is not None:
@@ -53,7 +53,7 @@ class _Samples(AtomicPart):
 
     @property
     def selected(self) -> list[int]:
-        """Columns of the file that are taken."""
+        """Indices of the columns of the file that are used."""
         raise NotImplementedError
 
     @property

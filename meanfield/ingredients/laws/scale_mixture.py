@@ -16,11 +16,11 @@ from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma
 from meanfield.typing import FloatArray
 
 DIGITS = 1e-14
-"""Mass and moments that the trapezoidal rule may miss."""
+"""Largest probability mass, and relative error of moments, that the trapezoidal rule may miss."""
 
 
 def gamma_trapezoid(shape: float, low_power: float, high_power: float) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights for x ~ Gamma(shape), in log x.
+    """Nodes and weights of the trapezoidal rule in log x for x ~ Gamma(shape).
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def _aliasing(shape: float, step: float) -> float:
 
 
 def gauss_rule(x: FloatArray, weight: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Gauss rule of a measure that is given by many weighted points (Stieltjes' procedure, then Golub and Welsch).
+    """Gauss rule of a measure of many weighted points (Stieltjes' procedure, then Golub and Welsch).
 
     Parameters
     ----------

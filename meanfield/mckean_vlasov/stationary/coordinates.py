@@ -1,4 +1,4 @@
-"""The law of the feature coordinates u as the stationary densities see it: through the tilt s = u.g alone.
+"""Law of the feature coordinates u for stationary densities, which depend on u through the tilt s = u.g alone.
 
 A Gaussian vector looks the same from all sides, so of all coordinates that are Gaussian only the one along g needs
 nodes; given it, the others keep mean 0 and variance 1. Each other coordinate has nodes of its own.
@@ -48,7 +48,7 @@ class Tilts:
 
 
 class Coordinates:
-    """The law of u with a number of nodes.
+    """Law of u with a number of nodes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Variables of a Dataset that say what a stationary state is, but for its density."""
+"""Variables of a Dataset that describe a stationary state, except for its density."""
 
 from __future__ import annotations
 

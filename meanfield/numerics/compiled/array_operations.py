@@ -1,4 +1,4 @@
-"""Loops over vectors that vectorise, for compiled code that borrows its arrays.
+"""Loops over vectors that vectorise, for compiled code without reference counts.
 
 Vectors that are written may not overlap others. Where lengths differ, that of the vector that is written counts, or
 else that of the first.
@@ -11,7 +11,7 @@ from meanfield.numerics.compiled.without_reference_counts import borrowing
 
 @borrowing(fastmath={"reassoc", "contract", "nsz"})
 def dot(x, y):  # type: ignore[no-untyped-def]
-    """Give x.y."""
+    """Scalar product x.y."""
     total = 0.0
     for i in range(x.size):
         total += x[i] * y[i]

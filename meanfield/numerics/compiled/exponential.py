@@ -1,4 +1,4 @@
-"""Elementary functions in arithmetic that vectorises; the ones of libm do not."""
+"""Exponential function in arithmetic that vectorises, as that of libm does not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 LAST_EXPONENT = 700.0
-"""`exp_minus` is cut here, at 1e-304."""
+"""Largest absolute exponent; `exp_minus` is constant beyond it, at 1e-304."""
 
 # exp(n log 2 + r) = 2^n exp(r). The high part of log 2 ends in zeros, so that its product with n is exact.
 LOG2_E = 1.0 / math.log(2.0)
@@ -17,7 +17,7 @@ LN2_HIGH = math.ldexp(math.floor(math.ldexp(math.log(2.0), 32)), -32)
 LN2_LOW = 1.9082149292705877e-10
 
 ROUNDING = 1.5 * 2.0**52
-"""Added to a number it leaves the nearest integer in the last bits of the sum."""
+"""Number whose sum with a float64 has the nearest integer to that float64 in its last bits."""
 
 # Taylor coefficients of exp; of degree 13 they are exact to rounding on |r| <= log(2)/2.
 E2, E3, E4, E5, E6, E7, E8 = (1.0 / math.factorial(k) for k in range(2, 9))

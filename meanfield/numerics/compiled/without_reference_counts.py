@@ -1,4 +1,4 @@
-"""Compiled functions that borrow all their arrays."""
+"""Compilation without reference counts, of functions that do not own their arrays."""
 
 from __future__ import annotations
 

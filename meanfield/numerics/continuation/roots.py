@@ -14,7 +14,7 @@ TOLERANCE = 1e-12
 """Largest component of F at a root."""
 
 ROUNDING = 1e-15
-"""Length of a step of Newton's method that is rounding, whatever F is: its derivative may be huge."""
+"""Length of a Newton step that is rounding, whatever F is: its derivative may be huge."""
 
 MOST_STEPS = 20
 """Largest number of steps of Newton's method from one start."""
@@ -32,7 +32,7 @@ PATIENCE = 12
 def newton(
     equations: Equations, x: FloatArray, known: Sequence[FloatArray] = (), tolerance: float = TOLERANCE
 ) -> FloatArray | None:
-    """A root of the equations, by damped Newton's method.
+    """Root of the equations, by damped Newton's method.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How much runs of SGD spread about the limit at finite N: bands of order 1/sqrt(N), which the paper does not have.
+"""Spread of runs of SGD about the limit at finite N: bands of order 1/sqrt(N), which the paper does not have.
 
 Theory.md, section 4: the covariance of q over runs is C/N with dC/dt = J C + C J^T + S. It is held against 4000 runs of
 the chain of q, whose law is that of plain SGD, at N = 10^4, for five problems: with and without noise on the views, one
@@ -29,14 +29,15 @@ MODELS = {
     "quadratic, two features": ("quadratic", "none", 0.1, 4, {THREE_POINT: 0.6, GAUSSIAN: 0.3}, ""),
     "relu, two features, noise": ("relu", "none", 1.0, 2, {THREE_POINT: 0.5, UNIFORM: 0.3}, "[0.4, 0.1]|-0.3"),
 }
-"""Activation, centring, tau, m, hidden variables with the overlaps at the start, and variance|correlation of noise."""
+"""Problems by activation, centring, tau, m, hidden variables with the overlaps at the start, and variance|correlation
+of noise."""
 
 LEAVING = "leaving an unstable point"
-"""Started close to q = 0, which is unstable, at an N that is small for it."""
+"""Model that starts close to q = 0, which is unstable, at an N that is small for it."""
 
 RUNS = 4000
 ALLOWED = 0.03
-"""Of the standard deviation, of which 4000 runs have a standard error of 1.1 %."""
+"""Largest relative error of the standard deviation, of which 4000 runs have a standard error of 1.1 %."""
 
 TEXT = """
 title = "{name}"

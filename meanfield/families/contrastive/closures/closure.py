@@ -1,4 +1,4 @@
-"""(problem, q) -> drift gain g and diffusion Lambda.
+"""Closure of a problem: drift gain g and diffusion Lambda as functions of the overlaps q.
 
 With e ~ N(0, 1), c ~ P_c, (zeta1, zeta2) ~ N(0, V) and Theta_l = c.q + sqrt(1 - q.q) e + zeta_l, write
 s_l = sigma(Theta_l) - ybar_l, p_l = sigma'(Theta_l) and D = d/dTheta1 + d/dTheta2. Since h12 + h21 = 2 D(s1 s2),
@@ -55,21 +55,21 @@ CENTERINGS = {"none": 0, "population": 1, "batch": 2}
 """Codes of the centrings in compiled code."""
 
 FINER = 2.0
-"""Panels are that much narrower in the evaluation that checks the error."""
+"""Factor by which panels are narrower in the evaluation that checks the error of a closure."""
 
 PROBES = (0.5, 0.9, 0.9999)
-"""Values of |q| where it is checked."""
+"""Values of |q| at which the error of a closure is checked."""
 
 WORST = 1e-6
-"""A larger change there is an error."""
+"""Largest accepted change of a closure, relative to its size, when panels are made narrower."""
 
 NO_NOISE = 1e-20
-"""Noise of a smaller variance is left out: its covariance with noise of unit strength is below 1e-10."""
+"""Variance below which noise is left out: its covariance with noise of unit strength is below 1e-10."""
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-def]
-    """The averages that make up g and Lambda.
+    """Averages ("brackets") from which g and Lambda are made.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-
 def drift_and_diffusion(  # type: ignore[no-untyped-def]
     expectation, q, centering, batch_size, learning_rate, diffusion_factors
 ):
-    """Both in one vector: g, shape (d1,), then Lambda."""
+    """Drift gain and diffusion in one vector: g, shape (d1,), then Lambda."""
     b = brackets(expectation, q, centering, batch_size)
     result = np.empty(q.size + 1)
     for k in range(q.size):
@@ -109,7 +109,7 @@ def drift_and_diffusion(  # type: ignore[no-untyped-def]
 
 
 class Coefficients(NamedTuple):
-    """What `drift_and_diffusion` needs besides q, for compiled code."""
+    """Arguments of `drift_and_diffusion` besides q, for compiled code."""
 
     expectation: Expectation
     centering: int
@@ -180,7 +180,7 @@ class Closure:
 
     @property
     def coefficients(self) -> Coefficients:
-        """For compiled code."""
+        """Coefficients of the closure for compiled code."""
         return Coefficients(
             self.expectation, self.centering, self.batch_size, self.learning_rate, self._diffusion_factors
         )
@@ -201,7 +201,7 @@ class Closure:
         return expectation
 
     def _check(self, expectation: Expectation) -> None:
-        """Refuse a law whose sums of hidden variables are not resolved."""
+        """Refuse a law for which the sums of hidden variables are not resolved."""
         change = 0.0
         finer = expectation._replace(mixture=expectation.mixture._replace(fineness=FINER))
         size = len(expectation.mixture.half_width)
@@ -217,7 +217,7 @@ class Closure:
 
     @staticmethod
     def _scales(values: FloatArray) -> FloatArray:
-        """For each bracket the largest of those that it is added to."""
+        """Scale of each bracket: the largest of those that are added to it."""
         scales = np.empty_like(values)
         drift = np.array([0, *range(DRIFT_AND_DIFFUSION, values.size)])
         scales[drift] = np.abs(values[drift]).max()
@@ -226,14 +226,14 @@ class Closure:
 
 
 def noise_of(problem: Problem) -> tuple[float, float, float]:
-    """v11, v12, v22 of the noise, but for what is too weak to change anything."""
+    """Covariance of the noise as v11, v12, v22, without noise that is too weak to change anything."""
     v = problem.noise_covariance
     v = np.where(np.minimum.outer(np.diag(v), np.diag(v)) < NO_NOISE, 0.0, v)
     return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
 
 
 def hidden_mixture(problem: Problem, power: float) -> Mixture:
-    """The joint law of the hidden variables: a mixture of Gaussians, uniform variables and random variances.
+    """Joint law of the hidden variables: a mixture of Gaussians, uniform variables and random variances.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What each method would take and give: does it apply, how long, how much memory, how large a file."""
+"""Predictions for all methods of contrastive problems: whether they apply, time, memory, and size of the file."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from meanfield.mckean_vlasov.stationary.densities import CELLS
 from meanfield.process.cores import available_cores
 
 NUMBER = 8
-"""Bytes."""
+"""Number of bytes of a double."""
 
 HEADER = 16_000
-"""Bytes of a file that holds little else."""
+"""Number of bytes of a file that holds little else than attributes."""
 
 DENSITY_PACKED, STATES_PACKED = 0.55, 0.25
-"""What compression leaves of the densities of a run, and of those of stationary states."""
+"""Compressed size, relative to the original one, of the densities of a run and of those of stationary states."""
 
 PANELS = 1.2e7
-"""Bytes that the search for stationary states works with."""
+"""Working memory in bytes of the search for stationary states."""
 
 SAVING = 2.5e-8
 """Seconds for each byte of weights that is compressed and written."""

@@ -1,4 +1,4 @@
-"""Which features are learnt from no information: growth rates of small overlaps, and Prop. 3 for any activation.
+"""Learnability from no information: growth rates of small overlaps, and Prop. 3 for any activation.
 
 With s_l, p_l, ybar_l and D as in `meanfield.families.contrastive.closures.closure`, and all averages at q = 0, write A
 = <D^2(s1 s2)>, M for the second moments E[c c^T] and a for the mean of c. Stein's lemma makes A out of first
@@ -38,12 +38,12 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
 ROUNDING = 1e-9
-"""What averages of a closure may be off by, in parts of their size; smaller ones count as 0."""
+"""Relative error of the averages of a closure; smaller ones count as 0."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The closure about q = 0, where that is stationary.
+    """Expansion of the closure about q = 0, where that is stationary.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Learnability:
-    """What happens to small overlaps under a linear phi; all quantities are dimensionless.
+    """Growth of small overlaps under a linear phi; all quantities are dimensionless.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ class Learnability:
 
     @property
     def learnable(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Whether each of them grows, shape (d1,)."""
+        """Whether each of the growth rates is positive, shape (d1,)."""
         return np.asarray(self.growth_rates > 0)
 
 
 def learnability(problem: Problem) -> Learnability:
-    """Growth rates of small overlaps, and which second moments are learnable.
+    """Growth rates of small overlaps, and the range of learnable second moments.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def learnability(problem: Problem) -> Learnability:
 
 
 def origin(closure: Closure) -> Origin:
-    """The closure about q = 0.
+    """Expansion of the closure about q = 0.
 
     Raises
     ------

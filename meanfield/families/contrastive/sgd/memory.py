@@ -1,4 +1,4 @@
-"""Memory that steps of contrastive SGD take."""
+"""Memory of a step of contrastive SGD."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.steppers import DRAWN_AT_ONCE
 
 NUMBER = 8
-"""Bytes of a number."""
+"""Number of bytes of a double."""
 
 
 def working_set(problem: Problem, method: str) -> int:

@@ -28,10 +28,10 @@ from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.without_reference_counts import borrowing
 
 BLOCK = 512
-"""Coordinates that are worked on at once, an even number."""
+"""Number of coordinates that are worked on at once, an even number."""
 
 LEAST_REST = 1e-30
-"""Stands in for 1 - |q|^2 where rounding leaves nothing."""
+"""Value that replaces 1 - |q|^2 where rounding leaves nothing."""
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -156,7 +156,7 @@ def _draw_vector(key, replica, step, w, U, g, products):  # type: ignore[no-unty
 
 @borrowing()
 def _move(w, U, g, of_w, of_U, of_g, factor, force, of_force, products, x, forces):  # type: ignore[no-untyped-def]
-    """W <- of_w w + of_g g + U^T of_U + of_force phi(factor w), and the products of the new w with U and itself."""
+    """Update w <- of_w w + of_g g + U^T of_U + of_force phi(factor w), with products of the new w with U and itself."""
     d1, N = U.shape
     products[:] = 0.0
     for low in range(0, N, BLOCK):
