@@ -18,9 +18,9 @@ class BlowUpError(ArithmeticError):
     time : float
         Time t = k/N (dimensionless) at which it was noticed.
     quantity : str
-        What went wrong, with its value.
+        Quantity that left its range, with its value.
     remedy : str
-        What to change in the problem file.
+        Change of the problem file that avoids the blow-up.
     """
 
     def __init__(self, time: float, quantity: str, remedy: str) -> None:

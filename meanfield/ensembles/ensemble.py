@@ -24,7 +24,7 @@ FIRST_CALL = 64
 CALL_SECONDS = 0.2
 """Time in seconds, about, that a stepper runs between two checks of the clock and of the keyboard."""
 
-OWN = "stepper_"
+STEPPER_PREFIX = "stepper_"
 """Prefix of the names of a stepper's state among those of its block."""
 
 MakeStepper = Callable[[range], Stepper]
@@ -154,14 +154,16 @@ class Ensemble:
             row[:] = state[f"rows_{name}"]
         self._record.check(self._collector.written(self._blocks[b], output), state["digest"])
         stepper.reached = state["reached"]
-        stepper.restore({key.removeprefix(OWN): value for key, value in state.items() if key.startswith(OWN)})
+        stepper.restore(
+            {key.removeprefix(STEPPER_PREFIX): value for key, value in state.items() if key.startswith(STEPPER_PREFIX)}
+        )
         return output, int(state["step"])
 
     def _save_block(self, b: int, output: int, step: int, stepper: Stepper, rows: Rows) -> None:
         position = {"output": np.array(output), "step": np.array(step), "reached": stepper.reached}
         results = {f"rows_{name}": row for name, row in rows.items()}
         digest = self._record.digest(self._collector.written(self._blocks[b], output))
-        own = {f"{OWN}{name}": value for name, value in stepper.state.items()}
+        own = {f"{STEPPER_PREFIX}{name}": value for name, value in stepper.state.items()}
         self._record.save_state(f"block-{b}", position | results | {"digest": digest} | own)
 
     def _finish_block(self, b: int, stepper: Stepper, rows: Rows) -> None:

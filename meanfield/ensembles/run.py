@@ -17,7 +17,7 @@ from meanfield.results.provenance import provenance
 STREAMS = "Philox4x32-10, layout 1"
 """Name of the random number generator and its layout: a run can only be resumed with the one that it began with."""
 
-KEPT = "results 4"
+RESULT_FORMAT = "results 4"
 """Name of the format in which results of complete replicas are stored: a run can only be resumed with the one that it
 began with."""
 
@@ -67,7 +67,7 @@ def run_ensemble(
     started = time.perf_counter()
     workers, record = workers or available_cores(), record or Record()
     check_memory(simulation, workers, record.in_memory)
-    with record.open(f"{STREAMS}\n{KEPT}\n{simulation.label}\n{simulation.identity}"):
+    with record.open(f"{STREAMS}\n{RESULT_FORMAT}\n{simulation.label}\n{simulation.identity}"):
         collector = make_collector(simulation, record)
         ensemble = Ensemble(simulation, prepare(), collector, record)
         status = ensemble.run(workers)

@@ -30,11 +30,11 @@ class Explanation:
     Parameters
     ----------
     title : str
-        Of the problem.
+        Title of the problem.
     statements : tuple of (str, str)
-        Labels and sentences: what is trained, on what data, how.
+        Labels and sentences about the problem: network, training, data, time.
     predictions : tuple of Prediction
-        Of all methods.
+        Predictions for all methods.
     surprises : tuple of str
         Warnings, each with a remedy.
     """
@@ -83,9 +83,9 @@ def explain(problem: BaseProblem) -> Explanation:
     >>> import meanfield
     >>> print(meanfield.explain(meanfield.load_problem("data/problems/no_prior.toml")))  # doctest: +SKIP
     """
-    predicted, warnings = predictions(problem), family_of(problem).warnings
-    surprises = resolve(warnings)(problem, predicted) if warnings else []
-    return Explanation(problem.title, tuple(in_words(problem)), tuple(predicted), tuple(surprises))
+    predicted, address = predictions(problem), family_of(problem).warnings
+    warnings = resolve(address)(problem, predicted) if address else []
+    return Explanation(problem.title, tuple(in_words(problem)), tuple(predicted), tuple(warnings))
 
 
 def in_words(problem: BaseProblem, look_up: bool = True) -> list[Statement]:

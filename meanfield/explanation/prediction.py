@@ -21,9 +21,9 @@ class Prediction:
     Parameters
     ----------
     method : str
-        Its name in words.
+        Name of the method in words.
     reason : str
-        Why it does not apply, with the remedy; empty where it does.
+        Reason why the method does not apply, with the remedy; empty where it does.
     seconds : float
         Wall time on this machine, as busy as it is now.
     memory : float
@@ -31,9 +31,9 @@ class Prediction:
     file : float
         Bytes of the result.
     contents : str
-        What the result holds.
+        Variables and sizes of the result.
     warning : str
-        That the run fails, or will miss its accuracy, with a remedy.
+        Warning that the run fails, or will miss its accuracy, with a remedy.
     """
 
     method: str

@@ -22,7 +22,7 @@ STATE_STYLES: dict[int, tuple[str, tuple[str, ...], dict[str, Any]]] = {
 }
 """Line style and colours by stability: stable states in cold colours and solid, unstable ones in warm and dashed."""
 
-SAME = 1e-6
+SAME_DENSITY = 1e-6
 """Largest difference of densities, relative to the largest value, for which they count as equal and are drawn once."""
 
 
@@ -74,7 +74,7 @@ def _alike(P: FloatArray, stability: FloatArray) -> list[list[int]]:
     for i, density in enumerate(P):
         for group in groups:
             first = group[0]
-            if stability[first] == stability[i] and np.abs(P[first] - density).max() <= SAME * density.max():
+            if stability[first] == stability[i] and np.abs(P[first] - density).max() <= SAME_DENSITY * density.max():
                 group.append(i)
                 break
         else:

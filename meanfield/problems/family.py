@@ -35,7 +35,7 @@ class Variable:
     ----------
     dims : tuple of str
     long_name : str
-        Its meaning. All quantities are dimensionless.
+        Meaning of the variable. All quantities are dimensionless.
     optional_dims : tuple of str
         Dims that may come before the others, such as `replica`.
     range : (float, float)
@@ -81,7 +81,7 @@ class Kind:
     Parameters
     ----------
     title : str
-        What such a result is, for reports.
+        Title of such results, for reports.
     variables, optional : tuple of str
         Names of variables that it must hold, and that it may hold besides.
     leading : str
@@ -120,7 +120,7 @@ class Method:
     Parameters
     ----------
     title : str
-        Its name in words, for tables.
+        Name of the method in words, for tables.
     solve : str
         "module:function" of a problem and options, which returns a Dataset.
     kinds : tuple of str
@@ -187,7 +187,7 @@ class Family:
     measure_distances : str
         "module:function" of a pair of results that returns them; see `meanfield.comparison.comparison`.
     reductions : mapping of str to str
-        What sweeps may keep of a result: names and "module:function" of a Dataset, returning variables by name.
+        Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name.
     wording : str
         "module:function" of a problem and `look_up` that says in words what it is; see `meanfield.explain`.
     warnings : str

@@ -17,7 +17,7 @@ from meanfield.problems.family import Family, resolve
 DEFAULT = "contrastive"
 """Family of problem files and results that name none."""
 
-OWN = {"contrastive": "meanfield.families.contrastive:FAMILY"}
+OWN_FAMILIES = {"contrastive": "meanfield.families.contrastive:FAMILY"}
 """Addresses of the families of this package by name."""
 
 ENTRY_POINTS = "meanfield.families"
@@ -32,7 +32,10 @@ _of_class: dict[type, tuple[str, Family]] = {}
 
 def family_names() -> list[str]:
     """Names of all families that are installed."""
-    return [*OWN, *(point.name for point in entry_points(group=ENTRY_POINTS) if point.name not in OWN)]
+    return [
+        *OWN_FAMILIES,
+        *(point.name for point in entry_points(group=ENTRY_POINTS) if point.name not in OWN_FAMILIES),
+    ]
 
 
 def families() -> Iterator[Family]:
@@ -77,19 +80,20 @@ def _remember(name: str, found: Any) -> Family:
     if not isinstance(found, Family):
         raise InputError(f"family = '{name}': it names {type(found).__name__}, not a meanfield.problems.family.Family")
     _found[name] = found
-    if found.name not in OWN:
+    if found.name not in OWN_FAMILIES:
         _found[found.name] = found
     return found
 
 
 def _installed(name: str) -> Any:
     """Family of this package or of another one that is installed."""
-    if name in OWN:
-        return resolve(OWN[name])
+    if name in OWN_FAMILIES:
+        return resolve(OWN_FAMILIES[name])
     points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name not in points:
+        known = nearest(name, [*OWN_FAMILIES, *points])
         raise InputError(
-            f"unknown family '{name:.60}'; {nearest(name, [*OWN, *points])} (your own is 'module:FAMILY' in a problem "
+            f"unknown family '{name:.60}'; {known} (your own is 'module:FAMILY' in a problem "
             f"file, or the entry point '{ENTRY_POINTS}' of a package)"
         )
     try:

@@ -13,7 +13,7 @@ from meanfield.ingredients.part import FieldError
 MOST_LINES = 20
 """Largest number of faults in a message."""
 
-LINE = 500
+MOST_CHARACTERS = 500
 """Largest number of characters of a fault: what a file holds may be a book, a message is to be read."""
 
 _PLAIN_WORDS = {
@@ -45,7 +45,9 @@ def message(error: ValidationError, model: type[BaseModel]) -> str:
 
 def _shortened(line: str) -> str:
     """Fault without its middle: the beginning has the key and the value, the end the remedy."""
-    return line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[-LINE // 2 :]}"
+    return (
+        line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS // 2]} ... {line[-MOST_CHARACTERS // 2 :]}"
+    )
 
 
 def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:

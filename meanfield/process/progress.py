@@ -10,7 +10,7 @@ from threading import RLock
 
 from tqdm import tqdm
 
-MANY = 1e5
+LARGEST_FULL_TOTAL = 1e5
 """Largest total of a bar that is shown in full; larger ones are shown with k, M, G."""
 
 _HIDDEN = ContextVar("_HIDDEN", default=False)
@@ -57,7 +57,7 @@ def progress_bar(total: float, label: str, unit: str = "output", done: int = 0) 
         Where it begins.
     """
     hidden = _HIDDEN.get() or None
-    scaled = total >= MANY
+    scaled = total >= LARGEST_FULL_TOTAL
     return _Bar(
         total=total, desc=label, unit=unit, delay=1.0, disable=hidden, leave=False, unit_scale=scaled, initial=done
     )

@@ -37,11 +37,11 @@ class Content:
     Parameters
     ----------
     method : str
-        In words.
+        Name of the method in words.
     state : str
         `complete`, `interrupted` or `failed`.
     reason : str
-        What the attribute `status` says besides.
+        Reason in the attribute `status`, if there is one.
     numbers : list of (str, str)
         Names and values, with errors where they are known.
     conserved : list of (str, str)

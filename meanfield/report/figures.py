@@ -39,7 +39,7 @@ class Picture:
     source : str
         A data URI.
     description : str
-        What it shows, for those who do not see it.
+        Text that stands for the figure, for people who do not see it.
     """
 
     source: str

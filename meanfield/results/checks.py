@@ -18,7 +18,7 @@ from meanfield.problems.family import Variable, resolve
 from meanfield.problems.known_families import family_of
 from meanfield.results.schema import family_of_result, kind_of, problem_of, validate, variables_of
 
-PACKED = ("scale_factor", "add_offset", "missing_value", "_FillValue")
+PACKING = ("scale_factor", "add_offset", "missing_value", "_FillValue")
 """Attributes by which readers change numbers. Files of the library have gaps that are NaN, and nothing else."""
 
 
@@ -83,7 +83,7 @@ def _faults_of_company(dataset: xr.Dataset) -> Iterator[str]:
 
 def _faults_of_encoding(dataset: xr.Dataset) -> Iterator[str]:
     for name, variable in dataset.variables.items():
-        for key in PACKED:
+        for key in PACKING:
             if key in variable.encoding and not (key == "_FillValue" and _is_gap(variable.encoding[key])):
                 yield f"variable '{name}' has the attribute '{key}', with which its numbers are others than were saved"
 

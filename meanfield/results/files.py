@@ -14,7 +14,7 @@ import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.process.atomic_files import check_writable, write_atomically
-from meanfield.process.checksum import append_seal, check_seal
+from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
 from meanfield.results import checks, schema
@@ -69,7 +69,7 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
         except RuntimeError as error:  # all that netCDF says of a full disk is "HDF error"
             os.truncate(part, 0)  # HDF5 keeps the file open, and its room on the disk, until the process ends
             raise OSError(str(error)) from error
-        append_seal(part)
+        append_checksum(part)
 
     write_atomically(path, write)
 
@@ -129,7 +129,7 @@ def load(path: str | Path) -> xr.Dataset:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file; run a solver with -o {path} first")
-    sealed = check_seal(path)
+    has_checksum = verify_checksum(path)
     try:
         with uninterrupted(), xr.open_dataset(path, engine="netcdf4") as file:  # xarray's locks
             dataset = file.load()
@@ -139,10 +139,10 @@ def load(path: str | Path) -> xr.Dataset:
         checks.check(dataset)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    if not sealed and dataset.attrs["schema_version"] >= schema.CHECKSUM_SINCE:
+    if not has_checksum and dataset.attrs["schema_version"] >= schema.CHECKSUM_SINCE:
         raise InputError(
-            f"{path}: is damaged, or was written by another program: it lacks the seal at the end of every result that "
-            "meanfield saved; run the solver again, or, to take the file as it is, "
+            f"{path}: is damaged, or was written by another program: it lacks the checksum at the end of every result "
+            "that meanfield saved; run the solver again, or, to take the file as it is, "
             f"meanfield.save(xarray.load_dataset('{path}'), '{path}')"
         )
     return dataset

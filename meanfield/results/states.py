@@ -52,7 +52,7 @@ def continue_states(
     ----------
     problem : BaseProblem
     key : str
-        What is varied.
+        Key of the number that is varied.
     start, stop : float
         Ends of its range, which are points of all branches that reach them.
     points : int

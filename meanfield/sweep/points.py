@@ -27,9 +27,9 @@ class Point:
     Parameters
     ----------
     index : tuple of int
-        Its position along each axis.
+        Position of the point along each axis.
     values : dict
-        What the keys hold there.
+        Values of the keys at the point.
     name : str
         A hash of `values`, whatever the order of the keys: the name of its file.
     problem : BaseProblem or None

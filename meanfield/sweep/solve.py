@@ -35,7 +35,7 @@ class Work:
     Parameters
     ----------
     methods : dict
-        For each method what to keep.
+        Names of the reductions to keep, by method.
     taken : tuple of str
         Names that variables cannot have.
     folder, problem_folder : Path or None
@@ -55,17 +55,17 @@ class Outcome:
     Parameters
     ----------
     name : str
-        Of the point.
+        Name of the point.
     status : str
         `complete` or `failed: why`.
     variables : dict
-        What is kept; of methods that failed nothing.
+        Variables that the reductions keep; none of methods that failed.
     provenance : str
         JSON text.
     lasting : bool
         Whether the same would happen again: not if it was the machine that failed.
     seconds : float
-        That it took.
+        Time that the point took.
     """
 
     name: str

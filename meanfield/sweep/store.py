@@ -1,7 +1,7 @@
 """Folder of a sweep: `sweep.toml` defines it, `points` has a file for each point, `sweep.nc` is all of them merged.
 
 The file of a point is a sweep of no axes: it loads like any other result. Files are renamed into place but not flushed
-to the disk, which would take longer than many points do. They are sealed: one that a crash of the machine left
+to the disk, which would take longer than many points do. They have a checksum: one that a crash of the machine left
 incomplete is noticed, and its point is computed again.
 """
 
@@ -21,7 +21,7 @@ from meanfield.errors import InputError
 from meanfield.problems.family import STATUS
 from meanfield.problems.file import parse_toml
 from meanfield.process.atomic_files import check_writable, delete_abandoned, write_atomically
-from meanfield.process.checksum import append_seal, check_seal
+from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.locking import LOCK
 from meanfield.results.schema import attributes_of
 from meanfield.sweep.definition import Sweep, format_sweep
@@ -108,7 +108,7 @@ class Store:
         if not path.is_file():
             return None
         try:
-            return _read(path, point.name) if check_seal(path) else None
+            return _read(path, point.name) if verify_checksum(path) else None
         except InputError:
             return None
 
@@ -141,7 +141,7 @@ def _write(part: str, variables: Variables, attributes: dict[str, Any]) -> None:
             target = file.createVariable(name, kind, tuple(map(str, variable.dims)), **options)
             target.setncatts(variable.attrs)
             target[...] = variable.values.astype(object) if words else variable.values
-    append_seal(part)
+    append_checksum(part)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Time of fixed points, portraits, regions of attraction and branches of the reduced ODEs, on one core.
+"""How long fixed points, portraits, regions of attraction and branches of the reduced ODEs take, on one core.
 
 Measured is processor time; seconds on the clock, which are more where the machine is shared, are beside what was found.
 """

@@ -1,4 +1,4 @@
-"""Time of stationary states, their stability and their branches, on one core.
+"""How long stationary states, their stability and their branches take, on one core.
 
 Measured is processor time; seconds on the clock, which are more where the machine is shared, are beside what was found.
 """

@@ -1,4 +1,4 @@
-"""Overhead of a sweep at its points: processes, a file for each of them, and one Dataset of all."""
+"""What a sweep adds to the work at its points: processes, a file for each of them, and one Dataset of all."""
 
 from __future__ import annotations
 

@@ -66,7 +66,8 @@ SCANS: dict[str, list[Size]] = {
     "features": [Size(feature_nodes=n, features=k) for k, n in ((1, 64), (2, 8), (3, 4))],
 }
 SHARED = [Size(steps=400, cells=cells, feature_nodes=nodes) for cells, nodes in ((1600, 96), (1600, 192), (3200, 192))]
-"""Problem of the last table, on several cores. Half of the nodes are mirror images, which are not solved."""
+"""Sizes of the last table, whose work is shared among cores. Half of the nodes are mirror images, which are not
+solved."""
 
 
 def problem_of(size: Size) -> Problem:

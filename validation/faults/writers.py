@@ -142,4 +142,4 @@ WRITERS = (
 )
 
 FILMS = (Writer("`save_animation`, MP4", "out.mp4", _save_animation),) if shutil.which("ffmpeg") else ()
-"""Formats of animations that another program writes."""
+"""Writers of animations for which another program writes the file."""

@@ -23,7 +23,7 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.file import format_problem, load_problem, parse_problem, problem_from
-from meanfield.problems.messages import LINE, MOST_LINES, _field_names
+from meanfield.problems.messages import MOST_CHARACTERS, MOST_LINES, _field_names
 from meanfield.results import checks
 from validation import ROOT
 
@@ -35,7 +35,7 @@ NAMES = re.compile(
 )
 """Pattern of the names in messages about a refused file, which must have one: a key, or a place in the file."""
 
-LONGEST_MESSAGE = (MOST_LINES + 1) * (LINE + 10)
+LONGEST_MESSAGE = (MOST_LINES + 1) * (MOST_CHARACTERS + 10)
 
 TINY: dict[str, Any] = {"density": {"cells": 48, "steps": 8, "feature_nodes": 5}, "particles": {"dimension": 12}}
 """Tables of sizes with which every method is quick."""

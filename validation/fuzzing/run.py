@@ -48,7 +48,7 @@ Judge = Callable[[bytes, int, Path], str]
 
 @dataclass
 class Findings:
-    """What became of some files."""
+    """Outcomes of fuzzing some files."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Number of files by their kind and outcome."""
@@ -91,10 +91,10 @@ def judge_problem(text: bytes, number: int, folder: Path) -> str:
 def judge_bytes(spoilt: bytes, number: int, folder: Path) -> str:
     set_trap()
     random = Random(number)
-    sealed = folder / random.choice(RUNS).name
-    if not sealed.exists():
-        meanfield.save(xr.load_dataset(next(path for path in RUNS if path.name == sealed.name)), sealed)
-    whole = sealed.read_bytes()
+    intact = folder / random.choice(RUNS).name
+    if not intact.exists():
+        meanfield.save(xr.load_dataset(next(path for path in RUNS if path.name == intact.name)), intact)
+    whole = intact.read_bytes()
     return judge_damaged(damaged(whole, random)[1], whole, folder / "run.nc")
 
 

@@ -114,8 +114,8 @@ TEXTS = {
 }
 
 WIDE_PANELS = Resolution(width=0.75, panel=3.0, panel_nodes=11, tolerance=1e-11)
-"""Panels in u that suffice where no overlap comes close to 1: the mean of w then bends less with u. There are 1600
-nodes."""
+"""Resolution with wide panels in u, for problems in which no overlap comes close to 1: the mean of w then bends less
+with u. There are 1600 nodes."""
 
 RESOLUTIONS = {
     "double_well_1": Resolution(width=0.3),

@@ -31,7 +31,7 @@ class Recipe(NamedTuple):
     Parameters
     ----------
     probability : ndarray, shape (components,)
-        Of component a.
+        Probability of component a.
     mean, deviation : ndarray, shape (components, dimension)
     box : float
         Half-width of what the uniform variable u adds to a law of one component.

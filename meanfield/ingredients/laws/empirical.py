@@ -15,7 +15,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.laws.base import LARGEST, AtomicPart
-from meanfield.process.checksum import check_seal
+from meanfield.process.checksum import verify_checksum
 from meanfield.typing import FloatArray
 
 
@@ -186,7 +186,7 @@ def _is_number(word: str) -> bool:
 
 
 def _read_netcdf(path: Path, variable: str | None) -> FloatArray:
-    check_seal(path)
+    verify_checksum(path)
     with xr.open_dataset(path) as dataset:
         if variable not in dataset.data_vars:
             raise ValueError(f"no variable '{variable}', but {', '.join(map(str, dataset.data_vars))}")

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from meanfield.numerics.continuation.roots import ROUNDING, TOLERANCE, newton
+from meanfield.numerics.continuation.roots import STEP_ROUNDING, TOLERANCE, newton
 from meanfield.typing import FloatArray
 
 SHORTEST = 1e-6
@@ -197,7 +197,7 @@ class _Walker:
             if not (np.all(np.isfinite(values)) and np.all(np.isfinite(matrix))):
                 return None
             step = np.linalg.lstsq(matrix, -np.array([*values, normal @ (z - guess)]), rcond=None)[0]
-            if np.abs(values).max() <= self._tolerance or np.abs(step).max() <= ROUNDING:
+            if np.abs(values).max() <= self._tolerance or np.abs(step).max() <= STEP_ROUNDING:
                 return self._locus(z, self._jacobian(z, values, slope) if steep else jacobian, here.tangent)
             z = z + step
         return None

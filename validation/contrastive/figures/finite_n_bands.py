@@ -1,4 +1,4 @@
-"""Spread of runs of SGD about the limit at finite N: bands of order 1/sqrt(N), which the paper does not have.
+"""How much runs of SGD spread about the limit at finite N: bands of order 1/sqrt(N), which the paper does not have.
 
 Theory.md, section 4: the covariance of q over runs is C/N with dC/dt = J C + C J^T + S. It is held against 4000 runs of
 the chain of q, whose law is that of plain SGD, at N = 10^4, for five problems: with and without noise on the views, one
@@ -33,7 +33,7 @@ MODELS = {
 of noise."""
 
 LEAVING = "leaving an unstable point"
-"""Model that starts close to q = 0, which is unstable, at an N that is small for it."""
+"""Name of the model that starts close to q = 0, which is unstable, at an N that is small for it."""
 
 RUNS = 4000
 ALLOWED = 0.03

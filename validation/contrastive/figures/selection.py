@@ -1,4 +1,4 @@
-"""Random starts: escape times of SGD from q = 0, and which of two features it learns (theory.md, section 5).
+"""Random starts: when SGD escapes from q = 0, and which of two features it then learns (theory.md, section 5).
 
 The source paper compares features by their attraction regions. From a random start these do not decide: the feature
 that grows faster wins with a probability that goes to 1 with N. The other one wins where its random amplitude is so

@@ -1,4 +1,4 @@
-"""Benefit of a sparse prior (l1): similarity of the recovery state against its strength, by the law of u.
+"""What a sparse prior (l1) is good for: similarity of the recovery state against its strength, by the law of u.
 
 An l1 prior draws small weights to 0. Where the feature itself is sparse (u = 0 for most coordinates) these are the
 coordinates that only carry noise, and the similarity grows up to some strength; for a Gaussian feature the prior
@@ -34,7 +34,8 @@ STRONGEST = {"Gaussian": 7.0, "1 in 5": 13.1, "1 in 20": 36.5}
 """Strength of the prior just below which the recovery state vanishes, by `meanfield.continue_stationary_states`."""
 
 STRENGTHS = 36
-"""Strengths of the prior, for each law; closer to each other towards the end, where the branch turns."""
+"""Number of strengths of the prior for each law; they are closer to each other towards the end, where the branch
+turns."""
 
 POINTS = {"Gaussian": (0.0, 3.0, 6.0), "1 in 5": (4.0, 8.0, 12.0), "1 in 20": (12.0, 25.0, 34.0)}
 """Strengths of the prior with which SGD is run."""

@@ -60,7 +60,7 @@ FINER = 2.0
 PROBES = (0.5, 0.9, 0.9999)
 """Values of |q| at which the error of a closure is checked."""
 
-WORST = 1e-6
+WORST_CHANGE = 1e-6
 """Largest accepted change of a closure, relative to its size, when panels are made narrower."""
 
 NO_NOISE = 1e-20
@@ -124,7 +124,7 @@ class Closure:
     Parameters
     ----------
     problem : Problem
-        What is trained, on what data.
+        Contrastive problem.
     tabulated : bool
         Whether averages over a single hidden variable are tabulated in q, which pays after some hundred values.
 
@@ -209,7 +209,7 @@ class Closure:
             q = np.full(size, radius / math.sqrt(size))
             before, after = (brackets(x, q, self.centering, self.batch_size) for x in (expectation, finer))
             change = max(change, float((np.abs(after - before) / self._scales(after)).max()))
-        if not change <= WORST:
+        if not change <= WORST_CHANGE:
             raise InputError(
                 f"features.hidden: with finer quadrature of the joint law the closures change by {change:.2g}; use "
                 "fewer features whose law is neither discrete nor Gaussian"

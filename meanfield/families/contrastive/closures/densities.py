@@ -65,9 +65,9 @@ def add_density(x, weight, centre, deviation, half_widths, out):  # type: ignore
     ----------
     x, weight : ndarray, shape (points,)
     centre, deviation : float
-        Of the Gaussian.
+        Mean and standard deviation of the Gaussian.
     half_widths : ndarray, shape (n,)
-        Of the boxes, in descending order.
+        Half-widths of the boxes, in descending order.
     out : ndarray, shape (1 + n, points)
     """
     narrow = 0

@@ -84,7 +84,7 @@ class Components(NamedTuple):
     boxes : ndarray of int, shape (boxes,)
         Features with a box, the widest box first.
     half_width : ndarray, shape (boxes,)
-        Of q_k c_k.
+        Half-widths of the uniform variables q_k c_k.
     """
 
     centre: FloatArray

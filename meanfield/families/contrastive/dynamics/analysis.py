@@ -32,7 +32,7 @@ from meanfield.typing import FloatArray
 DIMENSIONS = (1e2, 1e3, 1e4, 1e5, 1e6)
 """Dimensions N for which random starts are analysed."""
 
-PATHS = 1024
+AMPLITUDES = 1024
 """Number of amplitudes of a random start, evenly spread: chances are good to about 0.002."""
 
 QUANTILES = (0.1, 0.5, 0.9)
@@ -41,11 +41,11 @@ QUANTILES = (0.1, 0.5, 0.9)
 HALFWAY = 0.5
 """Value of |q| that counts as escape, in units of the least of the recovery states, where the problem names none."""
 
-INSIDE = 1.0 - 1e-9
+ON_THE_SPHERE = 1.0 - 1e-9
 """Value of |q| from which on a fixed point counts as lying on the sphere, where it has no Jacobian: points rest there
 only if nothing fluctuates."""
 
-LINE = 401
+RATE_POINTS = 401
 """Number of overlaps at which the rate of a single feature is kept."""
 
 
@@ -128,7 +128,7 @@ def _attraction(points: FixedPoints) -> tuple[dict[str, Any], dict[str, str]]:
         return portrait_arrays(portrait), {"plane": portrait.plane}
     arrays = fixed_point_arrays(points)
     if field.features == 1:
-        line = np.linspace(-1.0, 1.0, LINE)
+        line = np.linspace(-1.0, 1.0, RATE_POINTS)
         share = np.zeros(len(points.points))
         for low, high, number in attraction_intervals(points):
             share[number] = 0.5 * (high - low)
@@ -145,7 +145,7 @@ def _fluctuations(points: FixedPoints, shown: FloatArray) -> dict[str, Any]:
     d1 = points.field.features
     covariance = np.full((len(shown), d1, d1), np.nan)
     for i in points.stable:
-        if np.linalg.norm(points.points[i].q) >= INSIDE:
+        if np.linalg.norm(points.points[i].q) >= ON_THE_SPHERE:
             continue
         for row in np.flatnonzero((shown == points.points[i].q).all(axis=1)):
             covariance[row] = stationary_covariance(points.field, noise, points.points[i].q)
@@ -170,7 +170,7 @@ def _random_starts(problem: Problem, points: FixedPoints) -> tuple[dict[str, Any
     if not start.growing or start.field.features > MOST_FEATURES:
         return {}, np.nan
     overlap = problem.particles.escape_overlap or _halfway(points)
-    amplitudes = start.amplitudes(PATHS)
+    amplitudes = start.amplitudes(AMPLITUDES)
     runs = [_outcomes(start, N, amplitudes, overlap) for N in DIMENSIONS]
     arrays: dict[str, Any] = {
         "dimension": np.array(DIMENSIONS),

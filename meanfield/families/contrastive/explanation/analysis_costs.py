@@ -25,7 +25,7 @@ from meanfield.typing import FloatArray
 BUDGET, SEARCH_BUDGET = 0.006, 0.3
 """Seconds for measuring each evaluation at each point, and for a trial search."""
 
-CALL = 1e-5
+SECONDS_PER_CALL = 1e-5
 """Seconds that a caller of dq/dt takes in addition to the evaluation."""
 
 RATES, NOISES, NOISES_PER_OUTPUT = 300, 80, 3
@@ -46,7 +46,7 @@ STATES, SEARCH = {1: 3, 2: 9, 3: 27}, {1: 200, 2: 640, 3: 1500}
 SPECTRA, STATED = 1.5, 1.3
 """Factors for the stability of the states: on the time of their errors, and on that of the search."""
 
-CELL = 5e-7
+SECONDS_PER_CELL = 5e-7
 """Seconds for each cell of a stationary density."""
 
 
@@ -79,9 +79,9 @@ def stationary_seconds(problem: Problem, closure: Closure, nodes: int) -> float:
         states = find_roots(search, ball_starts(d1), signed_permutations)
     except _OverBudgetError:
         seconds, count = SEARCH[d1] * search.seconds / search.count, STATES[d1]
-        return STATED * seconds + count * nodes * CELLS * CELL
+        return STATED * seconds + count * nodes * CELLS * SECONDS_PER_CELL
     judged = _judging_seconds(search.equations, states)
-    return search.seconds + judged + len(states) * nodes * CELLS * CELL
+    return search.seconds + judged + len(states) * nodes * CELLS * SECONDS_PER_CELL
 
 
 def _judging_seconds(equations: StationaryEquations, states: Sequence[FloatArray]) -> float:
@@ -125,7 +125,7 @@ def _points(features: int) -> FloatArray:
 
 
 def _rate_seconds(field: VectorField) -> float:
-    return _seconds_of(lambda q: rate(field.closure, q), _points(field.features)) + CALL
+    return _seconds_of(lambda q: rate(field.closure, q), _points(field.features)) + SECONDS_PER_CALL
 
 
 def _seconds_of(work: Callable[[FloatArray], object], points: FloatArray) -> float:

@@ -59,9 +59,9 @@ class DensityCost:
     memory : float
         Bytes at the peak, besides what Python and its packages take.
     nodes, cells : int
-        Of P in the result.
+        Numbers of nodes and cells of P in the result.
     warning : str
-        That it fails, or will miss its accuracy, with a remedy; empty if neither is to be expected.
+        Warning that the method fails, or will miss its accuracy, with a remedy; empty if neither is to be expected.
     """
 
     seconds: float
@@ -121,11 +121,11 @@ class _Pilot:
         ----------
         tolerance : float
         factor : float
-            Of the last level with few nodes, which holds unless this search has come further already.
+            Refinement factor of the last level with few nodes, which holds unless this search has come further already.
         known : bool
             Whether that is the last level indeed, and not a guess.
         steps : int
-            Of the coarsest level; if they are more than this search has, it will fail and start again.
+            Steps of the coarsest level; if they are more than this search has, it will fail and start again.
         """
         assert self.level is not None
         at, own_steps = self.level.factor, self.level.steps // self.level.factor

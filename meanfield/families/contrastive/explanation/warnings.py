@@ -15,7 +15,7 @@ from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
 
-STILL = 1e-12
+ZERO_RATE = 1e-12
 """Largest rate that counts as 0, by rounding."""
 
 SHORT = 0.05
@@ -28,7 +28,7 @@ OVERLAPS = np.concatenate([-np.linspace(0.02, 0.999, 50), np.linspace(0.02, 0.99
 """Overlaps at which a single feature is checked for a drift away from 0."""
 
 
-def surprises(problem: Problem, predicted: list[Prediction]) -> list[str]:
+def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
     """Warnings about a problem, each a sentence with a remedy.
 
     Parameters
@@ -51,7 +51,7 @@ def _of_the_start(problem: Problem, closure: Closure) -> Iterator[str]:
         return
     q = problem.initial_overlap
     g, _ = closure(q)
-    still = [k for k in np.flatnonzero(q == 0) if abs(g[k]) <= STILL]
+    still = [k for k in np.flatnonzero(q == 0) if abs(g[k]) <= ZERO_RATE]
     if len(still) == len(q):
         yield (
             "q(0) = 0 is stationary: in the limit nothing moves, and SGD leaves it by its noise alone; give a start, "
@@ -90,7 +90,7 @@ def _of_learning(problem: Problem, closure: Closure) -> Iterator[str]:
     if fastest * problem.time.stop < SHORT:
         yield (
             f"the fastest rate is about {fastest:.2g}: hardly anything happens by time.stop = {problem.time.stop:g}; "
-            f"raise it to some {10 / max(fastest, STILL):.2g}"
+            f"raise it to some {10 / max(fastest, ZERO_RATE):.2g}"
         )
 
 

@@ -61,9 +61,9 @@ class Optimum:
     correlation : float
         rho of the two noises; 0 without noise.
     value : float
-        What it reaches.
+        Value of the objective with this noise.
     noiseless : float
-        What is reached without noise.
+        Value of the objective without noise.
     """
 
     strength: float
@@ -79,9 +79,9 @@ class AugmentationDesign:
     Parameters
     ----------
     similarity : Optimum
-        For |q| of the recovery state; values are 0 where there is none.
+        Best noise for |q| of the recovery state; values are 0 where there is none.
     threshold : Optimum
-        For the least learnable second moment; values are infinite where no second moment is learnable.
+        Best noise for the least learnable second moment; values are infinite where no second moment is learnable.
     vanishing : float
         Strength at which the recovery state vanishes as noise of the correlation that `similarity` names grows; NaN
         where it lasts to the strongest noise.

@@ -37,7 +37,7 @@ from meanfield.families.contrastive.order_parameters.field import check_closes
 from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
-ROUNDING = 1e-9
+CLOSURE_ERROR = 1e-9
 """Relative error of the averages of a closure; smaller ones count as 0."""
 
 
@@ -135,13 +135,13 @@ def origin(closure: Closure) -> Origin:
     b = brackets(closure.expectation, nowhere, closure.centering, closure.batch_size)
     curvature, drift = float(b[0]), b[4:]
     size = math.sqrt(max(b[1], b[2]))
-    if np.abs(drift).max() > ROUNDING * size:
+    if np.abs(drift).max() > CLOSURE_ERROR * size:
         raise InputError(
             f"features.hidden: a law with mean {_rounded(mean)} moves the overlaps away from q = 0 at the rate "
             f"{_rounded(closure.learning_rate * drift)} with this activation, so that there is no growth from small "
             "overlaps; use hidden variables of mean 0"
         )
-    if abs(curvature) <= ROUNDING * size:
+    if abs(curvature) <= CLOSURE_ERROR * size:
         curvature = 0.0
     gain = curvature * (second - np.eye(len(mean))) - _pull_of_means(closure, mean)
     _, diffusion = closure(nowhere)
@@ -166,7 +166,7 @@ def _moments(law: Mixture) -> tuple[FloatArray, FloatArray]:
     own = law.probability @ law.variance + law.half_width**2 / 3
     if law.scale_probability.size:
         own = own + (law.scale_probability * law.scale_variance).sum(axis=1)
-    return np.where(np.abs(mean) <= ROUNDING * np.sqrt(np.diag(second)), 0.0, mean), second + np.diag(own)
+    return np.where(np.abs(mean) <= CLOSURE_ERROR * np.sqrt(np.diag(second)), 0.0, mean), second + np.diag(own)
 
 
 def _learnable_moments(at: Origin) -> tuple[float, float]:
