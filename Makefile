@@ -15,11 +15,13 @@ NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.contrastive.demo
 
+# `make test FAMILY=contrastive` runs the part of one family: its own tests, its contract, and its studies.
+PART := $(if $(FAMILY),tests/families/$(FAMILY) tests/families/test_contract.py $(wildcard tests/validation/$(FAMILY)) -k $(FAMILY))
 test: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal $(PART)
 
 test-slow: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/pytest -n 2 --dist worksteal -m slow

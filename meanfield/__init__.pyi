@@ -1,9 +1,9 @@
 from .comparison import compare as compare
-from .density import solve_density as solve_density
 from .ensembles.checkpoint import Checkpoint as Checkpoint
 from .errors import InputError as InputError
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
+from .families.contrastive.density import solve_density as solve_density
 from .families.contrastive.dynamics.analysis import analyse_dynamics as analyse_dynamics
 from .families.contrastive.fixed_points import (
     continue_fixed_points as continue_fixed_points,

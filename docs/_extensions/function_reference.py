@@ -17,7 +17,7 @@ from meanfield.ingredients.priors import PRIORS
 def page() -> str:
     """Both tables."""
     sigma = functions(ACTIVATIONS, ["value"])
-    phi = functions(PRIORS, ["force", "potential"])
+    phi = functions(PRIORS, ["unit_force", "potential"])
     return "\n\n".join(
         [
             "(activations)=\n## Activations\n\nWhat `activation` in `[model]` can be, besides a function of your own.",

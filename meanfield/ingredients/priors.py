@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ class Prior:
     Parameters
     ----------
     force : callable
-        phi(w); SGD subtracts (tau/N) strength phi(w) at every step.
+        phi(w) of unit strength, the attribute `unit_force`; SGD subtracts (tau/N) strength phi(w) at every step.
     potential : callable, optional
         Phi(w) with Phi' = phi; without it phi is integrated. The density needs differences of it only: phi may jump.
     kinks : tuple of float
@@ -39,17 +39,19 @@ class Prior:
         True where phi is proportional to w: the order parameters then close (theory.md, section 2).
     """
 
-    force: ScalarFunction
+    force: InitVar[ScalarFunction]
     potential: ScalarFunction | None = None
     kinks: tuple[float, ...] = ()
     linear: bool = False
+    unit_force: ScalarFunction = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, force: ScalarFunction) -> None:
+        object.__setattr__(self, "unit_force", force)
         object.__setattr__(self, "kinks", tuple(self.kinks))
 
     def forces(self, w: FloatArray) -> FloatArray:
-        """Values of phi at all elements of an array."""
-        return evaluate(self.force, w)
+        """Values of phi, of unit strength, at all elements of an array."""
+        return evaluate(self.unit_force, w)
 
     def potential_steps(self, w: FloatArray) -> FloatArray:
         """Differences of Phi between neighbours of the increasing points w, shape (len(w) - 1,)."""
@@ -77,7 +79,7 @@ _INTERVALS = 64
 
 def potential_of(prior: Prior) -> ScalarFunction:
     """Potential Phi of a prior; without a formula, the integral of phi from 0, which takes some forty times as long."""
-    return prior.potential if prior.potential is not None else _antiderivative(prior.force, prior.kinks)
+    return prior.potential if prior.potential is not None else _antiderivative(prior.unit_force, prior.kinks)
 
 
 @lru_cache(maxsize=256)
@@ -220,11 +222,11 @@ def make_prior(name: str, parameters: tuple[tuple[str, float], ...] = (), folder
         return build(PRIORS, name, dict(parameters))
     found = load_own(name, dict(parameters), folder)
     prior = found if isinstance(found, Prior) else Prior(found)
-    check_compiles(prior.force, f"'{name}'")
+    check_compiles(prior.unit_force, f"'{name}'")
     if prior.potential is not None:
         check_compiles(prior.potential, f"the potential of '{name}'")
         remedy = "correct force or potential, or name the point among the kinks"
-        check_slope(prior.potential, prior.force, prior.kinks, f"the force of '{name}'", remedy)
+        check_slope(prior.potential, prior.unit_force, prior.kinks, f"the force of '{name}'", remedy)
     points = np.linspace(-3.0, 3.0, 13)
     if prior.linear and not np.allclose(prior.forces(points), points * prior.forces(np.ones(1))):
         raise ValueError(f"'{name}' says that it is linear, but is not proportional to w; remove linear=True")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
@@ -22,7 +23,7 @@ class Limit:
     Parameters
     ----------
     closure : callable
-        q, shape (d1,), to g, shape (d1,), and Lambda.
+        q, shape (d1,) with |q| <= 1, to g, shape (d1,), and Lambda.
     learning_rate : float
         tau, the factor of the prior's force.
     prior : PriorSettings
@@ -34,7 +35,15 @@ class Limit:
     initial_residual : ResidualLaw
         The law of what is not along the features at t = 0.
     times : ndarray, shape (outputs,)
-        Output times.
+        Output times, increasing from 0.
+    slower : str
+        What slows the dynamics down, for messages: a family names its keys.
+    steadier : str
+        What keeps E[w^2] closer to 1, likewise.
+
+    Notes
+    -----
+    A density asks for g and Lambda thousands of times; `meanfield.mckean_vlasov.closures` says how they are compiled.
     """
 
     closure: Callable[[FloatArray], tuple[FloatArray, float]]
@@ -44,3 +53,12 @@ class Limit:
     initial_overlap: FloatArray
     initial_residual: ResidualLaw
     times: FloatArray
+    slower: str = "lower the learning rate"
+    steadier: str = "lower the learning rate or the noise"
+
+    @cached_property
+    def compiled_closure(self) -> tuple[Any, float]:
+        """See `meanfield.mckean_vlasov.closures.compiled_closure`; a table is made once for all solutions."""
+        from meanfield.mckean_vlasov.closures import compiled_closure
+
+        return compiled_closure(self.closure, len(self.coordinates))

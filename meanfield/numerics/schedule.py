@@ -9,11 +9,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import wrightomega
 
-from meanfield.problems.base import Time
 from meanfield.typing import FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Schedule:
     """Steps between output times, dense at the start if there is an onset.
 
@@ -24,8 +23,8 @@ class Schedule:
 
     Parameters
     ----------
-    time : Time
-        The output times.
+    outputs : ndarray, shape (outputs,)
+        Output times, increasing from 0.
     ticks : float
         Steps in a time of 1/`rate`, and while the time since the start grows e-fold.
     rate : float
@@ -36,7 +35,7 @@ class Schedule:
         Steps per tick. There is at least one tick in each interval between outputs.
     """
 
-    time: Time
+    outputs: FloatArray
     ticks: float
     rate: float
     onset: float = math.inf
@@ -45,11 +44,6 @@ class Schedule:
     def refined(self, factor: int) -> Schedule:
         """`factor` steps in place of each."""
         return replace(self, factor=factor * self.factor)
-
-    @cached_property
-    def outputs(self) -> FloatArray:
-        """Output times, shape (outputs,)."""
-        return self.time.outputs_at
 
     @cached_property
     def counts(self) -> FloatArray:

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from meanfield.comparison import conditional
-from meanfield.density import solve_density
+from meanfield.families.contrastive.density import solve_density
 from meanfield.numerics.distances import kolmogorov_smirnov
 from meanfield.problems.file import parse_problem
 

@@ -133,7 +133,7 @@ def test_particles_are_predicted_on_the_cores_that_are_granted(quick, monkeypatc
     threads = []
     monkeypatch.setattr(
         "meanfield.families.contrastive.explanation.predictions.check_memory",
-        lambda problem, method, snapshots, workers, in_memory: threads.append(workers),
+        lambda simulation, workers, in_memory: threads.append(workers),
     )
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     before = os.sched_getaffinity(0)

@@ -60,9 +60,9 @@ def test_every_prior_is_tested():
 @PRIOR
 def test_force(name, parameters, phi, kinks):
     prior = make_prior(name, parameters)
-    compiled = machine_code(prior.force)
+    compiled = machine_code(prior.unit_force)
     for w in W:
-        assert prior.force(w) == pytest.approx(phi(w), rel=4e-16, abs=4e-16)  # rounding: two operations, w^3 - w
+        assert prior.unit_force(w) == pytest.approx(phi(w), rel=4e-16, abs=4e-16)  # rounding: two operations, w^3 - w
         assert compiled(w) == pytest.approx(phi(w), rel=4e-16, abs=4e-16)  # the same
     np.testing.assert_allclose(prior.forces(W.reshape(5, 11)), phi(W).reshape(5, 11), rtol=4e-16, atol=4e-16)  # same
 
@@ -88,7 +88,7 @@ def test_steps_of_the_potential(name, parameters, phi, kinks):
 def test_steps_without_a_potential(name, parameters, phi, kinks):
     """Where phi is integrated instead, kinks inside cells included."""
     prior = make_prior(name, parameters)
-    assert_steps(Prior(prior.force, None, prior.kinks), phi, kinks)
+    assert_steps(Prior(prior.unit_force, None, prior.kinks), phi, kinks)
 
 
 def test_steps_across_several_kinks_of_one_cell():
@@ -134,7 +134,7 @@ def test_linear_means_proportional_to_w(name, parameters, phi, kinks):
 @pytest.mark.parametrize("name", ["log_cosh", "cauchy", "smooth_l1", "l1"])
 def test_far_out_nothing_overflows(name):
     prior = make_prior(name)
-    for function in (prior.force, machine_code(prior.force)):
+    for function in (prior.unit_force, machine_code(prior.unit_force)):
         assert [function(w) for w in (-1e300, 1e300)] == ([0, 0] if name == "cauchy" else [-1, 1])
     for w in (800.0, 1e300):
         right = {"l1": w, "smooth_l1": w - 0.25, "log_cosh": w - np.log(2)}.get(name)
@@ -151,6 +151,23 @@ def test_settings_multiply_by_the_strength(name, parameters, phi, kinks):
     np.testing.assert_allclose(settings.force(W), 2.5 * phi(W), rtol=1e-15, atol=1e-15)  # rounding
     one = settings.functions.potential_steps(EDGES)
     np.testing.assert_allclose(settings.potential_steps(EDGES), 2.5 * one, rtol=1e-15)  # rounding
+
+
+def test_force_has_the_strength_and_unit_force_has_not():
+    settings = PriorSettings(name="quartic", strength=2.5)
+    assert settings.functions.unit_force(2.0) == 8.0
+    np.testing.assert_array_equal(settings.force(np.array([2.0])), [2.5 * 8.0])
+    assert not hasattr(settings.functions, "force")
+
+
+def test_the_constructor_takes_the_force_by_its_old_keyword():
+    def force(w):
+        return 2.0 * w
+
+    by_keyword, by_place = Prior(force=force, kinks=[1.0], linear=True), Prior(force, None, (1.0,), True)
+    assert by_keyword == by_place
+    assert by_keyword.unit_force is force
+    assert by_keyword != Prior(lambda w: 2.0 * w, None, (1.0,), True)
 
 
 def test_no_prior_by_default():

@@ -314,8 +314,8 @@ def test_build_takes_entries_and_functions_of_parameters():
     plain = Prior(lambda w: w)
     table = {"plain": plain, "scaled": lambda scale=2.0: Prior(lambda w: scale * w)}
     assert build(table, "plain", {}) is plain
-    assert build(table, "scaled", {}).force(1.0) == 2.0
-    assert build(table, "scaled", {"scale": 5.0}).force(1.0) == 5.0
+    assert build(table, "scaled", {}).unit_force(1.0) == 2.0
+    assert build(table, "scaled", {"scale": 5.0}).unit_force(1.0) == 5.0
 
 
 def test_check_compiles_accepts_functions_of_math():

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 
 from meanfield.numerics.schedule import Schedule
-from meanfield.problems.base import Time
 
-GRADED = Schedule(Time(stop=20.0, outputs=6), ticks=3.0, rate=0.4, onset=0.01)
+GRADED = Schedule(np.linspace(0.0, 20.0, 6), ticks=3.0, rate=0.4, onset=0.01)
 
 
 def all_steps(schedule):
     return np.concatenate([[0.0], *(schedule.steps(i) for i in range(len(schedule.counts)))])
 
 
-@pytest.mark.parametrize("schedule", [GRADED, Schedule(Time(stop=2.0, outputs=3), ticks=1.0, rate=5.0)])
+@pytest.mark.parametrize("schedule", [GRADED, Schedule(np.linspace(0.0, 2.0, 3), ticks=1.0, rate=5.0)])
 @pytest.mark.parametrize("factor", [1, 3])
 def test_steps_end_at_the_outputs(schedule, factor):
     times = all_steps(schedule.refined(factor))
@@ -24,13 +23,13 @@ def test_steps_end_at_the_outputs(schedule, factor):
 
 
 def test_equal_steps_without_an_onset():
-    steps = np.diff(all_steps(Schedule(Time(stop=2.0, outputs=3), ticks=1.0, rate=5.0)))
+    steps = np.diff(all_steps(Schedule(np.linspace(0.0, 2.0, 3), ticks=1.0, rate=5.0)))
     assert steps == pytest.approx(0.2, rel=1e-13)  # rounding
 
 
 def test_steps_grow_with_time_and_then_no_more():
     """dt = (t + onset)/ticks before the time scale of the rate, 1/(ticks rate) after it."""
-    graded = Schedule(Time(stop=1e4, outputs=2), ticks=100.0, rate=0.01, onset=1e-3)
+    graded = Schedule(np.array([0.0, 1e4]), ticks=100.0, rate=0.01, onset=1e-3)
     times = all_steps(graded)
     middle, steps = 0.5 * (times[1:] + times[:-1]), np.diff(times)
     density = 100.0 * (0.01 + 1 / (middle + 1e-3))

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 import numpy as np
 
 import meanfield
-from meanfield.density.marching import MarchingEvolution
+from meanfield.mckean_vlasov.density.evolution import Evolution
 from meanfield.problems.file import parse_problem
 
 TEXT = """
@@ -32,7 +32,7 @@ replicas = 2
 
 def interrupt(monkeypatch, at):
     """Ctrl-C in the `at`-th call for another output time; the calls are returned."""
-    advance, calls = MarchingEvolution.advance, []
+    advance, calls = Evolution.advance, []
 
     def interrupted(self, times):
         calls.append(times)
@@ -40,7 +40,7 @@ def interrupt(monkeypatch, at):
             raise KeyboardInterrupt
         advance(self, times)
 
-    monkeypatch.setattr(MarchingEvolution, "advance", interrupted)
+    monkeypatch.setattr(Evolution, "advance", interrupted)
     return calls
 
 

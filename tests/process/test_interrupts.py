@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield.density.marching import MarchingEvolution
+from meanfield.mckean_vlasov.density.evolution import Evolution
 from meanfield.problems.file import parse_problem
 from meanfield.process.interrupts import uninterrupted
 from tests.example_problems import SMALL
@@ -77,7 +77,7 @@ def test_ctrl_c_while_xarray_writes_or_reads_leaves_no_lock_taken(tmp_path, monk
 
 def _two_threads(monkeypatch, submit):
     """Densities on two threads, of which the second is sent off by `submit`; its futures are returned."""
-    make, futures = MarchingEvolution.__init__, []
+    make, futures = Evolution.__init__, []
 
     class Pool:
         def __init__(self, pool):
@@ -91,9 +91,9 @@ def _two_threads(monkeypatch, submit):
         assert self._pool
         self._pool = Pool(self._pool)
 
-    monkeypatch.setattr("meanfield.density.marching.available_cores", lambda: 2)
-    monkeypatch.setattr("meanfield.density.marching.VALUES_PER_THREAD", 1)
-    monkeypatch.setattr(MarchingEvolution, "__init__", two_threads)
+    monkeypatch.setattr("meanfield.mckean_vlasov.density.evolution.available_cores", lambda: 2)
+    monkeypatch.setattr("meanfield.mckean_vlasov.density.evolution.VALUES_PER_THREAD", 1)
+    monkeypatch.setattr(Evolution, "__init__", two_threads)
     return futures
 
 

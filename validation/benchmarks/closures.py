@@ -47,11 +47,11 @@ def make_problem(activation: str, laws: list[dict[str, Any]], noise: dict[str, A
 
 
 @numba.njit
-def evaluate(expectation, q, centering, batch_size, learning_rate, factors, calls):  # type: ignore[no-untyped-def]
+def evaluate(closure, q, calls):  # type: ignore[no-untyped-def]
     """Evaluations from compiled code."""
     total = 0.0
     for _ in range(calls):
-        total += drift_and_diffusion(expectation, q, centering, batch_size, learning_rate, factors)[0]
+        total += drift_and_diffusion(closure, q)[0]
     return total
 
 
@@ -72,10 +72,9 @@ def row(label: str, problem: Problem) -> Row:
     built = 1e3 * (time.thread_time() - started)
     direction = np.ones(len(problem.features)) / np.sqrt(len(problem.features))
     half, edge = 0.5 * direction, 0.9999 * direction
-    settings = closure.centering, closure.batch_size, closure.learning_rate, closure._diffusion_factors
     inside, at_edge, called, outputs = seconds(
-        lambda: evaluate(closure.expectation, half, *settings, CALLS),
-        lambda: evaluate(closure.expectation, edge, *settings, CALLS),
+        lambda: evaluate(closure.compiled, half, CALLS),
+        lambda: evaluate(closure.compiled, edge, CALLS),
         lambda: closure(half),
         lambda: average_outputs(closure.expectation, half, CALLS) if closure.centering else None,
         rounds=5,

@@ -30,14 +30,13 @@ import numba
 import numpy as np
 
 from meanfield import load_problem, solve_density
-from meanfield.density.fipy_stepper import FiPyStepper
-from meanfield.density.kernel import midpoint_step
-from meanfield.density.marching import MarchingEvolution, make_evolution
-from meanfield.density.plan import fixed_plan
-from meanfield.density.steppers import NumbaStepper
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.settings import DensitySettings
+from meanfield.families.contrastive.limit import limit_of
+from meanfield.mckean_vlasov.density.evolution import Evolution
+from meanfield.mckean_vlasov.density.plan import fixed_plan
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.solver import BACKENDS
 from meanfield.numerics.compiled.vectors import WIDE, lanes_for
+from meanfield.numerics.finite_volumes.kernel import midpoint_step
 from validation import ROOT
 from validation.benchmarks.density_elsewhere import FINE, OURS, TARGET, contenders, error
 from validation.benchmarks.machine import limit_rates
@@ -85,11 +84,11 @@ def kernel_table() -> Table:
 def marching_work(nodes: int, cells: int, threads: int) -> Work:
     """Steps of an evolution, closure and moments included."""
     problem = PROBLEM.model_copy(update={"density": DensitySettings(cells=cells, feature_nodes=nodes, steps=STEPS)})
-    closure = Closure(problem)
-    plan = fixed_plan(problem, closure)
+    limit = limit_of(problem)
+    plan = fixed_plan(limit, problem.density)
     allowed = numba.config.NUMBA_NUM_THREADS
     numba.config.NUMBA_NUM_THREADS = threads
-    evolution = MarchingEvolution(problem, closure, plan.grid(problem), NumbaStepper, worst_norm=0.5)
+    evolution = Evolution(limit, plan.grid(limit), worst_norm=0.5)
     numba.config.NUMBA_NUM_THREADS = allowed
     taken = 0
 
@@ -164,19 +163,19 @@ def solver_table() -> Table:
 
 def fipy_table() -> Table:
     """The same steps by FiPy."""
-    closure = Closure(ORDER_TWO)
-    plan = fixed_plan(ORDER_TWO, closure)
-    grid = plan.grid(ORDER_TWO)
+    limit = limit_of(ORDER_TWO)
+    plan = fixed_plan(limit, ORDER_TWO.density)
+    grid = plan.grid(limit)
     step, every = plan.schedule.steps(0)[0], plan.schedule.total
     some = min(every, FIPY_STEPS)
 
-    def timed(stepper: type, count: int) -> float:
-        evolution = make_evolution(ORDER_TWO, closure, grid, stepper, worst_norm=0.05)
+    def timed(backend: str, count: int) -> float:
+        evolution = Evolution(limit, grid, 0.05, BACKENDS[backend])
         started = time.perf_counter()
         evolution.advance(step * np.arange(1, count + 1))
         return (time.perf_counter() - started) / count
 
-    ours, fipys = median(timed(NumbaStepper, every) for _ in range(5)), timed(FiPyStepper, some)
+    ours, fipys = median(timed("numba", every) for _ in range(5)), timed("fipy", some)
     size = f"{grid.shape[0]} nodes x {grid.shape[1]} cells"
     rows = Row("ours", 1e3 * ours, "ms"), Row("FiPy", 1e3 * fipys, "ms", "ours", 1e3 * ours, note=f"{some} steps")
     return Table(f"One step of {size} by FiPy", f"{CORES} cores; {WALL}", rows)

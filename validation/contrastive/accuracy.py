@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 import meanfield
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.settings import DensitySettings
+from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.plotting import COLOURS
 from validation import OUTPUT
 from validation.references.density_problems import TEXTS, accuracy_problem, load_reference

@@ -22,10 +22,10 @@ from matplotlib.ticker import NullLocator
 
 import meanfield
 from meanfield.cli import DONE, run
-from meanfield.density.steppers import available_cores
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
 from meanfield.problems.file import parse_problem
+from meanfield.process.cores import available_cores
 from meanfield.results.figure_files import save_figure
 from meanfield.results.provenance import describe_machine
 from validation import ROOT

@@ -1,7 +1,7 @@
 """The density P(w|u) to ten digits or more, as a yardstick for the solver of the library.
 
-It solves the equations of theory.md, section 2, and shares nothing with `meanfield.density` but the problem, its
-closure (g, Lambda) and phi:
+It solves the equations of theory.md, section 2, and shares nothing with `meanfield.mckean_vlasov.density` but the
+problem, its closure (g, Lambda) and phi:
 
 - w: spectral elements with an edge at every kink of the prior, instead of finite volumes;
 - u: Gauss-Legendre panels, instead of the trapezoidal rule;

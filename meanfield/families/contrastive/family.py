@@ -20,9 +20,9 @@ FAMILY = Family(
     methods={
         "density": Method(
             "density",
-            "meanfield.density.solver:solve_density",
+            f"{HERE}.density:solve_density",
             ("density",),
-            check="meanfield.density.solver:check_density",
+            check=f"{HERE}.density.solver:check_density",
             cost=f"{COSTS}:density",
             keep=IN_TIME,
         ),

@@ -1,4 +1,4 @@
-"""Limit of a contrastive problem, as the solvers of densities in time and of stationary states take it."""
+"""Limit of a contrastive problem as N grows, for the density and stationary solvers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,23 @@ def limit_of(problem: Problem, closure: Closure | None = None) -> Limit:
     Parameters
     ----------
     problem : Problem
+        A random start is that at q = 0.
     closure : Closure, optional
-        g and Lambda of the problem, where they are made already.
+        g and Lambda of the problem, if they are known already.
+
+    Raises
+    ------
+    InputError
+        If the problem has no closure; see `Closure`.
     """
     return Limit(
-        closure=closure or Closure(problem),
+        closure=Closure(problem) if closure is None else closure,
         learning_rate=problem.model.learning_rate,
         prior=problem.prior,
         coordinates=tuple(feature.coordinate for feature in problem.features),
         initial_overlap=problem.initial_overlap,
         initial_residual=problem.initial_residual,
         times=problem.time.outputs_at,
+        slower="lower model.learning_rate",
+        steadier="lower model.learning_rate (or raise model.batch_size)",
     )

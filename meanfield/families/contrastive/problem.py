@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field, ValidationInfo, model_validator
 
-from meanfield.families.contrastive.settings import DensitySettings, ParticleSettings
+from meanfield.families.contrastive.settings import ParticleSettings
 from meanfield.ingredients.activations import ACTIVATIONS, Activation, make_activation
 from meanfield.ingredients.laws import (
     CoordinateLaw,
@@ -24,6 +24,7 @@ from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import NamedNumbers, Parameters, Part
 from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems.base import BaseProblem, Time
 from meanfield.typing import FloatArray
 

@@ -1,73 +1,13 @@
-"""Settings of the methods in the problem file of a contrastive problem: accuracy, sizes and records."""
+"""Settings of SGD in the problem file of a contrastive problem: kind of step, sizes and records."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.ingredients.part import Part
-
-DEFAULT_TOLERANCE, DEFAULT_ORDER = 1e-6, 4
-
-FIXED_KEYS = ("cells", "steps", "order")
-"""Keys of the table `density` that fix its cells and steps."""
-
-
-class DensitySettings(Part):
-    """Accuracy of the density, or its discretisation; keys that are left out are chosen from the problem."""
-
-    tolerance: float | None = Field(
-        default=None,
-        ge=1e-10,
-        le=1e-2,
-        description=f"error allowed in q and r, {DEFAULT_TOLERANCE:g} if nothing is said; cells, nodes and steps "
-        "follow from it",
-    )
-    cells: int | None = Field(
-        default=None, ge=8, le=10**7, multiple_of=2, description="number of cells in w, even, so that w = 0 is an edge"
-    )
-    half_width: float | None = Field(
-        default=None, ge=1e-6, le=1e6, description="the cells cover [-half_width, half_width], for instance 8.0"
-    )
-    feature_nodes: int | None = Field(
-        default=None,
-        ge=2,
-        le=1000,
-        description="quadrature nodes per feature coordinate, for instance 31; discrete laws need none",
-    )
-    steps: int | None = Field(
-        default=None,
-        ge=1,
-        le=10**12,
-        description="time steps up to time.stop, rounded up to a multiple of time.outputs - 1",
-    )
-    order: Literal[2, 4] | None = Field(
-        default=None,
-        description=f"order of accuracy with fixed cells and steps, {DEFAULT_ORDER} if nothing is said: 2 is one "
-        "solution, 4 extrapolates from a second one with half the cell width and half the time step",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_of_both(cls, data: Any) -> Any:
-        """Fill in either the tolerance or the discretisation, so that a stored problem says which one decides."""
-        if not isinstance(data, dict):
-            return data
-        if all(data.get(key) is None for key in FIXED_KEYS):
-            return {"tolerance": DEFAULT_TOLERANCE} | data
-        return data if data.get("tolerance") is not None else {"order": DEFAULT_ORDER} | data
-
-    @model_validator(mode="after")
-    def _not_both(self) -> DensitySettings:
-        fixed = [f"{key} = {getattr(self, key)}" for key in FIXED_KEYS if getattr(self, key) is not None]
-        if fixed and self.tolerance is not None:
-            raise ValueError(
-                f"tolerance = {self.tolerance:g} with {', '.join(fixed)}: cells and steps follow from the tolerance; "
-                "remove one or the other"
-            )
-        return self
 
 
 class StepSettings(Part):

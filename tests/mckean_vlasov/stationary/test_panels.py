@@ -65,7 +65,7 @@ def test_what_cannot_be_normalised_is_refused(name, a, b, s):
 
 
 def test_a_force_without_potential_is_integrated():
-    own = Prior(make_prior("double_well").force)
+    own = Prior(make_prior("double_well").unit_force)
     expected, _ = moments(make_prior("double_well"), -1.0, 3.0, 0.4)
     found, _ = moments(own, -1.0, 3.0, 0.4)
     assert found == pytest.approx(expected, rel=1e-12)  # polynomials are integrated exactly: rounding

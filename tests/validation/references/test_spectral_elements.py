@@ -12,7 +12,7 @@ import meanfield
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.settings import DensitySettings
+from meanfield.mckean_vlasov.density.settings import DensitySettings
 from tests.example_problems import feature, features, make_problem
 from validation.references import density_problems, element_mesh
 from validation.references import spectral_elements as spectral

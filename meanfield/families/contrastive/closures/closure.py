@@ -34,6 +34,7 @@ from meanfield.families.contrastive.closures.expectation import (
 )
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
+from meanfield.mckean_vlasov.closures import register_closure
 from meanfield.numerics.piecewise import some_rows
 from meanfield.typing import FloatArray
 
@@ -92,22 +93,6 @@ def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-
     return result
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def drift_and_diffusion(  # type: ignore[no-untyped-def]
-    expectation, q, centering, batch_size, learning_rate, diffusion_factors
-):
-    """Drift gain and diffusion in one vector: g, shape (d1,), then Lambda."""
-    b = brackets(expectation, q, centering, batch_size)
-    result = np.empty(q.size + 1)
-    for k in range(q.size):
-        result[k] = learning_rate * (q[k] * b[0] - b[4 + k])
-    diffusion = 0.0
-    for i in range(3):
-        diffusion += diffusion_factors[i] * b[1 + i]
-    result[q.size] = max(diffusion, 0.0)  # rounding may leave -1e-17 of squares that vanish
-    return result
-
-
 class Coefficients(NamedTuple):
     """Arguments of `drift_and_diffusion` besides q, for compiled code."""
 
@@ -116,6 +101,21 @@ class Coefficients(NamedTuple):
     batch_size: float
     learning_rate: float
     diffusion_factors: FloatArray
+
+
+@register_closure(Coefficients)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def drift_and_diffusion(closure, q):  # type: ignore[no-untyped-def]
+    """Both in one vector: g, shape (d1,), then Lambda."""
+    b = brackets(closure.expectation, q, closure.centering, closure.batch_size)
+    result = np.empty(q.size + 1)
+    for k in range(q.size):
+        result[k] = closure.learning_rate * (q[k] * b[0] - b[4 + k])
+    diffusion = 0.0
+    for i in range(3):
+        diffusion += closure.diffusion_factors[i] * b[1 + i]
+    result[q.size] = max(diffusion, 0.0)  # rounding may leave -1e-17 of squares that vanish
+    return result
 
 
 class Closure:
@@ -147,8 +147,11 @@ class Closure:
         self.centering = CENTERINGS[problem.model.centering]
         v = problem.noise_covariance
         factors = np.array([1 + v[1, 1], 1 + v[0, 0], 2 * (1 + v[0, 1])])
-        self._diffusion_factors = self.learning_rate**2 / self.batch_size * factors
+        diffusion_factors = self.learning_rate**2 / self.batch_size * factors
         self.expectation = self._choose_expectation()
+        self.compiled = Coefficients(
+            self.expectation, self.centering, self.batch_size, self.learning_rate, diffusion_factors
+        )
 
     def __call__(self, q: FloatArray) -> tuple[FloatArray, float]:
         """Evaluate the closure.
@@ -173,17 +176,8 @@ class Closure:
         q = np.ascontiguousarray(q, dtype=float)
         if q.shape != self._shape:
             raise ValueError(f"q has shape {q.shape}, but the problem has {self._shape[0]} feature(s)")
-        values = drift_and_diffusion(
-            self.expectation, q, self.centering, self.batch_size, self.learning_rate, self._diffusion_factors
-        )
+        values = drift_and_diffusion(self.compiled, q)
         return values[:-1], float(values[-1])
-
-    @property
-    def coefficients(self) -> Coefficients:
-        """Coefficients of the closure for compiled code."""
-        return Coefficients(
-            self.expectation, self.centering, self.batch_size, self.learning_rate, self._diffusion_factors
-        )
 
     def _choose_expectation(self) -> Expectation:
         problem = self._problem

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from meanfield.density.fixed import LIMITS
-from meanfield.density.grid import Mirror
-from meanfield.density.level import Level
-from meanfield.density.plan import coarse_plan, fixed_plan
-from meanfield.density.refinement import FACTORS, MOST_WORK, SAFE_SHARE, displayed_cells, solve_to_tolerance
-from meanfield.density.solution import Errors
-from meanfield.density.solver import solve_density
-from meanfield.density.steppers import NumbaStepper
 from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.density.solver import check_density
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.settings import DensitySettings
 from meanfield.ingredients.laws.coordinate import ThreePointCoordinate
+from meanfield.mckean_vlasov.density.fixed import THRESHOLDS
+from meanfield.mckean_vlasov.density.level import Level
+from meanfield.mckean_vlasov.density.plan import coarse_plan, fixed_plan
+from meanfield.mckean_vlasov.density.refinement import (
+    FACTORS,
+    MOST_WORK,
+    SAFE_SHARE,
+    displayed_cells,
+    solve_to_tolerance,
+)
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.solution import Errors
+from meanfield.mckean_vlasov.density.solver import solve
+from meanfield.mckean_vlasov.density.start import Mirror
+from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.schedule import Schedule
 
 BUDGET, FEW_NODES_BUDGET = 0.5, 0.25
@@ -78,9 +86,9 @@ class _OverBudgetError(Exception):
 class _Pilot:
     """Observer of a trial run, called before each level is solved."""
 
-    def __init__(self, closure: Closure, features: int, budget: float) -> None:
+    def __init__(self, limit: Limit, budget: float) -> None:
         self._budget = budget
-        self._coefficients = _coefficient_seconds(closure, features)
+        self._coefficients = _coefficient_seconds(limit)
         self.started = self._since = time.perf_counter()
         self._work, self._steps = 0.0, 0
         self._done, self._spent = 0.0, 0.0
@@ -89,7 +97,7 @@ class _Pilot:
         self.on_the_ladder = False
 
     def __call__(self, level: Level, errors: Errors | None) -> None:
-        """See `meanfield.density.refinement.Watch`."""
+        """See `meanfield.mckean_vlasov.density.refinement.Watch`."""
         now = time.perf_counter()
         if self._work:
             spent = now - self._since
@@ -139,13 +147,14 @@ class _Pilot:
         return last, left, "" if unit * last**2 <= MOST_WORK else OUT_OF_REACH.format(tolerance)
 
 
-def _coefficient_seconds(closure: Closure, features: int) -> float:
+def _coefficient_seconds(limit: Limit) -> float:
     """Time of one evaluation of drift and diffusion, once the compiled code is loaded."""
+    features = len(limit.coordinates)
     q = np.full(features, 0.6 * features**-0.5)
-    closure(q)
+    limit.closure(q)
     started = time.perf_counter()
     for _ in range(5):
-        closure(q)
+        limit.closure(q)
     return (time.perf_counter() - started) / 5
 
 
@@ -157,26 +166,28 @@ def density_cost(problem: Problem, closure: Closure) -> DensityCost:
     InputError
         If it would refuse the problem.
     """
-    tolerance = problem.density.tolerance
-    _warm_up(problem)
-    return _fixed_cost(problem, closure) if tolerance is None else _search_cost(problem, closure, tolerance)
+    check_density(problem)
+    limit, settings = limit_of(problem, closure), problem.density
+    _warm_up(limit)
+    if settings.tolerance is None:
+        return _fixed_cost(limit, settings)
+    return _search_cost(limit, settings, settings.tolerance)
 
 
-def _warm_up(problem: Problem) -> None:
+def _warm_up(limit: Limit) -> None:
     """Load compiled code, which takes longer than many a density."""
     smallest = DensitySettings(cells=8, steps=1, order=2, feature_nodes=2)
-    time = problem.time.model_copy(update={"outputs": 2})
-    solve_density(problem.model_copy(update={"density": smallest, "time": time}))
+    solve(replace(limit, times=limit.times[[0, -1]]), smallest)
 
 
-def _search_cost(problem: Problem, closure: Closure, tolerance: float) -> DensityCost:
-    pilot, plan = _Pilot(closure, len(problem.features), BUDGET), coarse_plan(problem, closure, tolerance)
+def _search_cost(limit: Limit, settings: DensitySettings, tolerance: float) -> DensityCost:
+    pilot, plan = _Pilot(limit, BUDGET), coarse_plan(limit, settings, tolerance)
     left, warning = 0.0, ""
     try:
-        solution = solve_to_tolerance(problem, closure, NumbaStepper, tolerance, pilot)
+        solution = solve_to_tolerance(limit, settings, tolerance, watch=pilot)
     except _OverBudgetError:
-        need, known, _ = _with_few_nodes(problem, closure, tolerance, LIKE_A_GAUSSIAN)
-        _, _, steps = _with_few_nodes(problem, closure, tolerance, FAR_OUT)
+        need, known, _ = _with_few_nodes(limit, settings, tolerance, LIKE_A_GAUSSIAN)
+        _, _, steps = _with_few_nodes(limit, settings, tolerance, FAR_OUT)
         factor, left, warning = pilot.rest(tolerance, need, known, steps)
     else:
         factor = pilot.level.factor if pilot.level else 1
@@ -186,48 +197,45 @@ def _search_cost(problem: Problem, closure: Closure, tolerance: float) -> Densit
     solved, cells = level.grid.shape[0], level.grid.shape[1] // level.factor
     shown = cells * displayed_cells(level.grid.h * level.factor, factor)
     nodes = solved
-    if Mirror.of(problem, plan.grid(problem)).holds:  # the last of the nodes is its own image if it is 0
+    if Mirror.of(limit, plan.grid(limit)).holds:  # the last of the nodes is its own image if it is 0
         nodes = 2 * solved - int(not level.grid.u[-1].any())
     held = sum(f for f in FACTORS if factor <= 2 * f <= 2 * factor) + len(FACTORS[: FACTORS.index(factor) + 1])
-    memory = 8.0 * problem.time.outputs * (solved * held * cells + 2 * nodes * shown)
+    memory = 8.0 * len(limit.times) * (solved * held * cells + 2 * nodes * shown)
     seconds = time.perf_counter() - pilot.started + left
     return DensityCost(seconds, memory, nodes, shown, warning)
 
 
 def _with_few_nodes(
-    problem: Problem, closure: Closure, tolerance: float, fourth_moment: float
+    limit: Limit, settings: DensitySettings, tolerance: float, fourth_moment: float
 ) -> tuple[float, bool, int]:
     """Last level, whether it was reached, and its steps on the coarsest level, for coordinates of three values."""
     coordinate = ThreePointCoordinate(fourth_moment=fourth_moment)
-    features = tuple(feature.model_copy(update={"coordinate": coordinate}) for feature in problem.features)
-    pilot, least = _Pilot(closure, len(problem.features), FEW_NODES_BUDGET), 1.0
+    few = replace(limit, coordinates=len(limit.coordinates) * (coordinate,))
+    pilot, least = _Pilot(few, FEW_NODES_BUDGET), 1.0
     try:
-        solve_to_tolerance(problem.model_copy(update={"features": features}), closure, NumbaStepper, tolerance, pilot)
+        solve_to_tolerance(few, settings, tolerance, watch=pilot)
     except _OverBudgetError:
         least = pilot.needed(tolerance)
     assert pilot.level is not None
     return max(least, pilot.level.factor), least == 1.0, pilot.level.steps // pilot.level.factor
 
 
-def _fixed_cost(problem: Problem, closure: Closure) -> DensityCost:
+def _fixed_cost(limit: Limit, settings: DensitySettings) -> DensityCost:
     """Cost of a density on given cells and steps, from the first steps on the same cells."""
-    plan = fixed_plan(problem, closure)
-    mirror = Mirror.of(problem, plan.grid(problem))
+    plan = fixed_plan(limit, settings)
+    mirror = Mirror.of(limit, plan.grid(limit))
     solved, cells = mirror.solved.shape
-    levels = (1,) if problem.density.order == 2 else (1, 2)
+    levels = (1,) if settings.order == 2 else (1, 2)
     total, work = plan.schedule.total, solved * cells * sum(k * k for k in levels)
     steps = min(total, max(LEAST_STEPS, int(BUDGET / (2 * work * CELL_STEP))))
     started = time.perf_counter()
     for k in levels:
-        times = plan.schedule.time.model_copy(update={"stop": problem.time.stop * steps / total, "outputs": 2})
-        rates = steps / times.stop
-        level = Level(
-            problem.model_copy(update={"time": times}), closure, mirror.solved, Schedule(times, 1.0, rates), k,
-            NumbaStepper, LIMITS,
-        )  # fmt: skip
+        stop = float(limit.times[-1]) * steps / total
+        part = replace(limit, times=np.array([0.0, stop]))
+        level = Level(part, mirror.solved, Schedule(part.times, 1.0, steps / stop), k, THRESHOLDS)
         level.reach(0)
         level.reach(1)
     seconds = (time.perf_counter() - started) * total / steps
     nodes = len(mirror.grid.u_weight)
-    memory = 8.0 * problem.time.outputs * (solved * cells * (sum(levels) + len(levels)) + 2 * nodes * cells)
+    memory = 8.0 * len(limit.times) * (solved * cells * (sum(levels) + len(levels)) + 2 * nodes * cells)
     return DensityCost(seconds, memory, nodes, cells)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from meanfield.density.grid import feature_quadrature
 from meanfield.ensembles.memory import check_memory, predicted_memory
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.contrastive.closures import Closure
@@ -15,6 +14,7 @@ from meanfield.families.contrastive.explanation.density_pilot import density_cos
 from meanfield.families.contrastive.explanation.particle_pilot import particle_seconds
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.simulation import simulation_of
+from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.stationary.densities import CELLS
 from meanfield.process.cores import available_cores
 
@@ -59,7 +59,7 @@ def dynamics(problem: Problem) -> Prediction:
 
 def stationary(problem: Problem) -> Prediction:
     """Cost of the search for stationary states."""
-    nodes = len(feature_quadrature(problem, problem.density.feature_nodes)[1])
+    nodes = len(feature_quadrature([f.coordinate for f in problem.features], problem.density.feature_nodes)[1])
     states = 3 ** len(problem.features)
     seconds = stationary_seconds(problem, Closure(problem), nodes)
     size = BYTES_PER_NUMBER * states * nodes * CELLS

@@ -7,27 +7,29 @@ own steps, until they are in one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.integrate import RK45
 from scipy.linalg import solve_continuous_lyapunov
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.points import FixedPoints, jacobian_at
+from meanfield.numerics.ode import Tolerance
+from meanfield.numerics.paths import Flags, Velocity, follow_paths
 from meanfield.typing import FloatArray
 
-Velocity = Callable[[FloatArray], FloatArray]
 Labels = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 UNDECIDED = -1
 """The label of starts that reach no stable fixed point: they lie on the border of regions, or there is a cycle."""
 
-TOLERANCE = 1e-6
-"""Largest error of a step, in q."""
+TOLERANCE = Tolerance(relative=0.0, absolute=1e-6)
+"""Tolerance of a step of q, which decides on which side of a border a path goes: far below the width of a cell of a
+portrait."""
 
 MOST_STEPS = 1000
+"""Number of steps after which a path is undecided."""
+
 STANDSTILL = 1e-9
 """Trajectories that become slower than that part of the size of the field, outside all traps, are at a border."""
 
@@ -59,7 +61,7 @@ class Trap:
     centre: FloatArray
     metric: FloatArray
 
-    def holds(self, q: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def holds(self, q: FloatArray) -> Flags:
         """Which of the points, shape (n, d1), are inside."""
         x = q - self.centre
         return np.asarray(np.einsum("ni,ij,nj->n", x, self.metric, x) <= 1.0)
@@ -90,8 +92,8 @@ def _trap(points: FixedPoints, number: int) -> Trap | None:
     return None
 
 
-def settle(velocity: Velocity, starts: FloatArray, sinks: list[Trap], size: float) -> Labels:
-    """The fixed point in whose trap each start ends.
+def trapping_points(velocity: Velocity, starts: FloatArray, sinks: list[Trap], size: float) -> Labels:
+    """The fixed point in whose trap the path from each start ends.
 
     Parameters
     ----------
@@ -110,37 +112,16 @@ def settle(velocity: Velocity, starts: FloatArray, sinks: list[Trap], size: floa
     labels = np.full(len(starts), UNDECIDED)
     if not sinks:
         return labels
-    going, q = np.arange(len(starts)), np.array(starts, dtype=float)
-    speed = velocity(q)
-    step = FIRST / np.maximum(np.linalg.norm(speed, axis=1), FIRST * size)
-    for _ in range(MOST_STEPS):
-        done = ~(np.linalg.norm(speed, axis=1) > STANDSTILL * size)
-        for trap in sinks:
-            caught = trap.holds(q)
-            labels[going[caught]] = trap.number
-            done |= caught
-        going, q, speed, step = going[~done], q[~done], speed[~done], step[~done]
-        if not len(going):
-            break
-        ahead, arriving, error = _runge_kutta(velocity, q, speed, step)
-        error = np.where(np.isfinite(error), error, np.inf)
-        good = error <= TOLERANCE
-        q[good], speed[good] = ahead[good], arriving[good]
-        step *= np.clip(0.9 * (TOLERANCE / np.maximum(error, 1e-30)) ** 0.2, 0.2, 5.0)
+
+    def arrived(q: FloatArray, speed: FloatArray) -> Flags:
+        stands = ~(np.linalg.norm(speed, axis=1) > STANDSTILL * size)
+        return np.asarray(np.logical_or.reduce([stands, *(trap.holds(q) for trap in sinks)]))
+
+    first_step = FIRST / np.maximum(np.linalg.norm(velocity(starts), axis=1), FIRST * size)
+    paths = follow_paths(velocity, starts, TOLERANCE, first_step=first_step, arrived=arrived, most_steps=MOST_STEPS)
+    for trap in sinks:
+        labels[trap.holds(paths.end)] = trap.number
     return labels
-
-
-def _runge_kutta(
-    velocity: Velocity, q: FloatArray, speed: FloatArray, step: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A step of Dormand and Prince for each point: where it leads, the velocity there, and its error."""
-    slopes = [speed]
-    for row in RK45.A[1:]:
-        slopes.append(velocity(q + step[:, None] * sum(a * k for a, k in zip(row, slopes, strict=False))))
-    ahead = q + step[:, None] * sum(b * k for b, k in zip(RK45.B, slopes, strict=True))
-    slopes.append(velocity(ahead))
-    error = step * np.abs(sum(e * k for e, k in zip(RK45.E, slopes, strict=True))).max(axis=1)
-    return ahead, slopes[-1], error
 
 
 def attractor_of(points: FixedPoints, starts: FloatArray) -> Labels:
@@ -169,7 +150,7 @@ def attractor_of(points: FixedPoints, starts: FloatArray) -> Labels:
     outside = ~(np.linalg.norm(starts, axis=-1) <= 1.0)
     if outside.any():
         raise InputError(f"start {starts[outside][0].tolist()} lies outside the unit ball; give |q| <= 1")
-    return settle(points.field, starts.reshape(-1, d1), traps(points), points.size).reshape(starts.shape[:-1])
+    return trapping_points(points.field, starts.reshape(-1, d1), traps(points), points.size).reshape(starts.shape[:-1])
 
 
 def attraction_shares(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from meanfield.families.contrastive.fixed_points.points import FixedPoints, jacobian_at
 from meanfield.families.contrastive.order_parameters.table import BallTable
+from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
 LEAVING = 1e-4
@@ -18,7 +18,8 @@ ARRIVED = 1e-3
 LONGEST = 20.0
 """Length at which a separatrix is given up."""
 
-RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-8, 1e-10
+TOLERANCE = Tolerance(relative=1e-8, absolute=1e-10)
+"""Tolerance of a step of a separatrix: far below what a figure shows."""
 
 SPACING = 0.01
 """Of the points of a separatrix."""
@@ -71,16 +72,16 @@ def _backwards(points: FixedPoints, start: FloatArray) -> FloatArray:
     def nearest(_: float, q: FloatArray) -> float:
         return min([float(np.linalg.norm(q - source)) for source in sources], default=1.0) - ARRIVED
 
-    edge.terminal = nearest.terminal = True  # type: ignore[attr-defined]
-    path = solve_ivp(
+    path = solve_ode(
         heading,
-        (0.0, LONGEST),
         start,
-        events=(edge, nearest),
-        max_step=SPACING,
-        rtol=RELATIVE_TOLERANCE,
-        atol=ABSOLUTE_TOLERANCE,
-    ).y.T
+        (0.0, LONGEST),
+        TOLERANCE,
+        integrator="RK45",
+        stops=[edge, nearest],
+        longest_step=SPACING,
+        every_step=True,
+    ).values
     close = [source for source in sources if np.linalg.norm(path[-1] - source) < 2 * ARRIVED]
     return np.vstack([path, *close])
 

@@ -14,13 +14,14 @@ from meanfield.families.contrastive.fixed_points.search import all_zeros, field_
 from meanfield.families.contrastive.fixed_points.symmetry import copies, sign_symmetries
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.numerics.growth_rates import sorted_rates, verdict_of
+from meanfield.numerics.retry import retry
 from meanfield.typing import FloatArray
 
 MARGINAL = 1e-7
 """Rates below that part of the size of the field are zero for all we know."""
 
-FINENESS = (1, 2, 4)
-"""Cells along each direction, in units of the first search, until the indices add up."""
+FINEST = 4
+"""Largest number of cells along each direction, in units of the first search; it doubles until the indices add up."""
 
 INWARDS = 1e-4
 """Distances at which Jacobians on the sphere are extrapolated from."""
@@ -120,13 +121,16 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
     reported, which are marginal. Source: theory.md, section 2, for b; section 7 for the stability of q = 0.
     """
     flips, size = sign_symmetries(field), field_size(field)
-    for fineness in FINENESS:
+
+    def search(fineness: int) -> FixedPoints:
         zeros = sorted(all_zeros(field, flips, size, fineness), key=lambda q: np.round(q, 9).tolist())
         points = _classified(field, zeros, flips, size)
-        complete = _indices_add_up(points)
-        if complete or field.features > 2:
-            break
-    return FixedPoints(field, points, flips, size, complete)
+        return FixedPoints(field, points, flips, size, _indices_add_up(points))
+
+    def finer(fineness: int, found: FixedPoints) -> int | None:
+        return None if found.complete or field.features > 2 else min(2 * fineness, FINEST)
+
+    return retry(search, 1, finer)
 
 
 def _classified(field: VectorField, zeros: list[FloatArray], flips: FloatArray, size: float) -> tuple[FixedPoint, ...]:

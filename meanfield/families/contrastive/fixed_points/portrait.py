@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.fixed_points.attraction import UNDECIDED, Labels, settle, traps
+from meanfield.families.contrastive.fixed_points.attraction import UNDECIDED, Labels, trapping_points, traps
 from meanfield.families.contrastive.fixed_points.curves import nullclines, separatrices
 from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points
 from meanfield.families.contrastive.fixed_points.summary import fixed_point_arrays
@@ -94,7 +94,7 @@ def portrait_of(fixed_points: FixedPoints, plane: Plane | None = None, cells: in
     inside = np.isfinite(q[..., 0])
     velocity, region = np.full(q.shape, np.nan), np.full(inside.shape, OUTSIDE)
     velocity[inside] = table(q[inside])
-    region[inside] = settle(table, q[inside], traps(fixed_points), fixed_points.size)
+    region[inside] = trapping_points(table, q[inside], traps(fixed_points), fixed_points.size)
     shown = tuple(i for i, point in enumerate(fixed_points.points) if not quadrant or np.all(point.q >= 0))
     return Portrait(
         plane,

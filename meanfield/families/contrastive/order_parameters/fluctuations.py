@@ -10,20 +10,18 @@ J C + C J^T + S = 0. Source: theory.md, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from scipy.integrate import solve_ivp
 from scipy.linalg import solve_continuous_lyapunov
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
+from meanfield.numerics.ode import Path, Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
-RELATIVE_TOLERANCE = 1e-7
-ABSOLUTE_TOLERANCE = 1e-9
-"""Of the size that C would have without drift. The next order in 1/N is far larger at any N that is simulated."""
+TOLERANCE = Tolerance(relative=1e-7, absolute=1e-9)
+"""Tolerance of a step of C, the absolute one in units of the size that C would have without drift: the next order in
+1/N is far larger at any N that is simulated."""
 
 ROUNDING = 1e-13
 """Of differences, in units of the largest one."""
@@ -33,8 +31,8 @@ LARGEST = 1e12
 
 
 def covariance_along(
-    field: VectorField, noise: StepNoise, trajectory: Callable[[float], FloatArray], times: FloatArray
-) -> FloatArray:
+    field: VectorField, noise: StepNoise, trajectory: Path, times: FloatArray
+) -> tuple[FloatArray, bool]:
     """N times the covariance of q along a trajectory that starts at the first of the times.
 
     Parameters
@@ -47,12 +45,14 @@ def covariance_along(
 
     Returns
     -------
-    ndarray, shape (times, d1, d1)
+    C : ndarray, shape (times, d1, d1)
         C_t; NaN from where it is larger than it can be at any N, as happens on the way out of unstable points.
+    interrupted : bool
+        Whether Ctrl-C ended it; C_t is NaN from there.
     """
     d1 = field.features
-    result = np.full((times.size, d1, d1), np.nan)
-    result[0] = 0.0
+    if times.size < 2:
+        return np.zeros((times.size, d1, d1)), False
 
     def derivative(t: float, flat: FloatArray) -> FloatArray:
         q, C = trajectory(t), flat.reshape(d1, d1)
@@ -65,22 +65,11 @@ def covariance_along(
     def margin(t: float, flat: FloatArray) -> float:
         return float(LARGEST - np.abs(flat).max())
 
-    margin.terminal = True  # type: ignore[attr-defined]
     ends = (np.abs(noise(trajectory(t))).max() for t in (times[0], times[-1]))
     size = float(max(ends)) * (times[-1] - times[0])
-    solution = solve_ivp(
-        derivative,
-        (times[0], times[-1]),
-        np.zeros(d1 * d1),
-        method="LSODA",
-        t_eval=times,
-        events=margin,
-        rtol=RELATIVE_TOLERANCE,
-        atol=max(ABSOLUTE_TOLERANCE * size, np.finfo(float).tiny),
-    )
-    if len(solution.t):  # a list if not even the first step was taken
-        result[: len(solution.t)] = solution.y.T.reshape(-1, d1, d1)
-    return result
+    tolerance = Tolerance(TOLERANCE.relative, max(TOLERANCE.absolute * size, np.finfo(float).tiny))
+    solution = solve_ode(derivative, np.zeros(d1 * d1), times, tolerance, stops=[margin], interruptible=True)
+    return solution.values.reshape(-1, d1, d1), solution.status == "interrupted"
 
 
 def stationary_covariance(field: VectorField, noise: StepNoise, q: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.interpolate import RectBivariateSpline, make_interp_spline
 
 from meanfield.errors import InputError
+from meanfield.numerics.retry import retry
 from meanfield.typing import FloatArray
 
 Function = Callable[[FloatArray], FloatArray]
@@ -22,8 +23,8 @@ MOST_FEATURES = 2
 NODES = 25
 """Along the radius and along a right angle, at first."""
 
-MOST_DOUBLINGS = 1
-"""Of the nodes."""
+MOST_NODES = 49
+"""Largest number of nodes, which lie between and on those of the first table."""
 
 ACCURATE = 1e-5
 """Error, in units of the largest value, with which the table is content."""
@@ -78,15 +79,15 @@ class BallTable:
         self._quadrant = quadrant
         checks = _line_checks() if features == 1 else _disc_checks(quadrant)
         right = np.array([function(q) for q in checks])
-        self._shape, nodes = right.shape[1:], NODES
-        for _ in range(MOST_DOUBLINGS + 1):
+        self._shape = right.shape[1:]
+
+        def fill(nodes: int) -> None:
             self._interpolate, largest = (
                 _on_line(function, nodes) if features == 1 else _on_disc(function, nodes, quadrant)
             )
             self.error = float(np.abs(self(checks) - right).max()) / largest
-            if self.error <= ACCURATE:
-                break
-            nodes = 2 * nodes - 1
+
+        retry(fill, NODES, lambda nodes, _: None if self.error <= ACCURATE else min(2 * nodes - 1, MOST_NODES))
 
     def __call__(self, q: FloatArray) -> FloatArray:
         """Values at many points, shape (n, ...) for q of shape (n, d1); NaN outside the ball and the quadrant."""

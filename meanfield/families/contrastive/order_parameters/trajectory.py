@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 import xarray as xr
-from scipy.integrate import solve_ivp
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_closes, rate
 from meanfield.families.contrastive.order_parameters.fluctuations import covariance_along
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.problem import Problem
-from meanfield.process.progress import progress_bar
+from meanfield.numerics.ode import Path, Tolerance, solve_ode
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
 
-RELATIVE_TOLERANCE = 1e-11
-ABSOLUTE_TOLERANCE = 1e-13
+TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
+"""Tolerance of a step of q: other methods are compared with these trajectories, and covariances are built on them."""
+
+BEYOND_THE_BALL = 1e-6
+"""Largest |q|^2 - 1 that errors of the integration explain."""
 
 
 def solve_order_parameters(problem: Problem) -> xr.Dataset:
@@ -36,7 +37,8 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     xarray.Dataset
         `q`, `g`, `Lambda` as `meanfield.families.contrastive.results` describes them, and `q_covariance`, N times the
         covariance of q over runs of SGD to leading order, except under batch centring and where S does not exist
-        (`StepNoise`). The attribute `status` is `complete` or `failed: ...`; output times after a failure are NaN.
+        (`StepNoise`). The attribute `status` is `complete`, `interrupted` or `failed: ...`; output times that were not
+        reached are NaN.
 
     Raises
     ------
@@ -46,57 +48,43 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     check_trajectory(problem)
     started = time.perf_counter()
     field = VectorField(problem)
-    times = problem.time.outputs_at
-    q = np.full((len(times), len(problem.features)), np.nan)
-    status = "complete"
-    # An overflow ends as a failed step, which is reported.
-    with np.errstate(all="ignore"), progress_bar(problem.time.stop, "order parameters", unit="t") as bar:
-
-        def derivative(t: float, q: FloatArray) -> FloatArray:
-            bar.update(max(t - bar.n, 0.0))
-            return rate(field.closure, q)
-
-        solution = solve_ivp(
-            derivative,
-            (0.0, problem.time.stop),
-            problem.initial_overlap,
-            method="LSODA",
-            t_eval=times,
-            dense_output=True,
-            rtol=RELATIVE_TOLERANCE,
-            atol=ABSOLUTE_TOLERANCE,
-        )
-    reached = solution.y.T
-    q[: len(reached)] = reached
-    inside = np.einsum("tf,tf->t", q, q) <= 1.0 + 1e-6
-    last = len(times) if inside.all() else int(np.argmin(inside))
-    if last < len(times):
-        status = _blow_up(times, q, last).status
-        q[last:] = np.nan
+    solution = solve_ode(
+        lambda t, q: rate(field.closure, q),
+        problem.initial_overlap,
+        problem.time.outputs_at,
+        TOLERANCE,
+        check=_blow_up,
+        dense=True,
+        label="order parameters",
+        interruptible=True,
+    )
+    q, status = solution.values, solution.status
     closed = [field.closure(row) if np.all(np.isfinite(row)) else (row, np.nan) for row in q]
     arrays = {
-        "time": times,
+        "time": solution.times,
         "q": q,
         "g": np.array([g for g, _ in closed]),
         "Lambda": np.array([diffusion for _, diffusion in closed]),
     }
-    if solution.sol is not None:
-        arrays |= _covariance(field, solution.sol, times, last)
+    if solution.path is not None and status != "interrupted":
+        last = int(np.isfinite(q).all(axis=1).sum())
+        covariance, interrupted = _covariance(field, solution.path, solution.times, last)
+        arrays |= covariance
+        status = "interrupted" if interrupted else status
     return build_dataset("order_parameters", problem, arrays, status, provenance(time.perf_counter() - started))
 
 
 def _covariance(
-    field: VectorField, trajectory: Callable[[float], FloatArray], times: FloatArray, last: int
-) -> dict[str, FloatArray]:
-    """C at the times before `last`, or nothing if the covariance of a step is not known."""
+    field: VectorField, trajectory: Path, times: FloatArray, last: int
+) -> tuple[dict[str, FloatArray], bool]:
+    """C at the times before `last`, or nothing if the covariance of a step is not known; and whether Ctrl-C came."""
     try:
         noise = StepNoise(field)
     except InputError:
-        return {}
+        return {}, False
     C = np.full((len(times), field.features, field.features), np.nan)
-    with np.errstate(all="ignore"):  # an overflow ends in NaN
-        C[:last] = covariance_along(field, noise, trajectory, times[:last])
-    return {"q_covariance": C}
+    C[:last], interrupted = covariance_along(field, noise, trajectory, times[:last])
+    return {"q_covariance": C}, interrupted
 
 
 def check_trajectory(problem: Problem) -> None:
@@ -109,11 +97,11 @@ def check_trajectory(problem: Problem) -> None:
         )
 
 
-def _blow_up(times: FloatArray, q: FloatArray, index: int) -> BlowUpError:
-    last = q[index]
-    what = f"|q| = {np.linalg.norm(last):.4g}" if np.all(np.isfinite(last)) else "q is not finite"
+def _blow_up(time: float, q: FloatArray) -> BlowUpError | None:
+    finite = bool(np.all(np.isfinite(q)))
+    if finite and q @ q <= 1.0 + BEYOND_THE_BALL:
+        return None
+    what = f"|q| = {np.linalg.norm(q):.4g}" if finite else "q is not finite"
     return BlowUpError(
-        float(times[index]),
-        f"{what}, but overlaps lie in the unit ball",
-        "lower model.learning_rate or raise model.batch_size",
+        time, f"{what}, but overlaps lie in the unit ball", "lower model.learning_rate or raise model.batch_size"
     )

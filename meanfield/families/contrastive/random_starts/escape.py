@@ -13,19 +13,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.random_starts.start import RandomStart
+from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
 FIRST = 1e-4
 """Where the ODE begins: c is extrapolated from this and twice this, with an error of its square."""
 
 TOLERANCE = 1e-12
-"""Of the ODE."""
+"""Tolerance of a step of q, relative and in units of |q| at the start: c is a small difference of two times."""
 
 LONGEST = 200.0
 """Time, in units of 1/j, after which a path never escapes."""
@@ -120,14 +120,12 @@ def _time(start: RandomStart, size: float, overlap: float) -> float:
     def escapes(t: float, q: FloatArray) -> float:
         return float(q @ q - overlap * overlap)
 
-    escapes.terminal = True  # type: ignore[attr-defined]
-    path = solve_ivp(
+    path = solve_ode(
         lambda t, q: start.field(q),
-        (0.0, LONGEST / start.growth_rates[0]),
         size * start.directions[:, 0],
-        "DOP853",
-        events=escapes,
-        rtol=TOLERANCE,
-        atol=TOLERANCE * abs(size),
+        (0.0, LONGEST / start.growth_rates[0]),
+        Tolerance(TOLERANCE, TOLERANCE * abs(size)),
+        integrator="DOP853",
+        stops=[escapes],
     )
-    return float(path.t[-1]) if path.status == 1 else float("inf")
+    return path.end_time if path.stopped_by is not None else float("inf")

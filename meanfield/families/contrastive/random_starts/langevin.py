@@ -14,9 +14,17 @@ from numpy.random import Generator
 
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.order_parameters.table import BallTable, into_ball
-from meanfield.families.contrastive.random_starts.outcomes import Outcomes, crossing, longest_step, runge_kutta
+from meanfield.families.contrastive.random_starts.outcomes import Outcomes, beyond, fastest_decay
 from meanfield.families.contrastive.random_starts.start import RandomStart
+from meanfield.numerics.ode import Tolerance
+from meanfield.numerics.paths import follow_paths
 from meanfield.typing import FloatArray
+
+STEP, STIFF = 0.1, 0.7
+"""Longest step of noise, in units of the fastest growth and of the fastest decay: the splitting errs by its square."""
+
+TOLERANCE = Tolerance(relative=1e-5, absolute=1e-6)
+"""Tolerance of a step of drift: below the error of the splitting, and that of the table of the drift."""
 
 
 def langevin_outcomes(
@@ -55,22 +63,20 @@ def langevin_outcomes(
     rng = np.random.default_rng(seed)
     q = uniform_overlaps(rng, paths, features, N)
     rate = max(float(start.growth_rates[0]), start.field.problem.model.learning_rate)
-    steps = int(np.ceil(stop / longest_step(start.drift, features, rate)))
+    steps = int(np.ceil(stop / min(STEP / rate, STIFF / fastest_decay(start.drift, features))))
     step = stop / steps
-    escape = np.where(np.linalg.norm(q, axis=1) >= overlap, 0.0, np.inf)
+    escape = np.full(paths, np.inf)
 
     def drift(q: FloatArray, since: float, length: float) -> FloatArray:
-        after = into_ball(runge_kutta(start.drift, q, length))
-        np.minimum(escape, since + length * crossing(q, after, overlap), out=escape)
-        return after
+        found = follow_paths(start.drift, q, TOLERANCE, first_step=length, margin=beyond(overlap), stop=length)
+        np.minimum(escape, since + found.event, out=escape)
+        return into_ball(found.end)
 
     q = drift(q, 0.0, 0.5 * step)
     for k in range(steps):
         now = (k + 0.5) * step
         kick = np.einsum("nij,nj->ni", _lower(noise(q)), rng.standard_normal(q.shape))
-        before, q = q, into_ball(q + np.sqrt(step / N) * kick)
-        np.minimum(escape, np.where(np.isfinite(crossing(before, q, overlap)), now, np.inf), out=escape)
-        q = drift(q, now, step if k < steps - 1 else 0.5 * step)
+        q = drift(into_ball(q + np.sqrt(step / N) * kick), now, step if k < steps - 1 else 0.5 * step)
     return Outcomes(escape, q)
 
 

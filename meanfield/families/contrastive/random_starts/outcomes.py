@@ -1,4 +1,4 @@
-"""Where many paths of the ODE end, and when they escape from q = 0: by Runge and Kutta, all at once.
+"""Where many paths of the ODE end, and when they escape from q = 0.
 
 The limit N -> infinity of a random start is deterministic once its amplitudes Y are drawn: the path that leaves the
 origin like sqrt(N) q = sum_k v_k exp(j_k t) Y_k. Source: theory.md, section 5.
@@ -6,22 +6,23 @@ origin like sqrt(N) q = sum_k v_k exp(j_k t) Y_k. Source: theory.md, section 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from meanfield.families.contrastive.random_starts.start import RandomStart
+from meanfield.numerics.ode import Tolerance
+from meanfield.numerics.paths import Flags, Margin, Velocity, follow_paths
 from meanfield.typing import FloatArray
 
-Drift = Callable[[FloatArray], FloatArray]
-"""dq/dt at many points, (n, d1) -> (n, d1)."""
+TOLERANCE = Tolerance(relative=1e-6, absolute=1e-9)
+"""Tolerance of a step of q: a tenth of the error of the table that the drift is taken from."""
 
-STEP = 0.1
-"""Of the method of order 4, in units of the fastest growth: errors of 1e-6 while it lasts."""
+FIRST = 0.1
+"""Length of the first step, in units of the fastest growth."""
 
-STIFF = 0.7
-"""Longest step in units of the fastest decay anywhere: a quarter of what the method allows."""
+STIFF = 1.5
+"""Longest step, in units of the fastest decay anywhere: half of what is stable, so that paths come to rest."""
 
 RADIUS = 0.01
 """|q| where paths begin: linear there up to its square."""
@@ -82,8 +83,28 @@ def limit_outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap
     """
     start.check_grows()
     since, q = take_off(start, N, amplitudes)
-    outcomes = follow_paths(start.drift, q, overlap, float(start.growth_rates[0]))
-    return Outcomes(since + outcomes.escape_time, outcomes.end)
+    rate, drift = float(start.growth_rates[0]), start.drift
+
+    def settled(q: FloatArray, speed: FloatArray) -> Flags:
+        slow = np.linalg.norm(speed, axis=1) < SETTLED * rate * np.linalg.norm(q, axis=1)
+        return np.asarray(slow & _is_stable(drift, q, slow))
+
+    paths = follow_paths(
+        drift,
+        q,
+        TOLERANCE,
+        first_step=FIRST / rate,
+        longest_step=STIFF / fastest_decay(drift, q.shape[1]),
+        arrived=settled,
+        margin=beyond(overlap),
+        stop=LONGEST / rate,
+    )
+    return Outcomes(since + paths.event, paths.end)
+
+
+def beyond(overlap: float) -> Margin:
+    """|q| - overlap at many points: not negative where q has escaped."""
+    return lambda q: np.asarray(np.linalg.norm(q, axis=1) - overlap)
 
 
 def take_off(start: RandomStart, N: float, amplitudes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -101,51 +122,8 @@ def take_off(start: RandomStart, N: float, amplitudes: FloatArray) -> tuple[Floa
     return last, components @ start.directions[:, : start.growing].T
 
 
-def follow_paths(drift: Drift, q: FloatArray, overlap: float, rate: float) -> Outcomes:
-    """Follow the ODE until every path has settled at a stable state.
-
-    Parameters
-    ----------
-    drift : callable
-    q : ndarray, shape (paths, d1)
-        Where paths are at time 0.
-    overlap : float
-        |q| that counts as escape.
-    rate : float
-        Fastest growth rate.
-    """
-    q, step = q.copy(), longest_step(drift, q.shape[1], rate)
-    escape = np.where(np.linalg.norm(q, axis=1) >= overlap, 0.0, np.inf)
-    moving, now = np.arange(len(q)), 0.0
-    while len(moving) and now < LONGEST / rate:
-        before = q[moving]
-        after = q[moving] = runge_kutta(drift, before, step)
-        part = crossing(before, after, overlap)
-        escape[moving] = np.minimum(escape[moving], now + step * part)
-        now += step
-        speed = np.linalg.norm(drift(after), axis=1) / np.linalg.norm(after, axis=1)
-        moving = moving[~((speed < SETTLED * rate) & _is_stable(drift, after, speed < SETTLED * rate))]
-    return Outcomes(escape, q)
-
-
-def runge_kutta(drift: Drift, q: FloatArray, step: float) -> FloatArray:
-    """The classical step of order 4."""
-    first = drift(q)
-    second = drift(q + 0.5 * step * first)
-    third = drift(q + 0.5 * step * second)
-    fourth = drift(q + step * third)
-    return np.asarray(q + step / 6.0 * (first + 2.0 * second + 2.0 * third + fourth))
-
-
-def crossing(before: FloatArray, after: FloatArray, overlap: float) -> FloatArray:
-    """The part of a step after which |q| reaches an overlap from below, log |q| taken as linear; else infinite."""
-    low, high = (np.log(np.linalg.norm(q, axis=1) / overlap) for q in (before, after))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((low < 0) & (high >= 0), -low / (high - low), np.inf)
-
-
-def longest_step(drift: Drift, features: int, rate: float) -> float:
-    """A step that is accurate while q grows, at this rate, and stable where paths from the origin come."""
+def fastest_decay(drift: Velocity, features: int) -> float:
+    """The largest rate of db/dq wherever paths from the origin come."""
     directions = np.random.default_rng(0).standard_normal((LOOKS, features))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     radii = np.linspace(0.05, 0.95, 19)
@@ -153,17 +131,17 @@ def longest_step(drift: Drift, features: int, rate: float) -> float:
     outward = np.einsum("rnk,nk->rn", drift(points.reshape(-1, features)).reshape(points.shape), directions) > 0
     reached = radii <= radii[outward.any(axis=1)].max(initial=0.0) + (radii[1] - radii[0])
     slopes = _slopes(drift, points[reached].reshape(-1, features))
-    return min(STEP / rate, STIFF / float(np.abs(np.linalg.eigvals(slopes)).max()))
+    return float(np.abs(np.linalg.eigvals(slopes)).max())
 
 
-def _slopes(drift: Drift, q: FloatArray, shift: float = 1e-4) -> FloatArray:
+def _slopes(drift: Velocity, q: FloatArray, shift: float = 1e-4) -> FloatArray:
     """db/dq, shape (paths, d1, d1), to a few digits."""
     shifts = shift * np.eye(q.shape[1])
     there = np.stack([drift(q - s) - drift(q + s) for s in -shifts], axis=2)
     return np.asarray(there / (2 * shift))
 
 
-def _is_stable(drift: Drift, q: FloatArray, asked: FloatArray) -> FloatArray:
+def _is_stable(drift: Velocity, q: FloatArray, asked: Flags) -> Flags:
     """Whether perturbations decay, of the points that are asked for."""
     stable = np.zeros(len(q), dtype=bool)
     if asked.any():

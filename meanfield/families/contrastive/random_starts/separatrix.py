@@ -15,20 +15,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.integrate import quad, solve_ivp
+from scipy.integrate import quad
 from scipy.special import ndtr
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.fixed_points.symmetry import is_reflected, sign_symmetries
 from meanfield.families.contrastive.random_starts.start import RandomStart
+from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
 INNERMOST = 1e-6
 """Saddles with a smaller overlap lie on an axis: they divide no quadrant."""
 
 TRACES = ((1e-5, 1e-4, 1e-12), (1e-4, 1e-3, 1e-10))
-"""Distances from the saddle where a trace begins and from the origin where it ends, and tolerances: K and its error."""
+"""Distances from the saddle where a trace begins and from the origin where it ends, and tolerances of a step of log q,
+far below the error that these distances leave: the first trace gives K, and the second one its error."""
 
 
 @dataclass(frozen=True)
@@ -145,12 +147,9 @@ def _trace(
     def is_near(t: float, logs: FloatArray) -> float:
         return float(logs.max() - np.log(least))
 
-    is_near.terminal = True  # type: ignore[attr-defined]
     longest = 1e4 / float(start.growth_rates[1])
-    path = solve_ivp(
-        backward, (0.0, longest), np.log(saddle + stable), "DOP853", events=is_near, rtol=tolerance, atol=tolerance
-    )
-    logs = path.y[:, -1]
-    if path.status != 1:
+    begin, both = np.log(saddle + stable), Tolerance(tolerance, tolerance)
+    path = solve_ode(backward, begin, (0.0, longest), both, integrator="DOP853", stops=[is_near])
+    if path.stopped_by is None:
         return np.nan
-    return float(logs[axes[1]] - exponent * logs[axes[0]])
+    return float(path.end[axes[1]] - exponent * path.end[axes[0]])

@@ -137,7 +137,7 @@ class Projected(WithWeights):
         self._key = stream_key(problem.particles.seed)
         linear = problem.prior.functions.linear
         self._pull = linear_pull(problem) if linear else 0.0
-        self._force = 0 if linear else compile_loop(problem.prior.functions.force)
+        self._force = 0 if linear else compile_loop(problem.prior.functions.unit_force)
         self._rows, self._U = np.ascontiguousarray(self._U.T), self._U[:0]
         N = len(self._w)
         self._vector = np.empty(N + N % 2)
@@ -168,7 +168,7 @@ class Plain(WithWeights):
 
     def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
         super().__init__(problem, training, expectation, replicas)
-        self._force = compile_scalar(problem.prior.functions.force)
+        self._force = compile_scalar(problem.prior.functions.unit_force)
         streams = range(NOISE, HIDDEN + len(problem.hidden_laws))
         # One stream for each kind of draw, so that none depends on how another is cut into calls.
         self._generators = [replica_generator(problem.particles.seed, self._replica, stream) for stream in streams]
@@ -197,7 +197,7 @@ class Plain(WithWeights):
 
 def linear_pull(problem: Problem) -> float:
     """Linear force phi(w)/w with its strength, for linear phi."""
-    return problem.prior.strength * float(problem.prior.functions.force(1.0))
+    return problem.prior.strength * float(problem.prior.functions.unit_force(1.0))
 
 
 STEPPERS: dict[str, type[Chain] | type[Projected] | type[Plain]] = {

@@ -6,10 +6,10 @@ import time
 
 import xarray as xr
 
-from meanfield.density.grid import feature_quadrature
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.potential import potential_of
+from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.stationary import (
     all_states,
     check_features,
@@ -62,7 +62,7 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
         equations, states = all_states(limit)
         bar.update()
     rows = [state_variables(equations, state) | potential_of(limit, state.q) for state in states]
-    u, u_weight = feature_quadrature(problem, problem.density.feature_nodes)
+    u, u_weight = feature_quadrature(limit.coordinates, problem.density.feature_nodes)
     arrays = stacked(rows, without_states(len(problem.features))) | density_arrays(equations, states, u, u_weight)
     status = "complete" if states else NO_STATE
     return build_dataset("stationary", problem, arrays, status, provenance(time.perf_counter() - started))

@@ -1,15 +1,18 @@
 """Trajectories of the reduced ODEs: closed forms, refusals, the unit ball, and the sign of the drift."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from meanfield.density import solve_density
 from meanfield.errors import InputError
-from meanfield.families.contrastive.order_parameters import solve_order_parameters
+from meanfield.families.contrastive.density import solve_density
+from meanfield.families.contrastive.order_parameters import fluctuations, solve_order_parameters, trajectory
 from meanfield.families.contrastive.sgd.simulation import simulate_sgd
+from meanfield.results.checks import check
 from tests.example_problems import feature, features, gaussian, make_problem
 
 
@@ -127,6 +130,74 @@ def test_nonlinear_prior_is_refused(prior):
 def test_random_start_is_refused():
     with pytest.raises(InputError, match="initial_overlap = 'random'"):
         solve_order_parameters(make_problem(features(feature("random"))))
+
+
+def interrupt(monkeypatch, module, name, after):
+    """Ctrl-C in a call of a function of a module, when it has been called that many times."""
+    original, calls = getattr(module, name), []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == after + 1:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(module, name, interrupted)
+
+
+def test_ctrl_c_keeps_the_trajectory_before_it(monkeypatch):
+    whole = solve_order_parameters(make_problem())
+    interrupt(monkeypatch, trajectory, "rate", after=100)
+    run = solve_order_parameters(make_problem())
+    reached = int(np.isfinite(run.q.values).all(axis=1).sum())
+    assert run.status == "interrupted"
+    assert 0 < reached < run.sizes["time"]
+    for name in ("q", "g", "Lambda"):
+        assert np.array_equal(run[name][:reached], whole[name][:reached])
+        assert np.isnan(run[name][reached:]).all()
+    assert "q_covariance" not in run
+    check(run)
+
+
+def test_ctrl_c_keeps_the_covariance_before_it(monkeypatch):
+    whole = solve_order_parameters(make_problem())
+    original, calls = fluctuations.VectorField.jacobian, []
+
+    def interrupted(self, q):
+        calls.append(q)
+        if len(calls) == 60:
+            raise KeyboardInterrupt
+        return original(self, q)
+
+    monkeypatch.setattr(fluctuations.VectorField, "jacobian", interrupted)
+    run = solve_order_parameters(make_problem())
+    reached = int(np.isfinite(run.q_covariance.values).all(axis=(1, 2)).sum())
+    assert run.status == "interrupted"
+    assert 0 < reached < run.sizes["time"]
+    assert np.array_equal(run.q, whole.q)
+    assert np.array_equal(run.q_covariance[:reached], whole.q_covariance[:reached])
+    check(run)
+
+
+@pytest.mark.parametrize(
+    ("drift", "leaves", "what"),
+    [
+        (lambda q: 0.1 * q, 10 * np.log(2), r"\|q\| = 1\.007"),
+        (lambda q: np.where(q < 0.72, 0.1, np.nan), 2.2, "q is not finite"),
+    ],
+    ids=["outwards", "not a number"],
+)
+def test_what_leaves_the_ball_fails_at_the_first_output_after_it(monkeypatch, drift, leaves, what):
+    """Neither happens to a closure of ours: q = 0.5 exp(t/10), or 0.5 + t/10 up to 0.72, take its place."""
+    monkeypatch.setattr(trajectory, "rate", lambda closure, q: drift(q))
+    run = solve_order_parameters(make_problem(features(feature(0.5))))
+    missing = np.isnan(run.q.values[:, 0])
+    failed = float(run.time[missing][0])
+    assert failed <= leaves + 0.5  # outputs are 0.5 apart
+    assert np.array_equal(missing, run.time.values >= failed)
+    remedy = r"but overlaps lie in the unit ball; lower model\.learning_rate or raise model\.batch_size"
+    assert re.fullmatch(rf"failed: at t = {failed:g}: {what}, {remedy}", run.attrs["status"])
+    check(run)
 
 
 @settings(derandomize=True, max_examples=50, deadline=None)

@@ -228,7 +228,7 @@ def crowd(problem):
     escape, level = np.full(CROWD, -1), escape_level(problem)
     rng, q, r, weights = np.random.default_rng(problem.particles.seed), [], [], []
     linear, key = prior.functions.linear, stream_key(problem.particles.seed)
-    loop, scalar = 0 if linear else compile_loop(prior.functions.force), compile_scalar(prior.functions.force)
+    loop, scalar = 0 if linear else compile_loop(prior.functions.unit_force), compile_scalar(prior.functions.unit_force)
     state, vector = np.tile(np.append(w[0] @ U / N, 1.0), (CROWD, 1)), np.empty(N + N % 2)
     for step in range(4):
         if problem.particles.method == "plain":

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from meanfield.comparison import compare
-from meanfield.density import solve_density
+from meanfield.families.contrastive.density import solve_density
 from meanfield.families.contrastive.order_parameters import solve_order_parameters
 from meanfield.families.contrastive.sgd.simulation import simulate_sgd
 from tests import ROOT

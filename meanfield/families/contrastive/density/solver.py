@@ -1,0 +1,69 @@
+"""The density of a contrastive problem as a Dataset."""
+
+from __future__ import annotations
+
+import time
+
+import xarray as xr
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.limit import limit_of
+from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, solve
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+
+
+def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
+    """Density of weights and features from the Fokker-Planck equation, with self-consistent q and r.
+
+    Parameters
+    ----------
+    problem : Problem
+        With one to three features and a start that is not random.
+    backend : {"numba", "fipy"}
+        Our kernel, or the same scheme in FiPy as a reference (slow).
+
+    Returns
+    -------
+    xarray.Dataset
+        `q`, `r`, `P`, `u`, `u_weight`, `w`, `w_edge`, `mass`, `norm`, `g`, `Lambda` as
+        `meanfield.families.contrastive.results` describes them. P holds averages over cells. With a tolerance also
+        `q_error`, `r_error` and `P_error`, estimates. The attribute `status` is `complete`, `interrupted` or `failed:
+        ...`; output times that were not reached are NaN. A tolerance that was missed is a failure, with all output
+        times and the errors there are.
+
+    Raises
+    ------
+    InputError
+        If the problem has more than three features or a random start, needs more memory than is free, or an unknown
+        backend is asked for.
+
+    Notes
+    -----
+    `density.tolerance` is the error allowed in q and r at every output time; half-width, cells, nodes and steps follow
+    from it. With `density.cells`, `density.steps` or `density.order` they are fixed instead, and nothing is estimated.
+    `meanfield.mckean_vlasov.density.solver.solve` describes the scheme. All quantities are dimensionless. Source:
+    theory.md, section 2.
+    """
+    check_density(problem, backend)
+    started = time.perf_counter()
+    limit = limit_of(problem)
+    solution = solve(limit, problem.density, backend)
+    record = provenance(time.perf_counter() - started, backend=backend, **solution.effort)
+    return build_dataset("density", problem, solution.arrays(limit), solution.status, record)
+
+
+def check_density(problem: Problem, backend: str = "numba") -> None:
+    """Refuse what has no density that could be solved for; see `solve_density`."""
+    check_backend(backend)
+    if len(problem.features) > MOST_FEATURES:
+        raise InputError(
+            f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "
+            "remove features, or use the order parameters or SGD"
+        )
+    if problem.random_start:
+        raise InputError(
+            "features.initial_overlap = 'random': the density needs a known overlap, because a random one "
+            "stays at q = 0 in the limit; give a number, or use SGD"
+        )

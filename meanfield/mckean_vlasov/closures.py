@@ -1,0 +1,166 @@
+"""Closures q -> (g, Lambda) in compiled code: those of families that compile theirs, and tables of any other.
+
+A family compiles its closure with a `NamedTuple` of what it needs besides q, a compiled function of both that is told
+to `register_closure`, and an attribute `compiled` of the callable that holds the tuple.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.extending import intrinsic
+
+from meanfield.errors import InputError
+from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate
+from meanfield.typing import FloatArray
+
+ClosureFunction = Callable[[FloatArray], tuple[FloatArray, float]]
+"""q, shape (d1,), to g, shape (d1,), and Lambda."""
+
+ENDS = (0.01, 0.1, 0.5)
+"""Values of sqrt(1 - q^2) at which a table may end; the smallest that works is taken."""
+
+MOST_PANELS = 60
+"""Largest number of panels of a table, each of which takes 16 calls of the closure."""
+
+PROBES = 33
+"""Number of overlaps at which a table is compared with the closure."""
+
+WORST = 1e-10
+"""Largest error of a table relative to the largest values of g and Lambda; the tightest tolerance of q is 1e-10."""
+
+
+@runtime_checkable
+class CompiledClosure(Protocol):
+    """A closure whose family has compiled it."""
+
+    @property
+    def compiled(self) -> Any:
+        """A tuple of a type that is known to `register_closure`."""
+
+
+_REGISTERED: dict[type, Any] = {}
+"""Compiled functions of a closure and q, by the type of the closure."""
+
+
+def register_closure(kind: type) -> Callable[[Any], Any]:
+    """Decorate a compiled function of a closure, a `NamedTuple` of this type, and q, that gives g and then Lambda."""
+
+    def register(function: Any) -> Any:
+        _REGISTERED[kind] = function
+        return function
+
+    return register
+
+
+@intrinsic
+def closure_values(typing_context, closure, q):  # type: ignore[no-untyped-def]
+    """`closure_values(closure, q)` in compiled code: g and then Lambda, by the function for closures of this type."""
+    known = getattr(closure, "instance_class", type(None))
+    if known not in _REGISTERED:
+        return None
+    kind = types.Dispatcher(_REGISTERED[known])
+
+    # Numba's `overload` would do, but compiles all that the function calls once more.
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        call = context.get_function(kind, signature)
+        for library in getattr(call, "libs", ()):
+            context.active_code_library.add_linking_library(library)
+        return call(builder, arguments)
+
+    return kind.get_call_type(typing_context, (closure, q), {}), generate
+
+
+class TabulatedClosure(NamedTuple):
+    """g and Lambda of one feature as functions of arcsin q, in which those of sqrt(1 - q^2) are smooth, too."""
+
+    table: Table
+
+
+@register_closure(TabulatedClosure)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def tabulated_values(closure, q):  # type: ignore[no-untyped-def]
+    """See `closure_values`."""
+    result = np.empty(2)
+    angle = math.asin(min(max(q[0], -1.0), 1.0))
+    interpolate(closure.table, panel_of(closure.table, angle), angle, result)
+    result[1] = max(result[1], 0.0)
+    return result
+
+
+def called_values(closure: ClosureFunction, q: FloatArray) -> FloatArray:
+    """Both g and Lambda in one vector, by a call in Python; an overlap that rounding took out of the ball is put back.
+
+    Raises
+    ------
+    InputError
+        If their shapes are not those of a closure.
+    """
+    length = math.sqrt(q @ q)
+    g, diffusion = closure(q / length if length > 1.0 else q.copy())
+    values = np.append(np.asarray(g, dtype=float), float(diffusion))
+    if values.shape != (q.size + 1,):
+        raise InputError(
+            f"closure: g has shape {np.shape(g)} for {q.size} feature(s); return an array of shape ({q.size},) and a "
+            "number"
+        )
+    return values
+
+
+def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, float]:
+    """What compiled code takes for a closure, and the largest |q| where it is good.
+
+    Parameters
+    ----------
+    closure : callable
+    features : int
+        d1.
+
+    Returns
+    -------
+    compiled : NamedTuple
+        Of a type that `closure_values` knows.
+    reach : float
+        Beyond it the closure itself must be called: infinite where a family has compiled it, -1 where it is called
+        always, because there are several features, or it is not smooth enough for a table.
+    """
+    if isinstance(closure, CompiledClosure):
+        return closure.compiled, math.inf
+    return _tabulated(closure) if features == 1 else (TabulatedClosure(_no_table()), -1.0)
+
+
+def _tabulated(closure: ClosureFunction) -> tuple[TabulatedClosure, float]:
+    """The table that reaches furthest."""
+    for end in ENDS:
+        reach = math.acos(end)
+        try:
+            table = tabulate(_rows_of(closure), (), reach, "the closure", groups=(0, 1), most_panels=MOST_PANELS)
+        except InputError:
+            continue
+        tabulated = TabulatedClosure(table)
+        if _error(closure, tabulated, reach) <= WORST:
+            return tabulated, math.sin(reach)
+    return TabulatedClosure(_no_table()), -1.0
+
+
+def _rows_of(closure: ClosureFunction) -> Callable[[FloatArray], FloatArray]:
+    return lambda angles: np.array([called_values(closure, q) for q in np.sin(angles)[:, None]]).T
+
+
+def _error(closure: ClosureFunction, tabulated: TabulatedClosure, reach: float) -> float:
+    """Largest error of the table, relative to the largest value of each row."""
+    angles = reach * np.sin(np.arange(PROBES) + 0.5)  # dense, and not symmetric about the origin
+    exact = _rows_of(closure)(angles)
+    found = np.array([tabulated_values(tabulated, q) for q in np.sin(angles)[:, None]]).T
+    largest = np.abs(exact).max(axis=1, keepdims=True)
+    return float((np.abs(found - exact) / np.where(largest > 0, largest, 1.0)).max())
+
+
+def _no_table() -> Table:
+    """A table in place of none."""
+    return tabulate(lambda x: np.zeros((2, x.size)), (), 1.0, "nothing")

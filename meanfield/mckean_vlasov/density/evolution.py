@@ -1,0 +1,242 @@
+"""One second-order solution of the Fokker-Planck equation, advanced from output time to output time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numba
+import numpy as np
+
+from meanfield.errors import BlowUpError
+from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.density.marching import (
+    LONG_STEP,
+    MEMORY,
+    Calls,
+    Field,
+    Meeting,
+    Room,
+    Taken,
+    march,
+    moments_of,
+)
+from meanfield.mckean_vlasov.density.start import initial_density
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.compiled.callbacks import Callback
+from meanfield.numerics.compiled.thread_barrier import counters, give_way_address
+from meanfield.numerics.compiled.vectors import lanes_for
+from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.numerics.finite_volumes.kernel import pack, unpack
+from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.process.cores import available_cores
+from meanfield.process.interrupts import uninterrupted
+from meanfield.typing import FloatArray
+
+VALUES_PER_THREAD = 20_000
+"""A second thread pays only if each has so many values of P, 20 us of work; starting threads takes 50 for an output."""
+
+
+class LongStepsError(BlowUpError):
+    """Time steps are too long for the dynamics."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Averages over the density: q, r, E[w^2] and the total mass, in one vector so that steps can combine them."""
+
+    vector: FloatArray
+
+    @property
+    def q(self) -> FloatArray:
+        """Overlaps E[u w], shape (d1,)."""
+        return self.vector[:-3]
+
+    @property
+    def r(self) -> float:
+        """E[w phi(w)]."""
+        return float(self.vector[-3])
+
+    @property
+    def norm(self) -> float:
+        """E[w^2]."""
+        return float(self.vector[-2])
+
+
+class Evolution:
+    """P_t on one grid, in steps of `meanfield.mckean_vlasov.density.marching`.
+
+    Steps are compiled, on several threads where there is enough to do. Blocks of nodes do not depend on each other, and
+    every thread adds up the moments of all blocks in the same order: numbers do not depend on the number of threads.
+
+    Parameters
+    ----------
+    limit : Limit
+    grid : Grid
+        Cells and nodes.
+    worst_norm : float
+        E[w^2] = 1 is conserved by the equation; a solution that misses it by more has blown up.
+    make_step : MakeStep, optional
+        Other software for the steps, in place of our kernel.
+    """
+
+    def __init__(self, limit: Limit, grid: Grid, worst_norm: float, make_step: MakeStep | None = None) -> None:
+        self.grid = grid
+        self._limit = limit
+        self._current = pack(initial_density(limit, grid))
+        self._trial = self._current.copy()
+        self._field = _field(limit, grid, worst_norm)
+        self._waiting: Sequence[object] = ()
+        self._make_threads(alone=make_step is not None)
+        self._make_calls(make_step)
+        self._times, self._history = [0.0], [self._moments()]
+
+    def _make_threads(self, alone: bool) -> None:
+        """Share the blocks among threads, with working space for each."""
+        blocks, cells, lanes = self._current.shape
+        most = min(available_cores(), int(numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+        threads = 1 if alone else min(most, blocks, max(1, self._current.size // VALUES_PER_THREAD))
+        bounds = np.linspace(0, blocks, threads + 1).astype(int)
+        self._shares = list(pairwise(bounds.tolist()))
+        self._rooms = [
+            Room(np.empty(cells - 1), np.empty((end - first) * lanes), np.empty(cells * (lanes + 1)))
+            for first, end in self._shares
+        ]
+        self._sums = np.empty((2, blocks, 4 * lanes))
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+
+    def _make_calls(self, make_step: MakeStep | None) -> None:
+        """Callbacks for what is not compiled."""
+        d1 = self.grid.u.shape[1]
+        self._closure, reach = self._limit.compiled_closure
+        self._step = make_step and make_step(self.grid)
+        works = self._call_closure if reach < np.inf else None, self._call_step if make_step else None
+        self._callbacks = [Callback(work) if work else None for work in works]
+        closure, step = (callback.address if callback else 0 for callback in self._callbacks)
+        stopped = np.zeros(1, dtype=np.int64)
+        self._calls = Calls(closure, reach, np.empty(d1), np.empty(d1 + 1), step, np.empty(3), stopped)
+
+    @property
+    def moments(self) -> Moments:
+        """Averages over the current density."""
+        return Moments(self._history[-1])
+
+    @property
+    def density(self) -> FloatArray:
+        """P(w|u), shape (nodes, cells)."""
+        return unpack(self._current, self.grid.shape[0])
+
+    def advance(self, times: FloatArray) -> None:
+        """Take steps that end at `times`.
+
+        Raises
+        ------
+        BlowUpError
+            If steps are too long, the solution is no longer finite or E[w^2] is far from 1.
+        """
+        taken = 0
+        while taken < len(times):  # a signal that a handler ignores stops steps in Python for a moment
+            taken += self._march(times[taken:])
+            self.check()
+
+    def _march(self, times: FloatArray) -> int:
+        """Take steps until one is refused; how many were taken."""
+        known, threads = len(self._times), len(self._shares)
+        ends = np.concatenate([self._times, times])
+        history = np.empty((threads, len(ends), len(self._history[0])))
+        history[:, :known] = self._history
+        meeting = Meeting(self._sums, counters(threads), give_way_address())
+        buffers = self._current.reshape(-1), self._trial.reshape(-1)
+
+        def take(thread: int) -> Taken:
+            result: Taken = march(
+                ends, history[thread], known, self._closure, self._calls, self._field, *buffers, self._rooms[thread],
+                meeting, thread, *self._shares[thread],
+            )  # fmt: skip
+            return result
+
+        with uninterrupted() as self._waiting:  # threads wait for each other
+            taken, end, rate = self._side_by_side(take, meeting)
+        if taken % 2:
+            self._current, self._trial = self._trial, self._current
+        kept = slice(max(0, known + taken - MEMORY), known + taken)
+        self._times, self._history = ends[kept].tolist(), list(history[0, kept])
+        for callback in self._callbacks:
+            if callback:
+                callback.reraise()
+        if end == LONG_STEP:
+            raise self._long_step(rate, ends[known + taken] - ends[known + taken - 1])
+        return taken
+
+    def _side_by_side(self, take: Callable[[int], Taken], meeting: Meeting) -> Taken:
+        """Have all threads take the steps; what the first one says."""
+        try:
+            others = [self._pool.submit(take, thread) for thread in range(1, len(self._shares))] if self._pool else []
+            taken = take(0)
+            for other in others:
+                other.result()
+        except BaseException:  # such as a thread that the system does not start: the others need not wait for it
+            meeting.arrived[:] = np.iinfo(np.int64).max
+            raise
+        return taken
+
+    def _call_closure(self) -> bool:
+        """What `Calls.closure` does."""
+        self._calls.values[:] = called_values(self._limit.closure, self._calls.q)
+        return bool(self._waiting)
+
+    def _call_step(self) -> bool:
+        """What `Calls.step` does."""
+        assert self._step is not None
+        diffusion, dt, swapped = self._calls.of_step.tolist()
+        nodes, room = self.grid.shape[0], self._rooms[0]
+        current, trial = (self._trial, self._current) if swapped else (self._current, self._trial)
+        trial[:] = pack(self._step(unpack(current, nodes), room.faces, room.tilts[:nodes], diffusion, dt))
+        return bool(self._waiting)
+
+    def _moments(self) -> FloatArray:
+        """Of the current density."""
+        result = np.empty(self.grid.u.shape[1] + 3)
+        moments_of(self._current.reshape(-1), self._field, self._sums[0], result)
+        return result
+
+    def _long_step(self, rate: float, dt: float) -> LongStepsError:
+        """Of steps in which even the slowest modes of the density would swing to the other side."""
+        return LongStepsError(
+            self._times[-1],
+            f"the density relaxes at a rate of {rate:.3g}, too fast for time steps of {dt:.3g}",
+            f"raise density.steps, or {self._limit.slower}",
+        )
+
+    def check(self) -> None:
+        """Stop where the numbers mean nothing any more, or never did on these cells.
+
+        Raises
+        ------
+        BlowUpError
+            If the solution is not finite or E[w^2] is far from 1.
+        """
+        now = self.moments
+        if abs(now.norm - 1) <= self._field.worst_norm and np.all(np.isfinite(now.vector)):
+            return
+        raise BlowUpError(
+            self._times[-1],
+            f"E[w^2] = {now.norm:.4g} in the density, where the dynamics conserves 1",
+            f"{self._limit.steadier}, or raise density.steps and density.cells",
+        )
+
+
+def _field(limit: Limit, grid: Grid, worst_norm: float) -> Field:
+    """What stays the same in all steps."""
+    nodes, d1 = grid.u.shape
+    lanes = lanes_for(nodes)
+    padded = -(-nodes // lanes) * lanes
+    u, u_weight = np.zeros((padded, d1)), np.zeros(padded)
+    u[:nodes], u_weight[:nodes] = grid.u, grid.u_weight
+    u[nodes:] = grid.u[-1]
+    w = grid.centres
+    rows = grid.h * np.array([w, w * limit.prior.force(w), w * w, np.ones_like(w)])
+    steps = 0.5 * np.diff(w * w), limit.prior.potential_steps(w)
+    return Field(u, u_weight, rows, *steps, grid.h, float(limit.learning_rate), worst_norm, lanes)

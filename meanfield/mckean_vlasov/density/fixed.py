@@ -1,0 +1,88 @@
+"""Solutions with given cells and steps: one, or two that are extrapolated."""
+
+from __future__ import annotations
+
+from meanfield.errors import BlowUpError
+from meanfield.mckean_vlasov.density.evolution import LongStepsError
+from meanfield.mckean_vlasov.density.factors import Factors
+from meanfield.mckean_vlasov.density.level import (
+    Level,
+    NarrowCellsError,
+    Thresholds,
+    combined_density,
+    extrapolated_moments,
+)
+from meanfield.mckean_vlasov.density.plan import WIDEST, Plan, check_memory, fixed_plan
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.solution import Solution
+from meanfield.mckean_vlasov.density.start import Mirror
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.extrapolation import SMOOTH_POWERS, extrapolation_weights
+from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.numerics.retry import retry
+from meanfield.process.progress import progress_bar
+
+THRESHOLDS = Thresholds(norm=0.05, negative=1e-14, edge=1e-9, edge_mean=1e-9)
+"""Thresholds of a run whose cells and steps are given: those that do worse cannot be meant."""
+
+WIDER = 1.5
+"""Factor on the half-width when mass has reached the outermost cells."""
+
+
+def solve_fixed(limit: Limit, settings: DensitySettings, make_step: MakeStep | None) -> Solution:
+    """Solve with the cells and steps of the settings, and defaults for what they leave open."""
+
+    def attempt(factors: Factors) -> tuple[_Attempt, str, BlowUpError | None]:
+        levels = _Attempt(limit, settings, fixed_plan(limit, settings, *factors), make_step)
+        try:
+            return levels, levels.solve(), None
+        except (NarrowCellsError, LongStepsError) as error:
+            return levels, error.status, error
+
+    def better(factors: Factors, result: tuple[_Attempt, str, BlowUpError | None]) -> Factors | None:
+        following = factors.answering(result[2], WIDER)
+        # A plan that cannot change, because the settings fix it or it is at its limits, is not tried twice.
+        if following is None or following.widening > WIDEST:
+            return None
+        size = fixed_plan(limit, settings, *factors).size
+        return None if fixed_plan(limit, settings, *following).size == size else following
+
+    levels, status, _ = retry(attempt, Factors(), better)
+    return levels.solution(status)
+
+
+class _Attempt:
+    """The levels of one plan, which reach the output times together."""
+
+    def __init__(self, limit: Limit, settings: DensitySettings, plan: Plan, make_step: MakeStep | None) -> None:
+        self._factors = (1,) if settings.order == 2 else (1, 2)
+        grid, self._outputs = plan.grid(limit), len(limit.times)
+        check_memory(self._outputs, grid.shape, sum(k * (self._outputs + 6) for k in self._factors))
+        self._mirror = Mirror.of(limit, grid)
+        self._levels = [
+            Level(limit, self._mirror.solved, plan.schedule, k, THRESHOLDS, make_step) for k in self._factors
+        ]
+
+    def solve(self) -> str:
+        """Advance to the last output time and return the status."""
+        with progress_bar(self._outputs - 1, "density") as bar:
+            try:
+                for index in range(self._outputs):
+                    for level in self._levels:
+                        level.reach(index)
+                    bar.update(index > 0)
+            except (NarrowCellsError, LongStepsError):
+                raise
+            except BlowUpError as error:
+                return error.status
+            except KeyboardInterrupt:
+                return "interrupted"
+        return "complete"
+
+    def solution(self, status: str) -> Solution:
+        """What was reached."""
+        weights = extrapolation_weights(self._factors, SMOOTH_POWERS[: len(self._factors) - 1])
+        moments, (density, _) = extrapolated_moments(self._levels, weights), combined_density(self._levels, weights, 1)
+        grid = self._mirror.grid
+        effort = {"cells": [level.grid.shape[1] for level in self._levels], "steps": [v.steps for v in self._levels]}
+        return Solution(grid, moments, self._mirror.unfold(density), status, effort | {"nodes": len(grid.u_weight)})

@@ -1,0 +1,195 @@
+"""One solution at the output times: the coarsest one, or one with several cells and steps in place of each of its."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.errors import BlowUpError
+from meanfield.mckean_vlasov.density.evolution import Evolution, LongStepsError
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.extrapolation import sharpen
+from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.numerics.schedule import Schedule
+from meanfield.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Errors from which on a solution counts as failed.
+
+    Parameters
+    ----------
+    norm : float
+        Largest error of E[w^2] = 1.
+    negative : float
+        A density below minus this is no rounding: the midpoint rule rings when steps are too long.
+    edge : float
+        Largest conditional probability in an outermost cell; with more the cells do not reach far enough.
+    edge_mean : float
+        Largest mean of it over u.
+    """
+
+    norm: float
+    negative: float
+    edge: float
+    edge_mean: float
+
+
+class NarrowCellsError(BlowUpError):
+    """Mass reached the outermost cells."""
+
+
+class Level:
+    """Moments and densities at the output times; NaN where they were not reached.
+
+    Parameters
+    ----------
+    limit : Limit
+    grid : Grid
+        The grid of the coarsest level.
+    schedule : Schedule
+        The steps of the coarsest level.
+    factor : int
+        Cells in place of each cell, and steps in place of each step.
+    thresholds : Thresholds
+    make_step : MakeStep, optional
+        Other software for the steps, in place of our kernel.
+
+    Attributes
+    ----------
+    factor : int
+    grid : Grid
+    steps : int
+        Number of steps.
+    moments : ndarray, shape (outputs, d1 + 3)
+        q, r, E[w^2] and the mass.
+    masses : ndarray, shape (outputs, nodes, cells of the coarsest level)
+        Conditional probabilities of the cells of the coarsest level.
+    density : ndarray, shape (outputs, nodes, cells)
+        P(w|u), averaged over the cells of this level.
+    """
+
+    def __init__(
+        self,
+        limit: Limit,
+        grid: Grid,
+        schedule: Schedule,
+        factor: int,
+        thresholds: Thresholds,
+        make_step: MakeStep | None = None,
+    ) -> None:
+        self.factor = factor
+        self.grid = grid.refined(factor)
+        self.steps = schedule.total * factor
+        self._schedule = schedule.refined(factor)
+        self._thresholds = thresholds
+        self._slower = limit.slower
+        self._evolution = Evolution(limit, self.grid, thresholds.norm, make_step)
+        outputs = len(limit.times)
+        self.moments = np.full((outputs, len(limit.coordinates) + 3), np.nan)
+        self.masses = np.full((outputs, *grid.shape), np.nan)
+        self.density = np.full((outputs, *self.grid.shape), np.nan)
+
+    @property
+    def work(self) -> float:
+        """Cells times nodes times steps."""
+        return float(np.prod(self.grid.shape)) * self.steps
+
+    def reach(self, index: int) -> None:
+        """Advance to an output time; those before it must have been reached.
+
+        Raises
+        ------
+        BlowUpError
+            If the solution blew up, the density is negative, or does not fit into the cells.
+        """
+        if index > 0:
+            self._evolution.advance(self._schedule.steps(index - 1))
+        P = self._evolution.density
+        self._check(float(self._schedule.outputs[index]), P)
+        self._evolution.check()
+        self.moments[index] = self._evolution.moments.vector
+        self.density[index] = P
+        self.masses[index] = self.grid.h * self.factor * _means(P, self.masses.shape[2])
+
+    def coarsened(self, index: int, several: int) -> FloatArray:
+        """P at an output time, averaged over `several` cells in place of each of the coarsest level."""
+        return _means(self.density[index], several * self.masses.shape[2])
+
+    def forget_density(self) -> None:
+        """Give the memory of all densities back; their masses stay."""
+        self.density = np.empty((0, *self.grid.shape))
+
+    def _check(self, time: float, P: FloatArray) -> None:
+        lowest = float(P.min())
+        if lowest < -self._thresholds.negative:
+            raise LongStepsError(
+                time,
+                f"the density fell to {lowest:.2g}, because time steps are too long for its dynamics",
+                f"raise density.steps, or {self._slower}",
+            )
+        edges = self.grid.h * np.maximum(P[:, 0], P[:, -1])
+        if edges.max() > self._thresholds.edge or self.grid.u_weight @ edges > self._thresholds.edge_mean:
+            raise NarrowCellsError(
+                time,
+                f"a conditional probability of {edges.max():.2g} reached the outermost cells at |w| = "
+                f"{self.grid.edges[-1]:.4g}",
+                "raise density.half_width, and density.cells with it if it is given",
+            )
+
+
+def _means(P: FloatArray, cells: int) -> FloatArray:
+    """Averages over equal numbers of neighbours, shape (nodes, cells); products are faster than sums of few."""
+    groups = P.reshape(len(P), cells, -1)
+    several = groups.shape[2]
+    return np.asarray(groups @ np.full(several, 1 / several))
+
+
+def combined_density(levels: Sequence[Level], weights: FloatArray, several: int) -> tuple[FloatArray, FloatArray]:
+    """Densities with the extrapolated masses of wide cells and the best shape within them that there is.
+
+    The shape comes from the finest level, extrapolated with the one of half its factor if that is among them.
+
+    Parameters
+    ----------
+    levels : sequence of Level
+        From coarse to fine; the last one has its densities still.
+    weights : ndarray, shape (levels,)
+        From `extrapolation_weights`.
+    several : int
+        Cells of the result in place of each cell of the coarsest level.
+
+    Returns
+    -------
+    density : ndarray, shape (outputs, nodes, cells)
+    change : ndarray, shape (outputs,)
+        L1 distance, averaged over u, by which extrapolation changed the shape.
+    """
+    finest = levels[-1]
+    outputs, nodes, cells = finest.masses.shape
+    half = next((level for level in levels[:-1] if 2 * level.factor == finest.factor), None)
+    masses = extrapolated_masses(levels, weights)
+    h = finest.grid.h * finest.factor / several
+    density, change = np.empty((outputs, nodes, several * cells)), np.zeros(outputs)
+    for index in range(outputs):
+        shape = finest.coarsened(index, several)
+        density[index] = sharpen(masses[index], shape, h)
+        if half is not None and several > 1:
+            better = sharpen(masses[index], shape + (shape - half.coarsened(index, several)) / 3.0, h)
+            change[index] = h * np.abs(better - density[index]).sum(axis=1) @ finest.grid.u_weight
+            density[index] = better
+    return density, change
+
+
+def extrapolated_moments(levels: Sequence[Level], weights: FloatArray) -> FloatArray:
+    """q, r, E[w^2] and the mass, shape (outputs, d1 + 3)."""
+    return np.asarray(sum(weight * level.moments for weight, level in zip(weights, levels, strict=True)))
+
+
+def extrapolated_masses(levels: Sequence[Level], weights: FloatArray) -> FloatArray:
+    """Conditional probabilities of the cells of the coarsest level, shape (outputs, nodes, cells)."""
+    return np.asarray(sum(weight * level.masses for weight, level in zip(weights, levels, strict=True)))

@@ -1,0 +1,318 @@
+"""The steps of an evolution in one compiled loop, because on small grids Python would cost more than the solution.
+
+Each step is the implicit midpoint rule: the coefficients g, Lambda and G = q.g + tau r - Lambda/2 belong to the mean
+of q and r over the start and the end of the step. The end is extrapolated by a cubic from the last steps, so that a
+step costs one solve; the first steps, which lack them, iterate. Both differ from the midpoint rule by less than dt^3,
+so that the error is c dt^2 + O(dt^4), as Richardson extrapolation wants it.
+
+What is not compiled, such as a closure in Python or a step in FiPy, is called back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from meanfield.mckean_vlasov.closures import closure_values
+from meanfield.numerics.compiled.callbacks import call_back
+from meanfield.numerics.compiled.thread_barrier import meet
+from meanfield.numerics.compiled.vectors import NARROW, WIDE, load, spread, store
+from meanfield.numerics.finite_volumes.kernel import midpoint_step
+from meanfield.numerics.finite_volumes.step import LEAST_DIFFUSION
+from meanfield.typing import FloatArray, IntArray
+
+MEMORY = 4
+"""Steps from which q and r at the end of the next one are extrapolated."""
+
+START_ITERATIONS = 4
+"""Solves of each step before there are so many."""
+
+LONGEST_STEP = 2.0
+"""Largest step in units of the relaxation time; beyond it the midpoint rule mirrors what it should damp."""
+
+DONE, LONG_STEP, BLOWN_UP, STOPPED = range(4)
+"""How a march can end."""
+
+Taken = tuple[int, int, float]
+"""What `march` returns."""
+
+
+class Field(NamedTuple):
+    """What stays the same in all steps.
+
+    Parameters
+    ----------
+    u : ndarray, shape (blocks * lanes, d1)
+        Nodes; those that fill the last block have no weight.
+    u_weight : ndarray, shape (blocks * lanes,)
+    rows : ndarray, shape (4, cells)
+        h times w, w phi(w), w^2 and 1.
+    square_steps, potential_steps : ndarray, shape (cells - 1,)
+        Differences of w^2/2 and Phi between neighbours.
+    h : float
+    learning_rate : float
+    worst_norm : float
+        Error of E[w^2] = 1 at which to stop.
+    lanes : int
+        Nodes of a block.
+    """
+
+    u: FloatArray
+    u_weight: FloatArray
+    rows: FloatArray
+    square_steps: FloatArray
+    potential_steps: FloatArray
+    h: float
+    learning_rate: float
+    worst_norm: float
+    lanes: int
+
+
+class Calls(NamedTuple):
+    """What is not compiled: addresses of callbacks, and the arrays by which numbers go to them and come back.
+
+    Parameters
+    ----------
+    closure : int
+        Reads `q` and writes `values`.
+    reach : float
+        Largest |q| at which the compiled closure is good.
+    q : ndarray, shape (d1,)
+    values : ndarray, shape (d1 + 1,)
+        g and Lambda.
+    step : int
+        Reads the density, `Room` and `of_step`, and writes the density after the step; 0 for the compiled kernel.
+    of_step : ndarray, shape (3,)
+        Lambda/2, the time step, and whether the second of the two densities is the current one.
+    stopped : ndarray of int, shape (1,)
+        Whether the closure wants the march to stop.
+    """
+
+    closure: int
+    reach: float
+    q: FloatArray
+    values: FloatArray
+    step: int
+    of_step: FloatArray
+    stopped: IntArray
+
+
+class Room(NamedTuple):
+    """Working space of a thread.
+
+    Parameters
+    ----------
+    faces : ndarray, shape (cells - 1,)
+        -(V_{i+1} - V_i)/D at each face, without the part that depends on u.
+    tilts : ndarray, shape (own blocks * lanes,)
+        The part that depends on u, the same at every face.
+    scratch : ndarray
+        Working space of `midpoint_step`.
+    """
+
+    faces: FloatArray
+    tilts: FloatArray
+    scratch: FloatArray
+
+
+class Meeting(NamedTuple):
+    """What the threads of a march share.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (2, blocks, 4 * lanes)
+        Moments of the nodes. Marches fill the two in turn, so that a thread never writes what a slower one still reads.
+    arrived : ndarray of int
+        From `meanfield.numerics.compiled.thread_barrier.counters`.
+    give_way : int
+    """
+
+    sums: FloatArray
+    arrived: IntArray
+    give_way: int
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def march(  # type: ignore[no-untyped-def]
+    ends, history, known, closure, calls, field, current, trial, room, meeting, thread, first_block, end_block
+):
+    """Take steps; all threads call this at once, each for its own blocks.
+
+    Parameters
+    ----------
+    ends : ndarray, shape (known + steps,)
+        Times that have been reached, then the ends of the steps to take.
+    history : ndarray, shape (known + steps, d1 + 3)
+        q, r, E[w^2] and the mass at these times; filled in, by every thread for itself.
+    known : int
+        How many of them are known.
+    closure : NamedTuple
+        Of a type that `closure_values` knows.
+    calls : Calls
+    field : Field
+    current, trial : ndarray, shape (blocks * cells * lanes,)
+        The density, and room for the next one; they take turns.
+    room : Room
+    meeting : Meeting
+    thread, first_block, end_block : int
+        Number of this thread, and its blocks.
+
+    Returns
+    -------
+    taken : int
+        Steps that were taken.
+    end : int
+        `DONE`, `LONG_STEP`, `BLOWN_UP` or `STOPPED`.
+    rate : float
+        The relaxation rate that is too fast for the next step.
+    """
+    d1, lanes = field.u.shape[1], field.lanes
+    guess, half = np.empty(d1 + 3), np.empty(d1 + 3)
+    size = lanes * field.rows.shape[1]
+    current, trial = current[first_block * size : end_block * size], trial[first_block * size : end_block * size]
+    own = first_block * lanes
+    meetings = attempted = 0
+    for step in range(known, ends.size):
+        attempts = 1 if step >= MEMORY else START_ITERATIONS
+        first = step - MEMORY if step >= MEMORY else max(0, step - 2)
+        _extrapolate(ends[first:step], history[first:step], ends[step], guess)
+        dt = ends[step] - ends[step - 1]
+        for _ in range(attempts):
+            for j in range(d1 + 3):
+                half[j] = 0.5 * (history[step - 1, j] + guess[j])
+            if _length(half[:d1]) > calls.reach:
+                meetings += 1
+                values = _called_values(half[:d1], calls, meeting, thread, meetings)
+                if calls.stopped[0] != 0:
+                    return step - known, STOPPED, 0.0
+            else:
+                values = closure_values(closure, half[:d1])
+            D, rate = _coefficients(half, values, dt, field, own, room)
+            if dt * rate > LONGEST_STEP:
+                return step - known, LONG_STEP, rate
+            if calls.step != 0:
+                calls.of_step[0], calls.of_step[1], calls.of_step[2] = D, dt, (step - known) % 2
+                if call_back(calls.step):
+                    return step - known, STOPPED, 0.0
+            else:
+                cells = numba.uint64(field.rows.shape[1])
+                blocks, width = numba.uint64(end_block - first_block), numba.uint64(lanes)
+                k = 0.5 * dt * D / (field.h * field.h)
+                midpoint_step(current, trial, room.scratch, room.faces, room.tilts, k, cells, blocks, width)
+            attempted += 1
+            sums = meeting.sums[attempted % 2]
+            for block in range(first_block, end_block):
+                _sums_of_block(trial, numba.uint64(block - first_block), field.rows, sums[block], lanes)
+            meetings += 1
+            meet(meeting.arrived, thread, meetings, meeting.give_way)
+            _moments(sums, field, guess)
+        history[step] = guess
+        current, trial = trial, current
+        if not abs(guess[d1 + 1] - 1.0) <= field.worst_norm:
+            return step + 1 - known, BLOWN_UP, 0.0
+    return ends.size - known, DONE, 0.0
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _extrapolate(times, values, end, result):  # type: ignore[no-untyped-def]
+    """The polynomial through the values at the times, at another time."""
+    result[:] = 0.0
+    for i in range(times.size):
+        factor = 1.0
+        for j in range(times.size):
+            if j != i:
+                factor *= (end - times[j]) / (times[i] - times[j])
+        for k in range(result.size):
+            result[k] += factor * values[i, k]
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _length(q):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(q.size):
+        total += q[k] * q[k]
+    return np.sqrt(total)
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _called_values(q, calls, meeting, thread, meetings):  # type: ignore[no-untyped-def]
+    """The closure by a call, which one thread makes for all, since Python may answer twice with different numbers."""
+    if thread == 0:
+        calls.q[:] = q
+        calls.stopped[0] = call_back(calls.closure)
+    meet(meeting.arrived, thread, meetings, meeting.give_way)
+    return calls.values
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _coefficients(half, values, dt, field, own, room):  # type: ignore[no-untyped-def]
+    """Fill in the potential differences of a step; D = Lambda/2 and the relaxation rate are returned."""
+    d1 = half.size - 3
+    diffusion = 0.5 * values[d1]
+    bracket = field.learning_rate * half[d1] - diffusion
+    for k in range(d1):
+        bracket += half[k] * values[k]
+    rate = max(abs(bracket), diffusion)
+    # E[w^2] - 1 grows like exp(2 t bracket). It vanishes in the limit, so this changes nothing there, but it turns
+    # the growth of its discretisation error under a strong prior into decay.
+    bracket -= 2.0 * max(bracket, 0.0) * (half[d1 + 1] - 1.0)
+    D = max(diffusion, LEAST_DIFFUSION)
+    for i in range(room.faces.size):
+        room.faces[i] = (bracket * field.square_steps[i] - field.learning_rate * field.potential_steps[i]) / D
+    for n in range(room.tilts.size):
+        tilt = 0.0
+        for k in range(d1):
+            tilt += field.u[own + n, k] * values[k]
+        room.tilts[n] = -tilt * field.h / D
+    return D, rate
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _moments(sums, field, result):  # type: ignore[no-untyped-def]
+    """q, r, E[w^2] and the mass from the sums of all blocks."""
+    d1, lanes = field.u.shape[1], field.lanes
+    result[:] = 0.0
+    for block in range(sums.shape[0]):
+        for lane in range(lanes):
+            n = block * lanes + lane
+            for k in range(d1):
+                result[k] += field.u_weight[n] * field.u[n, k] * sums[block, lane]
+            for j in range(3):
+                result[d1 + j] += field.u_weight[n] * sums[block, (j + 1) * lanes + lane]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def moments_of(P, field, sums, result):  # type: ignore[no-untyped-def]
+    """Moments of a density in packed layout; `sums` is room for those of the nodes, shape (blocks, 4 * lanes)."""
+    for block in range(sums.shape[0]):
+        _sums_of_block(P, numba.uint64(block), field.rows, sums[block], field.lanes)
+    _moments(sums, field, result)
+
+
+@numba.njit(error_model="numpy", cache=True, nogil=True, fastmath={"contract"})
+def _sums_of_block(P, block, rows, sums, lanes):  # type: ignore[no-untyped-def]
+    """Sums over cells, weighted with each row, for all lanes of a block."""
+    if lanes == NARROW:
+        _weighted_sums(P, block, rows, sums, NARROW)
+    else:
+        _weighted_sums(P, block, rows, sums, WIDE)
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _weighted_sums(P, block, rows, sums, lanes):  # type: ignore[no-untyped-def]
+    """See `_sums_of_block`; `lanes` is a constant."""
+    width, cells = numba.uint64(lanes), numba.uint64(rows.shape[1])
+    nothing = spread(0.0, lanes)
+    first, force, second, mass = nothing, nothing, nothing, nothing
+    for i in range(cells):
+        p = load(P, (block * cells + i) * width, lanes)
+        first = first + rows[0, i] * p
+        force = force + rows[1, i] * p
+        second = second + rows[2, i] * p
+        mass = mass + rows[3, i] * p
+    store(sums, numba.uint64(0), first)
+    store(sums, width, force)
+    store(sums, numba.uint64(2) * width, second)
+    store(sums, numba.uint64(3) * width, mass)

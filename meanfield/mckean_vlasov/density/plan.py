@@ -1,0 +1,181 @@
+"""Choose cells, nodes and time steps for a limit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import psutil
+
+from meanfield.errors import InputError
+from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.numerics.schedule import Schedule
+
+CELL_WIDTH = 0.024
+"""Default cell width; order 4 then leaves an error of q below 1e-6 in the linear problem."""
+
+STEP = 0.025
+"""Default time step, as a fraction of the fastest time scale of the coefficients."""
+
+MOST_STEPS = 50_000
+"""A default never exceeds this many steps; faster dynamics needs `density.steps`."""
+
+TAIL = 6.5
+"""Standard deviations of a conditional density that the cells hold by default."""
+
+WIDEST = 10.0
+"""Largest factor on the default half-width before giving up."""
+
+MEMORY_SHARE = 0.7
+"""Part of the free memory that a solution may take; saving it and other programs need some, too."""
+
+COARSE_WIDTH, COARSE_TOLERANCE, COARSE_POWER = 0.32, 1e-6, 1 / 18
+"""Cell width of the first level on the way to an accuracy, where it holds, and how it changes with the accuracy.
+
+The error has order 6, so that a power of 1/6 would leave nothing to the levels, whose number follows the problem."""
+
+COARSE_TICKS = 1.25
+"""Its steps per time scale: what steps and cells of this width add to the error is then about equal."""
+
+NODES_TOLERANCE = 1e-8
+"""Accuracy for which the default numbers of nodes are a good start; errors fall exponentially with the nodes."""
+
+MOST_COARSE_STEPS = 5000
+"""More steps on the coarsest level are not tried."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Discretisation of the coarsest solution."""
+
+    half_width: float
+    cells: int
+    feature_nodes: int | None
+    schedule: Schedule
+    node_scale: float = 1.0
+
+    @property
+    def size(self) -> tuple[float, int, int]:
+        """Half-width, cells and steps."""
+        return self.half_width, self.cells, self.schedule.total
+
+    def grid(self, limit: Limit) -> Grid:
+        """The cells and nodes."""
+        edges = np.linspace(-self.half_width, self.half_width, self.cells + 1)
+        edges[self.cells // 2] = 0.0
+        return Grid(edges, *feature_quadrature(limit.coordinates, self.feature_nodes, self.node_scale))
+
+
+def fixed_plan(limit: Limit, settings: DensitySettings, widening: float = 1.0, refinement: float = 1.0) -> Plan:
+    """Equal cells and steps as the settings ask for them, with defaults for what they leave open.
+
+    Parameters
+    ----------
+    limit : Limit
+    settings : DensitySettings
+    widening : float
+        Factor on the default half-width, for densities with wide tails.
+    refinement : float
+        Factor on the default number of steps, for stiff starts.
+    """
+    half_width, cells = _cells(limit, settings, CELL_WIDTH, widening)
+    rate, stop = refinement * _fastest_rate(limit), float(limit.times[-1])
+    steps = settings.steps or min(MOST_STEPS, math.ceil(stop * rate / STEP))
+    intervals = len(limit.times) - 1
+    steps_per_output = math.ceil(steps / intervals)
+    schedule = Schedule(limit.times, 1.0, steps_per_output * intervals / stop)
+    return Plan(half_width, cells, settings.feature_nodes, schedule)
+
+
+def coarse_plan(
+    limit: Limit, settings: DensitySettings, tolerance: float, widening: float = 1.0, refinement: float = 1.0
+) -> Plan:
+    """Where the search for an accuracy starts: few cells and graded steps.
+
+    Parameters
+    ----------
+    limit : Limit
+    settings : DensitySettings
+    tolerance : float
+        Error of q and r that is allowed.
+    widening, refinement : float
+        Factors on the half-width and on the number of steps.
+    """
+    width = COARSE_WIDTH * (tolerance / COARSE_TOLERANCE) ** COARSE_POWER
+    half_width, cells = _cells(limit, settings, width, widening)
+    rate = _fastest_rate(limit)
+    onset = 0.1 / (rate + _stiffest_rate(limit))
+    ticks = refinement * COARSE_TICKS * COARSE_WIDTH / width
+    ticks *= min(1.0, MOST_COARSE_STEPS / (ticks * rate * float(limit.times[-1])))
+    schedule = Schedule(limit.times, ticks, rate, onset)
+    scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
+    return Plan(half_width, cells, settings.feature_nodes, schedule, scale)
+
+
+def _cells(limit: Limit, settings: DensitySettings, width: float, widening: float) -> tuple[float, int]:
+    """Half-width and number of cells of a default width, the prior's kinks on cell edges where there is a choice."""
+    half_width = settings.half_width
+    if half_width is None:
+        u, _ = feature_quadrature(limit.coordinates, settings.feature_nodes)
+        # max over |q| <= 1 of |u| |q| + TAIL sqrt(1 - |q|^2), the reach of a Gaussian conditional density.
+        half_width = widening * math.hypot(float(np.linalg.norm(u, axis=1).max()), TAIL)
+    h = width if settings.cells is None else 2 * half_width / settings.cells
+    kink = min((abs(kink) for kink in limit.prior.functions.kinks if abs(kink) > 0.5 * h), default=None)
+    if kink is not None and settings.cells is None:
+        h = kink / math.ceil(kink / h)
+    elif kink is not None and settings.half_width is None:
+        h = kink / max(1, math.floor(kink / h))
+    cells = settings.cells or 2 * math.ceil(half_width / h)
+    return (0.5 * cells * h if settings.half_width is None else half_width), cells
+
+
+def check_memory(outputs: int, shape: tuple[int, int], copies: int) -> None:
+    """Refuse solutions that do not fit into the memory that is free.
+
+    Parameters
+    ----------
+    outputs : int
+        Number of output times.
+    shape : tuple of int
+        Nodes and cells.
+    copies : int
+        Densities of this shape that are held at once.
+
+    Raises
+    ------
+    InputError
+        Naming the keys to change.
+    """
+    nodes, cells = shape
+    needed = 8 * nodes * cells * copies
+    free = psutil.virtual_memory().available
+    if needed > MEMORY_SHARE * free:
+        raise InputError(
+            f"density: {outputs} outputs of {nodes} nodes x {cells} cells take "
+            f"{needed / 2**30:.3g} GiB with working space, but {free / 2**30:.3g} GiB are free; lower time.outputs, "
+            "density.feature_nodes or density.cells, or raise density.tolerance"
+        )
+
+
+def _fastest_rate(limit: Limit) -> float:
+    """Largest rate of change of the coefficients: drift gain and diffusion over the ball, and the prior's pull."""
+    axis = np.linspace(-1.0, 1.0, 9)
+    ball = [np.array(q) for q in product(axis, repeat=len(limit.coordinates)) if np.dot(q, q) <= 1.0]
+    values = [called_values(limit.closure, q) for q in ball]
+    rates = [np.linalg.norm(each[:-1]) + 0.5 * each[-1] for each in values]
+    two_deviations = np.array([2.0])
+    prior = 0.5 * limit.learning_rate * float(limit.prior.force(two_deviations)[0])
+    return float(max(rates)) + prior
+
+
+def _stiffest_rate(limit: Limit) -> float:
+    """How fast the prior pulls where the tails start."""
+    w = np.linspace(1.0, TAIL, 56)
+    pull = np.abs(limit.prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
+    return float(limit.learning_rate * pull.max())

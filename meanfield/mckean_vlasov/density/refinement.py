@@ -1,0 +1,345 @@
+"""Solutions of an accuracy that is asked for: levels of finer cells and steps until the estimated error is small.
+
+Level k has k cells in place of each of the coarsest, and k steps. Richardson extrapolation over the last few levels
+eliminates the leading powers of the error; what one more level and power change is the estimate of what is left. The
+nodes in u have an error of their own, which a run with more of them on a coarse level shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from meanfield.errors import BlowUpError
+from meanfield.mckean_vlasov.density.evolution import LongStepsError
+from meanfield.mckean_vlasov.density.factors import Factors
+from meanfield.mckean_vlasov.density.level import (
+    Level,
+    NarrowCellsError,
+    Thresholds,
+    combined_density,
+    extrapolated_masses,
+    extrapolated_moments,
+)
+from meanfield.mckean_vlasov.density.plan import WIDEST, Plan, check_memory, coarse_plan
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.solution import Errors, Solution
+from meanfield.mckean_vlasov.density.start import Mirror
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.extrapolation import KINKED_POWERS, SMOOTH_POWERS, extrapolation_weights
+from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.numerics.retry import retry
+from meanfield.process.progress import progress_bar
+from meanfield.typing import FloatArray
+
+FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Levels that are solved one after the other."""
+
+ROUGH_FACTOR = 6
+"""Levels up to this one may fail without harm: they are too coarse."""
+
+ROUGH_NORM = 0.5
+"""Error of E[w^2] = 1 with which a level is useless."""
+
+NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE = 1e-2, 1e2, 1e-3
+"""In units of the tolerance: what ringing may do, and the probability at the edges, for one node and averaged over u.
+Far nodes of hardly any weight come close to the edges first."""
+
+NODE_LEVELS = (2, 3, 4, 6, 8, 12, 16)
+"""Levels on which the nodes in u are compared: the first that can tell their error from its own."""
+
+STAGNANT = 0.5
+"""Nodes pay if more of them reduce the change to this part; if not, cells that are too wide make the difference."""
+
+MORE_NODES = 1.35
+"""Factor on the number of nodes in u from one trial to the next."""
+
+NODES_SHARE = 0.2
+"""Part of the tolerance that is left to the nodes."""
+
+SAFE_SHARE = 0.7
+"""Part of the tolerance that estimates may reach; they are estimates."""
+
+FIRST_SAFETY = 3.0
+"""Factor on the first estimate, which has no other to be compared with."""
+
+SLOWEST = 0.9
+"""Ratio of two estimates in a row from which the series does not count as converging."""
+
+RESOLVED = 0.5
+"""Largest cell width, in conditional standard deviations, with which levels can be compared."""
+
+DISPLAYED_WIDTH = 0.06
+"""P is given on cells that are not wider, if a level has them."""
+
+MOST_WORK = 1e10
+"""Cells times nodes times steps of a level that is not tried, some ten seconds."""
+
+MOST_REFINED = 64.0
+"""Largest factor on the number of steps before giving up."""
+
+
+WIDER = 1.25
+"""Factor on the half-width when mass has reached the outermost cells."""
+
+
+Watch = Callable[[Level, Errors | None], None]
+"""Told of each level before it is solved, with the errors estimated so far; what it raises ends the search."""
+
+
+Attempt = tuple[Callable[[], Solution], BlowUpError | None]
+"""What an attempt has reached, to be put together if it is the last one, and what ended it."""
+
+
+def solve_to_tolerance(
+    limit: Limit,
+    settings: DensitySettings,
+    tolerance: float,
+    make_step: MakeStep | None = None,
+    watch: Watch = lambda *_: None,
+) -> Solution:
+    """Solve with an error of q and r below the tolerance, or say by how much it is missed."""
+    widest = 1.0 if settings.half_width else WIDEST
+
+    def attempt(factors: Factors) -> Attempt:
+        plan = coarse_plan(limit, settings, tolerance, *factors)
+        search = _Search(limit, settings, plan, tolerance, make_step, watch)
+        try:
+            found = search.solve()
+        except (NarrowCellsError, LongStepsError) as error:
+            return partial(search.solution, error.status), error
+        return lambda: found, None
+
+    def better(factors: Factors, result: Attempt) -> Factors | None:
+        following = factors.answering(result[1], WIDER)
+        if following is None or following.refinement > MOST_REFINED or following.widening > widest:
+            return None
+        return following
+
+    solution, _ = retry(attempt, Factors(), better)
+    return solution()
+
+
+class _Search:
+    """The levels above one coarsest grid."""
+
+    def __init__(
+        self,
+        limit: Limit,
+        settings: DensitySettings,
+        plan: Plan,
+        tolerance: float,
+        make_step: MakeStep | None,
+        watch: Watch,
+    ) -> None:
+        self._limit, self._settings, self._plan, self._make_step = limit, settings, plan, make_step
+        self._tolerance, self._watch = tolerance, watch
+        ringing, edge, edge_mean = (share * tolerance for share in (NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE))
+        self._thresholds = Thresholds(ROUGH_NORM, ringing, edge, edge_mean)
+        self._powers = KINKED_POWERS if limit.prior.functions.kinks else SMOOTH_POWERS
+        self._mirrors: dict[float, Mirror] = {}
+        self._levels: list[Level] = []
+        self._unfinished: Level | None = None
+        self._errors: Errors | None = None
+        self._series = _Series()
+        self._node_error: FloatArray | float = 0.0
+
+    def solve(self) -> Solution:
+        """Add levels until the estimated error is small enough."""
+        try:
+            self._choose_nodes()
+            for factor in FACTORS:
+                if self._work(factor) > MOST_WORK and self._errors is not None:
+                    break
+                self._add_level(factor)
+                self._estimate()
+                if self._errors is None:
+                    continue
+                error, of_nodes = float(self._errors.moments.max()), float(np.max(self._node_error))
+                if error <= SAFE_SHARE * self._tolerance:
+                    return self.solution("complete")
+                if error <= 2 * of_nodes:
+                    break  # no level makes up for too few nodes
+        except (NarrowCellsError, LongStepsError):
+            raise
+        except BlowUpError as error:
+            return self.solution(error.status)
+        except KeyboardInterrupt:
+            return self.solution("interrupted")
+        return self.solution(self._missed())
+
+    def solution(self, status: str) -> Solution:
+        """The extrapolation of the last levels; if there are none, what an unfinished one has reached."""
+        used = self._levels[-len(self._powers) :] or [self._unfinished or self._new_level(1, self._plan)]
+        weights = extrapolation_weights([level.factor for level in used], self._powers[: len(used) - 1])
+        finest = used[-1]
+        several = displayed_cells(finest.grid.h * finest.factor, finest.factor)
+        moments = extrapolated_moments(used, weights)
+        density, change = combined_density(used, weights, several)
+        mirror = self._mirror(self._plan)
+        effort = {
+            "cells": [level.grid.shape[1] for level in used],
+            "steps": [level.steps for level in used],
+            "nodes": len(mirror.grid.u_weight),
+        }
+        errors = self._errors and replace(self._errors, density=self._errors.density + change)
+        return Solution(mirror.grid.refined(several), moments, mirror.unfold(density), status, effort, errors)
+
+    def _add_level(self, factor: int) -> None:
+        level = self._unfinished = self._new_level(factor, self._plan)
+        self._watch(level, self._errors)
+        try:
+            _run(level)
+        except NarrowCellsError:
+            raise
+        except BlowUpError:
+            if self._levels or factor >= ROUGH_FACTOR:
+                raise
+            return
+        self._levels.append(level)
+        for old in self._levels:
+            if 2 * old.factor < factor:
+                old.forget_density()
+
+    def _new_level(self, factor: int, plan: Plan) -> Level:
+        grid = self._mirror(plan).solved
+        outputs = len(self._limit.times)
+        check_memory(outputs, (grid.shape[0], factor * grid.shape[1]), 3 * outputs + 6)
+        return Level(self._limit, grid, plan.schedule, factor, self._thresholds, self._make_step)
+
+    def _mirror(self, plan: Plan) -> Mirror:
+        if plan.node_scale not in self._mirrors:  # plans of a search differ in nothing else
+            self._mirrors[plan.node_scale] = Mirror.of(self._limit, plan.grid(self._limit))
+        return self._mirrors[plan.node_scale]
+
+    def _work(self, factor: int) -> float:
+        nodes, cells = self._mirror(self._plan).solved.shape
+        return float(nodes * cells * self._plan.schedule.total) * factor**2
+
+    def _choose_nodes(self) -> None:
+        """Take more nodes in u until still more of them change little."""
+        for factor in NODE_LEVELS:
+            if self._work(factor) > MOST_WORK:
+                return
+            try:
+                if self._nodes_suffice(factor):
+                    return
+            except NarrowCellsError:
+                raise
+            except BlowUpError:
+                if factor == NODE_LEVELS[-1]:
+                    raise
+
+    def _nodes_suffice(self, factor: int) -> bool:
+        """Take more nodes while they pay on this level; whether the last change was small."""
+        before = np.inf
+        while True:
+            more = replace(self._plan, node_scale=MORE_NODES * self._plan.node_scale)
+            if self._mirror(more).solved.shape == self._mirror(self._plan).solved.shape:
+                return True  # laws of the coordinates with finitely many values
+            few, many = self._node_level(factor, self._plan), self._node_level(factor, more)
+            self._node_error = difference = np.abs(few.moments - many.moments)[:, :-2]
+            change = float(difference.max())
+            if change <= NODES_SHARE * self._tolerance or self._settings.feature_nodes:
+                return True
+            if change > STAGNANT * before:
+                return False
+            before, self._plan = change, more
+
+    def _node_level(self, factor: int, plan: Plan) -> Level:
+        level = self._new_level(factor, plan)
+        if plan is self._plan:
+            self._unfinished = level
+        self._watch(level, self._errors)
+        _run(level)
+        self._unfinished = None
+        level.forget_density()
+        return level
+
+    def _estimate(self) -> None:
+        """Compare the extrapolation with one that uses a level and a power more."""
+        powers = self._powers
+        if len(self._levels) <= len(powers) or not self._resolved():
+            return
+        last = self._levels[-len(powers) - 1 :]
+        factors = [level.factor for level in last]
+        less = np.concatenate([[0.0], extrapolation_weights(factors[1:], powers[:-1])])
+        change = extrapolation_weights(factors, powers) - less
+        moments = np.abs(extrapolated_moments(last, change))[:, :-2]
+        masses = np.abs(extrapolated_masses(last, change)).sum(axis=2) @ last[-1].grid.u_weight
+        leading = abs(float(less @ np.array(factors, dtype=float) ** -powers[-1]))
+        safety = self._series.safety(float(moments.max()), leading)
+        self._errors = Errors(safety * moments + self._node_error, safety * masses)
+
+    def _resolved(self) -> bool:
+        """Whether the finest cells are narrow for conditional densities, whose mean variance is at most 1 - |q|^2.
+
+        Where they are not, solutions on different cells may be wrong alike.
+        """
+        finest = self._levels[-1]
+        squares = (finest.moments[:, :-3] ** 2).sum(axis=1)
+        return finest.grid.h**2 <= RESOLVED**2 * (1.0 - min(float(squares.max()), 1.0))
+
+    def _missed(self) -> str:
+        error = np.inf if self._errors is None else float(self._errors.moments.max())
+        size = "unknown" if self._errors is None else f"estimated at {error:.2g}"
+        remedy = "raise it, or give density.cells and density.steps"
+        if self._settings.feature_nodes and error <= 2 * np.max(self._node_error):
+            remedy = "raise density.feature_nodes, or leave it out"
+        return f"failed: the error of q and r is {size}, above density.tolerance = {self._tolerance:g}; {remedy}"
+
+
+def _run(level: Level) -> None:
+    """Reach all output times."""
+    with progress_bar(len(level.moments) - 1, f"density, {level.grid.shape[1]} cells") as bar:
+        for index in range(len(level.moments)):
+            level.reach(index)
+            bar.update(index > 0)
+
+
+class _Series:
+    """Estimates of the error, one after each level, and how far to trust the last one."""
+
+    def __init__(self) -> None:
+        self._before: tuple[float, float] | None = None
+
+    def safety(self, size: float, leading: float) -> float:
+        """Factor on an estimate.
+
+        A geometric series has 1/(1 - ratio) times its last term left; the square of that is on the safe side where
+        ratios still grow, and changes little where they are small. Where estimates do not fall it is a large number.
+        An estimate that falls faster than the leading power of the error does is small by chance.
+
+        Parameters
+        ----------
+        size : float
+            The estimate.
+        leading : float
+            What the extrapolation makes of the leading power that is left, with coefficient one.
+        """
+        before, self._before = self._before, (size, leading)
+        if before is None or size == 0.0:
+            return FIRST_SAFETY
+        expected = before[0] * leading / before[1]
+        ratio = min(size / before[0], SLOWEST)
+        return max(1.0, expected / size) / (1.0 - ratio) ** 2
+
+
+def displayed_cells(width: float, factor: int) -> int:
+    """Cells in place of each of the coarsest on which P is given: as few as are narrow enough.
+
+    They are cells of the level with half the factor, too, if there is one.
+
+    Parameters
+    ----------
+    width : float
+        Of the coarsest cells.
+    factor : int
+        Of the finest level.
+    """
+    least = factor // 2 if factor % 2 == 0 else factor
+    divisors = [k for k in range(1, least + 1) if least % k == 0]
+    return next((k for k in divisors if width / k <= DISPLAYED_WIDTH), least)

@@ -1,0 +1,69 @@
+"""Accuracy of a density, or its cells and steps, as a problem file says them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from meanfield.ingredients.part import Part
+
+DEFAULT_TOLERANCE, DEFAULT_ORDER = 1e-6, 4
+
+FIXED_KEYS = ("cells", "steps", "order")
+"""Keys of the density that fix its cells and steps."""
+
+
+class DensitySettings(Part):
+    """Accuracy of the density, or its discretisation; what is left out is chosen from the problem."""
+
+    tolerance: float | None = Field(
+        default=None,
+        ge=1e-10,
+        le=1e-2,
+        description=f"error allowed in q and r, {DEFAULT_TOLERANCE:g} if nothing is said; cells, nodes and steps "
+        "follow from it",
+    )
+    cells: int | None = Field(
+        default=None, ge=8, le=10**7, multiple_of=2, description="number of cells in w, even, so that w = 0 is an edge"
+    )
+    half_width: float | None = Field(
+        default=None, ge=1e-6, le=1e6, description="the cells cover [-half_width, half_width], for instance 8.0"
+    )
+    feature_nodes: int | None = Field(
+        default=None,
+        ge=2,
+        le=1000,
+        description="quadrature nodes per feature coordinate, for instance 31; discrete laws need none",
+    )
+    steps: int | None = Field(
+        default=None,
+        ge=1,
+        le=10**12,
+        description="time steps up to time.stop, rounded up to a multiple of time.outputs - 1",
+    )
+    order: Literal[2, 4] | None = Field(
+        default=None,
+        description=f"order of accuracy with fixed cells and steps, {DEFAULT_ORDER} if nothing is said: 2 is one "
+        "solution, 4 extrapolates from a second one with half the cell width and half the time step",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_of_both(cls, data: Any) -> Any:
+        """Fill in what decides between the two, so that a stored problem says it."""
+        if not isinstance(data, dict):
+            return data
+        if all(data.get(key) is None for key in FIXED_KEYS):
+            return {"tolerance": DEFAULT_TOLERANCE} | data
+        return data if data.get("tolerance") is not None else {"order": DEFAULT_ORDER} | data
+
+    @model_validator(mode="after")
+    def _not_both(self) -> DensitySettings:
+        fixed = [f"{key} = {getattr(self, key)}" for key in FIXED_KEYS if getattr(self, key) is not None]
+        if fixed and self.tolerance is not None:
+            raise ValueError(
+                f"tolerance = {self.tolerance:g} with {', '.join(fixed)}: cells and steps follow from the tolerance; "
+                "remove one or the other"
+            )
+        return self

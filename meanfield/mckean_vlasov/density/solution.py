@@ -1,0 +1,78 @@
+"""Moments and densities at the output times, whatever chose their cells and steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Estimates of what a solution is off by, at all output times.
+
+    Parameters
+    ----------
+    moments : ndarray, shape (outputs, d1 + 1)
+        Of q and r.
+    density : ndarray, shape (outputs,)
+        Of P: L1 distance, averaged over u.
+    """
+
+    moments: FloatArray
+    density: FloatArray
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """The variables of the Dataset."""
+        return {"q_error": self.moments[:, :-1], "r_error": self.moments[:, -1], "P_error": self.density}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Moments and densities at the output times, NaN where these were not reached.
+
+    Parameters
+    ----------
+    grid : Grid
+        All nodes, and the cells of `density`.
+    moments : ndarray, shape (outputs, d1 + 3)
+        q, r, E[w^2] and the mass.
+    density : ndarray, shape (outputs, nodes, cells)
+    status : str
+    effort : dict
+        The cells, nodes and steps that were chosen.
+    errors : Errors, optional
+    """
+
+    grid: Grid
+    moments: FloatArray
+    density: FloatArray
+    status: str
+    effort: dict[str, object]
+    errors: Errors | None = None
+
+    def arrays(self, limit: Limit) -> dict[str, FloatArray]:
+        """The variables of the Dataset."""
+        q = self.moments[:, :-3]
+        unknown = np.full(q.shape[1] + 1, np.nan)
+        values = [called_values(limit.closure, row) if np.all(np.isfinite(row)) else unknown for row in q]
+        closed = np.array(values)
+        return {
+            "time": limit.times,
+            "q": q,
+            "r": self.moments[:, -3],
+            "norm": self.moments[:, -2],
+            "mass": self.moments[:, -1],
+            "g": closed[:, :-1],
+            "Lambda": closed[:, -1],
+            "P": self.density,
+            "u": self.grid.u,
+            "u_weight": self.grid.u_weight,
+            "w": self.grid.centres,
+            "w_edge": self.grid.edges,
+        } | (self.errors.arrays() if self.errors else {})

@@ -1,0 +1,73 @@
+"""Solve a limit for its density, with the cells and steps that settings name or that their tolerance needs."""
+
+from __future__ import annotations
+
+from meanfield.errors import InputError
+from meanfield.mckean_vlasov.density.fixed import solve_fixed
+from meanfield.mckean_vlasov.density.refinement import solve_to_tolerance
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.solution import Solution
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.finite_volumes.fipy_step import FiPyStep
+from meanfield.numerics.finite_volumes.step import MakeStep
+
+MOST_FEATURES = 3
+"""Largest number of features: nodes grow like a power of it."""
+
+BACKENDS: dict[str, MakeStep | None] = {"numba": None, "fipy": FiPyStep}
+"""Software that computes steps, by name; None is the compiled kernel."""
+
+
+def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = "numba") -> Solution:
+    """Density of weights and features from the Fokker-Planck equation, with self-consistent q and r.
+
+    Parameters
+    ----------
+    limit : Limit
+        With one to three features.
+    settings : DensitySettings, optional
+        Accuracy, or cells and steps; by default an error of q and r below 1e-6.
+    backend : {"numba", "fipy"}
+        Our kernel, or the same scheme in FiPy as a reference (slow).
+
+    Returns
+    -------
+    Solution
+        Its `status` is `complete`, `interrupted` or `failed: ...`.
+
+    Raises
+    ------
+    InputError
+        If there are more than three features, the solution needs more memory than is free, the closure gives arrays of
+        other shapes, or an unknown backend is asked for.
+
+    Notes
+    -----
+    Finite volumes with Scharfetter-Gummel fluxes from differences of the potential; implicit midpoint rule; Richardson
+    extrapolation in cell width and time step together. `tolerance` is the error allowed in q and r at every output
+    time; half-width, cells, nodes and steps follow from it. With `cells`, `steps` or `order` they are fixed instead,
+    and nothing is estimated. Densities are corrected by positive factors, so that they stay positive. All quantities
+    are dimensionless. Source: theory.md, section 2.
+    """
+    check_backend(backend)
+    if len(limit.coordinates) > MOST_FEATURES:
+        raise InputError(
+            f"coordinates: {len(limit.coordinates)} of them, but the density is solved for one to {MOST_FEATURES} "
+            "features; remove some"
+        )
+    settings = DensitySettings() if settings is None else settings
+    if settings.tolerance is None:
+        return solve_fixed(limit, settings, BACKENDS[backend])
+    return solve_to_tolerance(limit, settings, settings.tolerance, BACKENDS[backend])
+
+
+def check_backend(backend: str) -> None:
+    """Refuse a backend that there is not.
+
+    Raises
+    ------
+    InputError
+        Naming those that there are.
+    """
+    if backend not in BACKENDS:
+        raise InputError(f"backend = '{backend}': known backends are {', '.join(BACKENDS)}; choose one of them")

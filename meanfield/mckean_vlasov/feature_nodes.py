@@ -1,0 +1,37 @@
+"""Quadrature nodes of the feature coordinates u."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from meanfield.ingredients.laws import CoordinateLaw
+from meanfield.numerics.quadrature import tensor_rule
+from meanfield.typing import FloatArray
+
+NEGLIGIBLE_NODE = 1e-13
+"""Corners of a tensor product that weigh less are left out: they only widen the range of w."""
+
+
+def feature_quadrature(
+    coordinates: Sequence[CoordinateLaw], nodes: int | None, scale: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Tensor-product quadrature over the feature coordinates.
+
+    Parameters
+    ----------
+    coordinates : sequence of CoordinateLaw
+        The law of each.
+    nodes : int or None
+        Nodes for each coordinate whose law is continuous; None for the law's own default.
+    scale : float
+        Factor on that number.
+
+    Returns
+    -------
+    u : ndarray, shape (nodes, d1)
+    weight : ndarray, shape (nodes,)
+    """
+    d1 = len(coordinates)
+    rules = [law.quadrature(math.ceil(scale * (nodes or law.default_nodes[d1 - 1]))) for law in coordinates]
+    return tensor_rule(rules, NEGLIGIBLE_NODE)
