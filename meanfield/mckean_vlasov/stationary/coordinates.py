@@ -72,12 +72,12 @@ class Coordinates:
 
     @property
     def finer(self) -> Coordinates | None:
-        """The same law with more nodes; None where nodes are exact or there are no more."""
+        """Coordinates with more nodes; None where nodes are exact or there are no more."""
         return None if self.rung + 1 >= self._rungs else Coordinates(self._laws, self.rung + 1)
 
     @property
     def coarser(self) -> Coordinates | None:
-        """The same law with fewer nodes; None where nodes are exact or there are no fewer."""
+        """Coordinates with fewer nodes; None where nodes are exact or there are no fewer."""
         return None if self.rung == 0 else Coordinates(self._laws, self.rung - 1)
 
     def tilts(self, g: FloatArray) -> Tilts:
