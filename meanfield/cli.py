@@ -1,4 +1,4 @@
-"""What commands and studies share: the parser, exit codes (0 done, 1 failed, 2 bad input), and how errors end a run."""
+"""Basis of commands and studies: argument parser, exit codes (0 done, 1 failed, 2 bad input), error handling."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 
 class Parser(ArgumentParser):
-    """An argument parser whose errors read like all others."""
+    """Argument parser whose error messages have the form of all others."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and how to learn what is right, and end with the code of bad input."""
+        """Print what is wrong and how to learn what is right, and exit with the code of bad input."""
         self.print_usage(sys.stderr)
         self.exit(BAD_INPUT, f"error: {message}; --help explains all arguments\n")
 
@@ -98,7 +98,7 @@ def _outcome(main: Callable[[], int]) -> int:
 
 
 def _comes_from_ctrl_c(error: BaseException | None) -> bool:
-    """Whether it was Ctrl-C, or several, while numba handed arguments to compiled code."""
+    """Whether an exception was caused by Ctrl-C, once or more, while numba handed arguments to compiled code."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__
     return error is not None

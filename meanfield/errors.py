@@ -1,14 +1,14 @@
-"""The two ways in which a run can go wrong: bad input, and a blow-up of the dynamics."""
+"""Exceptions of the library: bad input, and a blow-up of the dynamics."""
 
 from __future__ import annotations
 
 
 class InputError(ValueError):
-    """The input is at fault: the message names the key, the value, what is allowed and the remedy."""
+    """Error of the input: the message names the key, the value, what is allowed and the remedy."""
 
 
 class BlowUpError(ArithmeticError):
-    """The dynamics left the domain where its numbers mean anything.
+    """Blow-up of the dynamics: it left the domain in which its numbers mean anything.
 
     Methods catch it, keep what was computed before it and write `status` into the attribute
     of that name.
@@ -18,9 +18,9 @@ class BlowUpError(ArithmeticError):
     time : float
         Time t = k/N (dimensionless) at which it was noticed.
     quantity : str
-        What went wrong, with its value.
+        Quantity that left its range, with its value.
     remedy : str
-        What to change in the problem file.
+        Change of the problem file that avoids the blow-up.
     """
 
     def __init__(self, time: float, quantity: str, remedy: str) -> None:

@@ -1,4 +1,4 @@
-"""Methods by name: a problem of any family goes in, a Dataset comes out."""
+"""Methods by name: each takes a problem of its family and returns a Dataset."""
 
 from __future__ import annotations
 

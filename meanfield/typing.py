@@ -1,4 +1,4 @@
-"""Shared names of array types."""
+"""Names of array types."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from meanfield.families.contrastive import FAMILY
 from meanfield.results import schema
 
 NEWER = {"sweep"}
-"""Methods that came after version 2."""
+"""Methods that were added after version 2."""
 
 SOLVED = ("density", "order_parameters", "particles")
 

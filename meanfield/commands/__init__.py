@@ -1,1 +1,1 @@
-"""Commands: one module each, with its arguments and what it does; `meanfield NAME` and the scripts run them."""
+"""Commands: one module each, with its arguments and its action; `meanfield NAME` and the scripts run them."""

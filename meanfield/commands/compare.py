@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Compare, save, draw."""
+    """Compare the results, save the comparison, and draw it."""
     with start_up():
         from meanfield import compare, load, save
         from meanfield.comparison import format_comparison
@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _animation(results: Iterable[xr.Dataset]) -> FuncAnimation:
-    """The first density over the first run of SGD that has weights, if there is one."""
+    """Animation of the first density over the first run of SGD that has weights, if there is one."""
     from meanfield.plotting import animate_weights
 
     density = next((result for result in results if result.attrs["method"] == "density"), None)

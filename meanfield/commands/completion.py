@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Print the script of the shell.
+    """Print the completion script of the shell.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _whole_parser(files: object) -> ArgumentParser:
-    """One parser of all commands, whose arguments that are paths carry the mark of `files`."""
+    """One parser of all commands, in which arguments that are paths carry the mark of `files`."""
     whole = cli.parser("", "meanfield")
     commands = whole.add_subparsers()
     for name, command in COMMANDS.items():

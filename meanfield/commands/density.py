@@ -24,5 +24,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Solve, save."""
+    """Solve the problem, and save the density."""
     return solve_and_save(arguments, "density", backend=arguments.backend)

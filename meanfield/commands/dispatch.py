@@ -1,4 +1,4 @@
-"""From the words of a command line to the command that they name."""
+"""Dispatch of command lines: the module of a command is found by its name, and run."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ commands:
 `meanfield COMMAND --help` explains a command."""
 
 
-def run_named(words: Sequence[str]) -> int:
-    """Run the command that the first word names.
+def run_named(command_line: Sequence[str]) -> int:
+    """Run the command whose name is the first argument.
 
     Raises
     ------
     InputError
         If there is none of that name.
     """
-    arguments = _parser().parse_args(words)
+    arguments = _parser().parse_args(command_line)
     if arguments.command not in COMMANDS:
         from meanfield.ingredients.nearest import nearest
 
@@ -35,16 +35,16 @@ def run_named(words: Sequence[str]) -> int:
     return run_command(arguments.command, arguments.arguments, f"meanfield {arguments.command}")
 
 
-def run_command(name: str, words: Sequence[str], prog: str) -> int:
-    """Run a command on its arguments.
+def run_command(name: str, arguments: Sequence[str], prog: str) -> int:
+    """Run a command with its arguments.
 
     Parameters
     ----------
     name : str
-    words : sequence of str
-        Its arguments.
+    arguments : sequence of str
+        Arguments of the command.
     prog : str
-        What it is called in the line of usage.
+        Name of the program in the line of usage.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def run_command(name: str, words: Sequence[str], prog: str) -> int:
     command = COMMANDS[name].load()
     parser = cli.parser(command.__doc__ or "", prog)
     command.add_arguments(parser)
-    code: int = command.run(parser.parse_args(words))
+    code: int = command.run(parser.parse_args(arguments))
     return code
 
 

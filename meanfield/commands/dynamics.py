@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Analyse, save, draw."""
+    """Analyse the problem, save the analysis, and draw it."""
     with start_up():
         from meanfield import load_problem, save, solve
         from meanfield.plotting import plot_dynamics

@@ -1,4 +1,4 @@
-"""Where the command `meanfield` and the scripts begin: Ctrl-C is seen to before anything else is imported."""
+"""Entry points of the command `meanfield` and of the scripts: Ctrl-C is handled before anything else is imported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from meanfield.process.start_up import start_up
 
 
 def main() -> None:
-    """Run the installed command `meanfield`, and end the process with its exit code."""
+    """Run the installed command `meanfield`, and exit with its exit code."""
     with start_up():
         from meanfield import cli
         from meanfield.commands.dispatch import run_named
@@ -16,7 +16,7 @@ def main() -> None:
 
 
 def run_script(name: str) -> None:
-    """Run a command as a script of its own, such as `solvers/solve_density.py`, and end the process."""
+    """Run a command as a script of its own, such as `solvers/solve_density.py`, and exit with its exit code."""
     with start_up():
         from pathlib import Path
 

@@ -19,7 +19,7 @@ FAMILIES = Path(__file__).parents[1] / "families"
 """Folder of the families, each of which has its examples in `examples/problems` and `examples/sweeps`."""
 
 RELATIVE = re.compile(r'"(\.\./[^"]+)"')
-"""How an example names another file: relative to its own folder."""
+"""Pattern of the names of other files in an example, which are relative to its own folder."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """List, or print."""
+    """List the examples, or print one of them."""
     print("\n".join(_listed()) if arguments.name is None else text_of(_found(arguments.name)), end="")
     return DONE
 
@@ -39,7 +39,7 @@ def example_files() -> dict[str, Path]:
 
 
 def text_of(path: Path) -> str:
-    """The text of an example as it stands anywhere on this machine: other files are named by their absolute paths."""
+    """Text of an example for use anywhere on this machine: other files are named by their absolute paths."""
 
     def absolute(found: re.Match[str]) -> str:
         return f'"{(path.parent / found[1]).resolve().as_posix()}"'
@@ -57,7 +57,7 @@ def _found(name: str) -> Path:
 
 
 def _listed() -> Iterator[str]:
-    """A heading for the problems and for the sweeps of each family, and a line for each of them."""
+    """Lines that list all examples: for each family a heading for its problems and one for its sweeps."""
     files = example_files()
     width = max(map(len, files))
     for folder in dict.fromkeys(path.parent for path in files.values()):

@@ -13,5 +13,5 @@ add_arguments = add_problem_and_output
 
 
 def run(arguments: Namespace) -> int:
-    """Solve, save."""
+    """Solve the reduced ODEs, and save the trajectory."""
     return solve_and_save(arguments, "order_parameters")

@@ -20,7 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Load, write the page."""
+    """Load the results, and write the page."""
     with start_up():
         from meanfield import load
         from meanfield.process.atomic_files import check_writable, save_text
@@ -33,6 +33,6 @@ def run(arguments: Namespace) -> int:
 
 
 def _labelled(paths: list[Path]) -> dict[str, Path]:
-    """Files by their names, with their folders where names repeat."""
+    """Files by their labels: their names, with their folders where names repeat."""
     stems = [path.stem for path in paths]
     return {path.stem if stems.count(path.stem) == 1 else str(path): path for path in paths}

@@ -22,5 +22,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Simulate, save."""
+    """Run the simulation, and save its result."""
     return solve_and_save(arguments, "particles", workers=arguments.workers)

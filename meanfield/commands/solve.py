@@ -23,13 +23,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Solve, save."""
+    """Solve the problem, and save the result."""
     options = {} if arguments.workers is None else {"workers": arguments.workers}
     return solve_and_save(arguments, arguments.method, **options)
 
 
 def _listed_methods() -> str:
-    """A line for each method, below its family."""
+    """Lines that list all methods below their families."""
     from meanfield.problems.known_families import families
 
     lines = []

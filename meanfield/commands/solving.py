@@ -1,4 +1,4 @@
-"""What commands share that solve a problem: their arguments, checks of outputs, and saving what there is."""
+"""Common steps of the commands that solve a problem: arguments, checks of output paths, saving of what was computed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_problem_and_output(parser: ArgumentParser) -> None:
 
 
 def checked_outputs(arguments: Namespace) -> list[Path]:
-    """The files that `output` and `figure` name, before anything is computed.
+    """Paths of the output and of the figure, refused before anything is computed if they cannot be written to.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def checked_outputs(arguments: Namespace) -> list[Path]:
 
 
 def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
-    """Solve a problem, save what there is, and say where it is.
+    """Solve a problem, save what was computed, and print where it is.
 
     A method that can go on with an interrupted run keeps its states in a folder beside the output meanwhile.
 
@@ -101,7 +101,7 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
 
 
 def summary_of(dataset: xr.Dataset) -> str:
-    """What a result says in words, a line or more; empty for kinds of results that declare no summary."""
+    """Summary of a result in a line or more; empty for kinds of results that declare none."""
     from meanfield.problems.family import resolve
     from meanfield.results.schema import kind_of
 
@@ -123,7 +123,7 @@ def _say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> in
 
 
 def _final_overlap(dataset: xr.Dataset) -> str:
-    """The overlap in the end; nothing for results that are not in time, or of families without an overlap."""
+    """Final overlap of a result in time; empty for other results and for families without an overlap."""
     name = next((name for name in ("q_mean", "q") if name in dataset and "time" in dataset[name].dims), None)
     if name is None:
         return ""

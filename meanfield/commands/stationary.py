@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Solve, save, draw."""
+    """Find the states or their branches, save them, and draw them."""
     with start_up():
         from meanfield import continue_stationary_states, load_problem, save, solve
         from meanfield.plotting import plot_branches
@@ -55,7 +55,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _number(text: str) -> float:
-    """A number of the command line."""
+    """Number on the command line, as a float."""
     try:
         return float(text)
     except ValueError:

@@ -32,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Solve all points, draw."""
+    """Solve all points of the sweep, and draw its phase diagram."""
     with start_up():
         from matplotlib.figure import Figure
 
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _check_phase_diagram(sweep: Sweep, path: Path) -> None:
-    """Refuse a figure before anything is computed."""
+    """Refuse a sweep without phase diagram before anything is computed, if one is asked for."""
     from meanfield.results.figure_files import check_figure_path
 
     check_figure_path(path)

@@ -1,4 +1,4 @@
-"""The commands of `meanfield` as data, so that listing them imports none."""
+"""Table of the commands of `meanfield`, as data, so that listing them imports none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Command(NamedTuple):
     title: str
 
     def load(self) -> ModuleType:
-        """Import the module, which imports what it computes with no sooner than it is run."""
+        """Import the module of the command; it imports heavy packages no sooner than it is run."""
         return importlib.import_module(self.module)
 
 

@@ -16,7 +16,7 @@ add_arguments = add_problem
 
 
 def run(arguments: Namespace) -> int:
-    """Validate, explain."""
+    """Validate the problem, and print its explanation."""
     with start_up():
         from meanfield import explain, load_problem
     print(explain(load_problem(arguments.problem)))

@@ -17,7 +17,7 @@ from meanfield.results.schema import build_dataset, family_of_result, kind_of, l
 from meanfield.typing import FloatArray
 
 NO_SPREAD = 1e-12
-"""A standard error below this is rounding: all replicas start from the same overlap."""
+"""Largest standard error that is rounding: it is that of replicas which all start from the same overlap."""
 
 
 def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Dataset:
@@ -59,7 +59,7 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
 
 
 def is_comparable(dataset: xr.Dataset) -> bool:
-    """Whether a result is in time and holds what `compare` looks at."""
+    """Whether a result is in time and holds variables that `compare` compares."""
     held = set(map(str, dataset.variables))
     compared = {word for name in family_of_result(dataset).compared for word in (name, f"{name}_mean")}
     return kind_of(dataset).leading == "time" and bool(held & compared)
@@ -130,14 +130,14 @@ def _differences(name: str, datasets: Sequence[xr.Dataset], pairs: list[tuple[in
 
 
 def _shape(name: str, datasets: Sequence[xr.Dataset]) -> tuple[int, ...]:
-    """Shape of a variable that no result holds."""
+    """Shape of a variable that none of the results holds."""
     sizes = {dim: size for dataset in datasets for dim, size in dataset.sizes.items()}
     dims = family_of_result(datasets[0]).compared[name].dims
     return tuple(sizes[dim] for dim in dims)
 
 
 def _moments(dataset: xr.Dataset, name: str) -> tuple[FloatArray, FloatArray] | None:
-    """Mean of a variable over replicas and the variance of that mean, NaN where unknown; None of what is not there."""
+    """Mean of a variable over replicas and the variance of that mean, NaN where unknown; None if it is absent."""
     if f"{name}_mean" in dataset:
         count = int(dataset["count"]) * label_of(dataset, "dimension")
         return dataset[f"{name}_mean"].values, _variance(dataset, name) / max(count, 1)
@@ -153,14 +153,14 @@ def _moments(dataset: xr.Dataset, name: str) -> tuple[FloatArray, FloatArray] | 
 
 
 def _variance(dataset: xr.Dataset, name: str) -> FloatArray:
-    """N times the variance over replicas, which statistics hold for one number or as a part of a covariance."""
+    """Variance over replicas times N, which statistics hold for a single number or as a part of a covariance."""
     if f"{name}_variance" in dataset:
         return np.asarray(dataset[f"{name}_variance"].values)
     return np.asarray(np.einsum("...kk->...k", dataset[f"{name}_covariance"].values))
 
 
 def format_comparison(report: xr.Dataset) -> str:
-    """A table of a comparison: the worst of each quantity over time, one pair per block.
+    """Comparison as text: for each pair the largest difference of each quantity over time.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def format_comparison(report: xr.Dataset) -> str:
 
 
 def summary_of_pair(report: xr.Dataset) -> list[tuple[str, str]]:
-    """What a pair of a comparison differs in, the worst over time, as names and values.
+    """Largest differences of a pair of results over time, as names and values.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def summary_of_pair(report: xr.Dataset) -> list[tuple[str, str]]:
 
 
 def _worst_distances(report: xr.Dataset) -> list[tuple[str, str]]:
-    """Distances of weights and density, the worst over snapshots and groups in units of what sampling alone gives."""
+    """Largest distances of weights and density over snapshots and groups, in units of their means by sampling alone."""
     rows = []
     for name, what in (("", "w"), ("_given_u", "w given u, worst group")):
         for distance in ("W1", "KS"):

@@ -1,4 +1,4 @@
-"""Weights given the feature coordinate u, for SGD and density alike.
+"""Conditional distributions of the weights given the feature coordinate u, of SGD and of densities alike.
 
 The density is known at quadrature nodes and SGD has every u, so a comparison at a value of u would need
 interpolation in u. Groups with smooth membership need none: averages over the nodes are then as accurate as any
@@ -16,21 +16,23 @@ from meanfield.numerics.distances import distribution_function
 from meanfield.typing import FloatArray
 
 CENTRES = (-1.5, -0.75, 0.0, 0.75, 1.5)
-"""Centres of the groups of a coordinate with many values."""
+"""Centres of the groups of a feature coordinate with many values."""
 
 WIDTH = 0.35
-"""Least standard deviation of their Gaussian membership; neighbours overlap."""
+"""Least standard deviation of the Gaussian membership of a group of feature coordinates; neighbouring groups
+overlap."""
 
 WIDTH_IN_NODES = 0.75
-"""Least standard deviation in units of the distance of nodes: averages over nodes then err by 2 exp(-2 pi^2 0.75^2)."""
+"""Least standard deviation of the membership in units of the distance of quadrature nodes: averages over nodes then err
+by 2 exp(-2 pi^2 0.75^2)."""
 
 FEW_VALUES = 3
-"""A coordinate law with at most this many values has one group per value."""
+"""Largest number of values of a coordinate law for which each value is a group of its own."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Coordinates whose u_k is near `centre`.
+    """Group of feature coordinates u_k near `centre`.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ class Group:
     neighbours: FloatArray | None = None
 
     def membership(self, u: FloatArray) -> FloatArray:
-        """Degree in [0, 1] to which each of `u` belongs."""
+        """Membership of each of `u` in the group, a degree in [0, 1]."""
         if self.neighbours is None:
             return np.asarray(np.exp(-0.5 * ((u - self.centre) / self.width) ** 2))
         nearest = self.neighbours[np.argmin(np.abs(u[..., None] - self.neighbours), axis=-1)]
@@ -54,7 +56,7 @@ class Group:
 
 
 def groups_of(density: xr.Dataset, feature: int) -> list[Group]:
-    """The groups of feature k, in increasing order."""
+    """Groups of the coordinates of feature k, in increasing order."""
     values = np.unique(density["u"].values[:, feature])
     if len(values) <= FEW_VALUES:
         return [Group(float(value), neighbours=values) for value in values]

@@ -53,7 +53,7 @@ def distances(datasets: Sequence[xr.Dataset], pairs: Sequence[tuple[int, int]]) 
 
 
 def _fill_in(first: xr.Dataset, second: xr.Dataset, snapshots: FloatArray, row: dict[str, Any]) -> None:
-    """The distances of a pair."""
+    """Fill in the distances of one pair."""
     kinds = first.attrs["method"], second.attrs["method"]
     if kinds == ("density", "density"):
         row["P_l1"][...] = _l1(first, second)

@@ -1,4 +1,4 @@
-"""A record in a folder: what a killed run had saved is there when it is started again.
+"""Checkpoint: storage of a run in a folder, from which a killed run is resumed when it is started again.
 
 Arrays are files mapped into memory, so that they take none of it however large they are. States are files written
 beside their target, flushed and renamed: a kill leaves the old state or the new one.
@@ -23,17 +23,18 @@ from numpy.typing import DTypeLike
 from meanfield.ensembles.arrays import Array, Record, State, blank
 from meanfield.errors import InputError
 from meanfield.process.atomic_files import write_atomically
-from meanfield.process.checksum import append_seal, check_seal
+from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.locking import LOCK, FolderLock
 
-RUN = "run.txt"
-"""Says which run the folder belongs to."""
+IDENTITY_FILE = "run.txt"
+"""Name of the file that holds the identity of the run to which the folder belongs."""
 
-OVER = "over.txt"
-"""Stands for it once the folder is being deleted: a part of what was there is nothing to go on with."""
+DELETION_FILE = "over.txt"
+"""Name of the file that replaces `IDENTITY_FILE` while the folder is being deleted: a run
+cannot be resumed from what is left in it."""
 
-BLOCK = 1 << 15
-"""Values that are written at once when a file is created."""
+VALUES_AT_ONCE = 1 << 15
+"""Number of values that are written at once when a file is created."""
 
 
 class Checkpoint(Record):
@@ -63,7 +64,7 @@ class Checkpoint(Record):
         return False
 
     def __enter__(self) -> Self:
-        """Keep the folder for this process.
+        """Lock the folder for this process.
 
         Raises
         ------
@@ -80,9 +81,9 @@ class Checkpoint(Record):
         self._lock.__exit__()
 
     def _is_ours(self) -> bool:
-        """Whether the folder has nothing in it, or signs that a run put it there."""
+        """Whether the folder is empty, or has files by which a run can be recognised."""
         names = set(os.listdir(self.folder))
-        return not names or not names.isdisjoint({LOCK, RUN, OVER})
+        return not names or not names.isdisjoint({LOCK, IDENTITY_FILE, DELETION_FILE})
 
     @contextmanager
     def open(self, identity: str) -> Iterator[None]:
@@ -98,8 +99,8 @@ class Checkpoint(Record):
             yield
 
     def _begin(self, identity: str) -> None:
-        path = self.folder / RUN
-        if (self.folder / OVER).is_file():  # killed while it was deleted
+        path = self.folder / IDENTITY_FILE
+        if (self.folder / DELETION_FILE).is_file():  # killed while it was deleted
             self._delete()
         if not path.is_file():
             write_atomically(path, lambda part: Path(part).write_text(identity, encoding="utf-8"))
@@ -154,7 +155,7 @@ class Checkpoint(Record):
         path = self.folder / f"{name}.npz"
         if not path.is_file():
             return None
-        if not check_seal(path, self._remedy):
+        if not verify_checksum(path, self._remedy):
             raise self._damaged(path, "its end is missing")
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -186,21 +187,21 @@ class Checkpoint(Record):
 
     @property
     def begun(self) -> bool:
-        """Whether there is something to go on with."""
-        return (self.folder / RUN).is_file()
+        """Whether there is a run to resume."""
+        return (self.folder / IDENTITY_FILE).is_file()
 
     def remove(self) -> None:
         """Delete the folder, once its run is saved elsewhere; arrays that are still in use stay valid."""
         with self:
             if self.begun:
-                os.replace(self.folder / RUN, self.folder / OVER)
+                os.replace(self.folder / IDENTITY_FILE, self.folder / DELETION_FILE)
                 self._delete()
 
     def _damaged(self, path: Path, error: object) -> InputError:
         return InputError(f"{path}: is damaged ({error}); {self._remedy}")
 
     def _delete(self) -> None:
-        """Delete what belongs to the run, and the mark that it is over at last."""
+        """Delete all files of the run, the mark of its end last."""
         for entry in self.folder.iterdir():
             if entry.suffix in (".npy", ".npz"):
                 entry.unlink()
@@ -208,7 +209,7 @@ class Checkpoint(Record):
 
 
 def _header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
-    """What a file of this array begins with."""
+    """Header of the file of an array."""
     header = BytesIO()
     write_array_header_1_0(header, {"descr": dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
     return header.getvalue()
@@ -219,11 +220,11 @@ def _write_blank(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> No
     size = int(np.prod(shape))
     with path.open("wb") as file:
         file.write(_header(shape, dtype))
-        for first in range(0, size, BLOCK):
-            file.write(np.full(min(BLOCK, size - first), blank(dtype), dtype).tobytes())
+        for first in range(0, size, VALUES_AT_ONCE):
+            file.write(np.full(min(VALUES_AT_ONCE, size - first), blank(dtype), dtype).tobytes())
 
 
 def _write_state(part: str, state: State) -> None:
     with open(part, "wb") as file:
         np.savez(file, **state)  # type: ignore[arg-type]
-    append_seal(part)
+    append_checksum(part)

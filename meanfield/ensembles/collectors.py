@@ -19,33 +19,33 @@ Rows = Mapping[str, FloatArray]
 
 
 class Collector(Protocol):
-    """Takes in blocks of replicas."""
+    """Interface of collectors, which take in the results of blocks of replicas."""
 
     def rows(self, replicas: range) -> Rows:
-        """Room for the results of a block."""
+        """Empty arrays for the results of a block."""
 
     def keep_snapshot(self, replicas: range, output: int, finite: NDArray[np.bool_], stepper: Stepper) -> None:
         """Keep the larger arrays of finite replicas at an output time if they were asked for."""
 
     def add(self, block: int, rows: Rows) -> None:
-        """Take in a block that is complete."""
+        """Take in the results of a block that is complete."""
 
     def written(self, replicas: range, output: int) -> list[Array]:
-        """What is in arrays of the record, of a block that keeps its results up to an output time."""
+        """Arrays of the record that hold results of a block, up to an output time."""
 
     def arrays(self) -> dict[str, Any]:
-        """Variables of the Dataset."""
+        """Variables of the resulting Dataset."""
 
     @property
     def state(self) -> State:
-        """What `restore` needs besides the arrays of the record."""
+        """State of the collector, for `restore`, besides the arrays of the record."""
 
     def restore(self, state: State) -> None:
-        """Go on from a state."""
+        """Restore a saved state."""
 
 
 class Replicas:
-    """Keeps the rows of every replica, and larger arrays at the snapshots."""
+    """Collector that keeps the rows of every replica, and larger arrays at the snapshots."""
 
     def __init__(self, simulation: Simulation, record: Record) -> None:
         settings, outputs = simulation.particles, simulation.time.outputs
@@ -103,7 +103,7 @@ class Replicas:
 
 
 class Statistics:
-    """Keeps mean, covariance and quantiles over replicas."""
+    """Collector that keeps mean, covariance and quantiles over replicas."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._N, self._outputs = simulation.particles.dimension, simulation.time.outputs

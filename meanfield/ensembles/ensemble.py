@@ -1,4 +1,4 @@
-"""Threads that run blocks of replicas, show how far they are, and save states from which to go on."""
+"""Threads that advance blocks of replicas, show progress, and save states from which a run can be resumed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ FIRST_CALL = 64
 """Number of steps of the first call of a stepper."""
 
 CALL_SECONDS = 0.2
-"""Seconds, about, that a stepper runs between two looks at the clock and at the keyboard."""
+"""Time in seconds, about, that a stepper runs between two checks of the clock and of the keyboard."""
 
-OWN = "stepper_"
+STEPPER_PREFIX = "stepper_"
 """Prefix of the names of a stepper's state among those of its block."""
 
 MakeStepper = Callable[[range], Stepper]
-"""Makes the stepper of a range of replicas."""
+"""Function that makes the stepper of a range of replicas."""
 
 
 class Ensemble:
-    """All replicas of a simulation.
+    """Execution of all replicas of a simulation on several threads.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ class Ensemble:
         self._replicas, self._blocks = simulation.particles.replicas, simulation.blocks
         self._step_at = simulation.step_at
         self._failed: IntArray = record.array("failed", (self._replicas,), np.int64)
-        """The step at which each replica blew up, or -1."""
+        """Step at which each replica blew up, or -1."""
         self.marks = {name: record.array(name, (self._replicas,), np.int64) for name in simulation.marks}
-        """Whole numbers of each replica, by name."""
+        """Whole numbers that are kept of each replica, by name."""
         self._done = np.zeros(len(self._blocks), dtype=bool)
         self._digests = np.zeros((len(self._blocks), DIGEST), np.uint8)
         """Digest of the results of each block that is done."""
@@ -144,7 +144,7 @@ class Ensemble:
         return True
 
     def _resume_block(self, b: int, stepper: Stepper, rows: Rows) -> tuple[int, int]:
-        """The last output time that is kept, and the step to take next."""
+        """Restore a block: the last output time that is kept, and the next step."""
         state = self._record.load_state(f"block-{b}")
         if state is None:
             self._keep(self._blocks[b], 0, stepper, rows)
@@ -154,14 +154,16 @@ class Ensemble:
             row[:] = state[f"rows_{name}"]
         self._record.check(self._collector.written(self._blocks[b], output), state["digest"])
         stepper.reached = state["reached"]
-        stepper.restore({key.removeprefix(OWN): value for key, value in state.items() if key.startswith(OWN)})
+        stepper.restore(
+            {key.removeprefix(STEPPER_PREFIX): value for key, value in state.items() if key.startswith(STEPPER_PREFIX)}
+        )
         return output, int(state["step"])
 
     def _save_block(self, b: int, output: int, step: int, stepper: Stepper, rows: Rows) -> None:
         position = {"output": np.array(output), "step": np.array(step), "reached": stepper.reached}
         results = {f"rows_{name}": row for name, row in rows.items()}
         digest = self._record.digest(self._collector.written(self._blocks[b], output))
-        own = {f"{OWN}{name}": value for name, value in stepper.state.items()}
+        own = {f"{STEPPER_PREFIX}{name}": value for name, value in stepper.state.items()}
         self._record.save_state(f"block-{b}", position | results | {"digest": digest} | own)
 
     def _finish_block(self, b: int, stepper: Stepper, rows: Rows) -> None:
@@ -179,7 +181,7 @@ class Ensemble:
             self._save()
 
     def _results(self, b: int) -> list[Array]:
-        """What is in the record of a block that is done."""
+        """Results of a block that is done, in the record."""
         replicas = self._blocks[b]
         marks = [array[replicas.start : replicas.stop] for array in (self._failed, *self.marks.values())]
         return [*self._collector.written(replicas, len(self._step_at) - 1), *marks]
@@ -196,14 +198,14 @@ class Ensemble:
 
 
 class _Pace:
-    """How many steps to take in one call of compiled code."""
+    """Number of steps in one call of compiled code, adapted to the time that calls take."""
 
     def __init__(self) -> None:
         self.steps = FIRST_CALL
         self._since = time.monotonic()
 
     def look(self, steps: int) -> None:
-        """Adapt to how long it was since the last look, during which `steps` were taken."""
+        """Adapt the number of steps to the time since the last check, during which `steps` were taken."""
         now = time.monotonic()
         took, self._since = now - self._since, now
         if took > 2 * CALL_SECONDS:

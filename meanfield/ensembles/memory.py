@@ -1,4 +1,4 @@
-"""Memory that an ensemble takes, said before it takes any."""
+"""Memory that an ensemble takes, predicted before it takes any."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from meanfield.ensembles.simulation import Simulation
 from meanfield.ensembles.statistics import BINS, EXACT
 from meanfield.errors import InputError
 
-SHARE = 0.8
-"""Part of the free memory that a run may take; other programs need some, too."""
+LARGEST_SHARE = 0.8
+"""Largest share of the free memory that a run may take; other programs need some, too."""
 
-NUMBER = 8
-"""Bytes of a number."""
+BYTES_PER_NUMBER = 8
+"""Number of bytes of a double."""
 
 
 def predicted_memory(simulation: Simulation, workers: int, in_memory: bool) -> int:
@@ -28,7 +28,7 @@ def predicted_memory(simulation: Simulation, workers: int, in_memory: bool) -> i
     """
     replicas, blocks = simulation.particles.replicas, simulation.blocks
     rows = _bytes_of_rows(simulation)
-    kept = replicas * NUMBER
+    kept = replicas * BYTES_PER_NUMBER
     if simulation.particles.record == "statistics":
         kept += (3 * min(replicas, EXACT) + 4 * BINS) * rows  # quantiles take copies
     elif in_memory:
@@ -39,7 +39,7 @@ def predicted_memory(simulation: Simulation, workers: int, in_memory: bool) -> i
 def _bytes_of_rows(simulation: Simulation) -> int:
     """Bytes of the rows of one replica."""
     columns = max((place.stop for place in simulation.columns.values()), default=0)
-    return int(simulation.time.outputs * columns * NUMBER)
+    return int(simulation.time.outputs * columns * BYTES_PER_NUMBER)
 
 
 def check_memory(simulation: Simulation, workers: int, in_memory: bool) -> None:
@@ -53,7 +53,7 @@ def check_memory(simulation: Simulation, workers: int, in_memory: bool) -> None:
     settings = simulation.particles
     needed = predicted_memory(simulation, workers, in_memory)
     free = psutil.virtual_memory().available
-    if needed <= SHARE * free:
+    if needed <= LARGEST_SHARE * free:
         return
     remedies = ["lower particles.dimension or particles.replicas"]
     if simulation.snapshot_index and in_memory:

@@ -1,4 +1,4 @@
-"""Run of an ensemble from beginning to end: whether it fits, its record, its threads, and what it gives."""
+"""Run of an ensemble from beginning to end: check of its memory, storage, threads, and the arrays of the result."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from meanfield.process.cores import available_cores
 from meanfield.results.provenance import provenance
 
 STREAMS = "Philox4x32-10, layout 1"
-"""Name of what turns a seed into numbers; another one could not go on with a run that this one began."""
+"""Name of the random number generator and its layout: a run can only be resumed with the one that it began with."""
 
-KEPT = "results 4"
-"""Name of what is kept of a replica that is done, likewise."""
+RESULT_FORMAT = "results 4"
+"""Name of the format in which results of complete replicas are stored: a run can only be resumed with the one that it
+began with."""
 
 
 class EnsembleResult(NamedTuple):
-    """The last arguments of `meanfield.results.schema.build_dataset`.
+    """Result of an ensemble: the last arguments of `meanfield.results.schema.build_dataset`.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def run_ensemble(
     workers: int | None = None,
     record: Record | None = None,
 ) -> EnsembleResult:
-    """Run all replicas of a simulation, or go on with those of a record.
+    """Run all replicas of a simulation, or resume those of a record.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def run_ensemble(
     started = time.perf_counter()
     workers, record = workers or available_cores(), record or Record()
     check_memory(simulation, workers, record.in_memory)
-    with record.open(f"{STREAMS}\n{KEPT}\n{simulation.label}\n{simulation.identity}"):
+    with record.open(f"{STREAMS}\n{RESULT_FORMAT}\n{simulation.label}\n{simulation.identity}"):
         collector = make_collector(simulation, record)
         ensemble = Ensemble(simulation, prepare(), collector, record)
         status = ensemble.run(workers)

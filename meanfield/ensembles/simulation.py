@@ -1,4 +1,4 @@
-"""Description of an ensemble of SGD: what is kept of each replica, when, and how much memory its steps take."""
+"""Description of an ensemble of SGD: results that are kept of each replica, output times, and memory of a step."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LEAST_BLOCKS = 16
 """Number of blocks of replicas below which blocks are made smaller, so that every thread has something to do."""
 
 RESERVED = ("time", "snapshot_time", "failed", "count", "quantile")
-"""Names that arrays of any ensemble have already."""
+"""Names of arrays that every ensemble has already."""
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Everything about an ensemble but its steps.
+    """Description of an ensemble, except for its steps.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Simulation:
 
     @cached_property
     def snapshot_index(self) -> list[int]:
-        """Indices of the output times at which snapshots are kept; none where nobody can or wants to."""
+        """Indices of the output times at which snapshots are kept; none without weights or if none are asked for."""
         if not self.snapshots or self.particles.record == "statistics":
             return []
         return self.particles.snapshot_index(self.time)
@@ -124,13 +124,13 @@ class Simulation:
 
     @property
     def columns(self) -> dict[str, slice]:
-        """Place of each row where all are put side by side as one vector."""
+        """Column of each row where all rows are put side by side as one vector."""
         ends = np.cumsum([0, *map(math.prod, self.rows.values())])
         return {name: slice(int(ends[i]), int(ends[i + 1])) for i, name in enumerate(self.rows)}
 
     @cached_property
     def blocks(self) -> list[range]:
-        """Replicas that are advanced together."""
+        """Blocks of replicas that are advanced together."""
         return blocks_of(self.particles.replicas, self.together)
 
 

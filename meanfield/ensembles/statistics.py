@@ -13,7 +13,7 @@ LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Probabilities of the quantiles that are kept."""
 
 EXACT = 8192
-"""Number of replicas up to which quantiles are those of the sample; of more they are read off a histogram."""
+"""Largest number of replicas for which quantiles are those of the sample; those of more are read off a histogram."""
 
 BINS = 4000
 """Number of bins of the histogram, over thrice the range of the first replicas: 0.006 standard deviations each."""
@@ -45,7 +45,7 @@ class RunningStatistics:
         self._counts = np.zeros((BINS + 2, outputs, len(self._ranked)), dtype=np.int64)
 
     def add(self, x: FloatArray) -> None:
-        """Take in replicas.
+        """Take in the results of further replicas.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class RunningStatistics:
 
     @property
     def count(self) -> int:
-        """Number of replicas so far."""
+        """Number of replicas that were taken in so far."""
         return self._count
 
     @property
@@ -122,7 +122,7 @@ class RunningStatistics:
 
     @property
     def state(self) -> State:
-        """Everything, for `restore`."""
+        """Complete state, for `restore`."""
         return {
             "count": np.array(self._count),
             "mean": self._mean,
@@ -133,7 +133,7 @@ class RunningStatistics:
         }
 
     def restore(self, state: State) -> None:
-        """Go on from a state."""
+        """Restore a saved state."""
         self._count = int(state["count"])
         self._mean, self._products = state["mean"], state["products"]
         self._first = [state["first"]] if len(state["first"]) else []

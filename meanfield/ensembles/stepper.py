@@ -1,4 +1,4 @@
-"""Replicas of SGD that an ensemble can advance, look at, save and restore: the part of it that a family writes."""
+"""Stepper: replicas of SGD that an ensemble can advance, read, save and restore; a family implements it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from meanfield.typing import FloatArray, IntArray
 
 
 class Stepper(ABC):
-    """Some replicas of one problem; a family has a class for each way to take a step.
+    """Interface of some replicas of one problem; a family has a class for each way to take a step.
 
     The numbers of a replica depend on the problem and the number of the replica alone: not on those that are advanced
     with it, nor on how the steps are cut into calls.
@@ -45,11 +45,11 @@ class Stepper(ABC):
     @property
     @abstractmethod
     def rows(self) -> Mapping[str, FloatArray]:
-        """What is kept at output times, by name: arrays of shape (replicas, ...)."""
+        """Results that are kept at output times, by name: arrays of shape (replicas, ...)."""
 
     @property
     def snapshot(self) -> Mapping[str, Array]:
-        """What is kept at snapshots, by name: arrays of shape (replicas, ...)."""
+        """Results that are kept at snapshots, by name: arrays of shape (replicas, ...)."""
         return {}
 
     def marks(self, rows: Mapping[str, FloatArray]) -> Mapping[str, IntArray]:
@@ -64,11 +64,11 @@ class Stepper(ABC):
 
     @property
     def state(self) -> State:
-        """What `restore` needs besides `reached` to go on with the same numbers."""
+        """State from which `restore` and `reached` go on with the same numbers."""
         return {name: _as_array(name, getattr(self, name)) for name in self.kept}
 
     def restore(self, state: State) -> None:
-        """Go on from a state."""
+        """Restore a saved state."""
         for name in self.kept:
             value = getattr(self, name)
             if isinstance(value, list):
@@ -79,7 +79,7 @@ class Stepper(ABC):
 
 
 class PythonStepper(Stepper):
-    """Replicas whose step is a function of Python, such as one of NumPy."""
+    """Replicas whose step is a Python function, such as one of NumPy."""
 
     @abstractmethod
     def step(self, k: int) -> None:
@@ -87,7 +87,7 @@ class PythonStepper(Stepper):
 
     @property
     def finite(self) -> NDArray[np.bool_]:
-        """Whether each replica is finite, shape (replicas,): here, whether its rows are."""
+        """Whether each replica is finite, shape (replicas,): by default, whether its rows are."""
         flat = [np.reshape(row, (len(self.replicas), -1)) for row in self.rows.values()]
         return np.asarray(np.isfinite(np.concatenate(flat, axis=1)).all(axis=1))
 

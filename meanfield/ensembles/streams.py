@@ -20,7 +20,8 @@ from numpy.random import SeedSequence
 from meanfield.typing import FloatArray
 
 START, UNIFORMS, NORMALS, VECTOR, RETRY = range(5)
-"""Purposes: the start, the scalars of all samples (two), the vector orthogonal to features and weights, rejections."""
+"""Purposes of random numbers: the start; two for the scalars of all samples; the vector orthogonal to features and
+weights; rejections."""
 
 MULTIPLIER_0, MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 WEYL_0, WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
@@ -29,11 +30,11 @@ LOW_WORD, WORD = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 EXPONENT_BITS, MANTISSA = np.uint64(52), np.uint64(0x000FFFFFFFFFFFFF)
 ONE = np.uint64(0x3FF0000000000000)
-"""The bits of 1.0: with a random mantissa a uniform number in [1, 2)."""
+"""Bits of 1.0: with a random mantissa a uniform number in [1, 2)."""
 TWO_TO_52 = np.uint64(0x4330000000000000)
-"""The bits of 2^52: with a small whole number as mantissa that number plus 2^52."""
+"""Bits of 2^52: with a small whole number as mantissa that number plus 2^52."""
 ROOT_HALF = np.uint64(0x3FE6A09E667F3BCD)
-"""The bits of sqrt(1/2)."""
+"""Bits of sqrt(1/2)."""
 SIGN = np.uint64(0x8000000000000000)
 
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -46,13 +47,13 @@ C2, C4, C6, C8, C10, C12, C14, C16 = ((-1.0) ** k / math.factorial(2 * k) for k 
 
 
 def stream_key(seed: int) -> FloatArray:
-    """The key of all streams of a seed, shape (2,), unsigned."""
+    """Key of all streams of a seed, shape (2,), unsigned."""
     return SeedSequence(seed).generate_state(2, np.uint32).astype(np.uint64)
 
 
 @intrinsic
 def _as_float(typing_context, bits):  # type: ignore[no-untyped-def]
-    """The double with these bits."""
+    """Double with the given bits."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -62,7 +63,7 @@ def _as_float(typing_context, bits):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _as_bits(typing_context, x):  # type: ignore[no-untyped-def]
-    """The bits of a double."""
+    """Bits of a double."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.bitcast(arguments[0], ir.IntType(64))
@@ -72,7 +73,7 @@ def _as_bits(typing_context, x):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always")
 def _block(key, replica, purpose, index):  # type: ignore[no-untyped-def]
-    """Two words of 64 random bits: Philox of the counter (index, purpose, replica)."""
+    """Two random words of 64 bits each: Philox of the counter (index, purpose, replica)."""
     k0, k1 = key[0], key[1]
     c0, c1, c2, c3 = index & LOW_WORD, index >> WORD, np.uint64(purpose), np.uint64(replica)
     for _ in range(ROUNDS):
@@ -84,13 +85,13 @@ def _block(key, replica, purpose, index):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always")
 def _uniform(bits):  # type: ignore[no-untyped-def]
-    """Uniform on (0, 1], a multiple of 2^-52."""
+    """Uniform number on (0, 1], a multiple of 2^-52."""
     return 2.0 - _as_float((bits >> np.uint64(12)) | ONE)
 
 
 @numba.njit(inline="always")
 def _log(u):  # type: ignore[no-untyped-def]
-    """log(u) for a normal u > 0, to one unit in the last place (the reduction of fdlibm)."""
+    """Logarithm of a normal u > 0, to one unit in the last place (the reduction of fdlibm)."""
     shifted = _as_bits(u) + (ONE - ROOT_HALF)
     exponent = _as_float((shifted >> EXPONENT_BITS) | TWO_TO_52) - (4503599627370496.0 + 1023.0)
     f = _as_float((shifted & MANTISSA) + ROOT_HALF) - 1.0
@@ -125,7 +126,7 @@ def _normal_pair(key, replica, purpose, index):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fill_normals(key, replica, purpose, first, out):  # type: ignore[no-untyped-def]
-    """Write independent N(0, 1) number `first`, `first` + 1, ... of a stream to `out`.
+    """Write independent N(0, 1) numbers `first`, `first` + 1, ... of a stream to `out`.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def fill_normals(key, replica, purpose, first, out):  # type: ignore[no-untyped-
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fill_uniforms(key, replica, purpose, first, out):  # type: ignore[no-untyped-def]
-    """The same for numbers uniform on (0, 1]."""
+    """Write independent numbers `first`, `first` + 1, ... of a stream to `out`, uniform on (0, 1]."""
     start = np.uint64(first // 2)
     for i in range(out.size // 2):
         a, b = _block(key, replica, purpose, start + np.uint64(i))

@@ -1,4 +1,4 @@
-"""A problem in words, with predicted time, memory and size of the result for each method."""
+"""Explanation of a problem in words, with predicted time, memory and size of the result for each method."""
 
 from meanfield.explanation.explanation import Explanation, explain, in_words
 from meanfield.explanation.prediction import Prediction

@@ -1,4 +1,4 @@
-"""A problem explained: in words, with what each method would take, and with what may surprise."""
+"""Explanation of a problem: sentences about it, the predicted cost of each method, and warnings."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 
 Statement = tuple[str, str]
-"""Label of what a sentence is about, and the sentence."""
+"""Label and text of a sentence about a problem."""
 
 WIDTH = 98
-"""Columns of text at most."""
+"""Largest number of columns of a line of text."""
 
 LABEL = 19
-"""Columns of what a line is about."""
+"""Number of columns of the label at the beginning of a line."""
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `explain` has to say; `str` of it is text of less than 100 columns.
+    """Explanation of a problem, returned by `explain`; `str` of it is text of less than 100 columns.
 
     Parameters
     ----------
     title : str
-        Of the problem.
+        Title of the problem.
     statements : tuple of (str, str)
-        Labels and sentences: what is trained, on what data, how.
+        Labels and sentences about the problem: network, training, data, time.
     predictions : tuple of Prediction
-        Of all methods.
+        Predictions for all methods.
     surprises : tuple of str
         Warnings, each with a remedy.
     """
@@ -83,13 +83,13 @@ def explain(problem: BaseProblem) -> Explanation:
     >>> import meanfield
     >>> print(meanfield.explain(meanfield.load_problem("data/problems/no_prior.toml")))  # doctest: +SKIP
     """
-    predicted, warnings = predictions(problem), family_of(problem).warnings
-    surprises = resolve(warnings)(problem, predicted) if warnings else []
-    return Explanation(problem.title, tuple(in_words(problem)), tuple(predicted), tuple(surprises))
+    predicted, address = predictions(problem), family_of(problem).warnings
+    warnings = resolve(address)(problem, predicted) if address else []
+    return Explanation(problem.title, tuple(in_words(problem)), tuple(predicted), tuple(warnings))
 
 
 def in_words(problem: BaseProblem, look_up: bool = True) -> list[Statement]:
-    """What a problem says, in sentences with labels, in the order of its file.
+    """Sentences about a problem, with labels, in the order of its file.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _row(prediction: Prediction) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """A time in two digits at most, because no more are known."""
+    """Time in two digits at most, because no more are known."""
     if seconds < 0.1:
         return "< 0.1 s"
     for unit, length, limit in (("s", 1.0, 100.0), ("min", 60.0, 100.0), ("h", 3600.0, 48.0)):
@@ -129,7 +129,7 @@ def duration(seconds: float) -> str:
 
 
 def size(bytes_: float) -> str:
-    """A number of bytes in two digits at most."""
+    """Number of bytes in two digits at most."""
     power = min(int(math.log10(max(bytes_, 1.0)) // 3), len(UNITS) - 1)
     return f"{_two_digits(bytes_ / 1000**power)} {UNITS[power]}"
 

@@ -1,4 +1,4 @@
-"""Prediction of what a method would take and give: does it apply, how long, how much memory, how large a file."""
+"""Prediction of the cost of a method: whether it applies, its time and memory, and the size of its file."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from meanfield.problems.family import Method, resolve
 from meanfield.problems.known_families import family_of
 
 LEAST_MEMORY = 1e6
-"""Bytes of what any method holds besides its arrays."""
+"""Bytes that any method takes besides its arrays."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one method would take and give.
+    """Predicted cost and result of one method.
 
     Parameters
     ----------
     method : str
-        Its name in words.
+        Name of the method in words.
     reason : str
-        Why it does not apply, with the remedy; empty where it does.
+        Reason why the method does not apply, with the remedy; empty where it does.
     seconds : float
         Wall time on this machine, as busy as it is now.
     memory : float
@@ -31,9 +31,9 @@ class Prediction:
     file : float
         Bytes of the result.
     contents : str
-        What the result holds.
+        Variables and sizes of the result.
     warning : str
-        That the run fails, or will miss its accuracy, with a remedy.
+        Warning that the run fails, or will miss its accuracy, with a remedy.
     """
 
     method: str
@@ -46,12 +46,12 @@ class Prediction:
 
     @property
     def applies(self) -> bool:
-        """Whether the method takes the problem."""
+        """Whether the method applies to the problem."""
         return not self.reason
 
 
 def predictions(problem: BaseProblem) -> list[Prediction]:
-    """Predictions for all methods that can be predicted, each from a short trial of what it does."""
+    """Predictions for all methods that can be predicted, each from a short trial of the method."""
     methods = family_of(problem).methods.values()
     return [_prediction(method, problem) for method in methods if method.cost]
 

@@ -20,7 +20,7 @@ from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile
 
 @dataclass(frozen=True)
 class Activation:
-    """sigma with its derivative and its kinks.
+    """Activation function sigma with its derivative and its kinks.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Activation:
 
     @cached_property
     def slope(self) -> ScalarFunction:
-        """sigma', given or by the complex step."""
+        """Derivative sigma', given or by the complex step."""
         return complex_step(self.value) if self.derivative is None else self.derivative
 
     @cached_property
@@ -52,7 +52,7 @@ class Activation:
 
     @cached_property
     def growth(self) -> float:
-        """The power gamma with which sigma grows, 0 if it is bounded, infinite if it grows faster than any."""
+        """Power gamma with which sigma grows, 0 if it is bounded, infinite if it grows faster than any."""
         far = np.linspace(0.5e4, 1e4, 501)
         near, twice = (np.abs(evaluate(self.value, np.array([x, -x]))).max(axis=1) for x in (far, 2 * far))
         if not np.all(np.isfinite([near, twice])):
@@ -63,7 +63,7 @@ class Activation:
 
     @property
     def highest_power(self) -> float:
-        """The power of c in the fastest growing average: of c^2, c sigma sigma' and sigma^2 sigma'^2."""
+        """Power of c in the fastest growing average: of c^2, c sigma sigma' and sigma^2 sigma'^2."""
         return max(2.0, 2 * self.growth, 4 * self.growth - 2)
 
 
@@ -116,7 +116,7 @@ def _inside(x: float) -> float:
 
 
 def _leaky_relu(slope: float = 0.01) -> Activation:
-    """`slope` x for x < 0, else x."""
+    """Leaky ReLU: `slope` x for x < 0, else x."""
     if not math.isfinite(slope):
         raise ValueError(f"slope = {slope} must be a finite number, for instance 0.01")
 
@@ -209,7 +209,7 @@ ACTIVATIONS: dict[str, Activation | Callable[..., Activation]] = {
 def make_activation(
     name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None
 ) -> Activation:
-    """The activation that a problem file names.
+    """Activation that a problem file names.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parts of a problem that name functions, ours or a user's own."""
+"""Parts of a problem that name functions, of the library or of a user."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from meanfield.ingredients.part import FieldError, Part
 from meanfield.ingredients.user_functions import is_address
 
 NOT_IMPORTED = "not imported"
-"""Stands for the functions of a user's own that a result names."""
+"""Placeholder for the functions of a user that a result names, which are not imported."""
 
 
 class NamesFunctions(Part):
-    """A part that names functions, ours or a user's own.
+    """Part of a problem that names functions, of the library or of a user.
 
     A user's own module is imported for a problem file that somebody gave us, never for one stored in a result. What was
     found is kept with its name, because two problem files may have two modules of one name beside them.
     """
 
     def look_up(self, key: str, make: Callable[..., Any], info: ValidationInfo) -> None:
-        """Find the functions at once if the name is ours or the problem file is trusted."""
+        """Find the functions at once if they are those of the library or the problem file is trusted."""
         context = info.context or {}
         name, folder = getattr(self, key), context.get("folder")
         if is_address(name) and folder is None:
@@ -36,7 +36,7 @@ class NamesFunctions(Part):
             raise FieldError(key, str(error)) from error
 
     def found(self, key: str, make: Callable[..., Any]) -> Any:
-        """The functions that were found, or will be now."""
+        """Functions that the name stands for; they are found now if they were not before."""
         named, functions = self.__dict__.get("_found", (None, None))
         if functions is NOT_IMPORTED and is_address(self.named[0]):
             raise InputError(
@@ -52,5 +52,5 @@ class NamesFunctions(Part):
 
     @property
     def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """Name and parameters."""
+        """Name and parameters of the functions."""
         raise NotImplementedError

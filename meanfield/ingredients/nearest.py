@@ -1,4 +1,4 @@
-"""Hints at what somebody may have meant by a misspelt word."""
+"""Suggestions for misspelt words: the closest known one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint at the known word closest to `word`, or the list of all known words."""
+    """Suggestion of the known word closest to `word`, or the list of all known words."""
     words = list(known)
     close = get_close_matches(word, words, n=1, cutoff=0.5)
     return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(words))}"

@@ -1,4 +1,4 @@
-"""The base of all parts of a problem: frozen, strict, and helpful about misspelt keys."""
+"""Base class of all parts of a problem: frozen, strict, and with suggestions for misspelt keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from meanfield.ingredients.nearest import nearest
 
 
 class FieldError(ValueError):
-    """A check of several keys that lays the fault on one of them."""
+    """Error of a check of several keys that lays the fault on one of them."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(reason)
@@ -18,7 +18,7 @@ class FieldError(ValueError):
 
 
 class NamedNumbers(dict[str, float]):
-    """Named numbers that can be part of something hashable; nobody changes them."""
+    """Immutable mapping of names to numbers, which can be part of a hashable value."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(sorted(self.items())))
@@ -28,10 +28,10 @@ Parameters = Annotated[dict[str, float], AfterValidator(NamedNumbers)]
 
 
 class Part(BaseModel):
-    """A frozen part of a problem that takes only the keys it knows, each of exactly its type."""
+    """Frozen part of a problem that takes only the keys it knows, each of exactly its type."""
 
     keys_besides: ClassVar[tuple[str, ...]] = ()
-    """Keys of its table that are read before it is validated."""
+    """Keys of the table of a part that are read before it is validated."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 

@@ -1,4 +1,4 @@
-"""Prior on the weights as a problem file says it: a name, a strength, parameters."""
+"""Prior on the weights as a problem file describes it: a name, a strength, parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from meanfield.typing import FloatArray
 
 
 class PriorSettings(NamesFunctions):
-    """The prior on the weights: SGD subtracts (tau/N) strength phi(w)."""
+    """Prior on the weights: SGD subtracts (tau/N) strength phi(w)."""
 
     name: str = Field(default="none", description=f"one of {', '.join(PRIORS)}, or your own as 'package.module:name'")
     strength: float = Field(default=1.0, ge=0, le=1e250, description="factor of phi, a number >= 0")
@@ -31,7 +31,7 @@ class PriorSettings(NamesFunctions):
 
     @property
     def functions(self) -> Prior:
-        """The prior of unit strength that `name` names.
+        """Prior of unit strength that `name` names.
 
         Raises
         ------
@@ -42,7 +42,7 @@ class PriorSettings(NamesFunctions):
         return found
 
     def force(self, w: FloatArray) -> FloatArray:
-        """phi(w) with its strength."""
+        """Force phi(w), with its strength."""
         return self.strength * self.functions.forces(w)
 
     def potential_steps(self, w: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Priors on the weights: the force phi(w) = Phi'(w) per unit of strength, by name.
+"""Priors on the weights, by name: the force phi(w) = Phi'(w) per unit of strength.
 
 Adding a prior means adding an entry to `PRIORS`; one that takes parameters is a function of them. The functions are
 scalar, and numba compiles them.
@@ -25,7 +25,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 @dataclass(frozen=True)
 class Prior:
-    """A prior of unit strength.
+    """Prior of unit strength.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Prior:
 
 
 def _cut(low: FloatArray, high: FloatArray, kinks: tuple[float, ...]) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Ends of the pieces into which all intervals [low, high] fall at the kinks; some have no length."""
+    """Pieces into which the kinks cut all intervals [low, high], by their ends; some have no length."""
     inner = [np.clip(kink, low, high) for kink in sorted(kinks)]
     return [low, *inner], [*inner, high]
 
@@ -78,13 +78,13 @@ _INTERVALS = 64
 
 
 def potential_of(prior: Prior) -> ScalarFunction:
-    """Phi of a prior; where it has none, the integral of phi from 0, which takes some forty times as long."""
+    """Potential Phi of a prior; without a formula, the integral of phi from 0, which takes some forty times as long."""
     return prior.potential if prior.potential is not None else _antiderivative(prior.unit_force, prior.kinks)
 
 
 @lru_cache(maxsize=256)
 def _antiderivative(force: ScalarFunction, kinks: tuple[float, ...]) -> ScalarFunction:
-    """The integral of phi from 0, by Gauss-Legendre on intervals that end at the kinks and grow far out."""
+    """Integral of phi from 0, by Gauss-Legendre on intervals that end at the kinks and grow far out."""
     compiled: Any = numba.njit(force)
     grown = _INTERVAL * np.concatenate([np.arange(1, _INTERVALS), _INTERVALS * 2.0 ** np.arange(40)])
     ends = np.unique([*grown, *np.abs(kinks)])
@@ -126,7 +126,7 @@ def _absolute(w: float) -> float:
 
 
 def _elastic_net(ratio: float = 0.5) -> Prior:
-    """A share `ratio` of l1, the rest l2."""
+    """Elastic net: a share `ratio` of l1, the rest l2."""
     if not 0 <= ratio <= 1:
         raise ValueError(f"ratio = {ratio} is outside [0, 1], the share of l1; correct it")
 
@@ -141,7 +141,7 @@ def _elastic_net(ratio: float = 0.5) -> Prior:
 
 
 def _smooth_l1(width: float = 0.5) -> Prior:
-    """l1 with phi linear between -width and width: 1/width of the Huber loss."""
+    """Smoothed l1 with phi linear between -width and width: 1/width of the Huber loss."""
     if not 0 < width < math.inf:
         raise ValueError(f"width = {width} must be a positive number, for instance 0.5")
 
@@ -202,7 +202,7 @@ PRIORS: dict[str, Prior | Callable[..., Prior]] = {
 
 @lru_cache(maxsize=256)
 def make_prior(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Prior:
-    """The prior that a problem file names; see `meanfield.ingredients.activations.make_activation`.
+    """Prior that a problem file names; see `meanfield.ingredients.activations.make_activation`.
 
     Parameters
     ----------

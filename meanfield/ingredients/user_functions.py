@@ -1,4 +1,4 @@
-"""Functions that a problem file names: one of ours with parameters, or a user's own by "package.module:name"."""
+"""Functions by name: those of the library, with parameters, or those of a user by "package.module:name"."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SAME_SLOPE = 1e-6
 
 
 def is_address(name: str) -> bool:
-    """Whether a name stands for a user's own object."""
+    """Whether a name is the address "package.module:name" of a user's object."""
     return ":" in name
 
 
 def build(table: Mapping[str, T | Callable[..., T]], name: str, parameters: Mapping[str, float]) -> T:
-    """One of our own entries; one that takes parameters is a function of them.
+    """Function of the library by name; one that takes parameters is made with them.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def build(table: Mapping[str, T | Callable[..., T]], name: str, parameters: Mapp
 
 
 def load_object(address: str, folder: Path | None = None) -> Any:
-    """The object that "package.module:name" names, from the Python path, the working directory or `folder`.
+    """Object at the address "package.module:name", from the Python path, the working directory or `folder`.
 
     Raises
     ------
@@ -81,11 +81,11 @@ def load_object(address: str, folder: Path | None = None) -> Any:
 
 
 _BESIDE: dict[str, Path] = {}
-"""Folders of problem files from which modules were imported, by module."""
+"""Folder of the problem file from which each module of a user was imported."""
 
 
 def _forget_other(module: str, folder: Path) -> None:
-    """Make room for a module beside the problem file where one of that name came from beside another."""
+    """Forget a module of the same name that came from beside another problem file."""
     known = _BESIDE.get(module, folder)
     if known != folder and ((folder / f"{module}.py").exists() or (folder / module).is_dir()):
         for name in [name for name in sys.modules if name.partition(".")[0] == module]:
@@ -94,7 +94,7 @@ def _forget_other(module: str, folder: Path) -> None:
 
 
 def load_own(address: str, parameters: Mapping[str, float], folder: Path | None) -> Any:
-    """A user's object, or with parameters what the user's function of them returns.
+    """Object of a user, or with parameters the return value of the user's function.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def load_own(address: str, parameters: Mapping[str, float], folder: Path | None)
 
 @contextmanager
 def _on_path(folders: Iterable[Path]) -> Iterator[None]:
-    """Search `folders` last while importing."""
+    """Context in which imports also search `folders`, after everything else."""
     before = list(sys.path)
     sys.path += [str(folder) for folder in folders]
     try:
@@ -128,11 +128,11 @@ def _on_path(folders: Iterable[Path]) -> Iterator[None]:
 
 
 _NO_REASONS = ("Failed in nopython mode", "During: ", "File ", "[1m", "\x1b")
-"""How lines of numba's messages begin that say where, not why."""
+"""Beginnings of lines in numba's messages that name a place and no reason."""
 
 
 def check_compiles(function: Any, what: str, remedy: str = "use arithmetic and functions of math or numpy") -> None:
-    """Refuse what numba cannot compile as a function of one float.
+    """Refuse a function of one float that numba cannot compile.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def check_compiles(function: Any, what: str, remedy: str = "use arithmetic and f
 def check_slope(
     function: ScalarFunction, slope: ScalarFunction, kinks: tuple[float, ...], what: str, remedy: str
 ) -> None:
-    """Refuse a derivative that differs from the numerical one anywhere between -6 and 6, kinks apart.
+    """Refuse a derivative that differs from the numerical one anywhere between -6 and 6, except at kinks.
 
     Raises
     ------

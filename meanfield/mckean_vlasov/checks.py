@@ -11,10 +11,10 @@ import xarray as xr
 from meanfield.mckean_vlasov.declarations import SUM_TOLERANCE
 
 OVERLAP_TOLERANCE = 1e-2
-"""How far |q|^2 may be above E[w^2]: coarse nodes miss E[u^2] = 1 by less."""
+"""Largest excess of |q|^2 over E[w^2] by coarse nodes: they miss E[u^2] = 1 by less."""
 
 NOT_EMPTY = ("time", "replica", "node", "w", "quantile")
-"""Dims along which every result has something."""
+"""Dims that are never empty in a result."""
 
 
 def faults(dataset: xr.Dataset, problem: Any) -> Iterator[str]:

@@ -20,7 +20,7 @@ from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate
 from meanfield.typing import FloatArray
 
 ClosureFunction = Callable[[FloatArray], tuple[FloatArray, float]]
-"""q, shape (d1,), to g, shape (d1,), and Lambda."""
+"""Function from q, shape (d1,), to g, shape (d1,), and Lambda."""
 
 ENDS = (0.01, 0.1, 0.5)
 """Values of sqrt(1 - q^2) at which a table may end; the smallest that works is taken."""
@@ -113,7 +113,7 @@ def called_values(closure: ClosureFunction, q: FloatArray) -> FloatArray:
 
 
 def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, float]:
-    """What compiled code takes for a closure, and the largest |q| where it is good.
+    """Closure for compiled code, and the largest |q| at which it is accurate.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
 
 
 def _tabulated(closure: ClosureFunction) -> tuple[TabulatedClosure, float]:
-    """The table that reaches furthest."""
+    """Table of a closure that reaches furthest."""
     for end in ENDS:
         reach = math.acos(end)
         try:
@@ -162,5 +162,5 @@ def _error(closure: ClosureFunction, tabulated: TabulatedClosure, reach: float) 
 
 
 def _no_table() -> Table:
-    """A table in place of none."""
+    """Table that stands for a missing one."""
     return tabulate(lambda x: np.zeros((2, x.size)), (), 1.0, "nothing")

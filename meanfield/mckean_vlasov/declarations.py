@@ -127,7 +127,7 @@ REDUCTIONS = {
     "final": "meanfield.sweep.reductions:final",
     "trajectory": "meanfield.sweep.reductions:trajectory",
 }
-"""What sweeps may keep of results in time."""
+"""Reductions of results in time that sweeps may keep."""
 
 KINDS = {
     "density": Kind(

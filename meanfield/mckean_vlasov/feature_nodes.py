@@ -10,7 +10,7 @@ from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
 
 NEGLIGIBLE_NODE = 1e-13
-"""Corners of a tensor product that weigh less are left out: they only widen the range of w."""
+"""Least weight of a corner of a tensor product that is not left out: lighter ones only widen the range of w."""
 
 
 def feature_quadrature(

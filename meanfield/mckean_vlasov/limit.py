@@ -1,4 +1,4 @@
-"""Limit of training as N grows: what the density and stationary solvers need to know of a problem, of any family."""
+"""Limit of training as N grows, for the density and stationary solvers of any family."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limit:
-    """The McKean-Vlasov equation of one weight w given its feature coordinates u.
+    """McKean-Vlasov equation of one weight w given its feature coordinates u.
 
     dw = (G w - u.g(q) - tau phi(w)) dt + sqrt(Lambda(q)) dB with q = E[u w] and the multiplier G that keeps
     E[w^2] = 1 (theory.md, section 2).

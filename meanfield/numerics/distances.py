@@ -20,7 +20,7 @@ def density_of(edges: FloatArray, F: FloatArray) -> FloatArray:
 
 
 def distribution_function(edges: FloatArray, density: FloatArray) -> FloatArray:
-    """F at the cell edges, normalised to end at one.
+    """Distribution function at the cell edges, normalised to end at one.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ def wasserstein(sample: FloatArray, weights: FloatArray, edges: FloatArray, F: F
 
 
 def kolmogorov_smirnov(sample: FloatArray, weights: FloatArray, edges: FloatArray, F: FloatArray) -> float:
-    """Sup |F_n - F| between a weighted sample and the law with distribution function F; see `wasserstein`."""
+    """Kolmogorov-Smirnov distance sup |F_n - F| between a weighted sample and a law; see `wasserstein`."""
     ordered, steps = _empirical(sample, weights)
     law = np.interp(ordered, edges, F, left=0.0, right=1.0)
     return float(max(np.max(steps[1:] - law), np.max(law - steps[:-1])))
 
 
 def _empirical(sample: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The points in order, and the distribution function before the first and after each of them."""
+    """Points in order, and the distribution function before the first and after each of them."""
     order = np.argsort(sample)
     steps = np.concatenate([[0.0], np.cumsum(weights[order])])
     return sample[order], steps / steps[-1]

@@ -1,4 +1,4 @@
-"""Growth rates of small perturbations of a state: their order, and what they say of its stability."""
+"""Growth rates of small perturbations of a state: their order, and the verdict on its stability."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ComplexArray = np.ndarray[tuple[int], np.dtype[np.complex128]]
 STABLE, MARGINAL, UNSTABLE = 1, 0, -1
 
 VERDICTS = {STABLE: "stable", MARGINAL: "marginal", UNSTABLE: "unstable"}
-"""Words for the numbers that say how stable a state is."""
+"""Words for the codes of stability of a state."""
 
 
 def sorted_rates(rates: np.ndarray[Any, Any]) -> ComplexArray:
@@ -21,7 +21,7 @@ def sorted_rates(rates: np.ndarray[Any, Any]) -> ComplexArray:
 
 
 def verdict_of(growth_rate: float, resolution: float) -> int:
-    """Stability of a state: 1 stable, -1 unstable, 0 marginal.
+    """Code of the stability of a state: 1 stable, -1 unstable, 0 marginal.
 
     Parameters
     ----------

@@ -17,50 +17,53 @@ from meanfield.errors import InputError
 from meanfield.typing import FloatArray
 
 ORDER = 16
-"""Gauss-Legendre nodes per panel: polynomials of degree 15 are exact."""
+"""Number of Gauss-Legendre nodes per panel: polynomials of degree 15 are exact."""
 
 WIDTH = 1.5
-"""Widest panel near the origin, narrow enough for most Gaussian weights to use its nodes as they are."""
+"""Largest width of a panel near the origin, narrow enough for most Gaussian weights to use its nodes as they are."""
 
 CORE = 12.0
-"""Panels within this distance of the origin obey WIDTH; further out they may grow by a quarter of the distance."""
+"""Distance from the origin within which panels obey WIDTH; further out they may grow by a quarter of the distance."""
 
 RESOLVED = 1e-12
-"""Last Legendre coefficients of a resolved row, relative to the row's largest value on the panel."""
+"""Largest size of the last Legendre coefficients of a resolved row, relative to the row's largest value on the
+panel."""
 
 NEGLIGIBLE = 1e-14
-"""The same relative to the row's largest value within one unit of the origin: exponential tails need no digits."""
+"""Largest size of the last Legendre coefficients of a resolved row, relative to the row's largest value within one unit
+of the origin: exponential tails need no digits."""
 
 THIN = 1e-2
 MOST_SLACK = 30.0
-"""Panels of half-width THIN / slack may miss RESOLVED by a factor `slack` up to MOST_SLACK: they weigh little, and lie
-where functions are made of others that have been resolved no better."""
+"""Largest factor `slack` by which panels of half-width THIN / slack may miss RESOLVED: they weigh little, and lie where
+functions are made of others that have been resolved no better."""
 
 NARROWEST = 1e-8
-"""A panel that is still not resolved at this width hides a kink."""
+"""Least half-width of a panel; one that is narrower and still not resolved hides a kink."""
 
 CONTINUOUS = 1e-8
 """Largest jump between neighbouring panels, relative to the values there, that resolution explains."""
 
 MOST_PANELS = 6000
-"""With more panels a closure takes milliseconds: an oscillating activation under a law with heavy tails."""
+"""Largest number of panels; more make a closure take milliseconds, as an oscillating activation does under a law with
+heavy tails."""
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
 _VANDERMONDE = np.polynomial.legendre.legvander(NODES, ORDER - 1)
 TO_COEFFICIENTS = (_VANDERMONDE * WEIGHTS[:, None]).T * (np.arange(ORDER)[:, None] + 0.5)
-"""Values at the nodes -> Legendre coefficients."""
+"""Matrix that takes values at the nodes to Legendre coefficients."""
 _DEGREES = np.maximum(np.arange(ORDER), 1)
 ASCENT, DESCENT = (2 * _DEGREES - 1) / _DEGREES, (_DEGREES - 1) / _DEGREES
-"""Legendre polynomials: P_j(t) = ASCENT[j] t P_(j-1)(t) - DESCENT[j] P_(j-2)(t)."""
+"""Coefficients of the recurrence of Legendre polynomials: P_j(t) = ASCENT[j] t P_(j-1)(t) - DESCENT[j] P_(j-2)(t)."""
 _SLOPES = np.array(
     [np.polynomial.legendre.legval(NODES, np.polynomial.legendre.legder(np.eye(ORDER)[j])) for j in range(ORDER)]
 ).T
 DIFFERENTIATE = _SLOPES @ TO_COEFFICIENTS
-"""Values at the nodes -> derivative at the nodes, on a panel of half-width 1."""
+"""Matrix that takes values at the nodes to the derivative at the nodes, on a panel of half-width 1."""
 
 
 class Table(NamedTuple):
-    """Rows on panels, as plain arrays that compiled code takes.
+    """Table of functions ("rows") on panels, as plain arrays for compiled code.
 
     Parameters
     ----------
@@ -88,7 +91,7 @@ class Table(NamedTuple):
 NAME_THE_KINK = "name the point among the kinks of the activation, or use a smooth one"
 
 Rows = Callable[[FloatArray], FloatArray]
-"""Points, shape (n,) -> values, shape (rows, n)."""
+"""Function from points, shape (n,), to the values of all rows, shape (rows, n)."""
 
 
 def tabulate(
@@ -101,7 +104,7 @@ def tabulate(
     groups: Sequence[int] | None = None,
     most_panels: int = MOST_PANELS,
 ) -> Table:
-    """Resolve `rows` on [-reach, reach].
+    """Tabulate `rows` on [-reach, reach], on panels that resolve them.
 
     Parameters
     ----------
@@ -159,7 +162,7 @@ def tabulate(
 
 
 def _by_group(sizes: FloatArray, groups: Sequence[int] | None) -> FloatArray:
-    """For each row, first axis, the largest size in its group."""
+    """Largest size in the group of each row, along the first axis."""
     if groups is None:
         return sizes
     of = np.array(groups)
@@ -167,7 +170,7 @@ def _by_group(sizes: FloatArray, groups: Sequence[int] | None) -> FloatArray:
 
 
 def some_rows(table: Table, rows: Sequence[int]) -> Table:
-    """The table with these rows only."""
+    """Table of a selection of rows."""
     rows = list(rows)
     return table._replace(
         values=np.ascontiguousarray(table.values[rows]),
@@ -177,7 +180,7 @@ def some_rows(table: Table, rows: Sequence[int]) -> Table:
 
 
 def with_derivatives(table: Table, count: int) -> Table:
-    """The table with the derivatives of its first `count` rows inserted behind them.
+    """Table with the derivatives of its first `count` rows inserted behind them.
 
     Jumps of the first `count` rows become jumps (point masses) of the derivative rows, and only those are kept.
     """
@@ -193,7 +196,7 @@ def with_derivatives(table: Table, count: int) -> Table:
 
 
 def _first_edges(breaks: FloatArray, reach: float) -> FloatArray:
-    """Edges of panels that are as wide as we want them, before any function is looked at."""
+    """Edges of panels of the largest width, before any function is evaluated."""
     core = min(reach, CORE)
     positive = list(np.linspace(0.0, core, math.ceil(core / WIDTH) + 1))
     while positive[-1] < reach:
@@ -285,7 +288,7 @@ def _coefficients(values: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def interpolate(table, panel, x, out):  # type: ignore[no-untyped-def]
-    """Write the rows at x, which lies in `panel`, to `out`."""
+    """Write the values of the rows at x, which lies in `panel`, to `out`."""
     low, high = table.edges[panel], table.edges[panel + 1]
     t = (2.0 * x - low - high) / (high - low)
     coefficients = table.coefficients[panel]
@@ -301,6 +304,6 @@ def interpolate(table, panel, x, out):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def panel_of(table, x):  # type: ignore[no-untyped-def]
-    """Index of the panel that holds x; the outermost ones stand for what lies beyond."""
+    """Index of the panel that holds x; the outermost ones hold everything beyond."""
     index = np.searchsorted(table.edges, x, side="right") - 1
     return min(max(index, 0), table.edges.size - 2)

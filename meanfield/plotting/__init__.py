@@ -1,4 +1,4 @@
-"""Datasets to Axes. Nothing is saved here and no solver is called.
+"""Plots of Datasets on Axes. Nothing is saved here and no solver is called.
 
 Functions of one quantity take a Dataset and Axes and return the Axes; functions of whole results return a Figure, and
 `plot_result` draws a result of any method.

@@ -1,4 +1,4 @@
-"""Weights in motion: the density P_t(w|u) over the histograms of SGD, beside the overlap."""
+"""Animation of the weights: the density P_t(w|u) over the histograms of SGD, beside the overlap."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from meanfield.plotting.weights import reached, visible_weights
 from meanfield.typing import FloatArray
 
 SIZE = (10.0, 3.6)
-"""In inches, such that the pixels are even in number, as films need."""
+"""Width and height of an animation in inches, such that the numbers of pixels are even, as films need."""
 
 FRAME = 100
-"""Milliseconds that a frame is shown."""
+"""Time in milliseconds for which a frame is shown."""
 
 BINS = 50
 
 GROUPS = 3
-"""Groups of the feature coordinate that are shown."""
+"""Number of groups of the feature coordinate that are shown."""
 
 PRESENT, PAST = 0.45, 0.13
 """Opacity of a histogram at its own time, and while another time is shown."""
@@ -77,7 +77,7 @@ def animate_weights(density: xr.Dataset, particles: xr.Dataset | None = None, fe
 
 @dataclass(frozen=True)
 class _Part:
-    """Some of the weights: what is predicted at each time, what SGD has at each snapshot, and how both are drawn."""
+    """Part of the weights: its density at each time, its sample at each snapshot, and the artists that draw both."""
 
     predicted: FloatArray
     simulated: FloatArray
@@ -86,7 +86,7 @@ class _Part:
 
 
 class _Film:
-    """The artists of all frames."""
+    """Animation with the artists of all frames."""
 
     def __init__(self, density: xr.Dataset, particles: xr.Dataset | None, feature: int) -> None:
         self._density, self._particles, self._feature = density, particles, feature
@@ -135,7 +135,7 @@ class _Film:
         return _Part(predicted, simulated, axes.plot([], [], line, color=colour, label=label)[0], histogram)
 
     def _heights(self, time: float, group: Group) -> FloatArray:
-        """Density of the weights of a group in the bins, of all replicas that came so far."""
+        """Density of the weights of a group in the bins, of all replicas that reached the snapshot."""
         assert self._particles is not None
         w, _, membership = conditional.group_sample(self._particles, time, self._feature, group)
         known = np.isfinite(w)

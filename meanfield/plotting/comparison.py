@@ -1,4 +1,4 @@
-"""Results of several methods side by side."""
+"""Plots of results of several methods side by side."""
 
 from __future__ import annotations
 

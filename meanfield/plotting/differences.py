@@ -1,4 +1,4 @@
-"""How far results of several methods are apart, in the units in which each pair can be judged."""
+"""Plots of the differences of pairs of results: in standard errors, absolute, and as distances of distributions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label, time_styles
 
 MARKERS = "os^vDP"
-"""Of pairs, beside their colours."""
+"""Markers of pairs of results, beside their colours."""
 
 SYMBOLS = {"q": "overlap $q_t$", "r": "prior work $r_t$"}
 
@@ -86,7 +86,7 @@ def plot_distances_given_u(comparison: xr.Dataset, axes: Axes, feature: int = 0)
 
 
 def _plot_pairs(values: xr.DataArray, comparison: xr.Dataset, axes: Axes, quantity: str) -> None:
-    """A colour for each pair and a line for each feature."""
+    """Plot a colour for each pair and a line for each feature."""
     several = values if "feature" in values.dims else values.expand_dims("feature", -1)
     for i, pair in enumerate(comparison["pair"].values):
         for k in range(several.sizes["feature"]):

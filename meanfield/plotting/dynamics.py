@@ -1,4 +1,4 @@
-"""What the reduced ODEs do, in one figure: fixed points and attraction, and what happens from random starts."""
+"""Plots of the analysis of the reduced ODEs: fixed points, regions of attraction, and random starts."""
 
 from __future__ import annotations
 

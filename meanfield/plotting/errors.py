@@ -1,4 +1,4 @@
-"""What the solver of the density knows about its own errors."""
+"""Plots of the errors of a density: conservation of E[w^2] and of probability, and the solver's estimates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label
 
 
 def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
-    """What E[w^2] and the total probability, both 1, are wrong by, and the estimated errors of q, r and P, where there.
+    """Deviations of E[w^2] and of the total probability from 1, and the estimated errors of q, r and P, where known.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from meanfield.plotting.trajectories import DEVIATIONS, OVERLAP
 from meanfield.results.schema import label_of
 
 MOST_BARS = 15
-"""With more of them bars hide the band."""
+"""Largest number of bars; more of them hide the band."""
 
 
 def plot_fluctuations(

@@ -14,13 +14,13 @@ from meanfield.plotting.style import COLOURS, key_words
 from meanfield.typing import FloatArray
 
 LEARNT = 1e-6
-"""Similarities above it are not zero."""
+"""Largest similarity that counts as 0."""
 
 REGIONS = ("nothing is learnt", "learnt from a hint", "learnt from nothing")
-"""By the number of the least and the largest similarity that are not zero."""
+"""Names of the regions of a phase diagram: none, one or both of the least and the largest similarity differ from 0."""
 
 LEAST_SHARE = 0.02
-"""Of the diagram, for a region to be named."""
+"""Least share of the diagram that a region with a label covers."""
 
 
 def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarity") -> Axes:
@@ -85,7 +85,7 @@ def plot_along(sweep: xr.Dataset, axes: Axes, variable: str) -> Axes:
 
 
 def region_of(sweep: xr.Dataset) -> xr.DataArray:
-    """Which of `REGIONS` each point belongs to: 0, 1 or 2, NaN where no state is known.
+    """Index in `REGIONS` of the region of each point: 0, 1 or 2, NaN where no state is known.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _draw_regions(sweep: xr.Dataset, x: FloatArray, y: FloatArray, axes: Axes) -
 
 
 def _positions(coordinate: xr.DataArray) -> FloatArray:
-    """Where points are along an axis: words one after the other."""
+    """Positions of points along an axis; words are put one after the other."""
     return (
         coordinate.values.astype(float) if coordinate.dtype.kind in "iuf" else np.arange(coordinate.size, dtype=float)
     )

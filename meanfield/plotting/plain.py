@@ -1,4 +1,4 @@
-"""Figure of any result in time, for families that declare none of their own: a panel for each variable."""
+"""Default figure of a result, for families that declare none of their own: a panel for each variable."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _varies(dataset: xr.Dataset, name: str, along: str) -> bool:
 
 
 def _plot_variable(dataset: xr.Dataset, axes: Axes, name: str, along: str) -> Axes:
-    """One curve for each index of the other dims."""
+    """Plot one curve for each index of the other dims."""
     values = dataset[name].transpose(along, ...).values.reshape(dataset.sizes[along], -1)
     x = dataset[along].values if along in dataset.variables else np.arange(len(values))
     for i, curve in enumerate(values.T[:MOST_CURVES]):

@@ -15,7 +15,7 @@ from meanfield.plotting.style import COLOURS
 from meanfield.typing import FloatArray
 
 REGION_COLOURS = (COLOURS[2], COLOURS[1], COLOURS[5], COLOURS[4], COLOURS[3])
-"""Of regions of attraction, by the feature that is learnt best in them, the last one where none is."""
+"""Colours of regions of attraction, by the feature that is learnt best in them, the last one where none is."""
 
 NULLCLINE_COLOURS = (COLOURS[3], COLOURS[5])
 
@@ -29,13 +29,13 @@ MARKERS: dict[str, dict[str, Any]] = {
 }
 
 OUTSIDE = -2
-"""The region of cells outside the disc."""
+"""Index of the region of cells outside the disc."""
 
 STREAM_DENSITY = 0.9
 
 
 def plot_portrait(portrait: xr.Dataset, axes: Axes) -> Axes:
-    """The phase portrait of two features: streamlines, nullclines, fixed points, separatrices, regions of attraction.
+    """Phase portrait of two features: streamlines, nullclines, fixed points, separatrices, regions of attraction.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _position(q: FloatArray, plane: str) -> FloatArray:
 
 
 def _sides(portrait: xr.Dataset) -> tuple[FloatArray, FloatArray]:
-    """Coordinates of the columns and rows of the grid, in the plane."""
+    """Coordinates of the columns and rows of the grid in the plane of the portrait."""
     cells = portrait.sizes["column"]
     centres = (np.arange(cells) + 0.5) / cells
     side = centres if portrait.attrs["plane"] == "Q" else 2.0 * centres - 1.0
@@ -120,7 +120,7 @@ def _sides(portrait: xr.Dataset) -> tuple[FloatArray, FloatArray]:
 
 
 def _shade_regions(portrait: xr.Dataset, axes: Axes, whole: Patch) -> None:
-    """A colour for each feature that is learnt, the last one where the overlaps vanish."""
+    """Shade regions: a colour for each feature that is learnt, the last one where the overlaps vanish."""
     q = np.abs(portrait["q"].values)
     learnt = np.where(q.max(axis=1) > 1e-6, q.argmax(axis=1), len(REGION_COLOURS) - 1)
     region = portrait["region"].values

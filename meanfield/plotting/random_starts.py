@@ -1,4 +1,4 @@
-"""Random starts: when replicas escape, and which feature wins."""
+"""Plots of random starts: escape times, and the chance of each feature to win."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from meanfield.plotting.style import COLOURS
 from meanfield.typing import FloatArray
 
 BARS = 2.0
-"""Standard errors that a bar spans to either side."""
+"""Half-length of an error bar in standard errors."""
 
 
 def plot_escape_times(
@@ -43,7 +43,7 @@ def plot_chance(
     colour: str = COLOURS[0],
     line: str = "-",
 ) -> Axes:
-    """The chance that a feature wins, against N: a line, or for shares of replicas bars of two standard errors.
+    """Chance that a feature wins, against N: a line, or for shares of replicas bars of two standard errors.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Any Dataset of the schema as one figure."""
+"""Default figure of a Dataset of any kind."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from meanfield.problems.family import resolve
 from meanfield.results.schema import family_of_result, kind_of, validate
 
 PLAIN = "meanfield.plotting.plain:plot_plain"
-"""The figure of kinds of results that declare none."""
+"""Address of the figure for kinds of results that declare none."""
 
 
 def plot_result(dataset: xr.Dataset) -> Figure:
-    """One figure of a result of any method; panels of what it does not hold are left out.
+    """One figure of a result of any method; panels of variables that it does not hold are left out.
 
     Parameters
     ----------
@@ -133,10 +133,10 @@ def plot_sweep(sweep: xr.Dataset) -> Figure:
 
 
 def _prior_work(dataset: xr.Dataset, name: str, plot: Panel) -> list[Panel]:
-    """A panel of r, unless it vanishes for want of a prior."""
+    """Panel of r, unless it vanishes because there is no prior."""
     return [plot] if np.any(np.nan_to_num(dataset[name].values) != 0) else []
 
 
 def _escape_times(dataset: xr.Dataset) -> list[Panel]:
-    """A panel of escape times, if any replica escaped."""
+    """Panel of escape times, if any replica escaped."""
     return [plot_escape_times] if "escape_time" in dataset and np.isfinite(dataset["escape_time"]).any() else []

@@ -1,4 +1,4 @@
-"""Stationary states: their densities, and how fast perturbations grow or decay."""
+"""Plots of stationary states: their densities, and growth rates of perturbations."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ STATE_STYLES: dict[int, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     0: (":", (COLOURS[3],), {"marker": "^", "markerfacecolor": "0.6"}),
     -1: ("--", (COLOURS[1], COLOURS[4]), {"marker": "o", "markerfacecolor": "white"}),
 }
-"""Line, colours and marker by stability: stable states in cold colours and solid, unstable ones in warm and dashed."""
+"""Line style and colours by stability: stable states in cold colours and solid, unstable ones in warm and dashed."""
 
-SAME = 1e-6
-"""Densities that differ by no more, relative to the largest, are drawn once."""
+SAME_DENSITY = 1e-6
+"""Largest difference of densities, relative to the largest value, for which they count as equal and are drawn once."""
 
 
 def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
-    """The density of w alone in each stationary state, by stability; states of the same density share a curve.
+    """Density of w alone in each stationary state, by stability; states of the same density share a curve.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ def plot_state_stability(stationary: xr.Dataset, axes: Axes) -> Axes:
 
 
 def _alike(P: FloatArray, stability: FloatArray) -> list[list[int]]:
-    """Numbers of states that share a density and a verdict: copies by flips of features do."""
+    """Groups of states that share a density and a verdict, as copies by flips of features do."""
     groups: list[list[int]] = []
     for i, density in enumerate(P):
         for group in groups:
             first = group[0]
-            if stability[first] == stability[i] and np.abs(P[first] - density).max() <= SAME * density.max():
+            if stability[first] == stability[i] and np.abs(P[first] - density).max() <= SAME_DENSITY * density.max():
                 group.append(i)
                 break
         else:
@@ -83,7 +83,7 @@ def _alike(P: FloatArray, stability: FloatArray) -> list[list[int]]:
 
 
 def _names(q: FloatArray) -> str:
-    """The overlaps of states that are alike, whose signs differ."""
+    """Overlaps of equal states, whose signs differ."""
     shown = ", ".join(f"{value:.3f}" for value in np.abs(q[0]))
     symbol = "|q|" if len(q[0]) == 1 else "|q_k|"
     return f"${symbol} = {shown}$" if len(q) == 1 else f"${symbol} = {shown}$ ({len(q)} states)"

@@ -1,4 +1,4 @@
-"""What all figures share: colours and lines that people with colour-blindness can tell apart, and panels in rows."""
+"""Common style of all figures: colours and lines for people with colour-blindness too, and panels in rows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from meanfield.results.schema import family_of_result
 from meanfield.typing import FloatArray
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Of Okabe and Ito."""
+"""Palette of Okabe and Ito."""
 
 LINES = ("-", "--", "-.", ":")
 
 TIME = "time $t = k/N$"
 
 Panel = Callable[[xr.Dataset, Axes], Axes]
-"""A plot function of one quantity."""
+"""Plot function of one quantity."""
 
 MOST_COLUMNS = 3
 
@@ -46,7 +46,7 @@ def draw_panels(dataset: xr.Dataset, panels: Sequence[Panel]) -> Figure:
 
 
 def time_styles(times: Sequence[float] | FloatArray) -> list[tuple[str, str]]:
-    """A colour and a line for each of some times: from light to dark, which grey print keeps, the last one solid."""
+    """Colour and line style for each of some times: from light to dark, which grey print keeps, the last one solid."""
     shades = matplotlib.colormaps["viridis"](np.linspace(0.8, 0.0, len(times)))
     lines = [LINES[(len(times) - 1 - i) % len(LINES)] for i in range(len(times))]
     return [(matplotlib.colors.to_hex(shade), line) for shade, line in zip(shades, lines, strict=True)]
@@ -64,6 +64,6 @@ def feature_label(dataset: xr.Dataset, name: str, feature: int, words: str = "")
 
 
 def key_words(dataset: xr.Dataset, key: str) -> str:
-    """The words and symbol of a key of a problem, or the key itself."""
+    """Words and symbol of a key of a problem, or the key itself."""
     known = family_of_result(dataset).key_words
     return next((words for pattern, words in known.items() if re.fullmatch(pattern, key)), key)

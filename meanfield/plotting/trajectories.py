@@ -1,4 +1,4 @@
-"""Order parameters and coefficients against time."""
+"""Plots of order parameters and coefficients against time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ OVERLAP = "overlap $q_t = E[u w]$"
 PRIOR_WORK = r"prior work $r_t = E[w\,\phi(w)]$"
 
 MOST_PATHS = 30
-"""Replicas that are drawn one by one."""
+"""Largest number of replicas that are drawn one by one."""
 
 
 def plot_overlap(dataset: xr.Dataset, axes: Axes, label: str = "", colour: str = COLOURS[0], line: str = "-") -> Axes:
-    """Q against time: a line; for replicas their mean with bars of two standard errors; for statistics quantiles."""
+    """Overlap q against time: a line; for replicas mean and bars of two standard errors; for statistics quantiles."""
     for k in range(dataset.sizes["feature"]):
         name = feature_label(dataset, "q", k, label)
         colour = colour if k == 0 else COLOURS[-1 - k]
@@ -35,7 +35,7 @@ def plot_overlap(dataset: xr.Dataset, axes: Axes, label: str = "", colour: str =
 def plot_prior_work(
     dataset: xr.Dataset, axes: Axes, label: str = "", colour: str = COLOURS[0], line: str = "-"
 ) -> Axes:
-    """R against time: a line; for replicas the mean with bars of two standard errors; for statistics two deviations."""
+    """Prior work r against time: a line; for replicas bars of two standard errors; for statistics two deviations."""
     if "r_mean" in dataset:
         spread = DEVIATIONS * (dataset["r_variance"].clip(min=0.0) / label_of(dataset, "dimension")) ** 0.5
         _plot_around(dataset["r_mean"], spread, axes, label or r"mean $\pm$ 2 deviations", colour)
@@ -107,13 +107,13 @@ def plot_coefficients(dataset: xr.Dataset, axes: Axes) -> Axes:
 def _plot_around(
     middle: xr.DataArray, spread: xr.DataArray, axes: Axes, label: str, colour: str, line: str = "-"
 ) -> None:
-    """A line in the middle of a band."""
+    """Plot a line in the middle of a band."""
     axes.plot(middle["time"], middle, line, color=colour, label=label)
     axes.fill_between(middle["time"], middle - spread, middle + spread, color=colour, alpha=0.2, lw=0)
 
 
 def _plot_band(ensemble: xr.Dataset, axes: Axes, label: str, colour: str) -> None:
-    """Mean and outermost quantiles of one overlap over an ensemble."""
+    """Plot mean and outermost quantiles of one overlap over an ensemble."""
     axes.plot(ensemble["time"], ensemble["q_mean"], ":", color=colour, label=label)
     low, high = ensemble["q_quantile"].isel(quantile=0), ensemble["q_quantile"].isel(quantile=-1)
     axes.fill_between(ensemble["time"], low, high, color=colour, alpha=0.2, lw=0)
@@ -138,5 +138,5 @@ def _plot_in_time(values: xr.DataArray, axes: Axes, label: str, colour: str, lin
 
 
 def _deviation(values: xr.DataArray) -> xr.DataArray:
-    """Standard deviation over replicas, 0 of a single one."""
+    """Standard deviation over replicas, 0 for a single one."""
     return values.std("replica", ddof=1) if values.sizes["replica"] > 1 else 0 * values.isel(replica=0)

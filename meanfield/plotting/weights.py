@@ -1,4 +1,4 @@
-"""Densities and histograms of weights, all of them and given the feature coordinate."""
+"""Plots of the densities and histograms of weights, all of them and given the feature coordinate."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from meanfield.plotting.style import COLOURS, LINES, time_styles
 from meanfield.typing import FloatArray
 
 VISIBLE = 3e-4
-"""Weights are drawn where the distribution function lies between this and one minus this."""
+"""Probability beyond either end of the range in which weights are drawn."""
 
 
 MOST_DOTS = 4000
-"""Pairs of weights and coordinates that are drawn."""
+"""Largest number of pairs of weights and coordinates that are drawn."""
 
 
 def reached(density: xr.Dataset) -> FloatArray:
-    """The output times that a run came to; an interrupted one has NaN at the others."""
+    """Output times that a run reached; an interrupted one has NaN at the others."""
     return np.asarray(density["time"].values[np.isfinite(density["P"].values).all(axis=(1, 2))])
 
 
 def visible_weights(density: xr.Dataset, *times: float) -> tuple[float, float]:
-    """The range of w where all densities of some times are visible."""
+    """Range of w in which all densities at some times are visible."""
     found = [
         visible_range(conditional.marginal_distribution(density, time)[0], density["w_edge"].values) for time in times
     ]
@@ -36,13 +36,13 @@ def visible_weights(density: xr.Dataset, *times: float) -> tuple[float, float]:
 
 
 def visible_range(F: FloatArray, edges: FloatArray) -> tuple[float, float]:
-    """The range of w where a distribution function, given at cell edges, is neither 0 nor 1 to the eye."""
+    """Range of w in which a distribution function, given at cell edges, is visibly neither 0 nor 1."""
     low, high = np.interp([VISIBLE, 1 - VISIBLE], F, edges)
     return float(low), float(high)
 
 
 def plot_density(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COLOURS[0], **style: Any) -> Axes:
-    """The density of w alone at a time."""
+    """Density of w alone at a time."""
     F, _ = conditional.marginal_distribution(dataset, time)
     P = density_of(dataset["w_edge"].values, F)
     axes.plot(dataset["w"], P, color=colour, **style)
@@ -50,7 +50,7 @@ def plot_density(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COL
 
 
 def plot_densities(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | None = None) -> Axes:
-    """The density of w alone at some times; by default four of the output times."""
+    """Density of w alone at some times; by default four of the output times."""
     shown = _some_of(reached(dataset)) if times is None else times
     for time, (colour, line) in zip(shown, time_styles(shown), strict=True):
         plot_density(dataset, axes, time, colour, linestyle=line, label=f"$t = {time:g}$")
@@ -59,7 +59,7 @@ def plot_densities(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | Non
 
 
 def plot_density_given_u(dataset: xr.Dataset, axes: Axes, time: float | None = None, feature: int = 0) -> Axes:
-    """The density of w given the feature coordinate u as an image, and the mean of w given u.
+    """Density of w given the feature coordinate u as an image, and the mean of w given u.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def plot_conditional(
 
 
 def _some_of(times: FloatArray) -> list[float]:
-    """At most four of them, the first and the last among these."""
+    """Selection of at most four elements, the first and the last among these."""
     return [float(times[i]) for i in np.unique(np.linspace(0, len(times) - 1, 4).round().astype(int))]
 
 

@@ -1,1 +1,1 @@
-"""Problem files: reading, checking and changing what they say, for any family."""
+"""Problem files of any family: reading, checking and changing them."""

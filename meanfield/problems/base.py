@@ -12,7 +12,7 @@ from meanfield.typing import FloatArray
 
 
 class Time(Part):
-    """When to stop and what to keep."""
+    """End of a run, and its output times."""
 
     stop: float = Field(ge=1e-9, le=1e12, description="last time t = k/N, for instance 20.0")
     outputs: int = Field(
@@ -26,7 +26,7 @@ class Time(Part):
 
 
 class BaseProblem(Part):
-    """What the problems of all families have; a family adds tables of its own.
+    """Base class of problems; a family adds tables of its own.
 
     Notes
     -----
@@ -36,16 +36,16 @@ class BaseProblem(Part):
     keys_besides: ClassVar[tuple[str, ...]] = ("family",)
 
     settings: ClassVar[frozenset[str]] = frozenset()
-    """Tables for methods, which do not change the limit N -> infinity."""
+    """Keys of the tables with settings of methods, which do not change the limit N -> infinity."""
 
     seed_key: ClassVar[str | None] = None
-    """Key of the root of all random streams, which sweeps set at each point; None where nothing is random."""
+    """Key of the seed of all random streams, which sweeps set at each point; None where nothing is random."""
 
     title: str = Field(default="", description="a line about the problem")
 
     @property
     def fixed_dims(self) -> dict[str, int]:
-        """Sizes of those dims of results that the problem decides, such as one entry per feature."""
+        """Sizes of those dims of results that the problem fixes, such as one entry per feature."""
         return {}
 
     @property
@@ -54,5 +54,5 @@ class BaseProblem(Part):
         return {}
 
     def limit(self) -> dict[str, Any]:
-        """What decides the limit N -> infinity, as plain data: everything but the title and the methods' settings."""
+        """Data that fix the limit N -> infinity: everything but the title and the settings of methods."""
         return self.model_dump(exclude={"title", *self.settings})

@@ -22,20 +22,20 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def resolve(address: str) -> Any:
-    """The object that "module:name" names; such names stand in declarations, never in files."""
+    """Object at the address "module:name"; such addresses stand in declarations, never in files."""
     module, _, name = address.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 @dataclass(frozen=True)
 class Variable:
-    """What a variable of a result means, and which values it may have.
+    """Declaration of a variable of results: its meaning, its dims, and the values that it may have.
 
     Parameters
     ----------
     dims : tuple of str
     long_name : str
-        Its meaning. All quantities are dimensionless.
+        Meaning of the variable. All quantities are dimensionless.
     optional_dims : tuple of str
         Dims that may come before the others, such as `replica`.
     range : (float, float)
@@ -76,12 +76,12 @@ class Variable:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a result of one kind holds, and how it is shown.
+    """Declaration of a kind of results: its variables, and how it is shown.
 
     Parameters
     ----------
     title : str
-        What such a result is, for reports.
+        Title of such results, for reports.
     variables, optional : tuple of str
         Names of variables that it must hold, and that it may hold besides.
     leading : str
@@ -115,12 +115,12 @@ class Kind:
 
 @dataclass(frozen=True)
 class Method:
-    """What can be done to a problem of a family.
+    """Declaration of a method, which solves the problems of a family.
 
     Parameters
     ----------
     title : str
-        Its name in words, for tables.
+        Name of the method in words, for tables.
     solve : str
         "module:function" of a problem and options, which returns a Dataset.
     kinds : tuple of str
@@ -166,7 +166,7 @@ SWEEP = Kind(
 
 @dataclass(frozen=True)
 class Family:
-    """A family of problems: what is trained on which data, and what can be predicted of it.
+    """Declaration of a family of problems: their class, the variables and kinds of their results, their methods.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class Family:
     measure_distances : str
         "module:function" of a pair of results that returns them; see `meanfield.comparison.comparison`.
     reductions : mapping of str to str
-        What sweeps may keep of a result: names and "module:function" of a Dataset, returning variables by name.
+        Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name.
     wording : str
         "module:function" of a problem and `look_up` that says in words what it is; see `meanfield.explain`.
     warnings : str
@@ -212,17 +212,17 @@ class Family:
 
     @property
     def problem_class(self) -> Any:
-        """The class of its problems."""
+        """Class of the family's problems."""
         return resolve(self.problem)
 
     @property
     def example_path(self) -> Path:
-        """The example file, beside the module that `example` names."""
+        """Path of the example file, beside the module that `example` names."""
         module, _, file = self.example.partition(":")
         return Path(str(importlib.import_module(module).__file__)).parent / file
 
     def method(self, name: str) -> Method:
-        """A method by name.
+        """Method with a name.
 
         Raises
         ------
@@ -238,7 +238,7 @@ class Family:
 
     @cached_property
     def compared(self) -> dict[str, Variable]:
-        """Variables whose differences `meanfield.compare` looks at."""
+        """Variables that `meanfield.compare` compares."""
         return {name: variable for name, variable in self.variables.items() if variable.compared}
 
     @cached_property

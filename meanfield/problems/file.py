@@ -45,7 +45,7 @@ def load_problem(path: str | Path) -> Any:
 
 
 def read_text(path: Path, kind: str, examples: str) -> str:
-    """The text of a file that a person wrote; `kind` and where `examples` are go into messages.
+    """Text of a file that a person wrote; `kind` and the place of `examples` go into messages.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The data of a TOML file.
+    """Data of a TOML file.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def problem_from(data: dict[str, Any], folder: Path | None = None, trusted: bool
 
 
 def validated(model: type[P], data: dict[str, Any], folder: Path | None = None, trusted: bool = True) -> P:
-    """A problem of a class from its data; see `parse_problem`."""
+    """Problem of a class from its data; see `parse_problem`."""
     try:
         return model.model_validate(data, context={"trusted": trusted} | ({} if folder is None else {"folder": folder}))
     except ValidationError as error:
@@ -107,12 +107,12 @@ def validated(model: type[P], data: dict[str, Any], folder: Path | None = None, 
 
 
 def format_problem(problem: BaseProblem) -> str:
-    """The TOML text of a problem, with all defaults written out; `parse_problem` returns an equal problem."""
+    """TOML text of a problem, with all defaults written out; `parse_problem` returns an equal problem."""
     return tomli_w.dumps(plain_data(problem))
 
 
 def plain_data(problem: BaseProblem) -> dict[str, Any]:
-    """A problem as `problem_from` takes it, with all defaults; its family is left out where it is the default."""
+    """Data of a problem for `problem_from`, with all defaults; its family is left out where it is the default."""
     name = written_name(problem)
     family = {} if name == DEFAULT else {"family": name}
     return family | problem.model_dump(exclude_none=True, mode="json")

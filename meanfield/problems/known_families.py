@@ -1,4 +1,4 @@
-"""Families by name: those of the package, those of installed packages, and those that a problem file addresses.
+"""Families by name: those of the package, those of installed packages, and those at an address in a problem file.
 
 The table holds names only; a family is imported when a problem or a result asks for it.
 """
@@ -17,8 +17,8 @@ from meanfield.problems.family import Family, resolve
 DEFAULT = "contrastive"
 """Family of problem files and results that name none."""
 
-OWN = {"contrastive": "meanfield.families.contrastive:FAMILY"}
-"""Families of this package."""
+OWN_FAMILIES = {"contrastive": "meanfield.families.contrastive:FAMILY"}
+"""Addresses of the families of this package by name."""
 
 ENTRY_POINTS = "meanfield.families"
 """Group of entry points under which other packages name theirs: `name = "module:FAMILY"`."""
@@ -27,12 +27,15 @@ _found: dict[str, Family] = {}
 """Families that were imported in this process, by every name and address that finds them."""
 
 _of_class: dict[type, tuple[str, Family]] = {}
-"""The same by the class of their problems, with what a problem file says to name them."""
+"""Families by the class of their problems, with the name or address of the family in problem files."""
 
 
 def family_names() -> list[str]:
     """Names of all families that are installed."""
-    return [*OWN, *(point.name for point in entry_points(group=ENTRY_POINTS) if point.name not in OWN)]
+    return [
+        *OWN_FAMILIES,
+        *(point.name for point in entry_points(group=ENTRY_POINTS) if point.name not in OWN_FAMILIES),
+    ]
 
 
 def families() -> Iterator[Family]:
@@ -41,7 +44,7 @@ def families() -> Iterator[Family]:
 
 
 def find_family(name: Any, folder: Path | None = None, trusted: bool = True) -> Family:
-    """A family by its name, or by the address "module:FAMILY".
+    """Family with a name, or at the address "module:FAMILY".
 
     Parameters
     ----------
@@ -67,7 +70,7 @@ def find_family(name: Any, folder: Path | None = None, trusted: bool = True) -> 
 
 
 def _remember(name: str, found: Any) -> Family:
-    """Keep a family under the name that found it, and under its own.
+    """Store a family under the name that found it, and under its own.
 
     Raises
     ------
@@ -77,19 +80,20 @@ def _remember(name: str, found: Any) -> Family:
     if not isinstance(found, Family):
         raise InputError(f"family = '{name}': it names {type(found).__name__}, not a meanfield.problems.family.Family")
     _found[name] = found
-    if found.name not in OWN:
+    if found.name not in OWN_FAMILIES:
         _found[found.name] = found
     return found
 
 
 def _installed(name: str) -> Any:
-    """A family of this package or of another one that is installed."""
-    if name in OWN:
-        return resolve(OWN[name])
+    """Family of this package or of another one that is installed."""
+    if name in OWN_FAMILIES:
+        return resolve(OWN_FAMILIES[name])
     points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name not in points:
+        known = nearest(name, [*OWN_FAMILIES, *points])
         raise InputError(
-            f"unknown family '{name:.60}'; {nearest(name, [*OWN, *points])} (your own is 'module:FAMILY' in a problem "
+            f"unknown family '{name:.60}'; {known} (your own is 'module:FAMILY' in a problem "
             f"file, or the entry point '{ENTRY_POINTS}' of a package)"
         )
     try:
@@ -102,7 +106,7 @@ def _installed(name: str) -> Any:
 
 
 def _addressed(address: str, folder: Path | None) -> Family:
-    """A family of somebody's own, from a module beside the problem file or on the Python path."""
+    """Family of a user, from a module beside the problem file or on the Python path."""
     from meanfield.ingredients.user_functions import load_object
 
     try:
@@ -112,7 +116,7 @@ def _addressed(address: str, folder: Path | None) -> Family:
 
 
 def _addressed_before(address: str) -> Family:
-    """The family at an address that a result names, if this process has imported it for a problem file."""
+    """Family at an address that a result names, if this process has imported it for a problem file."""
     if address not in _found:
         raise InputError(
             f"family = '{address:.60}': no module is imported because a result names it; load the problem file with "
@@ -122,7 +126,7 @@ def _addressed_before(address: str) -> Family:
 
 
 def family_of(problem: Any) -> Family:
-    """The family of a problem.
+    """Family of a problem.
 
     Raises
     ------
@@ -133,7 +137,7 @@ def family_of(problem: Any) -> Family:
 
 
 def written_name(problem: Any) -> str:
-    """What a problem file says to name the family of a problem: its name, or an address."""
+    """Name or address of the family of a problem, as problem files give it."""
     return _known(problem)[0]
 
 

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ValidationError
 from meanfield.ingredients.part import FieldError
 
 MOST_LINES = 20
-"""Faults that are told at once."""
+"""Largest number of faults in a message."""
 
-LINE = 500
-"""Characters of a fault: what a file holds may be a book, a message is to be read."""
+MOST_CHARACTERS = 500
+"""Largest number of characters of a fault: what a file holds may be a book, a message is to be read."""
 
 _PLAIN_WORDS = {
     "missing": "is missing; add it",
@@ -37,19 +37,21 @@ _PLAIN_WORDS = {
 
 
 def message(error: ValidationError, model: type[BaseModel]) -> str:
-    """What is wrong with a file that `model` describes, in a line per fault."""
+    """Message about a file that `model` describes, with a line per fault."""
     lines = [_shortened(line) for line in _faults(error, model)]
     more = [f"and {len(lines) - MOST_LINES} faults more"] if len(lines) > MOST_LINES else []
     return "\n".join(lines[:MOST_LINES] + more)
 
 
 def _shortened(line: str) -> str:
-    """The beginning, with the key and the value, and the end, with the remedy."""
-    return line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[-LINE // 2 :]}"
+    """Fault without its middle: the beginning has the key and the value, the end the remedy."""
+    return (
+        line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS // 2]} ... {line[-MOST_CHARACTERS // 2 :]}"
+    )
 
 
 def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
-    """One line per offending key, or per check of ours that failed."""
+    """Faults as one line per offending key, or per failed check of a problem class."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for item in error.errors():
         location, given, kind = item["loc"], item["input"], item["type"]
@@ -82,7 +84,7 @@ def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
 
 
 def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    """A path like `features[0].hidden.values`, without the tags of unions that pydantic puts in between."""
+    """Key such as `features[0].hidden.values`, without the tags of unions that pydantic puts in between."""
     fields = _field_names(model)
     path = ""
     for part in location:
@@ -94,7 +96,7 @@ def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
 
 
 def _description(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    """The description of the innermost field on the way to `location`."""
+    """Description of the innermost field on the way to `location`."""
     models: list[type[BaseModel]] = [model]
     description = ""
     for part in location:
@@ -109,7 +111,7 @@ def _description(location: tuple[int | str, ...], model: type[BaseModel]) -> str
 
 
 def _law_of(model: type[BaseModel]) -> Any:
-    """The name of a law in problem files."""
+    """Name of a law in problem files."""
     return model.model_fields["law"].default if "law" in model.model_fields else None
 
 
@@ -124,7 +126,7 @@ def _field_names(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that an annotation mentions."""
+    """Models that an annotation mentions."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) in (Annotated, Union, types.UnionType, tuple):

@@ -1,4 +1,4 @@
-"""What a problem holds, by the key under which messages name it, such as `features[0].hidden.second_moment`."""
+"""Keys of a problem, such as `features[0].hidden.second_moment`, and the values under them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 def number_keys(problem: BaseProblem) -> list[str]:
-    """Keys of all numbers that the problem has."""
+    """Keys of all numbers of a problem."""
     return list(_keys_in(problem, "", _is_number))
 
 
 def settable_keys(problem: BaseProblem) -> list[str]:
-    """Keys of all that can be set by itself: numbers, words, and what the problem leaves out."""
+    """Keys of everything that can be set by itself: numbers, words, and optional values that the problem leaves out."""
     return list(_keys_in(problem, "", lambda value: value is None or isinstance(value, int | float | str)))
 
 
 def value_of(problem: BaseProblem, key: str) -> float:
-    """The number under a key.
+    """Number under a key.
 
     Raises
     ------
@@ -41,12 +41,12 @@ def value_of(problem: BaseProblem, key: str) -> float:
 
 
 def with_value(problem: P, key: str, value: Any) -> P:
-    """A copy of the problem, validated, in which one key holds another value; see `with_values`."""
+    """Copy of the problem, validated, with another value under one key; see `with_values`."""
     return with_values(problem, {key: value})
 
 
 def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = None) -> P:
-    """A copy of the problem, validated once all values are in place.
+    """Copy of the problem with other values under some keys, validated once all of them are in place.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
 def check_range(
     problem: BaseProblem, key: str, start: float, stop: float, points: int, parts: Sequence[str], what: str
 ) -> None:
-    """Refuse ranges of a number over which no branches can be followed.
+    """Refuse a range of a number over which no branches can be followed.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _steps(key: str) -> list[str | int]:
 
 
 def held_by(problem: BaseProblem, key: str) -> Any:
-    """What the problem holds under a key, None for what it leaves out.
+    """Value of the problem under a key, None for one that it leaves out.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def _keys_in(value: Any, path: str, chosen: Callable[[Any], bool]) -> Iterator[s
 
 
 def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
-    """Plain data on the way to the value, and everything else as it is."""
+    """Copy of plain data with another value at the end of a path."""
     if not steps:
         return value
     first, rest = steps[0], steps[1:]
@@ -178,7 +178,7 @@ def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
 
 
 def _keep_functions(before: Any, after: Any, steps: list[str | int]) -> None:
-    """Hand on the functions of a user that were found beside the problem file; see `NamesFunctions`."""
+    """Pass on the functions of a user that were found beside the problem file; see `NamesFunctions`."""
     for step in steps:
         if isinstance(before, Part) and isinstance(after, Part):
             if "_found" in before.__dict__:

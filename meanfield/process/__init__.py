@@ -1,1 +1,1 @@
-"""What an operating system does to a run: progress, interrupts, locks, files that are replaced as a whole."""
+"""Services of the operating system to a run: progress, interrupts, locks, files that are replaced as a whole."""

@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole: a killed run leaves the old file or the new one, never a part of one."""
+"""Atomic writing of files: a killed run leaves the old file or the new one, never a part of one."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def write_atomically(path: Path, write: Callable[[str], object], flush: bool = T
 
 @contextmanager
 def _workplace(path: Path) -> Iterator[Path]:
-    """A hidden folder for one writer of `path`, rid of what a killed one left in it."""
+    """Hidden folder for one writer of `path`, without files that a killed writer left in it."""
     lock = None
     try:
         with uninterrupted():
@@ -92,7 +92,7 @@ def _workplace(path: Path) -> Iterator[Path]:
 
 
 def _first_free(path: Path) -> FolderLock:
-    """The first of the folders for `path` that no living writer has."""
+    """First of the folders for `path` that no living writer has."""
     for number in itertools.count():
         lock = FolderLock(path.with_name(f".{path.name}.{number}.part"))
         new = lock.make()
@@ -103,7 +103,7 @@ def _first_free(path: Path) -> FolderLock:
 
 
 def delete_abandoned(folder: Path) -> None:
-    """Delete what killed writers left in a folder whose files need not be written again."""
+    """Delete files that killed writers left in a folder, if they need not be written again."""
     for part in folder.glob(".*.part"):
         lock = FolderLock(part)
         if lock.take() is Answer.OURS:
@@ -112,7 +112,7 @@ def delete_abandoned(folder: Path) -> None:
 
 
 def _free(path: Path) -> str:
-    """How much room there is, which most often says what is wrong."""
+    """Free space on the disk, in words, which is the most frequent cause of a failure."""
     try:
         return f"{shutil.disk_usage(path.parent).free / 2**20:.3g} MiB free on its disk"
     except OSError as error:

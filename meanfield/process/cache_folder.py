@@ -1,4 +1,4 @@
-"""Where compiled code is kept if numba finds no place for it; imported before anything is compiled.
+"""Cache folder for compiled code where numba finds none; imported before anything is compiled.
 
 numba keeps it in NUMBA_CACHE_DIR if that is set, else beside the source, else in the user's cache folder. Where none of
 them can be written, as in many containers, a decorated function would end the import with an error. numba itself takes
@@ -39,11 +39,11 @@ def _temporary_folder() -> str:
 
 
 def _nothing() -> None:
-    """What numba is asked to find a place for."""
+    """Function for which numba is asked to find a cache folder."""
 
 
 class NumbaFinder:
-    """A finder of modules that finds numba where Python does, and has the cache folder ensured after its import."""
+    """Finder of modules that finds numba where Python does, and ensures the cache folder after its import."""
 
     def find_spec(self, name: str, path: None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Find numba, and leave every other module to the finders that follow."""

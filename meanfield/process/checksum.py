@@ -1,8 +1,8 @@
-"""The seal of a file: the digest of its bytes, behind them, so that damage is noticed before HDF5 sees it.
+"""Checksum of a file: the digest of its bytes, appended to them, so that damage is noticed before HDF5 reads it.
 
 HDF5 keeps checksums of a part of its bookkeeping only, and by default none of the data: a flipped bit there is another
 number, and a damaged index can keep it busy for ever. What follows the end that a file states is no part of it: HDF5
-ignores the seal, and drops it when it opens the file for writing.
+ignores the checksum, and drops it when it opens the file for writing.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from meanfield.errors import InputError
 
 MARK = b"\nmeanfield sha256 "
 LENGTH = len(MARK) + 2 * hashlib.sha256().digest_size + 1
-PIECE = 1 << 20
-"""Bytes that are read at once."""
+BYTES_AT_ONCE = 1 << 20
+"""Number of bytes that are read at once."""
 
 
-def append_seal(path: str | Path) -> None:
-    """Seal what is in a file."""
+def append_checksum(path: str | Path) -> None:
+    """Append the checksum of a file to it."""
     digest = _digest(path, os.path.getsize(path))
     with open(path, "ab") as file:
         file.write(MARK + digest + b"\n")
 
 
-def check_seal(path: str | Path, remedy: str = "take another copy of the file, or run the solver again") -> bool:
-    """Whether a file has a seal.
+def verify_checksum(path: str | Path, remedy: str = "take another copy of the file, or run the solver again") -> bool:
+    """Check a file against its checksum, and return whether it has one.
 
     Parameters
     ----------
@@ -45,18 +45,18 @@ def check_seal(path: str | Path, remedy: str = "take another copy of the file, o
         return False
     with open(path, "rb") as file:
         file.seek(size)
-        seal = file.read()
-    if not seal.startswith(MARK):
+        checksum = file.read()
+    if not checksum.startswith(MARK):
         return False
-    if seal != MARK + _digest(path, size) + b"\n":
+    if checksum != MARK + _digest(path, size) + b"\n":
         raise InputError(f"{path}: is damaged, its bytes are not those that meanfield wrote; {remedy}")
     return True
 
 
 def _digest(path: str | Path, size: int) -> bytes:
-    """The digest of the first bytes of a file, in hexadecimal digits."""
+    """Digest of the first bytes of a file, in hexadecimal digits."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
-        for first in range(0, size, PIECE):
-            digest.update(file.read(min(PIECE, size - first)))
+        for first in range(0, size, BYTES_AT_ONCE):
+            digest.update(file.read(min(BYTES_AT_ONCE, size - first)))
     return digest.hexdigest().encode()

@@ -11,13 +11,13 @@ QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def available_cores() -> int:
-    """Cores that this process may use: a cluster, a container or `taskset` may grant fewer than there are."""
+    """Number of cores that this process may use: a cluster, a container or `taskset` may grant fewer than there are."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, _quota(cores)))
 
 
 def _quota(cores: int) -> int:
-    """Cores that a container's CPU quota is worth, rounded up; all of them without a quota."""
+    """Number of cores that a container's CPU quota is worth, rounded up; all of them without a quota."""
     try:
         time, period = map(int, QUOTA.read_text().split())
     except (OSError, ValueError):  # no control groups of version 2, or "max"

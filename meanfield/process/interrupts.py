@@ -1,4 +1,4 @@
-"""Ctrl-C, and SIGTERM where it is taken as Ctrl-C, in blocks that must not end half-way."""
+"""Blocks that Ctrl-C, or SIGTERM where it is taken as Ctrl-C, must not end half-way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIGNALS = signal.SIGINT, signal.SIGTERM
 
 @contextmanager
 def uninterrupted() -> Iterator[Sequence[object]]:
-    """Let Ctrl-C wait until the block is done.
+    """Postpone Ctrl-C until the end of the block.
 
     For blocks that an exception at any place would leave with a lock taken, or with a thread that waits for another one
     for ever. They should be short, or look at the signals that wait, which the block is given, and end early.

@@ -1,4 +1,4 @@
-"""Folders that one process uses at a time. The kernel takes the lock off when its process ends, however it ends."""
+"""Lock of a folder that one process uses at a time; the kernel releases it when the process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ except ImportError:  # Windows: processes are not kept apart there
     fcntl = None  # type: ignore[assignment]
 
 LOCK = "lock"
-"""The file of a folder that is locked; it says who has it."""
+"""Name of the file in a folder that is locked; its text names the process that holds the lock."""
 
 
 class Answer(Enum):
-    """What became of an attempt to take a folder."""
+    """Outcome of an attempt to take the lock of a folder."""
 
     OURS = "nobody else has it until it is let go"
     TAKEN = "another process has it"
@@ -30,7 +30,7 @@ class Answer(Enum):
 
 
 class FolderLock:
-    """A folder for one process at a time; within the process, holding it once more is free.
+    """Lock of a folder for one process at a time; within the process, taking it once more is free.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class FolderLock:
         self._holds = 0
 
     def make(self) -> bool:
-        """Create the folder; false if it is there."""
+        """Create the folder; false if it exists."""
         try:
             self.folder.mkdir()
         except FileExistsError:
@@ -52,7 +52,7 @@ class FolderLock:
         return True
 
     def take(self) -> Answer:
-        """Try to take the folder, without waiting."""
+        """Try to take the lock, without waiting."""
         while True:
             self.make()
             try:
@@ -76,7 +76,7 @@ class FolderLock:
             return False
 
     def let_go(self) -> None:
-        """Let others have the folder, which is deleted if there is nothing in it."""
+        """Release the lock, and delete the folder if it is empty."""
         with contextlib.suppress(OSError):
             if os.listdir(self.folder) == [LOCK]:
                 os.unlink(self.folder / LOCK)
@@ -86,7 +86,7 @@ class FolderLock:
             self._file = None
 
     def empty(self) -> None:
-        """Delete what is in the folder."""
+        """Delete everything in the folder."""
         for entry in self.folder.iterdir():
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
@@ -94,7 +94,7 @@ class FolderLock:
                 entry.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
-        """Take the folder.
+        """Take the lock.
 
         Raises
         ------
@@ -127,7 +127,7 @@ def _lock(file: int) -> Answer:
 
 
 def _say_who(file: int) -> None:
-    """For the message to others; a disk without room for it is no reason to stop."""
+    """Write the owner of the lock to its file, for messages; a disk without room for it is no reason to stop."""
     with contextlib.suppress(OSError):
         os.ftruncate(file, 0)
         os.pwrite(file, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)

@@ -10,24 +10,24 @@ from threading import RLock
 
 from tqdm import tqdm
 
-MANY = 1e5
-"""Larger numbers are shown with k, M, G."""
+LARGEST_FULL_TOTAL = 1e5
+"""Largest total of a bar that is shown in full; larger ones are shown with k, M, G."""
 
 _HIDDEN = ContextVar("_HIDDEN", default=False)
 
 _UPDATES_LEFT: ContextVar[list[int] | None] = ContextVar("_UPDATES_LEFT", default=None)
-"""Updates of bars after which Ctrl-C comes, for tests; None if it does not."""
+"""Number of updates of bars after which Ctrl-C comes, for tests; None if it does not."""
 
 
 class _Bar(tqdm):  # type: ignore[misc]
-    """A bar with a lock of its process alone.
+    """Progress bar with a lock of its process alone.
 
     Forks share that of tqdm, and one that is killed while it holds it keeps it for ever: the next bar of any other
     would wait for it.
     """
 
     def update(self, n: float = 1) -> bool | None:
-        """Count on; see `interrupted_after`."""
+        """Advance the bar; see `interrupted_after`."""
         left = _UPDATES_LEFT.get()
         if left is not None:
             left[0] -= 1
@@ -47,7 +47,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def progress_bar(total: float, label: str, unit: str = "output", done: int = 0) -> tqdm[None]:
-    """A bar on standard error that appears after a second, and only on a terminal.
+    """Progress bar on standard error that appears after a second, and only on a terminal.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def progress_bar(total: float, label: str, unit: str = "output", done: int = 0) 
         Where it begins.
     """
     hidden = _HIDDEN.get() or None
-    scaled = total >= MANY
+    scaled = total >= LARGEST_FULL_TOTAL
     return _Bar(
         total=total, desc=label, unit=unit, delay=1.0, disable=hidden, leave=False, unit_scale=scaled, initial=done
     )
@@ -65,7 +65,7 @@ def progress_bar(total: float, label: str, unit: str = "output", done: int = 0) 
 
 @contextmanager
 def no_progress_bars() -> Iterator[None]:
-    """No bars meanwhile in this thread: where many problems are solved at once, one bar counts them all."""
+    """Context without bars in this thread: where many problems are solved at once, one bar counts them all."""
     token = _HIDDEN.set(True)
     try:
         yield
@@ -75,7 +75,7 @@ def no_progress_bars() -> Iterator[None]:
 
 @contextmanager
 def interrupted_after(updates: int) -> Iterator[None]:
-    """Ctrl-C comes in this thread after some updates of progress bars, for tests of what a run keeps."""
+    """Context in which Ctrl-C comes after some updates of progress bars in this thread, for tests."""
     token = _UPDATES_LEFT.set([updates])
     try:
         yield

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 INTACT = "what had been saved before is intact"
-"""Holds after everything that can go wrong, because files are replaced as a whole; `make faults` tries it."""
+"""Message that earlier results are unharmed, as they are after every failure, because files are replaced as a whole."""
 
 INTERRUPTED = f"interrupted; {INTACT}"
 """Last line of a run that Ctrl-C ended before it could save anything."""
@@ -20,7 +20,7 @@ INTERRUPTED = f"interrupted; {INTACT}"
 
 @contextmanager
 def start_up() -> Iterator[None]:
-    """Import within this block what takes long: Ctrl-C and SIGTERM end the process at once, with one line.
+    """Context of slow imports: Ctrl-C and SIGTERM end the process at once, with one line.
 
     An exception might be swallowed by whatever code of whatever package is being run by an import, or come out of it as
     another one with a traceback; and there is nothing to save yet. A signal that is ignored stays ignored.

@@ -1,4 +1,4 @@
-"""Results as one self-contained HTML page."""
+"""Report: results as one self-contained HTML page."""
 
 from meanfield.report.page import report
 

@@ -1,4 +1,4 @@
-"""What a page says of one result: status, key numbers, tables, conservation, provenance and variables."""
+"""Content of a report about one result: status, key numbers, tables, conservation, provenance and variables."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from meanfield.results.numbers import plain
 from meanfield.results.schema import family_of_result, kind_of, variables_of
 
 MOST_ROWS = 60
-"""Of a table; a result may have more states."""
+"""Largest number of rows of a table; a result may have more states."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under a header."""
+    """Table of text: rows under a header."""
 
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -32,16 +32,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Content:
-    """All words and numbers of one result.
+    """Text and numbers about one result.
 
     Parameters
     ----------
     method : str
-        In words.
+        Name of the method in words.
     state : str
         `complete`, `interrupted` or `failed`.
     reason : str
-        What the attribute `status` says besides.
+        Reason in the attribute `status`, if there is one.
     numbers : list of (str, str)
         Names and values, with errors where they are known.
     conserved : list of (str, str)
@@ -64,7 +64,7 @@ class Content:
 
 
 def content_of(dataset: xr.Dataset) -> Content:
-    """The content of a result of any method.
+    """Content about a result of any method.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def content_of(dataset: xr.Dataset) -> Content:
 
 
 def _conserved(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
-    """Largest deviations of what should be constant."""
+    """Largest deviations of quantities that should be constant."""
     declared = family_of_result(dataset).all_variables
     for name in variables_of(dataset):
         conserved = declared[name].conserved
@@ -108,7 +108,7 @@ def _tables(dataset: xr.Dataset) -> Iterator[Table]:
 
 
 def _state_table(dataset: xr.Dataset) -> Table:
-    """One row for each stationary state or fixed point."""
+    """Table of states, with one row for each stationary state or fixed point."""
     columns: list[tuple[str, Callable[[xr.Dataset], str]]] = [
         (name, lambda state, k=k: f"{float(state['q'][k]) + 0.0:.6f}")  # type: ignore[misc]
         for k, name in enumerate(feature_names(dataset, "q"))
@@ -133,7 +133,7 @@ def _share(share: float) -> str:
 
 
 def _provenance(dataset: xr.Dataset) -> list[tuple[str, str]]:
-    """Names and values; what is not JSON is shown as it is."""
+    """Provenance as names and values; text that is not JSON is shown as it is."""
     text = str(dataset.attrs.get("provenance", ""))
     try:
         record = json.loads(text)

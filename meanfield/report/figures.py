@@ -1,4 +1,4 @@
-"""Figures of results as data that an HTML page holds itself."""
+"""Figures of results as data that an HTML page embeds."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from meanfield.plotting import plot_comparison, plot_overlap, plot_result
 from meanfield.plotting.style import COLOURS, LINES
 
 PAGE_BYTES = 2_400_000
-"""Of all figures of a page together."""
+"""Largest number of bytes of all figures of a page together."""
 
 LARGEST = 300_000
-"""Bytes of one figure."""
+"""Largest number of bytes of one figure."""
 
 RESOLUTIONS = (144, 100, 72, 50, 36)
-"""Dots per inch of a bitmap, from which the first that is small enough is taken."""
+"""Resolutions of a bitmap in dots per inch, of which the first that is small enough is taken."""
 
 STYLE: Any = {"font.size": 10.5, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "meanfield"}
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure on a page.
+    """Figure on a page.
 
     Parameters
     ----------
     source : str
         A data URI.
     description : str
-        What it shows, for those who do not see it.
+        Text that stands for the figure, for people who do not see it.
     """
 
     source: str
@@ -47,7 +47,7 @@ class Picture:
 
 
 def pictures_of(dataset: xr.Dataset, share: int = 1) -> list[Picture]:
-    """The figures of one result.
+    """Pictures of one result.
 
     Parameters
     ----------
@@ -67,14 +67,14 @@ def pictures_of(dataset: xr.Dataset, share: int = 1) -> list[Picture]:
 
 
 def picture_together(datasets: Mapping[str, xr.Dataset], share: int) -> Picture:
-    """Results of one problem in one figure."""
+    """Picture of all results of one problem in one figure."""
     shown = {label.replace("$", r"\$"): dataset.assign_attrs(title="") for label, dataset in datasets.items()}
     with mpl.rc_context(STYLE):
         return Picture(_data(_in_time(shown), share), "all results of this problem together")
 
 
 def _data(figure: Figure, share: int) -> str:
-    """A vector figure where it is small, else a bitmap."""
+    """Data of a figure: a vector graphic if it is small, else a bitmap."""
     limit = min(LARGEST, PAGE_BYTES // max(2 * share + 1, 1))
     vector = _rendered(figure, "svg")
     if len(vector) <= limit:
@@ -95,7 +95,7 @@ def _rendered(figure: Figure, kind: str, resolution: int = 100) -> bytes:
 
 
 def _overview(dataset: xr.Dataset) -> Figure | None:
-    """The figure of the method, as far as the run came; nothing of one that ended where it began."""
+    """Figure of the method, as far as the run came; none of one that ended where it began."""
     if "time" in dataset.dims and dataset.attrs["status"] != "complete":
         dataset = dataset.isel(time=slice(_reached(dataset)))
         if dataset.sizes["time"] < 2:
@@ -109,13 +109,13 @@ def _overview(dataset: xr.Dataset) -> Figure | None:
 
 
 def _reached(dataset: xr.Dataset) -> int:
-    """The number of output times that the run has reached."""
+    """Number of output times that the run has reached."""
     q = dataset["q" if "q" in dataset else "q_mean"].transpose("time", ...).values
     return int(np.isfinite(q.reshape(len(q), -1)).any(axis=1).sum())
 
 
 def _in_time(results: Mapping[str, xr.Dataset]) -> Figure:
-    """Results side by side; without the panel of r where none has one."""
+    """Figure of results side by side; without the panel of r where none has one."""
     if any("r" in dataset for dataset in results.values()):
         return plot_comparison(results)
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -127,7 +127,7 @@ def _in_time(results: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def _conservation(dataset: xr.Dataset) -> Figure | None:
-    """Deviations of mass and norm in time, on a logarithmic scale."""
+    """Figure of the deviations of mass and norm in time, on a logarithmic scale."""
     if "norm" not in dataset or not np.isfinite(dataset["norm"].values).any():
         return None
     figure = Figure(figsize=(10, 2.8), layout="constrained")

@@ -15,7 +15,7 @@ from meanfield.results.schema import label_of
 
 
 def _last(dataset: xr.Dataset, name: str) -> tuple[xr.Dataset, str] | None:
-    """The last time that was reached, and what to call it."""
+    """Last output time that was reached, and its label."""
     values = dataset[name].transpose("time", ...).values
     reached = np.flatnonzero(np.isfinite(values.reshape(len(values), -1)).any(axis=1))
     if not len(reached):
@@ -25,7 +25,7 @@ def _last(dataset: xr.Dataset, name: str) -> tuple[xr.Dataset, str] | None:
 
 
 def of_the_limit(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
-    """Density and order parameters: values with estimated errors, or with the spread of SGD."""
+    """Key numbers of densities and order parameters: values with estimated errors, or with the spread of SGD."""
     found = _last(dataset, "q")
     if found is None:
         return
@@ -46,7 +46,7 @@ def of_the_limit(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def of_particles(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
-    """Means over replicas with their standard errors."""
+    """Key numbers of replicas: means with their standard errors."""
     found = _last(dataset, "q")
     if found is None:
         return
@@ -60,7 +60,7 @@ def of_particles(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def of_an_ensemble(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
-    """Statistics, with standard errors of the means."""
+    """Key numbers of statistics of an ensemble, with standard errors of the means."""
     found = _last(dataset, "q_mean")
     count, N = int(dataset["count"]), label_of(dataset, "dimension")
     yield "replicas", f"{count:,}"
@@ -78,7 +78,7 @@ def of_an_ensemble(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def _of_escapes(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
-    """Escape times and winners, where they were kept."""
+    """Key numbers of escape times and winners, where they were kept."""
     if "escape_time" not in dataset:
         return
     times = dataset["escape_time"].values
@@ -94,7 +94,7 @@ def _of_escapes(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def of_states(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
-    """How many states there are, and of which stability."""
+    """Key numbers of stationary states or fixed points: how many there are of each stability."""
     dim = dataset["stability"].dims[0]
     verdicts = dataset["stability"].values
     yield f"{'points on branches' if dim == 'point' else 'states'}", f"{len(verdicts)}"
@@ -104,7 +104,7 @@ def of_states(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def of_a_sweep(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
-    """The axes, and the range of each number that is kept at every point."""
+    """Key numbers of a sweep: the axes, and the range of each number that is kept at every point."""
     for axis in dataset["status"].dims:
         values, key = dataset[axis].values, str(dataset[axis].attrs["key"])
         ends = [plain(float(end)) if values.dtype.kind in "fiu" else str(end) for end in values[[0, -1]]]
@@ -122,6 +122,6 @@ def _mean(values: Any) -> str:
 
 
 def feature_names(dataset: xr.Dataset, symbol: str) -> list[str]:
-    """The symbol of a number that each feature has: q, or q1, q2 where there are several."""
+    """Symbol of a number that each feature has: q, or q1, q2 where there are several."""
     count = int(dataset.sizes["feature"])
     return [symbol] if count == 1 else [f"{symbol}{k + 1}" for k in range(count)]

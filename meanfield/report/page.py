@@ -1,4 +1,4 @@
-"""One page of one or more results: grouped by problem, each group compared where it can be."""
+"""Page of a report: results grouped by problem, each group with a comparison where there can be one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from meanfield.report.figures import Picture, picture_together, pictures_of
 from meanfield.results.schema import problem_of, validate
 
 _ILLEGAL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127), "�")
-"""Control characters, which no HTML may hold."""
+"""Control characters, which are illegal in HTML."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One result on the page."""
+    """Result on a page."""
 
     label: str
     content: Content
@@ -33,7 +33,7 @@ class Run:
 
 @dataclass
 class Section:
-    """All results of one problem."""
+    """Section of a page: all results of one problem."""
 
     title: str
     statements: list[Statement]
@@ -46,7 +46,7 @@ class Section:
 
 
 def report(datasets: Mapping[str, xr.Dataset]) -> str:
-    """One self-contained HTML page of results.
+    """Self-contained HTML page of results, as text.
 
     Parameters
     ----------

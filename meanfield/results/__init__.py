@@ -1,1 +1,1 @@
-"""Results of methods: Datasets of one schema, and the files that keep them."""
+"""Results of methods: Datasets of one schema, and the files that store them."""

@@ -1,4 +1,4 @@
-"""Checks whether what a file says can be a result at all: kinds, sizes, ranges and order of its numbers.
+"""Checks that the contents of a result are possible: kinds, sizes, ranges and order of its numbers.
 
 The schema says which variables there are. Here are checks that cost little and that no run of ours fails, so that a
 file that somebody edited is refused where it would give nonsense. A family adds checks that tie its variables together.
@@ -18,12 +18,12 @@ from meanfield.problems.family import Variable, resolve
 from meanfield.problems.known_families import family_of
 from meanfield.results.schema import family_of_result, kind_of, problem_of, validate, variables_of
 
-PACKED = ("scale_factor", "add_offset", "missing_value", "_FillValue")
-"""Attributes by which readers change numbers. Files of ours have gaps that are NaN, and nothing else."""
+PACKING = ("scale_factor", "add_offset", "missing_value", "_FillValue")
+"""Attributes by which readers change numbers. Files of the library have gaps that are NaN, and nothing else."""
 
 
 def check(dataset: xr.Dataset) -> None:
-    """Refuse a Dataset that no run can have given.
+    """Refuse a Dataset that cannot be the result of a run.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def _faults(dataset: xr.Dataset) -> Iterator[str]:
 
 
 def _faults_of_labels(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]:
-    """Attributes that repeat what the problem says."""
+    """Faults of attributes that repeat numbers of the problem."""
     if family_of(problem) is not family_of_result(dataset):
         yield f"the attribute 'family' is '{dataset.attrs.get('family')}', but the problem is of another"
     for name, value in problem.labels.items():
@@ -65,7 +65,7 @@ def _faults_of_labels(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str
 
 
 def _faults_of_sweep(dataset: xr.Dataset) -> Iterator[str]:
-    """Of results of many problems at once: gaps are where a point failed."""
+    """Faults of the result of a sweep, which has gaps where points failed."""
     axes = dataset["status"].dims
     for name, known in family_of_result(dataset).all_variables.items():
         if name in dataset.data_vars and dataset[name].dims == (*axes, *known.dims):
@@ -83,7 +83,7 @@ def _faults_of_company(dataset: xr.Dataset) -> Iterator[str]:
 
 def _faults_of_encoding(dataset: xr.Dataset) -> Iterator[str]:
     for name, variable in dataset.variables.items():
-        for key in PACKED:
+        for key in PACKING:
             if key in variable.encoding and not (key == "_FillValue" and _is_gap(variable.encoding[key])):
                 yield f"variable '{name}' has the attribute '{key}', with which its numbers are others than were saved"
 

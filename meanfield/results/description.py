@@ -1,4 +1,4 @@
-"""States and branches of states as a few lines of text."""
+"""Description of states and of branches of states in a few lines of text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ VERDICT_WIDTH, KIND_WIDTH = 9, 13
 
 
 def describe(result: xr.Dataset) -> str:
-    """A line for each state, or for each branch of states, of a result; or why there is none."""
+    """Description of a result: a line for each state, or for each branch of states; or why there is none."""
     if result.attrs["status"] != "complete":
         return str(result.attrs["status"])
     return "\n".join(describe_states(result) if "state" in result.dims else describe_branches(result))
 
 
 def describe_states(result: xr.Dataset) -> list[str]:
-    """A line for each stationary state or fixed point."""
+    """Description of stationary states or fixed points, with a line for each."""
     return [_state(result.isel(state=i)) for i in range(result.sizes["state"])]
 
 
@@ -36,7 +36,7 @@ def _state(state: xr.Dataset) -> str:
 
 
 def describe_branches(result: xr.Dataset) -> list[str]:
-    """A line for each branch of stationary states or of fixed points."""
+    """Description of branches of stationary states or of fixed points, with a line for each."""
     key, lines = result["parameter"].attrs["key"], []
     for points in branches_of(result):
         first, last = points.isel(point=0), points.isel(point=-1)

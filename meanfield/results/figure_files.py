@@ -1,4 +1,4 @@
-"""Figures and animations to files, as atomically as results."""
+"""Files of figures and animations, written as atomically as results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ANIMATION_WRITERS = {"gif": "pillow", "mp4": "ffmpeg"}
-"""What writes a format, as matplotlib calls it."""
+"""Writer of each format of animations, by its name in matplotlib."""
 
 
 def check_figure_path(path: str | Path) -> None:

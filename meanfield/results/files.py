@@ -1,4 +1,4 @@
-"""Datasets to netCDF files and back. Writing is atomic: a killed run leaves the old file or none. Damage is noticed."""
+"""Files of results: Datasets to netCDF and back, written atomically, with a checksum by which damage is noticed."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.process.atomic_files import check_writable, write_atomically
-from meanfield.process.checksum import append_seal, check_seal
+from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
 from meanfield.results import checks, schema
 
 COMPRESSED_FROM = 10_000
-"""Variables with at least this many values are compressed."""
+"""Least number of values of a variable that is compressed."""
 
 LARGE = 1 << 22
-"""Variables with at least this many values are written piece by piece."""
+"""Least number of values of a variable that is written piece by piece."""
 
 CHUNK = 1 << 18
-"""Values of a chunk at most: what is compressed, and read again, at once."""
+"""Largest number of values of a chunk, which is compressed, and read again, at once."""
 
 UNREADABLE = (OSError, ValueError, RuntimeError, AttributeError, TypeError, KeyError, IndexError, OverflowError)
-"""What netCDF raises over files that are none, and xarray over attributes to which CF conventions give a meaning."""
+"""Exceptions of netCDF for files of other formats, and of xarray for attributes to which CF conventions give a
+meaning."""
 
 
 def save(dataset: xr.Dataset, path: str | Path) -> None:
-    """Write a Dataset to a netCDF file with a checksum : to a temporary file beside it, then renamed.
+    """Write a Dataset to a netCDF file with a checksum: to a temporary file beside it, which is then renamed.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
         except RuntimeError as error:  # all that netCDF says of a full disk is "HDF error"
             os.truncate(part, 0)  # HDF5 keeps the file open, and its room on the disk, until the process ends
             raise OSError(str(error)) from error
-        append_seal(part)
+        append_checksum(part)
 
     write_atomically(path, write)
 
@@ -93,7 +94,7 @@ def _append(variables: Mapping[str, xr.Variable], part: str) -> None:
 
 
 def _pieces(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Indices of the leading dims, as many as have single entries in a chunk."""
+    """Indices of the pieces of a variable along the leading dims that have single entries in a chunk."""
     chunks = _chunks(shape)
     leading = next((axis for axis, size in enumerate(chunks) if size > 1), len(chunks))
     return list(np.ndindex(*shape[: max(1, leading)]))
@@ -104,7 +105,7 @@ def _compression(shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The trailing dims that fit into a chunk whole, a part of the next one, and single entries of those before."""
+    """Sizes of chunks: whole trailing dims as far as they fit, a part of the next one, single entries before it."""
     chunks, left = [], CHUNK
     for size in reversed(shape):
         chunks.append(max(1, min(size, left)))
@@ -113,7 +114,7 @@ def _chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def load(path: str | Path) -> xr.Dataset:
-    """Read a result into memory, close the file, and check it: its bytes, and what it says.
+    """Read a result into memory, close the file, and check its checksum and its contents.
 
     Raises
     ------
@@ -128,7 +129,7 @@ def load(path: str | Path) -> xr.Dataset:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file; run a solver with -o {path} first")
-    sealed = check_seal(path)
+    has_checksum = verify_checksum(path)
     try:
         with uninterrupted(), xr.open_dataset(path, engine="netcdf4") as file:  # xarray's locks
             dataset = file.load()
@@ -138,10 +139,10 @@ def load(path: str | Path) -> xr.Dataset:
         checks.check(dataset)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    if not sealed and dataset.attrs["schema_version"] >= schema.CHECKSUM_SINCE:
+    if not has_checksum and dataset.attrs["schema_version"] >= schema.CHECKSUM_SINCE:
         raise InputError(
-            f"{path}: is damaged, or was written by another program: it lacks the seal at the end of every result that "
-            "meanfield saved; run the solver again, or, to take the file as it is, "
+            f"{path}: is damaged, or was written by another program: it lacks the checksum at the end of every result "
+            "that meanfield saved; run the solver again, or, to take the file as it is, "
             f"meanfield.save(xarray.load_dataset('{path}'), '{path}')"
         )
     return dataset

@@ -1,20 +1,20 @@
-"""Numbers as people read them: as many digits as are known."""
+"""Numbers as text for people, in as many digits as are known."""
 
 from __future__ import annotations
 
 import math
 
 DIGITS = 6
-"""Of a number whose error nobody knows."""
+"""Number of digits of a number with an unknown error."""
 
 
 def plain(value: float) -> str:
-    """A number of few digits."""
+    """Text of a number in few digits."""
     return f"{value + 0.0:.4g}" if math.isfinite(value) else "not finite"
 
 
 def with_error(value: float, error: float) -> str:
-    """A number with its error, in the digits that the error leaves: 0.70131 ± 0.00042.
+    """Text of a number with its error, in the digits that the error leaves: 0.70131 ± 0.00042.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where a result came from: versions, commit, command, machine, time."""
+"""Provenance of a result: versions, commit, command, machine, time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGES = ("meanfield", "numpy", "scipy", "numba", "xarray", "netCDF4")
 
 
 def provenance(wall_time: float, **extra: Any) -> str:
-    """JSON text of where a run came from.
+    """Provenance of a run as JSON text.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Datasets of results: how one is built from arrays, and whether one obeys what its family declares.
+"""Schema of results: Datasets are built from arrays, and validated against the declarations of their family.
 
 A run is one flat Dataset. Its attributes `family` and `method` say of which family and kind it is.
 """
@@ -26,11 +26,11 @@ CHECKSUM_SINCE = 3
 """First version whose files end in a checksum."""
 
 TEXTS = ("title", "problem", "provenance", "status")
-"""Attributes that are text."""
+"""Attributes whose values are text."""
 
 
 def build_dataset(kind: str, problem: BaseProblem, arrays: dict[str, Any], status: str, provenance: str) -> xr.Dataset:
-    """A Dataset of the schema from plain arrays.
+    """Dataset of the schema from plain arrays.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def build_dataset(kind: str, problem: BaseProblem, arrays: dict[str, Any], statu
 
 
 def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str) -> dict[str, Any]:
-    """Attributes of a result: what it is, of which problem, and where it comes from."""
+    """Attributes of a result: its kind, its problem and its provenance."""
     return {
         "Conventions": "CF-1.11",
         "title": problem.title,
@@ -72,7 +72,7 @@ def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str)
 
 
 def family_of_result(dataset: xr.Dataset) -> Family:
-    """The family of a result. Nothing is imported because a result names it, but for families that are installed.
+    """Family of a result. Nothing is imported because a result names it, but for families that are installed.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def family_of_result(dataset: xr.Dataset) -> Family:
 
 
 def kind_of(dataset: xr.Dataset) -> Kind:
-    """What a result of this kind holds.
+    """Kind of a result, as its family declares it.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def variable_attributes(family: Family, name: str) -> dict[str, str]:
 
 
 def label_of(dataset: xr.Dataset, name: str) -> float:
-    """A number of the problem that results carry as an attribute; older files say it in the problem alone."""
+    """Number of the problem that results carry as an attribute; older files have it in the problem alone."""
     found = dataset.attrs.get(name)
     label: float = found if found is not None else problem_of(dataset).labels[name]
     return label
@@ -155,7 +155,7 @@ def validate(dataset: xr.Dataset) -> None:
 
 
 def _validate_sweep(dataset: xr.Dataset) -> None:
-    """All that a sweep keeps is its own choice, but for where its points are, and what became of them."""
+    """Validate a sweep: whatever it keeps is allowed, but positions and status of its points are required."""
     axes = dataset["status"].dims if "status" in dataset else ()
     if "status" not in dataset or any("key" not in dataset[axis].attrs for axis in axes):
         raise InputError("variable 'status' or the keys of the axes are missing from a sweep; run it again")
@@ -169,13 +169,13 @@ def _validate_sweep(dataset: xr.Dataset) -> None:
 
 
 def variables_of(dataset: xr.Dataset) -> list[str]:
-    """Names of the variables that are of the schema: a user may have added others, of names that are not of it."""
+    """Names of the variables that belong to the schema; a user may have added others."""
     kind = kind_of(dataset)
     return [name for name in (*kind.variables, *kind.optional) if name in dataset.variables]
 
 
 def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
-    """The Dataset as one of the newest version, which holds what those of older versions did; others as they are."""
+    """Dataset converted to the newest version of the schema if it obeys an older one; others as they are."""
     version = dataset.attrs.get("schema_version")
     if not isinstance(version, Integral) or int(version) >= SCHEMA_VERSION:
         return dataset
@@ -184,7 +184,7 @@ def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def problem_of(dataset: xr.Dataset) -> Any:
-    """The problem that a Dataset solves. Nothing that it names is opened or imported, now or when it is solved.
+    """Problem that a Dataset solves. Nothing that it names is opened or imported, now or when it is solved.
 
     Raises
     ------

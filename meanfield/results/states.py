@@ -28,7 +28,7 @@ class StateEquations(SearchableEquations, Protocol):
     """Equations whose roots are states of a problem, for every value of one of its numbers."""
 
     def variables(self, x: FloatArray, p: float) -> Mapping[str, Any] | None:
-        """The variables of the state at a root x; None where there is no such state after all."""
+        """Variables of the state at a root x; None where there is no such state after all."""
 
 
 def continue_states(
@@ -52,7 +52,7 @@ def continue_states(
     ----------
     problem : BaseProblem
     key : str
-        What is varied.
+        Key of the number that is varied.
     start, stop : float
         Ends of its range, which are points of all branches that reach them.
     points : int
@@ -118,6 +118,6 @@ def stacked(rows: Sequence[Mapping[str, Any]], without: Mapping[str, Any]) -> di
 
 
 def branches_of(result: xr.Dataset) -> list[xr.Dataset]:
-    """The points of each branch of a result of `continue_states`, in the order of their numbers."""
+    """Points of each branch of a result of `continue_states`, in the order of their numbers."""
     number = result["branch"].values
     return [result.isel(point=np.flatnonzero(number == n)) for n in np.unique(number)]

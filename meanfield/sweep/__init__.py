@@ -1,4 +1,4 @@
-"""Many problems at once: axes over the keys of a base problem, on all cores or on a cluster, resumed after a kill."""
+"""Sweeps: many problems at once, with axes over keys of a base problem, on all cores or a cluster, resumable."""
 
 from meanfield.sweep.definition import Sweep, format_sweep, load_sweep, parse_sweep
 from meanfield.sweep.merge import describe

@@ -1,4 +1,4 @@
-"""What a sweep file says: a base problem, axes over its keys, the methods to run, and what to keep of their results."""
+"""Definition of a sweep, in a file: a base problem, axes over its keys, methods, and the results to keep."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from meanfield.sweep.reductions import check_reductions
 from meanfield.typing import FloatArray
 
 MOST_POINTS = 10**6
-"""Each has a file of its own."""
+"""Largest number of points of a sweep, each of which has a file of its own."""
 
 DIGITS = 12
-"""Of the inner values of grids: 0.3 is 0.3, and a finer grid has the points of a coarser one."""
+"""Number of digits of the inner values of grids: 0.3 is 0.3, and a finer grid has the points of a coarser one."""
 
 RESERVED = ("status", "feature", "time", "mode")
-"""Dims and variables of the merged Dataset that are no axes."""
+"""Names of dims and variables of the merged Dataset that no axis may have."""
 
 
 class Range(Part):
@@ -74,7 +74,7 @@ class RandomRange(Part):
 
 
 class Axis(Part):
-    """One direction of a sweep: what varies along it, and the values that it takes."""
+    """Axis of a sweep: the keys that vary along it, and their values."""
 
     key: str | Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = Field(
         description="what varies: a key of the problem such as 'model.learning_rate' or 'features[0].hidden', or a "
@@ -110,22 +110,22 @@ class Axis(Part):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What varies along the axis."""
+        """Keys that vary along the axis."""
         return (self.key,) if isinstance(self.key, str) else self.key
 
     @property
     def dim(self) -> str:
-        """The dim of the axis in results."""
+        """Name of the dim of the axis in results."""
         return self.name or self.keys[0].rpartition(".")[2].partition("[")[0]
 
     @property
     def size(self) -> int:
-        """How many values the axis takes."""
+        """Number of values along the axis."""
         spread = self.grid or self.log or self.random
         return spread.points if spread is not None else len(self.values or ())
 
     def settings(self, problem: BaseProblem) -> list[dict[str, Any]]:
-        """What the keys hold at each position along the axis.
+        """Values of the keys at each position along the axis.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Axis(Part):
 
 
 class Sweep(Part):
-    """Many problems at once: all combinations of the values along the axes, laid over one base problem.
+    """Sweep: all combinations of the values along the axes, laid over one base problem.
 
     Examples
     --------
@@ -176,12 +176,12 @@ class Sweep(Part):
 
     @property
     def folder(self) -> Path | None:
-        """Where modules of reductions are looked for; None where none may be."""
+        """Folder in which modules of reductions are looked for; None where none may be."""
         return self._folder
 
     @property
     def problem_folder(self) -> Path | None:
-        """Where files and modules that the problem names are looked for."""
+        """Folder in which files and modules that the problem names are looked for."""
         return self._problem_folder
 
     @model_validator(mode="after")
@@ -291,6 +291,6 @@ def _check_own_reductions(sweep: Sweep, folder: Path) -> None:
 
 
 def format_sweep(sweep: Sweep) -> str:
-    """The TOML text of a sweep with its problem, which `parse_sweep` reads."""
+    """TOML text of a sweep with its problem, which `parse_sweep` reads."""
     data = sweep.model_dump(exclude_none=True, mode="json")
     return tomli_w.dumps(data | {"problem": plain_data(sweep.problem)})

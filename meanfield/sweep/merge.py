@@ -1,4 +1,4 @@
-"""All points of a sweep as one Dataset, with the axes as its first dims."""
+"""Merging of all points of a sweep into one Dataset, with the axes as its first dims."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MISSING = "missing"
 def merged(
     sweep: Sweep, points: Sequence[Point], outcomes: Mapping[str, Outcome], status: str, provenance: str
 ) -> xr.Dataset:
-    """One Dataset of all points.
+    """Dataset of all points.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def merged(
 
 
 def _forms(points: Sequence[Point], outcomes: Mapping[str, Outcome]) -> dict[str, xr.Variable]:
-    """Each variable at the first point that has it, which decides on its dims and their sizes for all."""
+    """Form of each variable, its dims and sizes, which is that of the first point that has it."""
     forms: dict[str, xr.Variable] = {}
     sizes: dict[Any, int] = {}
     for point in points:
@@ -94,14 +94,14 @@ def _misfit(name: str, found: xr.Variable) -> str:
 
 
 def _coordinate(name: str, values: xr.Variable, form: xr.Variable, axes: int) -> dict[str, xr.Variable]:
-    """A coordinate that all points have in common, or one for each of them."""
+    """Coordinate that all points have in common, or one for each of them."""
     everywhere = values.values.reshape(-1, form.size)
     given = everywhere[~np.all(everywhere != everywhere, axis=1)] if form.dtype.kind == "f" else everywhere
     return {name: form} if np.array_equal(given, np.broadcast_to(form.values, given.shape)) else {f"{name}_at": values}
 
 
 def _axis_coordinates(axis: Axis, settings: list[dict[str, Any]]) -> dict[str, xr.Variable]:
-    """The values of each key along an axis: those of the first one under the name of the dim."""
+    """Values of each key along an axis: those of the first one under the name of the dim."""
     found = {}
     for key in axis.keys:
         values = [position[key] for position in settings]
@@ -116,7 +116,7 @@ def _axis_coordinates(axis: Axis, settings: list[dict[str, Any]]) -> dict[str, x
 
 
 def describe(sweep: xr.Dataset) -> str:
-    """How many points are complete, and what went wrong with others, for people.
+    """Summary of a sweep: the number of complete points, and messages of failed ones.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def describe(sweep: xr.Dataset) -> str:
 
 
 def description_lines(sweep: xr.Dataset) -> list[str]:
-    """The lines of `describe`, for reports."""
+    """Lines of `describe`, for reports."""
     return describe(sweep).splitlines()
 
 

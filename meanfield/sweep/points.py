@@ -1,4 +1,4 @@
-"""The points of a sweep: which problem each is, and a name for it that depends on nothing but the values of keys."""
+"""Points of a sweep: the problem of each, and a name for it that depends on nothing but the values of keys."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from meanfield.problems.problem_keys import value_of, with_values
 from meanfield.sweep.definition import Sweep
 
 NAME_LENGTH = 24
-"""Hexadecimal digits, 96 bits: names do not meet."""
+"""Number of hexadecimal digits of the name of a point; with 96 bits names do not collide."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One problem of a sweep.
+    """Point of a sweep: one problem.
 
     Parameters
     ----------
     index : tuple of int
-        Its position along each axis.
+        Position of the point along each axis.
     values : dict
-        What the keys hold there.
+        Values of the keys at the point.
     name : str
         A hash of `values`, whatever the order of the keys: the name of its file.
     problem : BaseProblem or None
@@ -76,7 +76,7 @@ def _point(sweep: Sweep, index: tuple[int, ...], values: dict[str, Any]) -> Poin
 
 
 def name_of(values: Mapping[str, Any]) -> str:
-    """A hash of what the keys hold; 1 and 1.0 are the same."""
+    """Name of a point: a hash of the values of the keys, in which 1 and 1.0 are the same."""
     text = json.dumps({key: _canonical(value) for key, value in values.items()}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:NAME_LENGTH]
 
@@ -90,6 +90,6 @@ def _canonical(value: Any) -> Any:
 
 
 def seed_of(root: int, name: str) -> int:
-    """The seed of a point: independent of those of others, and the same in every sweep that holds the point."""
+    """Seed of a point: independent of those of others, and the same in every sweep that holds the point."""
     (word,) = np.random.SeedSequence([root, int(name, 16)]).generate_state(1, np.uint64)
     return int(word >> np.uint64(1))  # TOML has signed integers

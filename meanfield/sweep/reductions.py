@@ -1,4 +1,4 @@
-"""Reductions: what a sweep may keep of results, few numbers of one shape at all points."""
+"""Reductions: functions from a result to the few numbers, of one shape at all points, that a sweep keeps."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def check_reductions(family: Family, methods: Mapping[str, Sequence[str]]) -> No
 
 
 def reduced(dataset: xr.Dataset, names: Sequence[str], folder: Path | None) -> Variables:
-    """What the reductions keep of a result: doubles or words, each with its meaning.
+    """Variables that the reductions keep of a result: doubles or words, each with its meaning.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _variables(found: Any, name: str) -> Mapping[Any, Any]:
 
 
 def _plain(family: Family, key: str, value: Any, name: str) -> xr.Variable:
-    """A variable of doubles or words."""
+    """Variable of doubles or words."""
     variable = value.variable if isinstance(value, xr.DataArray) else xr.as_variable(value)
     if variable.dtype.kind in "OUS":
         values = variable.values.astype(str)

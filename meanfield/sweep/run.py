@@ -1,4 +1,4 @@
-"""Run a sweep: hand points to workers, keep what comes back, and go on where an earlier run was ended."""
+"""Run of a sweep: points go to workers, their outcomes are saved, and an earlier run that was ended is resumed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from meanfield.sweep.store import Store
 from meanfield.sweep.workers import ClusterWorkers, LocalWorkers, Workers
 
 TASK_SECONDS = 0.5
-"""About how long a task takes, of as many points as that holds: what a kill may lose, and far above its overhead."""
+"""Approximate time in seconds of a task of several points: a kill may lose it, and it is far above the overhead."""
 
 MOST_TOGETHER = 256
-"""Points of a task."""
+"""Largest number of points of a task."""
 
 LOOK_SECONDS = 1.0
-"""How often to look whether a cluster has grown."""
+"""Time in seconds between checks whether a cluster has grown."""
 
 
 def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, scheduler: str | None = None) -> xr.Dataset:
@@ -107,7 +107,7 @@ def _workers(points: int, count: int | None, scheduler: str | None) -> Workers:
 
 
 def _keep_all(sweep: Sweep, dispatch: _Dispatch, store: Store, outcomes: dict[str, Outcome], total: int) -> None:
-    """Keep what becomes of points as soon as it is known. It is we who write: workers may see another disk."""
+    """Save the outcomes of points as they arrive. This process writes them: workers may see another disk."""
     with progress_bar(total, "sweep", "point", done=len(outcomes)) as bar, dispatch:
         store.open(sweep)
         for point, outcome in dispatch.outcomes():
@@ -118,7 +118,7 @@ def _keep_all(sweep: Sweep, dispatch: _Dispatch, store: Store, outcomes: dict[st
 
 
 class _Dispatch:
-    """Points on their way through workers, which are let go at the end of its context.
+    """Points on their way through workers, which are released at the end of its context.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class _Dispatch:
         self._deaths: dict[str, int] = {}
         self._running: dict[Future[list[Outcome]], list[Point]] = {}
         self._seconds = TASK_SECONDS
-        """That a point takes: the mean over the last task."""
+        """Time in seconds that a point takes: the mean over the last task."""
 
     def __enter__(self) -> _Dispatch:
         return self
@@ -147,7 +147,7 @@ class _Dispatch:
         self._workers.close(now=kind is not None)
 
     def outcomes(self) -> Iterator[tuple[Point, Outcome]]:
-        """All of them, in the order in which they arrive."""
+        """Outcomes of all points, in the order in which they arrive."""
         while self._waiting or self._alone or self._running:
             self._fill()
             done, _ = wait(self._running, LOOK_SECONDS, FIRST_COMPLETED)
@@ -158,7 +158,7 @@ class _Dispatch:
                 yield from result
 
     def _fill(self) -> None:
-        """Give work to workers that have none."""
+        """Submit tasks to workers that have none."""
         while (self._waiting or self._alone) and len(self._running) < self._workers.slots:
             points = [self._alone.popleft()] if self._alone else self._next_points()
             data = [(point.name, _data(point)) for point in points]
@@ -170,7 +170,7 @@ class _Dispatch:
         return [self._waiting.popleft() for _ in range(count)]
 
     def _result(self, points: list[Point], future: Future[list[Outcome]]) -> list[tuple[Point, Outcome]]:
-        """Outcomes of a task whose worker lived; else its points wait again, but for one that is to blame."""
+        """Outcomes of a task whose worker lived; else its points wait again, except for one that is to blame."""
         try:
             outcomes = future.result()
         except self._workers.died:

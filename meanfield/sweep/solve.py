@@ -1,4 +1,4 @@
-"""What a worker does: solve problems one after the other, on one thread, and keep what is asked for.
+"""Work at the points of a sweep, done by a worker: solve problems one by one, on one thread, and reduce the results.
 
 Problems come as plain data and results go back as plain arrays, so that it does not matter whether the worker is a
 process beside ours or on a machine with another disk.
@@ -30,12 +30,12 @@ COMPLETE = "complete"
 
 @dataclass(frozen=True)
 class Work:
-    """What is done at every point of a sweep.
+    """Work at every point of a sweep.
 
     Parameters
     ----------
     methods : dict
-        For each method what to keep.
+        Names of the reductions to keep, by method.
     taken : tuple of str
         Names that variables cannot have.
     folder, problem_folder : Path or None
@@ -50,22 +50,22 @@ class Work:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a point.
+    """Outcome of a point.
 
     Parameters
     ----------
     name : str
-        Of the point.
+        Name of the point.
     status : str
         `complete` or `failed: why`.
     variables : dict
-        What is kept; of methods that failed nothing.
+        Variables that the reductions keep; none of methods that failed.
     provenance : str
         JSON text.
     lasting : bool
         Whether the same would happen again: not if it was the machine that failed.
     seconds : float
-        That it took.
+        Time that the point took.
     """
 
     name: str
@@ -77,14 +77,14 @@ class Outcome:
 
 
 def solve_points(work: Work, problems: Sequence[tuple[str, dict[str, Any]]]) -> list[Outcome]:
-    """Solve problems, given by name and data; nothing that goes wrong with one of them reaches the others."""
+    """Solve problems, given by name and data; no failure of one of them reaches the others."""
     with one_thread(), no_progress_bars():
         return [_solve_point(work, name, data) for name, data in problems]
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Solve without threads, because workers share the cores among them already."""
+    """Context of a single thread, because workers share the cores among them already."""
     before = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     numba.config.NUMBA_NUM_THREADS = 1  # type: ignore[attr-defined]  # what the solvers read when they run
     try:
@@ -127,19 +127,19 @@ def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
 
 
 def _solve(problem: BaseProblem, name: str) -> xr.Dataset:
-    """The result of a method on one thread."""
+    """Result of a method on one thread."""
     method = family_of(problem).method(name)
     found: xr.Dataset = method(problem, **({"workers": 1} if method.threads else {}))
     return found
 
 
 def _named(kept: Variables, prefix: str) -> Variables:
-    """With the name of the method where there are several; coordinates belong to all methods."""
+    """Variables with the name of the method where there are several; coordinates belong to all methods."""
     return {name if variable.dims == (name,) else prefix + name: variable for name, variable in kept.items()}
 
 
 def _check_fit(kept: Variables, others: Variables, taken: Sequence[str]) -> None:
-    """Refuse what cannot be in one Dataset with the axes and with what other methods gave.
+    """Refuse variables that do not fit into one Dataset with the axes and with those of other methods.
 
     Raises
     ------

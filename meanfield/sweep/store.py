@@ -1,7 +1,7 @@
-"""The folder of a sweep: `sweep.toml` says what it is, `points` has a file for each point, `sweep.nc` is all of them.
+"""Folder of a sweep: `sweep.toml` defines it, `points` has a file for each point, `sweep.nc` is all of them merged.
 
 The file of a point is a sweep of no axes: it loads like any other result. Files are renamed into place but not flushed
-to the disk, which would take longer than many points do. They are sealed: one that a crash of the machine left
+to the disk, which would take longer than many points do. They have a checksum: one that a crash of the machine left
 incomplete is noticed, and its point is computed again.
 """
 
@@ -21,7 +21,7 @@ from meanfield.errors import InputError
 from meanfield.problems.family import STATUS
 from meanfield.problems.file import parse_toml
 from meanfield.process.atomic_files import check_writable, delete_abandoned, write_atomically
-from meanfield.process.checksum import append_seal, check_seal
+from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.locking import LOCK
 from meanfield.results.schema import attributes_of
 from meanfield.sweep.definition import Sweep, format_sweep
@@ -30,11 +30,12 @@ from meanfield.sweep.reductions import Variables
 from meanfield.sweep.solve import Outcome
 
 DECIDES = ("problem", "methods")
-"""What the points of a folder have in common; axes may change, and points that stay are not computed again."""
+"""Keys of `sweep.toml` that all points of a folder share; axes may change, and points that stay are not computed
+again."""
 
 
 class Store:
-    """Files of one sweep.
+    """Files of one sweep in a folder.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class Store:
         self._points = self.folder / "points"
 
     def check(self, sweep: Sweep) -> None:
-        """Refuse folders in which the sweep cannot be, before anything is written.
+        """Refuse folders that cannot hold the sweep, before anything is written.
 
         Raises
         ------
@@ -65,7 +66,7 @@ class Store:
             raise InputError(f"{self.folder}: holds other files, and no sweep; give a new or an empty folder")
 
     def open(self, sweep: Sweep) -> None:
-        """Make the folder, and say in it what it is."""
+        """Make the folder, and write the definition of the sweep to it."""
         self._points.mkdir(parents=True, exist_ok=True)
         delete_abandoned(self._points)
         write_atomically(self._definition, lambda part: Path(part).write_text(format_sweep(sweep), encoding="utf-8"))
@@ -89,11 +90,11 @@ class Store:
                 )
 
     def path(self, point: Point) -> Path:
-        """The file of a point."""
+        """Path of the file of a point."""
         return self._points / f"{point.name}.nc"
 
     def write(self, point: Point, outcome: Outcome, sweep: Sweep) -> None:
-        """Keep what became of a point."""
+        """Write the outcome of a point."""
         problem = point.problem or sweep.problem
         attributes = attributes_of(problem, "sweep", outcome.status, outcome.provenance)
         attributes |= {"title": sweep.title or problem.title, "values": json.dumps(point.values)}
@@ -102,18 +103,18 @@ class Store:
         write_atomically(self.path(point), lambda part: _write(part, variables, attributes), flush=False)
 
     def read(self, point: Point) -> Outcome | None:
-        """What became of a point, or None where that is not known."""
+        """Outcome of a point, or None where it is not known."""
         path = self.path(point)
         if not path.is_file():
             return None
         try:
-            return _read(path, point.name) if check_seal(path) else None
+            return _read(path, point.name) if verify_checksum(path) else None
         except InputError:
             return None
 
 
 def _difference(there: Any, here: Any, key: str) -> tuple[str, Any, Any] | None:
-    """The first key below `key` under which two sets of plain data differ, and what they hold there."""
+    """First key below `key` under which two sets of plain data differ, and both values."""
     if isinstance(there, dict) and isinstance(here, dict):
         if key == "problem":
             there, here = ({name: value for name, value in data.items() if name != "title"} for data in (there, here))
@@ -126,7 +127,7 @@ def _difference(there: Any, here: Any, key: str) -> tuple[str, Any, Any] | None:
 
 
 def _write(part: str, variables: Variables, attributes: dict[str, Any]) -> None:
-    """Like `Dataset.to_netcdf`, in a fifth of its time."""
+    """Write a Dataset like `Dataset.to_netcdf`, in a fifth of its time."""
     with _disk_errors(), netCDF4.Dataset(part, "w") as file:
         file.setncatts(attributes)
         for variable in variables.values():
@@ -140,12 +141,12 @@ def _write(part: str, variables: Variables, attributes: dict[str, Any]) -> None:
             target = file.createVariable(name, kind, tuple(map(str, variable.dims)), **options)
             target.setncatts(variable.attrs)
             target[...] = variable.values.astype(object) if words else variable.values
-    append_seal(part)
+    append_checksum(part)
 
 
 @contextmanager
 def _disk_errors() -> Iterator[None]:
-    """All that netCDF says of a full disk is "HDF error"."""
+    """Context in which errors of a full disk, of which netCDF says "HDF error", become an `OSError`."""
     try:
         yield
     except RuntimeError as error:
@@ -153,7 +154,7 @@ def _disk_errors() -> Iterator[None]:
 
 
 def _read(path: Path, name: str) -> Outcome:
-    """What became of a point, from a file that is as we wrote it."""
+    """Outcome of a point, from an undamaged file."""
     with netCDF4.Dataset(path) as file:
         file.set_auto_mask(False)
         variables = {}

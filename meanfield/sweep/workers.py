@@ -1,4 +1,4 @@
-"""Who solves the points: processes on this machine, or the workers of a Dask cluster, behind one interface."""
+"""Workers of a sweep: processes on this machine, or the workers of a Dask cluster, behind one interface."""
 
 from __future__ import annotations
 
@@ -17,38 +17,39 @@ from meanfield.errors import InputError
 from meanfield.process.cores import available_cores
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-"""Read by libraries of linear algebra when they are loaded: every core has a worker of its own."""
+"""Environment variables with the number of threads of linear algebra: 1, since every core has a worker of its own."""
 
 START_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-"""Workers are copies of a process that has imported the library once, on one thread; Windows has none."""
+"""Start method of worker processes: copies of a process that has imported the library once, on one thread, where the
+system has it."""
 
 
 STARTS = 2
-"""How often a worker may be started that dies before it has begun."""
+"""Largest number of starts of a worker that dies before it has begun."""
 
 
 class Workers(Protocol):
-    """What a sweep needs to know of its workers."""
+    """Interface of the workers of a sweep."""
 
     died: type[BaseException]
-    """What the future of a task raises whose worker died."""
+    """Exception raised by the future of a task whose worker died."""
 
     most_deaths: int
-    """How often a single point may cost its worker the life before it is to blame."""
+    """Number of deaths of workers at a single point after which the point is to blame."""
 
     @property
     def slots(self) -> int:
-        """How many tasks may be under way."""
+        """Number of tasks that may be under way."""
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Begin a task."""
 
     def close(self, now: bool) -> None:
-        """End the workers, or what they do for us; what is under way `now` is given up."""
+        """End the workers, or the work of a cluster for this process; tasks under way are abandoned if `now`."""
 
 
 class LocalWorkers:
-    """Processes on this machine, each in a pool of its own, so that a death is blamed on the task that it befell.
+    """Processes on this machine, each in a pool of its own, so that a death is blamed on the right task.
 
     Parameters
     ----------
@@ -124,12 +125,12 @@ class _Process:
         self._task: Future[Any] = self._pid
 
     def has_begun(self) -> bool:
-        """Wait until the worker is there; false if it died before."""
+        """Wait until the worker has begun; false if it died before."""
         return not isinstance(self._pid.exception(), BrokenProcessPool)
 
     @property
     def free(self) -> bool:
-        """Whether it has nothing to do."""
+        """Whether the worker has no task."""
         return self._task.done()
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -146,7 +147,7 @@ class _Process:
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to the process that began the sweep, end when it says so, and do not outlive it."""
+    """Start of a worker, which leaves Ctrl-C to the process of the sweep, ends when told, and does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
@@ -227,4 +228,4 @@ class ClusterWorkers:
 
 
 CONNECT_SECONDS = 10
-"""To wait for an answer of the scheduler."""
+"""Time in seconds to wait for an answer of the scheduler."""

@@ -1,4 +1,4 @@
-"""The contract that every family of problems fulfils, as checks that its authors can run."""
+"""Contract that every family of problems fulfils, as checks that its authors can run."""
 
 from meanfield.testing.contract import check_family, checks_of
 

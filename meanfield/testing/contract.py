@@ -1,4 +1,4 @@
-"""Contract of a family: declared as a whole, and solved, kept, compared, drawn, explained and swept like all others."""
+"""Contract of a family: it is declared as a whole, and solved, stored, compared, drawn, explained and swept."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from meanfield.testing.example import Example
 
 
 def check_names(family: Family) -> None:
-    """The family, its methods and kinds have names and titles."""
+    """Check that the family, its methods and kinds have names and titles."""
     assert re.fullmatch(r"[a-z][a-z0-9_]*", family.name), f"the name '{family.name}' is no word in lower case"
     assert family.title, "title is empty; say in a line what is trained on what"
     for name, method in family.methods.items():
@@ -26,7 +26,7 @@ def check_names(family: Family) -> None:
 
 
 def check_variables(family: Family) -> None:
-    """Variables have a meaning, and what they need or increase along is declared."""
+    """Check that variables have a meaning, and that those they need or increase along are declared."""
     for name, known in family.all_variables.items():
         where = f"variables['{name}']"
         assert known.long_name, f"{where}.long_name is empty"
@@ -38,7 +38,7 @@ def check_variables(family: Family) -> None:
 
 
 def check_kinds(family: Family) -> None:
-    """Kinds hold variables that are declared, each once."""
+    """Check that kinds hold variables that are declared, each once."""
     for name, kind in family.all_kinds.items():
         held = [*kind.variables, *kind.optional]
         assert kind.variables, f"kinds['{name}'].variables is empty"
@@ -48,7 +48,7 @@ def check_kinds(family: Family) -> None:
 
 
 def check_methods(family: Family) -> None:
-    """Methods return kinds and keep reductions that are declared; every kind can be compared, drawn or made."""
+    """Check that methods declare kinds and reductions that exist, and every kind can be compared, drawn or made."""
     assert family.methods, "methods is empty"
     for name, method in family.methods.items():
         assert method.kinds, f"methods['{name}'].kinds is empty"
@@ -62,7 +62,7 @@ def check_methods(family: Family) -> None:
 
 
 def check_addresses(family: Family) -> None:
-    """Whatever is named as "module:name" is there."""
+    """Check that there is an object at every address "module:name"."""
     for where, address in _addresses(family):
         try:
             found = resolve(address)
@@ -90,7 +90,7 @@ def _addresses(family: Family) -> Iterator[tuple[str, str]]:
 
 
 def check_keys(example: Example, folder: Path) -> None:
-    """Every key of the problem file is described."""
+    """Check that every key of the problem file is described."""
     for model, path in _parts(example.family.problem_class, ""):
         for name, field in model.model_fields.items():
             inner = list(_parts_in(field.annotation))

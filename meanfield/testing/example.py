@@ -1,4 +1,4 @@
-"""The example of a family, and its results, which checks share."""
+"""Example of a family, and its results, which checks share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from meanfield.problems.problem_keys import with_value
 
 
 class Example:
-    """The problem that a family ships as its example, solved by each method once.
+    """Example problem of a family, solved by each method once.
 
     Parameters
     ----------
@@ -28,25 +28,25 @@ class Example:
 
     @cached_property
     def problem(self) -> BaseProblem:
-        """The problem in the example file."""
+        """Problem in the example file."""
         found: BaseProblem = load_problem(self.family.example_path)
         return found
 
     @property
     def data(self) -> dict[str, Any]:
-        """The problem as plain data of TOML."""
+        """Problem as plain data of TOML."""
         return self.problem.model_dump(exclude_none=True, mode="json")
 
     def result(self, method: str) -> xr.Dataset:
-        """What a method makes of it."""
+        """Result of a method, solved once."""
         if method not in self._results:
             self._results[method] = self.solve(method)
         return self._results[method]
 
     def solve(self, method: str, **options: Any) -> xr.Dataset:
-        """The same, solved anew."""
+        """Result of a method, solved anew."""
         return meanfield.methods.solve(self.problem, method, **options)
 
     def changed(self, key: str, value: Any) -> BaseProblem:
-        """The problem with another value of a key."""
+        """Problem with another value of a key."""
         return with_value(self.problem, key, value)

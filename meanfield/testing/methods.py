@@ -36,7 +36,7 @@ from meanfield.testing.example import Example
 
 
 def check_problem_file(example: Example, folder: Path) -> None:
-    """The problem is that of the family, survives TOML, hides nothing that decides it, and knows its keys."""
+    """Check that the problem is of the family, survives TOML, hides nothing that decides it, and knows its keys."""
     problem = example.problem
     assert family_of(problem) is example.family, f"{example.family.example_path} names another family"
     text = format_problem(problem)
@@ -52,7 +52,7 @@ def check_problem_file(example: Example, folder: Path) -> None:
 
 
 def _refusal(data: dict[str, Any]) -> str:
-    """The message with which data of a problem are refused; empty if they are not."""
+    """Message with which data of a problem are refused; empty if they are not."""
     try:
         problem_from(data)
     except InputError as error:
@@ -61,14 +61,14 @@ def _refusal(data: dict[str, Any]) -> str:
 
 
 def check_explanation(example: Example, folder: Path) -> None:
-    """The problem is explained in words, with a row for every method whose cost is declared."""
+    """Check that the problem is explained in words, with a row for every method whose cost is declared."""
     text = str(explain(example.problem))
     for method in example.family.methods.values():
         assert not method.cost or method.title in text, f"the explanation has no row for '{method.title}'"
 
 
 def check_result(example: Example, method: str, folder: Path) -> None:
-    """A method completes the example and returns a result that is declared and sound."""
+    """Check that a method completes the example and returns a result that is declared and valid."""
     result = example.result(method)
     declared = example.family.methods[method].kinds
     assert result.attrs["method"] in declared, f"'{method}' returns '{result.attrs['method']}', not one of {declared}"
@@ -80,12 +80,12 @@ def check_result(example: Example, method: str, folder: Path) -> None:
 
 
 def check_repetition(example: Example, method: str, folder: Path) -> None:
-    """Solving again gives the same bits."""
+    """Check that solving again gives the same bits."""
     _same(example.result(method), example.solve(method), "solving again")
 
 
 def check_file(example: Example, method: str, folder: Path) -> None:
-    """A result is the same after saving and loading, and plain xarray opens it."""
+    """Check that a result is the same after saving and loading, and that plain xarray opens it."""
     result, path = example.result(method), folder / "result.nc"
     save(result, path)
     assert load(path).identical(result), "a result is another one after saving and loading"
@@ -94,7 +94,7 @@ def check_file(example: Example, method: str, folder: Path) -> None:
 
 
 def check_figure(example: Example, method: str, folder: Path) -> None:
-    """A result is drawn, with a label on every axis."""
+    """Check that a result is drawn, with a label on every axis."""
     figure = plot_result(example.result(method))
     assert isinstance(figure, Figure), f"the figure is {type(figure).__name__}"
     save_figure(figure, folder / "figure.png")
@@ -104,7 +104,7 @@ def check_figure(example: Example, method: str, folder: Path) -> None:
 
 
 def check_comparison(example: Example, folder: Path) -> None:
-    """Results of methods that hold compared variables are compared pair by pair."""
+    """Check that results of methods that hold compared variables are compared pair by pair."""
     results = {method: example.result(method) for method in example.family.methods}
     compared = {word for name in example.family.compared for word in (name, f"{name}_mean")}
     fitting = [d for d in results.values() if "time" in d.dims and compared & set(map(str, d.variables))]
@@ -116,7 +116,7 @@ def check_comparison(example: Example, folder: Path) -> None:
 
 
 def check_report(example: Example, folder: Path) -> None:
-    """Every result has key numbers and a table of its variables on a report."""
+    """Check that every result has key numbers and a table of its variables on a report."""
     for method in example.family.methods:
         content = content_of(example.result(method))
         assert content.method, f"the kind of result of '{method}' has no title"
@@ -125,7 +125,7 @@ def check_report(example: Example, folder: Path) -> None:
 
 
 def check_sweep(example: Example, method: str, folder: Path) -> None:
-    """A sweep over times keeps everything of a result, whatever process solves it."""
+    """Check that a sweep over times keeps everything of a result, whatever process solves it."""
     stop = _number(example.problem, "time.stop")
     if stop is None:
         return
@@ -152,7 +152,7 @@ def _number(problem: Any, key: str) -> float | None:
 
 
 def check_interruption(example: Example, method: str, folder: Path) -> None:
-    """Ctrl-C ends a method with what was computed, or with nothing, and never with a wrong number."""
+    """Check that Ctrl-C ends a method with what was computed, or with nothing, and never with a wrong number."""
     with interrupted_after(1):
         try:
             result = example.solve(method)
@@ -167,7 +167,7 @@ def check_interruption(example: Example, method: str, folder: Path) -> None:
 
 
 def _agrees(part: xr.Dataset, whole: xr.Dataset) -> None:
-    """What an interrupted run computed is what the whole one did, or as far off as the estimates of errors say."""
+    """Whether an interrupted run agrees with the whole one, exactly or within the estimates of errors."""
     estimated = {str(name) for name in whole.variables if f"{name}_error" in whole}
     # A search for an accuracy that is cut short before it has estimates claims nothing.
     claimed = [name for name in estimated if f"{name}_error" in part] if estimated else list(map(str, part.variables))
@@ -182,14 +182,14 @@ def _agrees(part: xr.Dataset, whole: xr.Dataset) -> None:
 
 
 def check_threads(example: Example, method: str, folder: Path) -> None:
-    """Numbers do not depend on the number of threads."""
+    """Check that numbers do not depend on the number of threads."""
     if example.family.methods[method].threads:
         for workers in (1, 2):
             _same(example.result(method), example.solve(method, workers=workers), f"{workers} thread(s)")
 
 
 def check_resumption(example: Example, method: str, folder: Path) -> None:
-    """A run that was interrupted after any state goes on from there, with the same bits."""
+    """Check that a run that was interrupted after any state is resumed from there, with the same bits."""
     if not example.family.methods[method].resumes:
         return
     for states in (1, 2):
@@ -201,7 +201,7 @@ def check_resumption(example: Example, method: str, folder: Path) -> None:
 
 
 class _Interrupting(Checkpoint):
-    """A checkpoint in which Ctrl-C comes once some states are saved."""
+    """Checkpoint in which Ctrl-C comes once some states are saved."""
 
     def __init__(self, folder: Path, states: int) -> None:
         super().__init__(folder, save_every=0.0)

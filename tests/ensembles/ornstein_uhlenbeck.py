@@ -12,7 +12,7 @@ from meanfield.problems.base import Time
 
 BEGINNING = np.array([1.0, -0.5])
 MIX = np.array([[0.8, 0.0], [0.6, 0.5]])
-"""Of dB, which has the covariance MIX MIX^T dt."""
+"""Mixing matrix of dB, which has the covariance MIX MIX^T dt."""
 
 
 class OrnsteinUhlenbeck(PythonStepper):

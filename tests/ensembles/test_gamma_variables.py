@@ -19,7 +19,7 @@ from tests.oracles.p_values import all_above, independent
 
 FALSE_ALARM = 1e-3  # of the whole file
 TESTS = 15
-"""Statistical tests in this file, at most."""
+"""Largest number of statistical tests in this file."""
 check = partial(all_above, FALSE_ALARM / TESTS)
 KEY = stream_key(31)
 

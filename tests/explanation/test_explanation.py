@@ -9,7 +9,7 @@ from meanfield.explanation.prediction import predictions
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.explanation import density_pilot
 from meanfield.families.contrastive.explanation.particle_pilot import LARGEST_TRIAL, particle_seconds
-from meanfield.families.contrastive.explanation.warnings import surprises
+from meanfield.families.contrastive.explanation.warnings import warnings_of
 from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 
 METHODS = ["density", "order parameters", "dynamics", "stationary states", "particles"]
@@ -107,14 +107,14 @@ def test_sizes_of_files_are_those_of_the_results(quick):
         (["particles = { dimension = 10_000_000, replicas = 100, snapshots = [0.0, 20.0] }"], "may take 24 GB"),
     ],
 )
-def test_likely_surprises(quick, lines, warning):
+def test_warnings_with_a_remedy(quick, lines, warning):
     problem = make_problem(*lines)
-    assert any(warning in text for text in surprises(problem, predictions(problem)))
+    assert any(warning in text for text in warnings_of(problem, predictions(problem)))
 
 
 def test_nothing_is_said_of_a_problem_that_does_what_it_should(quick):
     problem = make_problem()
-    assert surprises(problem, predictions(problem)) == []
+    assert warnings_of(problem, predictions(problem)) == []
 
 
 @pytest.mark.parametrize(

@@ -127,4 +127,4 @@ MPMATH = {
     "silu": (lambda x: x * _logistic(x), lambda x: _logistic(x) + x * _logistic(x) * _logistic(-x)),
     "sin": (mp.sin, mp.cos),
 }
-"""sigma and sigma'."""
+"""Activations sigma and sigma' in mpmath."""

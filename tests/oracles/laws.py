@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import roots_legendre
 
 TAIL = 10.0
-"""Standard deviations to which Gaussians are followed: E[x^10] beyond is 3e-16 of all."""
+"""Standard deviations at which the tails of Gaussians are cut: E[x^10] beyond is 3e-16 of all."""
 
 PANEL = 3.0
 """Width of a panel in standard deviations."""

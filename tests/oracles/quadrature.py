@@ -19,7 +19,8 @@ SMALLEST = 1e-5
 """Below this standard deviation of X given c the density is not resolved: then X is a point given c."""
 
 STEIN = 0.01
-"""Below this one <df/dX> = <f times score> loses more than 1e-12 to rounding, which the score multiplies by 1/s^2."""
+"""Standard deviation below which <df/dX> = <f times score> loses more than 1e-12 to rounding, which the score
+multiplies by 1/s^2."""
 
 NO_NOISE = 1e-11
 """Standard deviation of a noise that changes nothing but the 1/s at a kink; it could not be resolved around x = 1."""

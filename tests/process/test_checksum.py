@@ -44,14 +44,14 @@ def test_a_lost_end_is_noticed(run, lost):
         meanfield.load(run)
 
 
-def test_files_shorter_than_a_seal_have_none(tmp_path):
+def test_files_shorter_than_a_checksum_have_none(tmp_path):
     (tmp_path / "short").write_bytes(b"x")
-    assert not checksum.check_seal(tmp_path / "short")
-    checksum.append_seal(tmp_path / "short")
-    assert checksum.check_seal(tmp_path / "short")
+    assert not checksum.verify_checksum(tmp_path / "short")
+    checksum.append_checksum(tmp_path / "short")
+    assert checksum.verify_checksum(tmp_path / "short")
 
 
-def test_other_software_reads_sealed_files(run):
+def test_other_software_reads_files_with_a_checksum(run):
     with netCDF4.Dataset(run) as file:
         q = file["q"][:]
     assert np.array_equal(q, meanfield.load(run)["q"])

@@ -12,7 +12,7 @@ from meanfield.process.interrupts import uninterrupted
 from tests.example_problems import SMALL
 
 NODES = SMALL.replace("feature_nodes = 15", "feature_nodes = 40")
-"""Enough for two blocks of nodes."""
+"""Number of nodes, enough for two blocks."""
 
 
 def _interrupt_within(times, reached, fails=None):

@@ -93,7 +93,7 @@ def results():
 
 
 QUIET = SMALL.replace("1.1, fourth_moment = 6.05", "0.9, fourth_moment = 1.0")
-"""Nothing grows and q = 0 is all there is, so that it is analysed quickly."""
+"""Problem in which nothing grows and q = 0 is all there is, so that it is analysed quickly."""
 
 TWO = SMALL.replace("[time]", '[[features]]\nhidden = { law = "gaussian" }\ninitial_overlap = 0.2\n[time]')
 

@@ -23,7 +23,7 @@ SGD = {"particles": ["final"]}
 SGD_AXES = [{"key": "particles.dimension", "values": [64, 128]}, TAU]
 
 FIXED_POINTS = "meanfield.families.contrastive.dynamics.analysis.solve_fixed_points"
-"""Where the family says that the method is."""
+"""Dotted name of the function that the family declares for the method."""
 
 
 def test_every_point_is_its_problem(inside, tmp_path):

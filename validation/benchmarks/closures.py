@@ -37,7 +37,7 @@ LAWS: dict[str, list[dict[str, Any]]] = {
 CORRELATED = {"variance": [0.3, 0.3], "correlation": 0.5}
 OPPOSITE = {"variance": [0.3, 0.3], "correlation": -1.0}
 CALLS = 100
-"""From compiled code, so that the call from Python does not count."""
+"""Number of calls from compiled code that are timed together, so that the call from Python does not count."""
 
 
 def make_problem(activation: str, laws: list[dict[str, Any]], noise: dict[str, Any] | None, centering: str) -> Problem:

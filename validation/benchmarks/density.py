@@ -47,13 +47,13 @@ EXAMPLE = ROOT / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)
 ORDER_TWO = PROBLEM.model_copy(update={"density": DensitySettings(order=2, cells=800, feature_nodes=31)})
 STEPS = 20
-"""Steps between outputs that are timed together."""
+"""Number of steps between outputs that are timed together."""
 SIZES = ((1, 200), (WIDE, 200), (3 * WIDE, 800), (6 * WIDE, 800), (6 * WIDE, 1600))
-"""Nodes and cells."""
+"""Numbers of nodes and cells."""
 FIPY_STEPS = 20
-"""Steps that FiPy takes; the rest of its time is extrapolated."""
+"""Number of steps that FiPy takes; the rest of its time is extrapolated."""
 STEEPNESS = {"|z| < 8": 4.0, "|z| > 600, almost no diffusion": 1e5}
-"""What is told of the drift across a cell, and its size."""
+"""Values of the drift across a cell, by their description in the table."""
 
 
 def kernel_work(nodes: int, cells: int, steepness: float) -> Work:

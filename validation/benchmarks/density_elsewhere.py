@@ -32,7 +32,7 @@ HALF_WIDTH = 7.0
 TARGET = 1e-3
 """Largest error, the integral of |P - exact|, both averaged over the contender's own cells."""
 FINE = 1000
-"""Cells of a density that is not known to be smooth."""
+"""Number of cells of a density that is not known to be smooth."""
 
 
 def exact(edges: Array, t: float) -> Array:
@@ -246,9 +246,9 @@ class Contender(NamedTuple):
     name: str
     prepare: Callable[..., Run]
     coarsest: tuple[int, int]
-    """The least work that reaches the target; found by trying cells in steps of 3 % and all steps."""
+    """Least work that reaches the target, found by trying cells in steps of 3 % and all steps."""
     on_fine_cells: int
-    """The fewest steps that reach it on `FINE` cells."""
+    """Least number of steps that reaches the target on `FINE` cells."""
 
 
 OURS = [

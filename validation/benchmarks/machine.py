@@ -56,7 +56,7 @@ LIMITS: dict[str, tuple[Callable[[], Work], float, str]] = {
     "triad in the second-level cache, 0.5 MB": (_calls(triad, 3, 20_000, 2_000_000), 24 * 2e6, "MB/s"),
     "triad beyond the caches, 300 MB": (_calls(triad, 3, 12_500_000, 12_500_000), 24 * 12.5e6, "MB/s"),
 }
-"""What makes the work, how much one call of it does, and the unit of its rate in millions."""
+"""Limits by name: the function that makes the work, the size of one call, and the unit of its rate in millions."""
 
 
 def limit_rates(name: str) -> tuple[float, float]:

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.random import PCG64, SFC64, Generator, Philox
 
 from meanfield.ensembles.streams import RETRY, VECTOR, _block, _log, _uniform, fill_normals, stream_key
-from meanfield.numerics.compiled.without_reference_counts import borrowing
+from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 
 LAYERS = 256
 EDGE, AREA = 3.6541528853610088, 0.00492867323399
-"""Where the tail begins, and the area of each layer (Doornik 2005, for 256 layers)."""
+"""Begin of the tail, and area of each layer (Doornik 2005, for 256 layers)."""
 WORDS = 256
-"""Blocks of random bits that the ziggurat has made at once."""
+"""Number of blocks of random bits that the ziggurat draws at once."""
 
 
 def ziggurat_tables() -> tuple[np.ndarray, np.ndarray]:
@@ -34,7 +34,7 @@ def ziggurat_tables() -> tuple[np.ndarray, np.ndarray]:
     return x, x[1:] / x[:-1]
 
 
-@borrowing()
+@without_reference_counts()
 def fill_ziggurat(key, x, inner, words, out):  # type: ignore[no-untyped-def]
     """Normals by the ziggurat method (Marsaglia and Tsang 2000), one word each, from the same blocks as ours.
 
@@ -50,7 +50,7 @@ def fill_ziggurat(key, x, inner, words, out):  # type: ignore[no-untyped-def]
             out[index + 1] = _ziggurat(key, np.uint64(index + 1), words[1, i], x, inner)
 
 
-@borrowing(inline="always")
+@without_reference_counts(inline="always")
 def _ziggurat(key, index, bits, x, inner):  # type: ignore[no-untyped-def]
     layer = bits & np.uint64(LAYERS - 1)
     u = 2.0 * _uniform(bits) - 1.0  # from other bits than the layer
@@ -59,7 +59,7 @@ def _ziggurat(key, index, bits, x, inner):  # type: ignore[no-untyped-def]
     return _outside(key, index, layer, u, x, inner)
 
 
-@borrowing()
+@without_reference_counts()
 def _outside(key, index, layer, u, x, inner):  # type: ignore[no-untyped-def]
     """What is left for one normal in a hundred: a wedge or the tail; further words from attempts 0, 1, ..."""
     attempt = 0

@@ -43,11 +43,11 @@ PRIORS: dict[str, dict[str, Any] | None] = {
     "quartic": {"name": "quartic", "strength": 0.1},
 }
 STILL = 1e-6
-"""A learning rate at which q stays where it is: the cost of the population mean depends on q."""
+"""Learning rate at which q stays where it is: the cost of the population mean depends on q."""
 L2_RESIDENT = 1 << 15
-"""Numbers in 256 KiB."""
+"""Number of doubles in 256 KiB, which stay in the second-level cache."""
 FAR = 5.0
-"""Standard errors by which means that should be the same do not differ in practice."""
+"""Largest difference, in standard errors, of means that should be the same."""
 
 
 def make_problem(

@@ -16,7 +16,7 @@ from validation.benchmarks.timing import CORES
 
 SWEEP = load_sweep(ROOT / "data/sweeps/phase_diagram.toml")
 EVERY = 10
-"""Of so many points one is also solved in a loop."""
+"""Stride of the points that are also solved in a loop."""
 
 
 def wall_time(work: Callable[[], Any]) -> float:

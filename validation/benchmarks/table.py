@@ -1,4 +1,4 @@
-"""What all benchmarks share: tables of measured numbers, each held against something, in print and in a file.
+"""Tables of measured numbers of all benchmarks, each beside a reference, in print and in a file.
 
 A benchmark is a script with `tables`, a generator of them, and `run_benchmark(tables, __file__)`. Run by itself it
 prints its tables and writes them to data/runs/benchmarks; `make bench` runs all, and page.py makes one page of them.

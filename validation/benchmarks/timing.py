@@ -1,4 +1,4 @@
-"""How benchmarks measure time: in turns, after a call that does not count, as medians."""
+"""Measurement of times by benchmarks: in turns, after a call that does not count, as medians."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Work = Callable[[], Any]
 CORES = os.cpu_count() or 1
 ROUNDS = 9
 TURN = 0.02
-"""Seconds that each work gets in each round."""
+"""Time in seconds that each work gets in each round."""
 
 ONE_THREAD = "one core; processor time of its thread, so that other programs disturb less; medians"
 WALL = "wall time: means something on an idle machine only; medians"

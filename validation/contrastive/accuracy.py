@@ -1,4 +1,4 @@
-"""Whether the density is as accurate as it is asked to be, and what that costs.
+"""Accuracy of the density compared with the accuracy asked for, and its cost.
 
 Twelve problems, six priors with one feature and with two, are solved at tolerances from 1e-3 to 1e-8. The true error of
 q and r at all output times comes from references of another kind (spectral elements, `density_problems.py`), which are
@@ -29,9 +29,9 @@ from validation.study import Statement, Study, run_study
 TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(6, 17))
 ASKED = (1e-4, 1e-6, 1e-8)
 LEAST_SHARE = 1 / 30
-"""Part of the tolerance that the true error has at least; more accuracy than asked for is wasted work."""
+"""Least share of the tolerance in the true error; more accuracy than asked for is wasted work."""
 QUICK = 2.0
-"""Solutions that take no longer, in seconds, are timed three times."""
+"""Time in seconds up to which a solution is timed three times."""
 
 
 def at_tolerance(problem: Problem, tolerance: float) -> Problem:

@@ -1,4 +1,4 @@
-"""How the time of a density grows with cells, u-nodes, steps, features and cores.
+"""Growth of the time of a density with cells, u-nodes, steps, features and cores.
 
 One setting grows at a time. Solutions take turns, so that other programs disturb all of them alike, and times are
 medians: the processor time of one core, but for the last table, in which threads share the work.
@@ -66,7 +66,8 @@ SCANS: dict[str, list[Size]] = {
     "features": [Size(feature_nodes=n, features=k) for k, n in ((1, 64), (2, 8), (3, 4))],
 }
 SHARED = [Size(steps=400, cells=cells, feature_nodes=nodes) for cells, nodes in ((1600, 96), (1600, 192), (3200, 192))]
-"""For the last table. Half of the nodes are mirror images, which are not solved."""
+"""Sizes of the last table, whose work is shared among cores. Half of the nodes are mirror images, which are not
+solved."""
 
 
 def problem_of(size: Size) -> Problem:

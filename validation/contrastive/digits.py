@@ -1,4 +1,4 @@
-"""Hidden variables from real data: where the prediction holds for handwritten digits, and where it does not.
+"""Hidden variables from real data: handwritten digits for which the prediction holds, and others for which it does not.
 
 The data of the theory are x = U c/sqrt(N) + a with any law of c and a Gaussian background a that is white orthogonally
 to the features. Here c are the two leading principal components of scikit-learn's handwritten digits (1797 images of
@@ -37,11 +37,12 @@ from validation import OUTPUT, ROOT
 
 PROBLEM = meanfield.load_problem(ROOT / "data/problems/digits.toml")
 RUNS = 200
-"""Runs on images; they are small."""
+"""Number of runs on images, which are small."""
 STANDARD_ERRORS = 3.5
-"""The prediction holds if the mean over runs is within so many at 30 (correlated) times and for both overlaps,"""
+"""Largest distance of prediction and mean over runs, in standard errors, at 30 (correlated) times and for both
+overlaps."""
 FINITE_SIZE = 1.2
-"""once this over N is taken off its distance."""
+"""Allowance for finite size, times N, that is subtracted from this distance."""
 
 Array = np.ndarray
 COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#D55E00")

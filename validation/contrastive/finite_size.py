@@ -1,4 +1,4 @@
-"""How SGD approaches its limit: every finite-size error falls with the power of N that the theory gives it.
+"""Convergence of SGD to its limit: every finite-size error falls with the power of N that theory gives it.
 
 a. Over replicas the overlap q has a spread of order N^(-1/2). The limit is dq/dt = b(q); with J = b'(q) and S, the
    variance of a step, dC/dt = 2 J C + S predicts the spread sqrt(C/N) (theory.md, section 4).
@@ -61,16 +61,16 @@ time = { stop = 0.03, outputs = 2 }
 density = { cells = 3200, feature_nodes = 61, steps = 800 }
 """
 CHAIN = {10**2: 4096, 10**3: 1024, 10**4: 1024, 10**5: 1024, 10**6: 192, 10**7: 64, 10**8: 16}
-"""Replicas with their linearised fluctuation, by N."""
+"""Number of replicas with their linearised fluctuation, by N."""
 DIRECT = {10**2: 10**6, 10**3: 2 * 10**5, 10**4: 5 * 10**4}
-"""Replicas of the chain alone, whose plain mean still shows the error."""
+"""Number of replicas of the chain alone, by N, whose plain mean still shows the error."""
 WEIGHED = {10**2: 512, 10**3: 512, 10**4: 128, 10**5: 24, 10**6: 4}
-"""Replicas with their weights."""
+"""Number of replicas with their weights, by N."""
 NEXT_ORDER = 3.0
-"""The powers hold up to a factor 1 + O(1/N), about 0.97 at N = 100: each point has a relative error of 3/N besides its
-statistical one."""
+"""Relative error of each point by the next order in 1/N, times N, besides its statistical error: powers hold up to a
+factor 1 + O(1/N), about 0.97 at N = 100."""
 SETTLED = 10**4
-"""From here on N (q - delta) has the spread of its limit law; below, heavy tails of single steps add to it."""
+"""Least N for which N (q - delta) has the spread of its limit law; below, heavy tails of single steps add to it."""
 STANDARD_ERRORS = 3.0
 THEORY = "theory, section 4"
 

@@ -27,13 +27,13 @@ from meanfield.families.contrastive.sgd.batch import (
     steps_at_once,
     training_of,
 )
-from meanfield.numerics.compiled.without_reference_counts import borrowing
+from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.process.progress import progress_bar
 
 Array = np.ndarray
 
 STEPS_AT_ONCE = 10**6
-"""Steps of one call of compiled code, about; a replica is not divided."""
+"""Approximate number of steps of one call of compiled code; a replica is not divided."""
 
 
 def growth_rate(problem: Problem) -> Polynomial:
@@ -95,7 +95,7 @@ def horner(coefficients, x):  # type: ignore[no-untyped-def]
     return total
 
 
-@borrowing()
+@without_reference_counts()
 def coupled_steps(training, B, J, key, replica, steps, state, numbers, room, inside):  # type: ignore[no-untyped-def]
     """Take all steps of one replica from state = (q, delta); B and J are coefficients of b(q)/q and b'(q) in q^2."""
     N, q = training.dimension, state[:1]

@@ -25,7 +25,7 @@ from meanfield.problems.file import parse_problem
 from validation import ROOT
 
 LONGEST = 60.0
-"""Seconds of a run that is still made."""
+"""Largest predicted time in seconds of a run that is made."""
 
 SOLVERS: dict[str, Callable[[Problem], xr.Dataset]] = {
     "density": meanfield.solve_density,

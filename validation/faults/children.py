@@ -21,10 +21,10 @@ from meanfield import cli
 from meanfield.process import atomic_files
 
 LONGEST = 120.0
-"""Seconds after which a child is taken to hang."""
+"""Time in seconds after which a child counts as hanging."""
 
 BEGUN, WRITING = 0, 1
-"""Bytes that a child shares with its parent: whether it has begun, and how many files it is writing."""
+"""Indices of the bytes that a child shares with its parent: whether it has begun, and how many files it is writing."""
 
 
 class Starting(partial[int]):

@@ -18,7 +18,7 @@ from validation.faults.scripts import Stage, on_scripts
 from validation.faults.trials import Fault, Tally, one_line, unless
 
 BLOCK = 64
-"""Bytes that are overwritten at most."""
+"""Largest number of bytes that are overwritten."""
 
 
 def _damaged(title: str, damage: Callable[[bytes, np.random.Generator], bytes], must_fail: bool) -> Fault:

@@ -21,10 +21,10 @@ from validation.faults.trials import Tally, fault, folder, left_behind, limited,
 from validation.faults.writers import Writer
 
 DISK = 64 << 20
-"""Bytes of the disk that is filled."""
+"""Size in bytes of the disk that is filled."""
 
 ROOM = 16384
-"""Bytes that folders and locks take besides the file."""
+"""Number of bytes that folders and locks take besides the file."""
 
 
 def _mount(options: str, place: Path) -> bool:

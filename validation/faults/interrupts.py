@@ -16,7 +16,7 @@ from validation.faults.scripts import SOLVERS, Script, Stage, on_scripts, stage
 from validation.faults.trials import Fault, Tally, folder, names, one_line, unless
 
 LONGEST_GAP = 0.05
-"""Seconds between two Ctrl-C's at most."""
+"""Longest time in seconds between two Ctrl-C's."""
 
 
 def _interrupted(title: str, number: int, twice: bool = False) -> Fault:

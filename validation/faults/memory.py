@@ -15,7 +15,7 @@ from validation.faults.scripts import Stage, on_scripts
 from validation.faults.trials import Tally, limited, one_line, unless
 
 MOST = 64 << 20
-"""Bytes beyond those of the beginning that a script is allowed at most."""
+"""Largest number of bytes, beyond those of its beginning, that a script is allowed."""
 
 
 @on_scripts("out of memory")

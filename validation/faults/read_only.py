@@ -1,4 +1,4 @@
-"""Places where nothing can be written: refused before anything is computed, or said clearly if it happens meanwhile."""
+"""Read-only places: refused before anything is computed, or reported clearly if they become so meanwhile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from validation.faults.scripts import Script, Stage, on_scripts
 from validation.faults.trials import Fault, Tally, one_line, unless
 
 NOBODY = 65534
-"""A user without rights."""
+"""Number of a user without rights."""
 
 WRITING: tuple[Any, ...] = (atomic_files, files)
 """Modules whose `write_atomically` scripts call: for pages, and for results."""

@@ -56,7 +56,7 @@ PLAN: tuple[tuple[Fault, tuple[Any, ...], int], ...] = (
     (elsewhere.same_command_twice, (SGD,), 10),
     (memory.too_little, LARGE_SCRIPTS, 10),
 )
-"""What is tried, on what, and how often."""
+"""Plan of the trials: the fault, the writers, and the number of trials."""
 
 
 def tallies() -> Iterator[Tally]:

@@ -31,7 +31,7 @@ from validation.faults.writers import TEXT
 
 SOLVERS = ROOT / "solvers"
 SGD = TEXT.replace("dimension = 64", "dimension = 2500\nsnapshots = [0.0, 1.0]").replace("plain", "projected")
-"""A simulation that takes long enough to be killed in."""
+"""Problem with a simulation that takes long enough to be killed in."""
 
 LARGE = (
     TEXT.replace("cells = 200", "cells = 20000\nsteps = 20")
@@ -39,13 +39,13 @@ LARGE = (
     .replace("dimension = 64", "dimension = 200000\nsnapshots = [0.0, 0.0002]")
     .replace("plain", "projected")
 )
-"""A problem that takes tens of MB by either method."""
+"""Problem that takes tens of MB by either method."""
 
 NO_DISK = "needs root, to mount a disk"
 """Note on trials that need a disk of their own."""
 
 SAVE_EVERY = 0.01
-"""Seconds between two states of this simulation."""
+"""Time in seconds between two states of this simulation."""
 
 
 class Script(NamedTuple):
@@ -89,7 +89,7 @@ LARGE_SCRIPTS = (
     Script("solve_density", ("large.toml", "-o", "out.nc"), ("out.nc",)),
     Script("simulate_sgd", ("large.toml", "-o", "out.nc"), ("out.nc",)),
 )
-"""The same on a problem that takes some memory."""
+"""Scripts on a problem that takes tens of MB."""
 
 
 def _run(script: Script, folder: Path) -> int:
@@ -126,7 +126,7 @@ class Stage:
         self._write_inputs("0.05")
         self.new = self._outputs()
         self.size = sum(map(len, self.new.values()))
-        """Bytes that it writes at the end."""
+        """Number of bytes that the script writes at the end."""
 
     def _write_inputs(self, learning_rate: str) -> None:
         for name, text in {"small": TEXT, "sgd": SGD, "large": LARGE}.items():

@@ -43,7 +43,7 @@ method = "plain"
 dimension = 64
 replicas = 3
 """
-"""A problem that every method solves in well under a second."""
+"""Problem file that every method solves in well under a second."""
 
 
 class Writer(NamedTuple):
@@ -142,4 +142,4 @@ WRITERS = (
 )
 
 FILMS = (Writer("`save_animation`, MP4", "out.mp4", _save_animation),) if shutil.which("ffmpeg") else ()
-"""What another program writes for us."""
+"""Writers of animations for which another program writes the file."""

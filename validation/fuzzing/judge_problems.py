@@ -1,4 +1,4 @@
-"""What must hold of any file that is given as a problem file: it is refused with a reason, or every method is right.
+"""Judge of problem files: each file is refused with a reason, or every method solves it correctly.
 
 Right is what costs little to know: results obey the schema and `meanfield.results.checks`, and probability is
 conserved.
@@ -23,7 +23,7 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.file import format_problem, load_problem, parse_problem, problem_from
-from meanfield.problems.messages import LINE, MOST_LINES, _field_names
+from meanfield.problems.messages import MOST_CHARACTERS, MOST_LINES, _field_names
 from meanfield.results import checks
 from validation import ROOT
 
@@ -33,15 +33,15 @@ SCRIPTS = (*("solve_density", "solve_order_parameters", "simulate_sgd", "find_st
 NAMES = re.compile(
     r"\b(" + "|".join([*_field_names(Problem), "line \\d+", "key", "character", "cannot be read"]) + r")\b"
 )
-"""What a message of a refused file must have one of: a key, or where in the file."""
+"""Pattern of the names in messages about a refused file, which must have one: a key, or a place in the file."""
 
-LONGEST_MESSAGE = (MOST_LINES + 1) * (LINE + 10)
+LONGEST_MESSAGE = (MOST_LINES + 1) * (MOST_CHARACTERS + 10)
 
 TINY: dict[str, Any] = {"density": {"cells": 48, "steps": 8, "feature_nodes": 5}, "particles": {"dimension": 12}}
-"""Sizes that every method is quick with."""
+"""Tables of sizes with which every method is quick."""
 
 LOST = 1e-9
-"""Of probability, by rounding over the few steps of a tiny run."""
+"""Largest loss of probability by rounding over the few steps of a tiny run."""
 
 
 class BrokenError(AssertionError):

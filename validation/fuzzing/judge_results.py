@@ -1,7 +1,7 @@
-"""Result files that were damaged, changed by other programs or made up, and what must hold of any of them.
+"""Judge of result files that were damaged, changed by other programs or made up.
 
-Files of every method are in `tests/compatibility`. A sealed one may not differ in a single byte; an unsealed one, of an
-older version or of another program, must be refused or be a result of the schema that every reader takes.
+Files of every method are in `tests/compatibility`. One with a checksum may not differ in a single byte; one
+without, of an older version or of another program, must be refused or be a valid result that every reader takes.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _with(dataset: xr.Dataset, name: str, values: Any) -> xr.Dataset:
 
 
 def judge_damaged(spoilt: bytes, whole: bytes, path: Path) -> str:
-    """A sealed file whose bytes changed must be refused, unless none did."""
+    """A file with a checksum whose bytes changed must be refused, unless none did."""
     path.unlink(missing_ok=True)  # HDF5 may still have the last one open, and know files by their inode
     path.write_bytes(spoilt)
     try:

@@ -1,4 +1,4 @@
-"""Problem files that nobody should write: tables that are nearly right, and real files that were mangled.
+"""Random problem files: tables that are nearly right, and real files that were mangled.
 
 Tables come from hypothesis: every law, activation and prior with numbers that are mostly allowed, and then edge values,
 wrong types and misspelt keys in a few places. Mangled files are drawn from a seed.
@@ -29,10 +29,10 @@ EDGES: list[Any] = [
     *({"law": ["gaussian"]}, {"law": "empirical", "file": "x.npy"}, {"": 1}, [{}], [{"law": 1}]),
     *(datetime.date(2026, 1, 1), datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC), datetime.time(1)),
 ]
-"""Values that are allowed in few places or none."""
+"""Extreme values that are allowed in few places or none."""
 
 KEYS = ["Law", "laws", "", "hidden.law", "é", "initial_overlap ", "__class__", "model_config", "[key]", "0"]
-"""Keys that are known nowhere."""
+"""Keys that no table has."""
 
 
 def number(low: float, high: float) -> st.SearchStrategy[float]:

@@ -37,10 +37,10 @@ from validation.pages import markdown_table
 KEPT = OUTPUT / "fuzzing"
 
 SECONDS = 120
-"""For one file."""
+"""Time limit in seconds for one file."""
 
 TOGETHER = 100
-"""Files that one child process judges, unless one of them ends it."""
+"""Number of files that one child process judges, unless one of them ends it."""
 
 Case = tuple[str, bytes]
 Judge = Callable[[bytes, int, Path], str]
@@ -48,12 +48,12 @@ Judge = Callable[[bytes, int, Path], str]
 
 @dataclass
 class Findings:
-    """What became of some files."""
+    """Outcomes of fuzzing some files."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By kind of file and outcome."""
+    """Number of files by their kind and outcome."""
     faults: list[str] = field(default_factory=list)
-    """What broke something: where it is kept, and how it broke."""
+    """Files that broke something: the path of each, and the fault."""
 
     def add(self, other: Findings) -> None:
         """Take in what became of others."""
@@ -91,10 +91,10 @@ def judge_problem(text: bytes, number: int, folder: Path) -> str:
 def judge_bytes(spoilt: bytes, number: int, folder: Path) -> str:
     set_trap()
     random = Random(number)
-    sealed = folder / random.choice(RUNS).name
-    if not sealed.exists():
-        meanfield.save(xr.load_dataset(next(path for path in RUNS if path.name == sealed.name)), sealed)
-    whole = sealed.read_bytes()
+    intact = folder / random.choice(RUNS).name
+    if not intact.exists():
+        meanfield.save(xr.load_dataset(next(path for path in RUNS if path.name == intact.name)), intact)
+    whole = intact.read_bytes()
     return judge_damaged(damaged(whole, random)[1], whole, folder / "run.nc")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from meanfield.results.provenance import provenance
 
 TRAP = "fuzzing_trap"
-"""The name of a module, and a part of the name of a file, that results name."""
+"""Name of a module, and part of the name of a file, that results name and nothing may open."""
 
 FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "subprocess.Popen")
 

@@ -1,4 +1,4 @@
-"""Twelve problems that the accuracy of the density is measured on, and where their references are kept.
+"""Twelve problems on which the accuracy of the density is measured, and the files of their references.
 
 Six priors, with one feature and with two. The references are solutions of
 `spectral_elements.py`, and `density_references.py` makes them.
@@ -114,7 +114,8 @@ TEXTS = {
 }
 
 WIDE_PANELS = Resolution(width=0.75, panel=3.0, panel_nodes=11, tolerance=1e-11)
-"""Enough where no overlap comes close to 1: the mean of w then bends less with u. There are 1600 nodes."""
+"""Resolution with wide panels in u, for problems in which no overlap comes close to 1: the mean of w then bends less
+with u. There are 1600 nodes."""
 
 RESOLUTIONS = {
     "double_well_1": Resolution(width=0.3),
@@ -123,7 +124,7 @@ RESOLUTIONS = {
     "quartic_2": WIDE_PANELS,
     "cauchy_2": WIDE_PANELS,
 }
-"""Of the references, where it is not the default."""
+"""Resolutions of the references that differ from the default."""
 
 
 class StoredReference(NamedTuple):

@@ -24,10 +24,10 @@ from scipy.interpolate import BarycentricInterpolator
 Array = np.ndarray
 
 MORE_POINTS = 8
-"""Points of the Gauss rules beyond degree + 1: they integrate what is no polynomial."""
+"""Number of points of the Gauss rules beyond degree + 1: they integrate functions that are no polynomials."""
 
 TOGETHER = 16
-"""Densities that are advanced together, one per lane of the innermost loops."""
+"""Number of densities that are advanced together, one per lane of the innermost loops."""
 
 
 def lobatto_points(degree: int) -> Array:

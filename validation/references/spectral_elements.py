@@ -36,16 +36,17 @@ SAFETY = 0.8
 """Share of the step that the error estimate allows."""
 
 SMALLEST_CHANGE = 0.1
-"""Of the step after one that was not accurate."""
+"""Least factor by which the step changes after one that was not accurate."""
 
 SHAPE_SHARE = 1e-3
 """Weight of the L2 norm of an error of P beside its moments: next to kinks P itself is followed to low order only."""
 
 LIGHTEST_NODE = 1e-17
-"""Nodes in u with less weight, counted with u^2, are left out."""
+"""Least weight of a node in u that is not left out, counted with u^2."""
 
 WORST_NORM_ERROR = 1e-6
-"""The equation conserves E[w^2] = 1, its solution within an interval that is wide enough does, too."""
+"""Largest error of E[w^2] = 1, which the equation conserves, as its solution does within an interval that is wide
+enough."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov import checks
 
 NOT_EMPTY = ("line", "row", "dimension")
-"""Dims along which every result that has them has something."""
+"""Dims that are never empty in results that have them."""
 
 
 def faults(dataset: xr.Dataset, problem: Problem) -> Iterator[str]:

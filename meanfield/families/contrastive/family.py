@@ -72,7 +72,7 @@ FAMILY = Family(
     measure_distances="meanfield.comparison.weights:distances",
     reductions=REDUCTIONS | {name: f"{HERE}.reductions:{name}" for name in ("similarity", "states", "growth")},
     wording=f"{HERE}.explanation.wording:in_words",
-    warnings=f"{HERE}.explanation.warnings:surprises",
+    warnings=f"{HERE}.explanation.warnings:warnings_of",
     key_words={
         r"model\.learning_rate": r"learning rate $\tau$",
         r"model\.batch_size": "batch size $m$",

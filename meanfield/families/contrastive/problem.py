@@ -1,4 +1,4 @@
-"""The problem: what is trained, on what data, how. Validated, frozen objects that know no method.
+"""Contrastive problems: network, training, features, augmentation, prior, time. Frozen objects that know no method.
 
 All quantities are dimensionless; time is t = k/N for SGD step k.
 """
@@ -30,7 +30,7 @@ from meanfield.typing import FloatArray
 
 
 class Model(NamesFunctions):
-    """The network and its training."""
+    """Network and its training."""
 
     activation: str = Field(description=f"one of {', '.join(ACTIVATIONS)}, or your own as 'package.module:name'")
     activation_parameters: Parameters = Field(
@@ -76,7 +76,7 @@ class Model(NamesFunctions):
 
 
 class Feature(Part):
-    """One feature: a column of U and its hidden variable."""
+    """Feature: a column of U and its hidden variable."""
 
     hidden: HiddenLaw | None = Field(
         default=None, description="a table with law = 'gaussian', 'three_point', ... and the numbers that it needs"
@@ -90,7 +90,7 @@ class Feature(Part):
 
 
 class Augmentation(Part):
-    """Covariance of the noise added to the two views, per coordinate."""
+    """Noise that is added to the two views, by its covariance per coordinate."""
 
     variance: Annotated[tuple[float, float], Field(strict=False)] = Field(
         description="[v11, v22], the noise variances of the two views, each >= 0, for instance [0.3, 0.3]"
@@ -108,14 +108,14 @@ class Augmentation(Part):
 
     @property
     def covariance(self) -> FloatArray:
-        """V, shape (2, 2)."""
+        """Covariance V of the noises, shape (2, 2)."""
         v11, v22 = self.variance
         v12 = self.correlation * np.sqrt(v11 * v22)
         return np.array([[v11, v12], [v12, v22]])
 
 
 class Problem(BaseProblem):
-    """A contrastive-learning problem (theory.md, section 1) with the settings of the methods.
+    """Contrastive-learning problem (theory.md, section 1) with the settings of the methods.
 
     Examples
     --------
@@ -227,7 +227,7 @@ class Problem(BaseProblem):
 
     @property
     def hidden_laws(self) -> tuple[HiddenPart, ...]:
-        """The laws of independent groups of hidden variables: one per feature, or one for all."""
+        """Laws of independent groups of hidden variables: one per feature, or one for all."""
         return (self.hidden,) if self.hidden is not None else tuple(f.hidden for f in self.features if f.hidden)
 
     @property

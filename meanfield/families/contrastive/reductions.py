@@ -1,4 +1,4 @@
-"""Reductions of contrastive results: the few numbers of stationary states that a sweep keeps."""
+"""Reductions of contrastive results: similarities, counts and growth rates of stationary states that sweeps keep."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ Variables = dict[str, xr.Variable]
 
 
 def similarity(dataset: xr.Dataset) -> Variables:
-    """The largest and the least cosine similarity |q| of weights and features among states that are not unstable."""
+    """Largest and least cosine similarity |q| of weights and features among states that are not unstable."""
     size = np.linalg.norm(dataset["q"].values, axis=1)[dataset["stability"].values >= 0]
     best, least = (size.max(), size.min()) if size.size else (np.nan, np.nan)
     return {"similarity": xr.Variable((), best), "least_similarity": xr.Variable((), least)}
 
 
 def states(dataset: xr.Dataset) -> Variables:
-    """How many states there are, and how many of them are stable."""
+    """Number of states, and number of stable ones."""
     stable = np.count_nonzero(dataset["stability"].values == 1)
     return {"state_count": xr.Variable((), dataset.sizes["state"]), "stable_count": xr.Variable((), stable)}
 

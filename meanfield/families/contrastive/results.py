@@ -154,7 +154,7 @@ VARIABLES = (
 )
 
 OF_A_STATE = ("q", "r", "g", "Lambda", *(name for name in STATES if name != "potential"))
-"""Variables of every stationary state."""
+"""Variables that every stationary state has."""
 
 OF_A_FIXED_POINT = (
     "q",
@@ -166,7 +166,7 @@ OF_A_FIXED_POINT = (
     "stability",
     "kind",
 )
-"""Variables of every fixed point."""
+"""Variables that every fixed point has."""
 
 CHECKS = "meanfield.families.contrastive.checks:faults"
 OF_STATES = "meanfield.report.key_numbers:of_states"
@@ -175,7 +175,7 @@ DESCRIBED_STATES = "meanfield.results.description:describe"
 
 
 def _extended(kind: Kind) -> Kind:
-    """A kind of results of SGD with what contrastive learning adds."""
+    """Kind of results of SGD with the variables that contrastive learning adds."""
     return replace(kind, optional=(*kind.optional, *ESCAPES), check=CHECKS)
 
 

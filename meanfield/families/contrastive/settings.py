@@ -1,4 +1,4 @@
-"""Sizes and records of SGD, as a problem file says them."""
+"""Settings of SGD in the problem file of a contrastive problem: kind of step, sizes and records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from meanfield.ingredients.part import Part
 
 
 class StepSettings(Part):
-    """Kind of step, which comes before the keys that SGD of all families has."""
+    """Kind of step, which precedes the keys that SGD of all families has."""
 
     method: Literal["auto", "plain", "projected", "chain"] = Field(
         default="auto",
@@ -21,7 +21,7 @@ class StepSettings(Part):
 
 
 class ParticleSettings(EnsembleSettings, StepSettings):
-    """SGD at finite N."""
+    """Settings of SGD at finite N."""
 
     dimension: int = Field(default=1024, ge=3, le=10**12, description="N, at least the number of features plus 2")
     record: Literal["replicas", "statistics"] = Field(

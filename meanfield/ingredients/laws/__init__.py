@@ -1,4 +1,4 @@
-"""Laws of the hidden variables c, of the feature coordinates u, and of the initial weights' residual."""
+"""Laws of the hidden variables c, of the feature coordinates u, and of the residual of the initial weights."""
 
 from meanfield.ingredients.laws.coordinate import CoordinateLaw, GaussianCoordinate
 from meanfield.ingredients.laws.hidden import HiddenLaw

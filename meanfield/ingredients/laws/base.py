@@ -1,4 +1,4 @@
-"""What laws have in common: types of their keys, checks of probabilities, and sampling from atoms."""
+"""Base classes of laws: types of their keys, checks of probabilities, and sampling from atoms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from meanfield.ingredients.part import Part
 from meanfield.typing import FloatArray
 
 LARGEST = 1e6
-"""The largest |c| and E[c^2]: high moments of c enter, and must be numbers."""
+"""Largest |c| and largest E[c^2]: high moments of c enter, and must be finite numbers."""
 
 SecondMoment = Annotated[float, Field(gt=0, le=LARGEST, description="E[c^2] of the hidden variable, for instance 1.1")]
 Values = Annotated[tuple[Annotated[float, Field(ge=-LARGEST, le=LARGEST)], ...], Field(strict=False, min_length=1)]
@@ -26,12 +26,12 @@ Components = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class Recipe(NamedTuple):
-    """How to make c from uniform, normal and gamma variables: mean_a + box (2 u - 1) + deviation_a G^power n.
+    """Recipe to draw c from uniform, normal and gamma variables: mean_a + box (2 u - 1) + deviation_a G^power n.
 
     Parameters
     ----------
     probability : ndarray, shape (components,)
-        Of component a.
+        Probability of component a.
     mean, deviation : ndarray, shape (components, dimension)
     box : float
         Half-width of what the uniform variable u adds to a law of one component.
@@ -48,7 +48,7 @@ class Recipe(NamedTuple):
 
 
 class HiddenPart(Part):
-    """What the closures and SGD ask of the law of hidden variables.
+    """Interface of the law of hidden variables for the closures and SGD.
 
     A law is a mixture of Gaussians, possibly of infinitely many or of none wider than 0. `components` lists them.
     """
@@ -65,7 +65,7 @@ class HiddenPart(Part):
 
     @property
     def box(self) -> float:
-        """For a uniform law its half-width, else 0."""
+        """Half-width of a uniform law, else 0."""
         return 0.0
 
     def components(self, power: float) -> Components:
@@ -79,12 +79,12 @@ class HiddenPart(Part):
         raise NotImplementedError
 
     def recipe(self) -> Recipe:
-        """How compiled code draws c; a law that is no finite mixture of Gaussians says how itself."""
+        """Recipe by which compiled code draws c; a law that is no finite mixture of Gaussians has one of its own."""
         probability, mean, variance = self.components(0.0)
         return Recipe(probability, mean, np.sqrt(variance))
 
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
-        """Independent draws of c, shape (*size, dimension); the reference for what is made by the recipe.
+        """Independent draws of c, shape (*size, dimension); the reference for draws by the recipe.
 
         Draws of n and then of m more are those of n + m at once.
         """
@@ -92,7 +92,7 @@ class HiddenPart(Part):
 
 
 class AtomicPart(HiddenPart):
-    """A hidden law with finitely many values."""
+    """Hidden law with finitely many values."""
 
     @property
     def atoms(self) -> tuple[FloatArray, FloatArray]:
@@ -121,7 +121,7 @@ def column(values: Sequence[float]) -> FloatArray:
 
 
 def check_probabilities(count: int, probabilities: Sequence[float], what: str = "value") -> None:
-    """Refuse numbers that are no probabilities of `count` things."""
+    """Refuse numbers that are not the probabilities of `count` values."""
     if count != len(probabilities):
         raise ValueError(f"{count} {what}s but {len(probabilities)} probabilities; give one probability per {what}")
     outside = [p for p in probabilities if not 0 <= p <= 1]

@@ -62,7 +62,7 @@ class UniformCoordinate(Part):
     default_nodes: ClassVar = (24, 16, 10)
 
     def quadrature(self, nodes: int) -> tuple[FloatArray, FloatArray]:
-        """The Gauss-Legendre rule."""
+        """Gauss-Legendre rule for the uniform law."""
         x, weight = np.polynomial.legendre.leggauss(nodes)
         return math.sqrt(3) * x, weight / weight.sum()
 
@@ -73,14 +73,15 @@ class UniformCoordinate(Part):
 
 @lru_cache(maxsize=16)
 def _half_laplace(nodes: int) -> tuple[FloatArray, FloatArray]:
-    """The Gauss rule for the density exp(-sqrt(2) u) on [0, LAPLACE_CUTOFF]."""
+    """Gauss rule for the density exp(-sqrt(2) u) on [0, LAPLACE_CUTOFF]."""
     x, weight = np.polynomial.legendre.leggauss(300)
     x = 0.5 * LAPLACE_CUTOFF * (x + 1)
     return gauss_rule(x, weight * np.exp(-math.sqrt(2) * x), nodes)
 
 
 LAPLACE_CUTOFF = 16.0
-"""Where the quadrature ends: 1.5e-10 of the probability and 5e-8 of the variance lie beyond."""
+"""Point at which the quadrature of a Laplace law is cut: 1.5e-10 of the probability and 5e-8 of the variance lie
+beyond."""
 
 
 class LaplaceCoordinate(Part):

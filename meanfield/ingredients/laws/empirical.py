@@ -1,4 +1,4 @@
-"""Laws of hidden variables that a file of samples gives: every sample is as likely as any other."""
+"""Empirical laws of hidden variables, from a file of samples: every sample is as likely as any other."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.laws.base import LARGEST, AtomicPart
-from meanfield.process.checksum import check_seal
+from meanfield.process.checksum import verify_checksum
 from meanfield.typing import FloatArray
 
 
 class _Samples(AtomicPart):
-    """Samples in a file, and how to take them."""
+    """Samples in a file, and the columns that are used."""
 
     law: Literal["empirical"] = "empirical"
     file: str = Field(
@@ -41,7 +41,7 @@ class _Samples(AtomicPart):
 
     @model_validator(mode="after")
     def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read the file at once for a problem file; one stored in a result may outlive its samples."""
+        """Read the file at once for a problem file; one named in a result may no longer exist."""
         context = info.context or {}
         self.__dict__["_trusted"] = context.get("trusted", True)
         if context.get("folder") is not None:
@@ -53,7 +53,7 @@ class _Samples(AtomicPart):
 
     @property
     def selected(self) -> list[int]:
-        """Columns of the file that are taken."""
+        """Indices of the columns of the file that are used."""
         raise NotImplementedError
 
     @property
@@ -186,7 +186,7 @@ def _is_number(word: str) -> bool:
 
 
 def _read_netcdf(path: Path, variable: str | None) -> FloatArray:
-    check_seal(path)
+    verify_checksum(path)
     with xr.open_dataset(path) as dataset:
         if variable not in dataset.data_vars:
             raise ValueError(f"no variable '{variable}', but {', '.join(map(str, dataset.data_vars))}")

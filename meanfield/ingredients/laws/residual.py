@@ -1,4 +1,4 @@
-"""Laws of xi in the initial weights w = U q(0) + sqrt(1 - |q(0)|^2) xi, with mean 0 and variance 1.
+"""Laws of the residual xi of the initial weights w = U q(0) + sqrt(1 - |q(0)|^2) xi, with mean 0 and variance 1.
 
 A law that is not smooth is smoothed, for the density and for SGD alike: xi = sqrt(1 - eps^2) a + eps n with a from the
 law, n ~ N(0, 1) and eps = `smoothing`. Adding a law means adding one class here and naming it in `ResidualLaw`.
@@ -42,7 +42,7 @@ class GaussianResidual(Part):
 
 
 class _Smoothed(Part):
-    """A law that takes smoothing."""
+    """Law of a residual that can be smoothed by a Gaussian."""
 
     smoothing: float = Field(
         default=0.2, ge=0.02, lt=1, description="share of Gaussian noise eps in xi = sqrt(1 - eps^2) a + eps n"
@@ -50,7 +50,7 @@ class _Smoothed(Part):
 
     @property
     def sharp(self) -> float:
-        """What multiplies a."""
+        """Factor of the variable a."""
         return math.sqrt(1 - self.smoothing**2)
 
     def _draw(self, rng: Generator, size: int) -> FloatArray:
@@ -89,7 +89,7 @@ class UniformResidual(_Smoothed):
 
 
 class _Atoms(_Smoothed):
-    """a takes finitely many values."""
+    """Law of a variable a with finitely many values."""
 
     @property
     def _atoms(self) -> tuple[FloatArray, FloatArray]:

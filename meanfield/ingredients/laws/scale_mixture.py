@@ -15,12 +15,12 @@ from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma
 
 from meanfield.typing import FloatArray
 
-DIGITS = 1e-14
-"""Mass and moments that the trapezoidal rule may miss."""
+NEGLIGIBLE = 1e-14
+"""Largest probability mass, and relative error of moments, that the trapezoidal rule may miss."""
 
 
 def gamma_trapezoid(shape: float, low_power: float, high_power: float) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights for x ~ Gamma(shape), in log x.
+    """Nodes and weights of the trapezoidal rule in log x for x ~ Gamma(shape).
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ def gamma_trapezoid(shape: float, low_power: float, high_power: float) -> tuple[
         Functions that are averaged grow at most like x^-low_power at 0 and like x^high_power at infinity.
     """
     low = _log_quantile(shape - low_power)
-    high = math.log(gammainccinv(shape + high_power, DIGITS))
+    high = math.log(gammainccinv(shape + high_power, NEGLIGIBLE))
     step = 0.5
-    while _aliasing(shape - low_power, step) > DIGITS or _aliasing(shape + high_power, step) > DIGITS:
+    while _aliasing(shape - low_power, step) > NEGLIGIBLE or _aliasing(shape + high_power, step) > NEGLIGIBLE:
         step *= 0.95
     y = np.linspace(low, high, math.ceil((high - low) / step) + 1)
     weight = np.exp(shape * y - np.exp(y) - gammaln(shape))
@@ -40,9 +40,9 @@ def gamma_trapezoid(shape: float, low_power: float, high_power: float) -> tuple[
 
 
 def _log_quantile(shape: float) -> float:
-    """Logarithm of x with P(Gamma(shape) < x) = DIGITS, from its leading power where x is tiny."""
-    leading = (math.log(DIGITS) + gammaln(shape + 1)) / shape
-    return leading if leading < -10 else math.log(gammaincinv(shape, DIGITS))
+    """Logarithm of x with P(Gamma(shape) < x) = NEGLIGIBLE, from its leading power where x is tiny."""
+    leading = (math.log(NEGLIGIBLE) + gammaln(shape + 1)) / shape
+    return leading if leading < -10 else math.log(gammaincinv(shape, NEGLIGIBLE))
 
 
 def _aliasing(shape: float, step: float) -> float:
@@ -51,7 +51,7 @@ def _aliasing(shape: float, step: float) -> float:
 
 
 def gauss_rule(x: FloatArray, weight: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Gauss rule of a measure that is given by many weighted points (Stieltjes' procedure, then Golub and Welsch).
+    """Gauss rule of a measure of many weighted points (Stieltjes' procedure, then Golub and Welsch).
 
     Parameters
     ----------

@@ -34,14 +34,14 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
         self._rung = 0
 
     def make(self, p: float, latest: StationaryEquations | None) -> StationaryEquations:
-        """The equations at a value; the latest know about where the multiplier lies."""
+        """Equations at a value of the parameter; the latest ones give an estimate of the multiplier."""
         limit = self._limit_at(p)
         made = StationaryEquations(limit, Coordinates(limit.coordinates, self._rung))
         made.hint = latest.hint if latest else None
         return made
 
     def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
-        """F and dF/dq."""
+        """Residual F and its Jacobian dF/dq."""
         return self.at(p)(x)
 
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:

@@ -1,4 +1,4 @@
-"""The law of the feature coordinates u as the stationary densities see it: through the tilt s = u.g alone.
+"""Law of the feature coordinates u for stationary densities, which depend on u through the tilt s = u.g alone.
 
 A Gaussian vector looks the same from all sides, so of all coordinates that are Gaussian only the one along g needs
 nodes; given it, the others keep mean 0 and variance 1. Each other coordinate has nodes of its own.
@@ -48,7 +48,7 @@ class Tilts:
 
 
 class Coordinates:
-    """The law of u with a number of nodes.
+    """Law of u with a number of nodes.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ class Coordinates:
 
     @property
     def finer(self) -> Coordinates | None:
-        """The same law with more nodes; None where nodes are exact or there are no more."""
+        """Coordinates with more nodes; None where nodes are exact or there are no more."""
         return None if self.rung + 1 >= self._rungs else Coordinates(self._laws, self.rung + 1)
 
     @property
     def coarser(self) -> Coordinates | None:
-        """The same law with fewer nodes; None where nodes are exact or there are no fewer."""
+        """Coordinates with fewer nodes; None where nodes are exact or there are no fewer."""
         return None if self.rung == 0 else Coordinates(self._laws, self.rung - 1)
 
     def tilts(self, g: FloatArray) -> Tilts:

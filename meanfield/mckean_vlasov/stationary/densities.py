@@ -1,4 +1,4 @@
-"""The stationary density at the nodes that the density solver has, as averages over cells."""
+"""Stationary densities at the nodes of the density solver, as averages over cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The equations of stationary states: E[u w] = q and E[w^2] = 1 under the explicit density (theory.md, section 6).
+"""Equations of stationary states: E[u w] = q and E[w^2] = 1 under the explicit density (theory.md, section 6).
 
 At fixed (q, G) the stationary density is P(w|u) = exp(E)/Z with
 
@@ -80,7 +80,7 @@ class State(NamedTuple):
 
 
 def coefficients(closure: Callable[[FloatArray], tuple[FloatArray, float]], q: FloatArray) -> Coefficients:
-    """The closure and its derivatives inside the unit ball, by central differences of order four."""
+    """Closure and its derivatives inside the unit ball, by central differences of order four."""
     g, diffusion = closure(q)
     h = min(STEP, 0.2 * (1.0 - math.sqrt(q @ q)))
     slopes = []
@@ -138,7 +138,7 @@ class StationaryEquations:
         return state.residual, by_q[:-1] + np.outer(by_G[:-1], G_slope) - np.eye(len(q))
 
     def state(self, q: FloatArray) -> State | None:
-        """The density of unit norm at an overlap; None where there is none, or q is not inside the ball."""
+        """Density of unit norm at an overlap; None where there is none, or q is not inside the ball."""
         if not q @ q < 1.0:
             return None
         c = coefficients(self.limit.closure, q)
@@ -201,7 +201,7 @@ class StationaryEquations:
         return by_q / c.diffusion, by_G / c.diffusion
 
     def node_error(self, q: FloatArray) -> float:
-        """How far a solution moves with more nodes in u and narrower panels in w, by one Newton step; at best a bound.
+        """Change of a solution with more nodes in u and narrower panels in w, by one Newton step; at best a bound.
 
         Where no finer nodes are left it compares with coarser ones.
         """

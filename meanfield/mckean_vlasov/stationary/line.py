@@ -1,4 +1,4 @@
-"""Calculus on the line of w, for the densities of all tilts at once: averages, and the inverse of the generator.
+"""Calculus in w for the densities of all tilts at once: averages, and the inverse of the generator.
 
 The generator of the motion at fixed coefficients is L h = (D/P) d(P dh/dw)/dw. Its inverse is a double integral; that
 of rate - L takes polynomials on each panel.
@@ -88,18 +88,18 @@ class Line:
 
     @cached_property
     def _left_half(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Where less than half of the probability lies to the left."""
+        """Whether less than half of the probability lies to the left of a point."""
         return np.asarray(self._integrals(self._density)[0] < 0.5)
 
     def _inverse(self, f: FloatArray) -> Pair:
-        """The h of mean 0 with L h = f, and its derivative."""
+        """Solution h of mean 0 of L h = f, and its derivative."""
         from_left, from_right = self._integrals(self._density * f)
         slope = np.where(self._left_half, from_left, -from_right) / (self._diffusion * self._density)
         h, _ = self._integrals(slope)
         return self._centred(h), slope
 
     def functions(self, starts: list[Pair]) -> Functions:
-        """Functions made of `starts` and of what the inverse of L makes of them again and again.
+        """Space of functions: `starts`, and the results of applying the inverse of L to them repeatedly.
 
         They are orthonormal in the average over P and u.
         """
@@ -115,7 +115,7 @@ class Line:
         return Functions(values[:count], slopes[:count], np.array(combined))
 
     def extended(self, functions: Functions, others: list[Pair]) -> Functions:
-        """The same functions, and what others add to them."""
+        """Space of functions extended by others."""
         count, more = len(functions.values), len(others)
         values, slopes = (np.concatenate([old, np.empty((more, *old.shape[1:]))]) for old in functions[:2])
         for pair in others:
@@ -125,7 +125,7 @@ class Line:
         return Functions(values[:count], slopes[:count], starts)
 
     def _append(self, values: FloatArray, slopes: FloatArray, count: int, pair: Pair) -> bool:
-        """Write what is new in a function behind the first `count`; whether there is anything."""
+        """Append the part of a function that is not in the span of the first `count`; false if there is none."""
         value, slope = pair
         before = np.sqrt(self.average(value**2))
         for _ in range(2):  # the second time for what rounding left

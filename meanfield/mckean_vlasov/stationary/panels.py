@@ -1,4 +1,4 @@
-"""Where a density exp(E(w)) of w lives: panels on which Gauss-Legendre quadrature is exact to rounding.
+"""Panels on which a density exp(E(w)) of w is integrated: Gauss-Legendre quadrature on them is exact to rounding.
 
 The exponent E(w) = a w^2/2 - s w - b Phi(w) belongs to one value of the tilt s. A panel ends at the kinks of phi and is
 halved until E varies by little over it, however sharp the peaks, so that nothing but the number of panels tells a
@@ -56,7 +56,7 @@ def _exponent(potential, a, b, s, w):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
-    """A half-width beyond which exp(E) is negligible and decays, and a lower bound of the maximum of E; or NaN."""
+    """Half-width beyond which exp(E) is negligible and decays, and a lower bound of the maximum of E; or NaN."""
     low, high = -16.0, 16.0
     best, top = 0.0, -math.inf
     while True:
@@ -154,7 +154,7 @@ def find_panels(potential, a, b, s, kinks, fineness, edges):  # type: ignore[no-
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_moments(potential, a, b, s, edges, count, top, result):  # type: ignore[no-untyped-def]
-    """Fill `result`, shape (MOMENTS,), with the averages named there."""
+    """Write the averages listed in `MOMENTS` to `result`, shape (MOMENTS,)."""
     shift = top + VARIATION  # samples may have missed the maximum by less
     sums = np.zeros(MOMENTS)
     w, phi, exponent = np.empty(ORDER), np.empty(ORDER), np.empty(ORDER)

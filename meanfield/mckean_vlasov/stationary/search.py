@@ -1,4 +1,4 @@
-"""All stationary states, from no hint."""
+"""Search for all stationary states, without a starting guess."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ MARGINAL = 1e-7
 
 
 class Stability(NamedTuple):
-    """What small perturbations of a state do.
+    """Growth rates and modes of small perturbations of a state.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Stability(NamedTuple):
 
     @property
     def growth_rate(self) -> float:
-        """The largest rate of all."""
+        """Largest growth rate."""
         return max(float(self.eigenvalues[0].real), -self.gap)
 
 
@@ -103,7 +103,7 @@ def stability(line: Line, state: State) -> Stability:
 
 
 class _Ritz:
-    """The linearised equation on a space: functions that are multiplied by u, and others."""
+    """Rayleigh-Ritz approximation of the linearised equation: functions that are multiplied by u, and others."""
 
     def __init__(self, line: Line, state: State, with_u: Functions, without: Functions) -> None:
         self._state = state
@@ -113,7 +113,7 @@ class _Ritz:
         self._mixed = line.products(self._with_u, self._without)
 
     def gap(self) -> float:
-        """The smallest eigenvalue but 0 of -L over all tilts."""
+        """Smallest eigenvalue but 0 of -L over all tilts."""
         inner, stiffness = (
             np.concatenate(
                 [np.concatenate([odd, mixed], axis=2), np.concatenate([mixed.transpose(0, 2, 1), even], axis=2)], axis=1
@@ -127,7 +127,7 @@ class _Ritz:
         return 0.5 * self._state.coefficients.diffusion / float(slowest.max())
 
     def eigenvalues(self) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
-        """Those of the equation on functions that keep E[w^2]."""
+        """Eigenvalues of the linearised equation on functions that keep E[w^2]."""
         c, d1, size = self._state.coefficients, len(self._state.q), len(self._with_u.values)
         inner, slopes = self._coupled(0), self._coupled(1)
         basis = _orthonormal(inner)

@@ -1,4 +1,4 @@
-"""Variables of a Dataset that say what a stationary state is, but for its density."""
+"""Variables of a Dataset that describe a stationary state, except for its density."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def state_variables(equations: StationaryEquations, state: State) -> dict[str, A
 
 
 def without_states(features: int) -> dict[str, Any]:
-    """The same variables of no state at all: arrays whose leading dimension is 0."""
+    """Variables of a result without states: arrays whose leading dimension is 0."""
     vectors = {name: np.empty((0, features)) for name in VECTORS}
     modes = {name: np.empty((0, features + 2)) for name in MODES}
     return vectors | modes | {name: np.empty(0) for name in NUMBERS}

@@ -1,4 +1,4 @@
-"""Loops over vectors that vectorise, for compiled code that borrows its arrays.
+"""Loops over vectors that vectorise, for compiled code without reference counts.
 
 Vectors that are written may not overlap others. Where lengths differ, that of the vector that is written counts, or
 else that of the first.
@@ -6,26 +6,26 @@ else that of the first.
 
 from __future__ import annotations
 
-from meanfield.numerics.compiled.without_reference_counts import borrowing
+from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 
 
-@borrowing(fastmath={"reassoc", "contract", "nsz"})
+@without_reference_counts(fastmath={"reassoc", "contract", "nsz"})
 def dot(x, y):  # type: ignore[no-untyped-def]
-    """Give x.y."""
+    """Scalar product x.y."""
     total = 0.0
     for i in range(x.size):
         total += x[i] * y[i]
     return total
 
 
-@borrowing(inline="always")  # a call takes longer than a short loop
+@without_reference_counts(inline="always")  # a call takes longer than a short loop
 def scale(x, factor, out):  # type: ignore[no-untyped-def]
     """Write factor x to `out`."""
     for i in range(out.size):
         out[i] = factor * x[i]
 
 
-@borrowing(fastmath={"contract"})
+@without_reference_counts(fastmath={"contract"})
 def add(x, of_y, y):  # type: ignore[no-untyped-def]
     """Add of_y y to x."""
     for i in range(x.size):

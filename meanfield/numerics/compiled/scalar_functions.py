@@ -23,7 +23,8 @@ from meanfield.typing import FloatArray
 ScalarFunction = Callable[[float], float]
 
 COMPLEX_STEP = 1e-30
-"""Im f(x + i h)/h differs from f'(x) by h^2 f'''/6: nothing, and without cancellation."""
+"""Step h of derivatives Im f(x + i h)/h, which differ from f'(x) by h^2 f'''/6: less than rounding, without
+cancellation."""
 
 
 @lru_cache(maxsize=256)
@@ -62,7 +63,7 @@ _KEPT_ALIVE: list[Any] = []
 
 
 def complex_step(function: ScalarFunction) -> ScalarFunction:
-    """The derivative of an analytic function that numba can compile for complex arguments."""
+    """Derivative of an analytic function that numba can compile for complex arguments."""
     compiled: Any = numba.njit(function)
 
     def derivative(x: float) -> float:
@@ -87,7 +88,7 @@ def _evaluate(address, x):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def call_scalar(typing_context, address, x):  # type: ignore[no-untyped-def]
-    """`call_scalar(address, x)` inside compiled code: the value at x of the function at `address`."""
+    """Value at x of the function at `address`, inside compiled code: `call_scalar(address, x)`."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         double = ir.DoubleType()
@@ -99,7 +100,7 @@ def call_scalar(typing_context, address, x):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def call_loop(typing_context, address, x, out):  # type: ignore[no-untyped-def]
-    """`call_loop(address, x, out)` inside compiled code: the function of `compile_loop` at all points of x."""
+    """Values of the function of `compile_loop` at all x, inside compiled code: `call_loop(address, x, out)`."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         double, size = ir.DoubleType().as_pointer(), ir.IntType(64)

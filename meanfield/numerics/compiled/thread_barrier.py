@@ -1,4 +1,4 @@
-"""Threads of compiled code that wait for each other: a barrier that costs a fraction of a microsecond.
+"""Thread barrier for compiled code: threads wait for each other at the cost of a fraction of a microsecond.
 
 Handing work to a thread of a pool takes tens of microseconds, as long as a step of a density. Threads that take all
 steps side by side and meet once in each need no hand-over.
@@ -19,20 +19,20 @@ from numba.extending import intrinsic
 from meanfield.typing import IntArray
 
 APART = 16
-"""Counters of different threads are so many apart, on cache lines of their own."""
+"""Distance of the counters of different threads in an array: they lie on cache lines of their own."""
 
 SPINS = 2000
-"""Looks at another thread's counter, a few microseconds, before the processor is offered to others."""
+"""Number of reads of another thread's counter, a few microseconds, before the processor is offered to others."""
 
 
 def counters(threads: int) -> IntArray:
-    """Where each thread counts the meetings that it has come to; new ones for every march."""
+    """Counters of the barriers that each thread has reached; new ones for every march."""
     return np.zeros(threads * APART, dtype=np.int64)
 
 
 @cache
 def give_way_address() -> int:
-    """Address of the system's function by which a thread lets others use its core."""
+    """Address of the system's function by which a thread yields its core."""
     if sys.platform == "win32":
         function = ctypes.windll.kernel32.SwitchToThread
     else:
@@ -42,7 +42,7 @@ def give_way_address() -> int:
 
 @intrinsic
 def _publish(typing_context, array, index, value):  # type: ignore[no-untyped-def]
-    """Write a number; who sees it sees everything that was written before."""
+    """Write a number to memory; a thread that sees it sees everything that was written before."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array, index, value = arguments
@@ -79,7 +79,7 @@ def _call(typing_context, address):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def meet(arrived, thread, meeting, give_way):  # type: ignore[no-untyped-def]
-    """Wait until all threads have come to a meeting.
+    """Wait until all threads have reached a barrier.
 
     Parameters
     ----------

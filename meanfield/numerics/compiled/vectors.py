@@ -1,4 +1,4 @@
-"""Several numbers side by side as one value of compiled code.
+"""SIMD vectors as values of compiled code: several numbers side by side, in lanes.
 
 LLVM vectorises a loop over lanes only if it can prove that arrays do not overlap and that unrolling does not pay more,
 and says nothing when it gives up. A value of type `LanesType` is a vector from the start and stays in registers: 16
@@ -18,22 +18,23 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, register_model
 
 WIDE = 16
-"""Enough to hide the latency of divisions, few enough to waste little on the last block of nodes."""
+"""Number of lanes for many nodes: enough to hide the latency of divisions, few enough to waste little on the last
+block."""
 
 NARROW = 4
-"""Divisions wait for each other, but few nodes waste less."""
+"""Number of lanes for few nodes, which waste less; divisions then wait for each other."""
 
 CONTRACT = ("contract",)
-"""Products and sums may fuse."""
+"""Flags of the arithmetic: products and sums may be fused."""
 
 
 def lanes_for(nodes: int) -> int:
-    """The number of lanes that solves so many nodes fastest."""
+    """Number of lanes with which that many nodes are solved fastest."""
     return NARROW if nodes <= NARROW else WIDE
 
 
 class LanesType(types.Type):  # type: ignore[misc]
-    """Numba's name for the type of the values."""
+    """Type of vectors of float64 in numba."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -51,7 +52,7 @@ def _vector(count: int) -> ir.VectorType:
 
 
 def _spread(builder: Any, x: Any, count: int) -> Any:
-    """The same number in all lanes; lanes as they are."""
+    """Vector with the same number in all lanes; a vector as it is."""
     if x.type == _vector(count):
         return x
     nothing = ir.Constant(_vector(count), ir.Undefined)
@@ -92,7 +93,7 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any
 
 @intrinsic
 def load(typing_context, array, index, lanes):  # type: ignore[no-untyped-def]
-    """As many consecutive numbers of a flat array as the constant `lanes` says."""
+    """Vector of consecutive numbers of a flat array, as many as the constant `lanes` says."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array, index, _ = arguments
@@ -106,7 +107,7 @@ def load(typing_context, array, index, lanes):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def store(typing_context, array, index, value):  # type: ignore[no-untyped-def]
-    """Write lanes into a flat array."""
+    """Write a vector into a flat array."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array, index, value = arguments
@@ -119,7 +120,7 @@ def store(typing_context, array, index, value):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def spread(typing_context, x, lanes):  # type: ignore[no-untyped-def]
-    """A number in all of as many lanes as the constant `lanes` says."""
+    """Vector with a number in all of its lanes, as many as the constant `lanes` says."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return _spread(builder, arguments[0], signature.return_type.count)
@@ -131,7 +132,7 @@ def spread(typing_context, x, lanes):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def where_less(typing_context, x, limit, yes, no):  # type: ignore[no-untyped-def]
-    """`yes` in the lanes where x < limit, a number, and `no` in the others; one of these may be a number, too."""
+    """Choice in each lane: `yes` where x < limit, a number, else `no`; one of these may be a number, too."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         x, limit, yes, no = (_spread(builder, argument, signature.return_type.count) for argument in arguments)

@@ -1,4 +1,4 @@
-"""Compiled functions that borrow all their arrays."""
+"""Compilation without reference counts, of functions that do not own their arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numba
 options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 
 
-def borrowing(**more: Any) -> Any:
+def without_reference_counts(**more: Any) -> Any:
     """`numba.njit` without reference counts, for functions whose arrays belong to the caller and that create none.
 
     Where tuples of arrays go from function to function in every step, counting references takes ten times as long as

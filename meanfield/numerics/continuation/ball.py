@@ -1,4 +1,4 @@
-"""Where to look for roots in the unit ball: points that fill it, and images under its symmetries."""
+"""Starting points for roots in the unit ball: points that fill it, and images under its symmetries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RADII = (0.35, 0.7, 0.9, 0.97)
 """Radii at which the search starts, besides 0 and the axes."""
 
 SCATTERED = 64
-"""Starts for each unknown that fill the ball evenly."""
+"""Number of starting points, for each unknown, that fill the ball evenly."""
 
 
 def directions(n: int) -> Iterator[FloatArray]:
@@ -33,7 +33,7 @@ def ball_starts(n: int) -> Iterator[FloatArray]:
 
 
 def signed_permutations(x: FloatArray) -> Iterator[FloatArray]:
-    """A point with signs and places exchanged, shape (n,), itself first."""
+    """Images of a point by exchange of signs and places, shape (n,), itself first."""
     for signs in product((1.0, -1.0), repeat=len(x)):
         for order in permutations(range(len(x))):
             yield np.array(signs) * x[list(order)]

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from meanfield.numerics.continuation.roots import ROUNDING, TOLERANCE, newton
+from meanfield.numerics.continuation.roots import STEP_ROUNDING, TOLERANCE, newton
 from meanfield.typing import FloatArray
 
 SHORTEST = 1e-6
@@ -46,10 +46,10 @@ class ParametricEquations(Protocol):
     """Equations for every value of a parameter p, NaN outside their domain."""
 
     def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
-        """F and dF/dx, shapes (n,) and (n, n)."""
+        """Residual F and Jacobian dF/dx, shapes (n,) and (n, n)."""
 
     def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
-        """dF/dp, shape (n,), where F is known to be `values`; a difference will do."""
+        """Derivative dF/dp, shape (n,), where F is known to be `values`; a difference will do."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class _Walker:
         self._tolerance = tolerance
 
     def parameter(self, z: FloatArray) -> float:
-        """P of a point; 0 and 1 are the limits to the last digit."""
+        """Parameter p of a point; 0 and 1 are the limits to the last digit."""
         return self._high if z[-1] == 1.0 else self._low + float(z[-1]) * (self._high - self._low)
 
     def locus(self, x: FloatArray, p: float) -> Locus:
@@ -176,7 +176,7 @@ class _Walker:
         return Locus(z, tangent if tangent @ along >= 0 else -tangent)
 
     def _jacobian(self, z: FloatArray, values: FloatArray, slope: FloatArray) -> FloatArray:
-        """DF/dz from F and dF/dx."""
+        """Jacobian dF/dz from F and dF/dx."""
         by_p = self._equations.by_parameter(z[:-1], self.parameter(z), values)
         return np.column_stack([slope, (self._high - self._low) * by_p])
 
@@ -197,13 +197,13 @@ class _Walker:
             if not (np.all(np.isfinite(values)) and np.all(np.isfinite(matrix))):
                 return None
             step = np.linalg.lstsq(matrix, -np.array([*values, normal @ (z - guess)]), rcond=None)[0]
-            if np.abs(values).max() <= self._tolerance or np.abs(step).max() <= ROUNDING:
+            if np.abs(values).max() <= self._tolerance or np.abs(step).max() <= STEP_ROUNDING:
                 return self._locus(z, self._jacobian(z, values, slope) if steep else jacobian, here.tangent)
             z = z + step
         return None
 
     def walk(self, start: Locus) -> tuple[list[Step], str]:
-        """Points after `start` along its tangent, and why they end."""
+        """Points after `start` along its tangent, and the reason why they end."""
         steps: list[Step] = []
         here, ds = start, 0.2 * self._longest
         while len(steps) < MOST_POINTS and ds >= SHORTEST * self._longest:
@@ -234,7 +234,7 @@ class _Walker:
         return self._locus(z, self._jacobian(z, *self._equations.equations(x, p)), here.tangent)
 
     def _turning_point(self, here: Locus, there: Locus) -> FloatArray:
-        """Where p has its extremum between two points: regula falsi (Illinois) for the tangent's last component."""
+        """Extremum of p between two points: regula falsi (Illinois) for the tangent's last component."""
         chord = here._replace(tangent=(there.z - here.z) / np.linalg.norm(there.z - here.z))
         far = float(np.linalg.norm(there.z - here.z))
         near, far_value, near_value, side = 0.0, float(there.tangent[-1]), float(here.tangent[-1]), 0

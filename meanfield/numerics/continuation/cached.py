@@ -1,4 +1,4 @@
-"""Equations for every value of a parameter that are expensive to make: each is made once, and the latest are kept."""
+"""Cache of equations F(x, p) = 0 that are expensive to make: those for the latest values of the parameter are kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Made = TypeVar("Made")
 
 
 class CachedEquations(ABC, Generic[Made]):
-    """Base of equations F(x, p) = 0 with a cache of what is made for a value of p; see `ParametricEquations`.
+    """Base of equations F(x, p) = 0 with a cache of the data for values of p; see `ParametricEquations`.
 
     Parameters
     ----------
@@ -29,22 +29,22 @@ class CachedEquations(ABC, Generic[Made]):
 
     @abstractmethod
     def make(self, p: float, latest: Made | None) -> Made:
-        """What evaluates F at one value of p; `latest` is what was made last, which may serve as a hint."""
+        """Data that evaluate F at one value of p; `latest` are those made last, which may serve as a hint."""
 
     @abstractmethod
     def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
-        """F and dF/dx, shapes (n,) and (n, n)."""
+        """Residual F and Jacobian dF/dx, shapes (n,) and (n, n)."""
 
     def values(self, x: FloatArray, p: float) -> FloatArray:
-        """F alone, shape (n,)."""
+        """Residual F alone, shape (n,)."""
         return self.equations(x, p)[0]
 
     def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
-        """dF/dp, shape (n,), by a difference."""
+        """Derivative dF/dp, shape (n,), by a difference."""
         return by_difference(lambda p: self.values(x, p), p, values, self.limits)
 
     def at(self, p: float) -> Made:
-        """What was made for a value of p."""
+        """Data for a value of p, from the cache if they are there."""
         if p not in self._kept:
             latest = self._kept[next(reversed(self._kept))] if self._kept else None
             made = self.make(p, latest)
@@ -54,5 +54,5 @@ class CachedEquations(ABC, Generic[Made]):
         return self._kept[p]
 
     def forget(self) -> None:
-        """Make everything anew from now on."""
+        """Empty the cache."""
         self._kept.clear()

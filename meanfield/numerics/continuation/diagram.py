@@ -12,7 +12,7 @@ from meanfield.numerics.continuation.roots import TOLERANCE, newton
 from meanfield.typing import FloatArray
 
 BETWEEN = (0.5, 0.25, 0.75)
-"""Parts of the range at which roots are searched that no branch from its ends leads to."""
+"""Positions in the range, in units of its length, at which roots are searched that no branch from its ends leads to."""
 
 NEAR = 1e-5
 """Distance below which two roots belong to one branch."""
@@ -24,7 +24,7 @@ DIFFERENCE = 1e-5
 def by_difference(
     function: Callable[[float], FloatArray], p: float, values: FloatArray, limits: tuple[float, float]
 ) -> FloatArray:
-    """dF/dp where F(p) = values, as a difference inside the range; for `ParametricEquations.by_parameter`."""
+    """Derivative dF/dp where F(p) = values, by a difference in the range; for `ParametricEquations.by_parameter`."""
     low, high = limits
     step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
     return np.asarray((function(p + step) - values) / step)
@@ -34,7 +34,7 @@ class SearchableEquations(ParametricEquations, Protocol):
     """Equations with a parameter whose roots at one value of it can all be found."""
 
     limits: tuple[float, float]
-    """The range of p, increasing."""
+    """Range of the parameter p, increasing."""
 
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> Sequence[FloatArray]:
         """All roots at p; those that are known may be left out."""

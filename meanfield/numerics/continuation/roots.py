@@ -13,8 +13,8 @@ Equations = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 TOLERANCE = 1e-12
 """Largest component of F at a root."""
 
-ROUNDING = 1e-15
-"""Length of a step of Newton's method that is rounding, whatever F is: its derivative may be huge."""
+STEP_ROUNDING = 1e-15
+"""Length of a Newton step that is rounding, whatever F is: its derivative may be huge."""
 
 MOST_STEPS = 20
 """Largest number of steps of Newton's method from one start."""
@@ -22,7 +22,7 @@ MOST_STEPS = 20
 MOST_HALVINGS = 6
 """Largest number of halvings of a step that does not reduce F, or leaves the domain."""
 
-SAME = 1e-6
+SAME_ROOT = 1e-6
 """Distance below which two roots are one."""
 
 PATIENCE = 12
@@ -32,7 +32,7 @@ PATIENCE = 12
 def newton(
     equations: Equations, x: FloatArray, known: Sequence[FloatArray] = (), tolerance: float = TOLERANCE
 ) -> FloatArray | None:
-    """A root of the equations, by damped Newton's method.
+    """Root of the equations, by damped Newton's method.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def newton(
         if not (np.all(np.isfinite(values)) and np.all(np.isfinite(slope))):
             return None
         step = _newton_step(values, slope)
-        if np.abs(values).max() <= tolerance or np.abs(step).max() <= ROUNDING:
+        if np.abs(values).max() <= tolerance or np.abs(step).max() <= STEP_ROUNDING:
             return x
         factor, gradient = _deflation(x, known)
         # Newton's step for the deflated equations is parallel to the plain one (Sherman and Morrison).
@@ -133,4 +133,4 @@ def find_roots(
 
 
 def _is_among(root: FloatArray, roots: Sequence[FloatArray]) -> bool:
-    return any(np.linalg.norm(root - other) < SAME for other in roots)
+    return any(np.linalg.norm(root - other) < SAME_ROOT for other in roots)

@@ -251,7 +251,7 @@ def test_pickles_are_not_opened(folder):
 
 
 NO_HEADER = b"\x93NUMPY\x01\x00\x0f\x00{'descr': '<f8',"
-"""Begins as numpy's files do, and never closes its brace."""
+"""Bytes of a file that begins as numpy's files do, and never closes its brace."""
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"\x93NUMPY\x01\x00v", b"PK\x03\x04 no archive", NO_HEADER])

@@ -18,7 +18,7 @@ print(meanfield.simulate_sgd(meanfield.Problem.model_validate(problem)).attrs["s
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["plain", "projected", "chain"])
 def test_that_a_machine_without_compiled_code_compiles_all_of_it(tmp_path, method):
-    """What borrows its arrays is compiled first here, and must not pass that on to functions that make arrays."""
+    """Functions without reference counts, compiled first here, must not pass that on to functions that make arrays."""
     command = [sys.executable, "-c", CODE, method]
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

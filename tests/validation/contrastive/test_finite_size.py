@@ -13,7 +13,8 @@ from meanfield.families.contrastive.order_parameters.field import rate
 from validation.contrastive import finite_size, linearised
 
 STANDARD_ERRORS = 4.0
-"""Exceeded by chance with probability 6e-5; a handful of looks, and the seeds are fixed."""
+"""Largest accepted deviation in standard errors, exceeded by chance with probability 6e-5; a handful of looks, and the
+seeds are fixed."""
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,8 @@ GRID = np.linspace(0, 1, 201)
 """Values of Q at which curves are shown."""
 
 STANDARD_ERRORS = 4.0
-"""Of 30 looks one is farther off by chance once in 500 studies at most: looks share their random numbers."""
+"""Largest accepted deviation in standard errors. Of 30 looks one is farther off by chance once in 500 studies at most:
+looks share their random numbers."""
 
 LONG_NAMES = {
     "h": "drift (dQ/dt)/tau of the reduced ODE",

@@ -28,10 +28,10 @@ PAPER = "paper, section S-III-C"
 VANISHES = 0.2
 
 SAME = 0.005
-"""The paper gives one digit."""
+"""Largest difference of numbers that count as the same: the paper gives one digit."""
 
 STEPS = (0.0079, 0.0099)
-"""Between these tau/m figures 2 and 6 show what is said of them."""
+"""Values of tau/m between which figures 2 and 6 show what the paper says of them."""
 
 
 def theory() -> xr.Dataset:

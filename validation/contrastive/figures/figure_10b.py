@@ -28,7 +28,7 @@ SMALL = 1e-4
 """An eta so small that the gain per eta is that at first order, to 1e-4."""
 
 SAME = 1e-3
-"""Ten times that."""
+"""Largest relative difference of gains that count as the same: ten times the error at first order."""
 
 WEAK = 0.1
 """The eta at which SGD judges the gain at first order: the next order is 8 % of it."""

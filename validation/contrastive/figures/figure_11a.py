@@ -29,7 +29,7 @@ from validation.contrastive.figures.relu_curves import (
 from validation.study import Statement, Study, run_study
 
 STEP = 0.175
-"""tau/m of the figure."""
+"""Value of tau/m in the figure."""
 
 STEPS = (0.05, STEP, 0.5)
 """Values of tau/m at which thresholds are compared."""
@@ -40,7 +40,7 @@ FAMILIES = {centering: {m2: relu_problem(centering, STEP, m2) for m2 in SECOND_M
 PAPER = "paper, appendix D"
 
 BELOW = 1e-3
-"""Just below the m2 at which Q = 0 becomes unstable by so much recovery is looked for."""
+"""Distance below the m2 at which Q = 0 becomes unstable where recovery is looked for."""
 
 
 def theory() -> xr.Dataset:

@@ -23,7 +23,7 @@ from validation.contrastive.figures.relu_curves import (
 from validation.study import Statement, Study, run_study
 
 CASES = {"none": (0.02, 1.0), "population": (0.175, 1.1)}
-"""tau/m and m2."""
+"""Values of tau/m and m2."""
 
 STRENGTHS = (0.0, 0.1, 0.2, 0.25, 0.3)
 FAMILIES = {

@@ -20,11 +20,11 @@ from validation.study import Statement, Study, run_study, within_errors
 DIMENSION, REPLICAS = 20_000, 20
 
 STANDARD_ERRORS = 4.5
-"""Student's law with 19 degrees of freedom is farther out once in 4000 looks; there are 300, but in 6 runs they are
-as good as 20 independent ones: once in 200 studies."""
+"""Largest accepted deviation in standard errors. Student's law with 19 degrees of freedom is farther out once in 4000
+looks; there are 300, but in 6 runs they are as good as 20 independent ones: once in 200 studies."""
 
 SHOWN = 4
-"""Every so many output times have an error bar."""
+"""Stride of the output times that have an error bar."""
 
 
 def theory() -> xr.Dataset:

@@ -27,15 +27,16 @@ from validation.contrastive.figures.two_features import (
 from validation.study import Statement, Study, run_study
 
 STARTS = np.sqrt([[0.05, 0.01], [0.08, 0.06], [0.4, 0.05], [0.5, 0.2]])
-"""Overlaps on both sides of the separatrix."""
+"""Initial overlaps on both sides of the separatrix."""
 
 STOP = 50.0
 SGD = {"outputs": 13, "dimension": 2_000, "replicas": 24}
 FINER = 5
-"""The ODE has that many times as many outputs."""
+"""Factor by which the ODE has more outputs than SGD."""
 
 STANDARD_ERRORS = 4.5
-"""Of 96 looks, correlated in time, one is farther off by chance less than once in 600 runs."""
+"""Largest accepted deviation in standard errors. Of 96 looks, correlated in time, one is farther off by chance less
+than once in 600 runs."""
 
 
 def theory() -> xr.Dataset:

@@ -17,12 +17,13 @@ from validation.study import Statement, Study, run_study
 STARTS = np.sqrt([[0.1, 0.1], [0.1, 0.02]])
 
 STOP, FINER = 60.0, 5
-"""Time; the ODE has that many times as many outputs as SGD."""
+"""Final time, and factor by which the ODE has more outputs than SGD."""
 
 SGD = {"outputs": 16, "dimension": 3_000, "replicas": 24}
 
 STANDARD_ERRORS = 4.5
-"""Of 60 looks, correlated in time, one is farther off by chance less than once in 1000 runs."""
+"""Largest accepted deviation in standard errors. Of 60 looks, correlated in time, one is farther off by chance less
+than once in 1000 runs."""
 
 
 def theory() -> xr.Dataset:

@@ -37,20 +37,21 @@ LARGEST = {"quadratic": 1.5, "relu": 10.0}
 """Values of eta at which no recovery state is left."""
 
 ANGLES = np.linspace(0, np.pi, 13)[:-1]
-"""Of eta = end (1 - cos(angle))/2: the similarity is smooth in it both at the end of recovery, where it has a vertical
-tangent, and at eta = 0, where that of ReLU is smooth in sqrt(eta)."""
+"""Angles of the values eta = end (1 - cos(angle))/2: the similarity is smooth in the angle both at the end of recovery,
+where it has a vertical tangent, and at eta = 0, where that of ReLU is smooth in sqrt(eta)."""
 
 CHECKED = {
     "quadratic": {"independent": (0.05, 0.1, 0.15, 0.18, 0.3), "opposite": (0.2, 0.45, 0.7, 0.9, 1.2)},
     "relu": {"independent": (0.1, 0.2, 0.35, 0.5, 2.0), "opposite": (0.3, 0.8, 2.0, 3.0, 8.0)},
 }
-"""Where SGD is run; the last of each has no recovery state."""
+"""Values of eta at which SGD is run; the last of each has no recovery state."""
 
 START = 0.9
 RUNS = {"quadratic": Ensemble(40.0, dimension=5000, replicas=8), "relu": Ensemble(100.0, dimension=3000, replicas=8)}
 
 STANDARD_ERRORS = 5.5
-"""Student's law with 7 degrees of freedom is farther out once in 1000 looks; there are 20."""
+"""Largest accepted deviation in standard errors. Student's law with 7 degrees of freedom is farther out once in 1000
+looks; there are 20."""
 
 PAPER = "paper, section IV.C"
 DIMS = ("model", "views")

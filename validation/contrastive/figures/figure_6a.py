@@ -24,20 +24,20 @@ from validation.contrastive.figures.one_feature import (
 from validation.study import Statement, Study, run_study
 
 RANGE = 0.85, 1.2
-"""Of m2 in the right panel."""
+"""Range of m2 in the right panel."""
 
 PAPER = "paper, section S-III-A"
 
 SAME = 1e-12
-"""Rounding."""
+"""Largest difference of numbers that are equal up to rounding."""
 
 LAWS = (0.1, 0.2, 0.5, 1.0)
-"""Chances of c != 0: laws of one second moment whose fourth differs by up to ten times."""
+"""Probabilities of c != 0 of laws with one second moment, whose fourth moments differ by up to ten times."""
 
 ACTIVATIONS = ("quadratic", "relu", "tanh", "softplus")
 
 EQUAL = 1e-8
-"""Growth at Q = 0 is that of averages which are good to 1e-10 or better."""
+"""Largest difference of growth rates at Q = 0 that count as equal: averages are good to 1e-10 or better."""
 
 
 def theory() -> xr.Dataset:

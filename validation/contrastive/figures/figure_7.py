@@ -30,13 +30,14 @@ CASES = {"equal": (gaussian(1.0), gaussian(1.0)), "unequal": UNEQUAL}
 CELLS = 40
 
 SHORT, SGD = 0.25, {"dimension": 40_000, "replicas": 20}
-"""Time, dimension and replicas of the SGD that measures the drift."""
+"""Final time, and dimension and replicas, of the SGD that measures the drift."""
 
 MEASURED = np.linspace(0.1, 0.4, 4)
-"""Q1 = Q2 there."""
+"""Values of Q1 = Q2 at which the drift is measured."""
 
 STANDARD_ERRORS = 5.0
-"""Of 16 looks, with standard errors from 20 replicas, one is farther off by chance once in 800 runs."""
+"""Largest accepted deviation in standard errors. Of 16 looks, with standard errors from 20 replicas, one is farther off
+by chance once in 800 runs."""
 
 
 def rate(laws: tuple[Law, Law], Q: np.ndarray) -> np.ndarray:

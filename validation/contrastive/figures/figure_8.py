@@ -40,10 +40,12 @@ CASES = {
 }
 
 ON_CIRCLE, SHORT, SGD = (0.6, 0.17), 4.0, {"dimension": 5_000, "replicas": 20}
-"""Where SGD starts, close to the circle of fixed points of the Gaussian laws, and its time, dimension and replicas."""
+"""Starts of SGD, close to the circle of fixed points of the Gaussian laws, its final time, and its dimension and
+replicas."""
 
 STANDARD_ERRORS = 4.5
-"""With standard errors from 20 replicas one look is farther off by chance once in 4000 runs."""
+"""Largest accepted deviation in standard errors. With standard errors from 20 replicas one look is farther off by
+chance once in 4000 runs."""
 
 
 def theory() -> xr.Dataset:

@@ -30,7 +30,7 @@ from validation.contrastive.figures.two_features import (
 from validation.study import Statement, Study, run_study
 
 RADII = (0.1, 0.03, 0.01)
-"""Of random starts: |q| is about sqrt(2/N)."""
+"""Radii of random starts: |q| is about sqrt(2/N)."""
 
 CASES = {"a": (gaussian(1.1), three_point(1.0, 5.0)), "b": UNEQUAL}
 

@@ -29,14 +29,15 @@ MODELS = {
     "quadratic, two features": ("quadratic", "none", 0.1, 4, {THREE_POINT: 0.6, GAUSSIAN: 0.3}, ""),
     "relu, two features, noise": ("relu", "none", 1.0, 2, {THREE_POINT: 0.5, UNIFORM: 0.3}, "[0.4, 0.1]|-0.3"),
 }
-"""Activation, centring, tau, m, hidden variables with the overlaps at the start, and variance|correlation of noise."""
+"""Problems by activation, centring, tau, m, hidden variables with the overlaps at the start, and variance|correlation
+of noise."""
 
 LEAVING = "leaving an unstable point"
-"""Started close to q = 0, which is unstable, at an N that is small for it."""
+"""Name of the model that starts close to q = 0, which is unstable, at an N that is small for it."""
 
 RUNS = 4000
 ALLOWED = 0.03
-"""Of the standard deviation, of which 4000 runs have a standard error of 1.1 %."""
+"""Largest relative error of the standard deviation, of which 4000 runs have a standard error of 1.1 %."""
 
 TEXT = """
 title = "{name}"

@@ -30,10 +30,10 @@ LEANING = "validation.contrastive.figures.learnability_with_priors:lean"
 LABELS = {"double_well": "double well", "elastic_net": "elastic net", LEANING: r"$w^4/4 - w$"}
 STRENGTHS = np.linspace(0.0, 10.0, 21)
 FEW_STRENGTHS, LEANING_STRENGTHS = (3.0, 9.0), (0.0, 0.75, 1.5, 2.25, 3.0)
-"""At which thresholds are looked for: under even potentials, and under the other one."""
+"""Prior strengths at which thresholds are looked for: under even potentials, and under the other one."""
 
 CASES = [("l1", 3.0), ("elastic_net", 5.0), ("cauchy", 6.0), ("quartic", 4.0), ("double_well", 9.0), (LEANING, 2.0)]
-"""Priors that SGD is run with."""
+"""Priors with which SGD is run."""
 
 FACTORS = {0.95: 0.1, 1.05: 0.04}
 """Second moments in units of the threshold, and the overlap at which SGD starts."""
@@ -44,7 +44,7 @@ WINDOW = (3, 10)
 overlaps are small."""
 
 STANDARD_ERRORS = 4.0
-"""Of 18 looks one is farther off by chance once in 900 runs."""
+"""Largest accepted deviation in standard errors. Of 18 looks one is farther off by chance once in 900 runs."""
 
 CURVED = 0.15
 """Relative change of a rate by the curvature of dq/dt in q: 0.11 for x^2 without a prior at q = 0.12."""

@@ -20,21 +20,21 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.file import problem_from
 
 LEARNING_RATE, BATCH_SIZE = 0.094, 10
-"""The paper prints neither. Only tau/m between 0.0079 and 0.01 shows what it says of m2 = 0.9, 1.0 and 1.1 in figures 2
-and 6: below, there is a recovery state at 0.9 too; above, Q = 0 is stable at 1.1. And only 0.0094 lets independent
-noise end recovery at eta = 0.2, as it says of figure 10."""
+"""Learning rate and batch size, of which the paper prints neither. Only tau/m between 0.0079 and 0.01 shows what it
+says of m2 = 0.9, 1.0 and 1.1 in figures 2 and 6: below, there is a recovery state at 0.9 too; above, Q = 0 is stable at
+1.1. And only 0.0094 lets independent noise end recovery at eta = 0.2, as it says of figure 10."""
 
 NON_ZERO = 0.2
-"""Chance of c != 0, as the moments printed for its figures 3 and 9 imply: m4 = m2^2/0.2."""
+"""Probability of c != 0, as the moments printed for figures 3 and 9 of the paper imply: m4 = m2^2/0.2."""
 
 SECOND_MOMENTS = (0.9, 1.0, 1.1)
-"""Of figures 2 and 6."""
+"""Second moments of figures 2 and 6."""
 
 RESOLUTION = 1e-5
-"""Of the value at which recovery ends."""
+"""Resolution of the value at which recovery ends."""
 
 RUNGE_KUTTA_STEPS = 10
-"""Of a time over which Q changes by a few percent: exact to rounding."""
+"""Number of Runge-Kutta steps over a time in which Q changes by a few percent: exact to rounding."""
 
 
 class Ensemble(NamedTuple):

@@ -31,10 +31,10 @@ BUMP = "validation.contrastive.figures.proposition_3:bump"
 START, STOP, N, REPLICAS = 0.03, 2.0, 20_000, 32
 
 STANDARD_ERRORS = 4.0
-"""Of 15 looks one is farther off by chance once in 1000 runs."""
+"""Largest accepted deviation in standard errors. Of 15 looks one is farther off by chance once in 1000 runs."""
 
 CURVED = 0.05
-"""Part of the rate at 1.1 times the threshold: the curvature of dq/dt in q, at these overlaps."""
+"""Relative change of the rate at 1.1 times the threshold by the curvature of dq/dt in q, at these overlaps."""
 
 
 def bump(x: float) -> float:

@@ -13,14 +13,14 @@ from validation.contrastive.figures.one_feature import Ensemble, problem_with
 from validation.study import Statement
 
 CENTERINGS = {"none": "without centring", "population": "with centring"}
-"""The second subtracts the mean output, as Section II of the paper does."""
+"""Centrings by name; the second subtracts the mean output, as Section II of the paper does."""
 
 BATCH_SIZE = 50
-"""More than for x^2: with centring SGD needs the mean output at every step, whatever m is."""
+"""Batch size, larger than for x^2: with centring SGD needs the mean output at every step, whatever m is."""
 
 STARTS = (0.1, 0.3, 0.5, 0.7, 0.9)
 LENGTH = 0.1
-"""Of the runs of SGD, in units of tau t."""
+"""Length of the runs of SGD in units of tau t."""
 
 
 def relu_problem(centering: str, step: float, m2: float, eta: float = 0.0) -> Problem:
@@ -30,7 +30,7 @@ def relu_problem(centering: str, step: float, m2: float, eta: float = 0.0) -> Pr
 
 
 Families = Mapping[str, Mapping[float, Problem]]
-"""By centring, then by the parameter that tells curves apart."""
+"""Problems by centring, then by the parameter that tells curves apart."""
 
 
 def curves_of_both(families: Families, parameter: str) -> xr.Dataset:

@@ -31,25 +31,25 @@ from meanfield.problems.file import parse_problem
 from validation.study import Statement, Study, run_study
 
 REPLICAS = {100: 2000, 300: 2000, 1000: 2000, 3000: 2000, 10_000: 500, 100_000: 200}
-"""Of SGD with two features, by N."""
+"""Number of replicas of SGD with two features, by N."""
 
 WITH_NOISE = (*REPLICAS, 1_000_000)
-"""N of the ODE with noise, whose cost does not grow with it."""
+"""Dimensions N of the ODE with noise, whose cost does not grow with N."""
 
 ONE_FEATURE = {100: 1000, 1000: 1000, 10_000: 300}
-"""Of SGD with one."""
+"""Number of replicas of SGD with one feature, by N."""
 
 SHOWN = 3000
-"""N of the escape times that are shown as a histogram."""
+"""Dimension N of the escape times that are shown as a histogram."""
 
 PATHS, SAMPLES = 2048, 1024
-"""At finite N, and of the limit's escape time."""
+"""Number of paths at finite N, and of samples of the limit's escape time."""
 
 ESCAPE = 0.5
-"""|q| that counts as escape."""
+"""Value of |q| that counts as escape."""
 
 CORRECTION = 60.0
-"""The asymptotic chance may be off by this/N of itself; it is by about 15/N here, and by 50/N where j_2/j_1 = 1/3."""
+"""Largest relative error of the asymptotic chance, times N; it is about 15/N here, and 50/N where j_2/j_1 = 1/3."""
 
 STANDARD_ERRORS = 3.0
 
@@ -81,7 +81,7 @@ initial_overlap = "random"
 
 TWO = ((4.0, 60.0), (3.0, 60.0))
 ONE = ((3.0, 20.0),)
-"""Second and fourth moments."""
+"""Second and fourth moments of the single feature."""
 
 
 def problem_with(

@@ -31,20 +31,22 @@ LAWS = {
 """Laws of u; of the sparse ones, the part of the coordinates that is not 0."""
 
 STRONGEST = {"Gaussian": 7.0, "1 in 5": 13.1, "1 in 20": 36.5}
-"""Just below where the recovery state vanishes, by `meanfield.continue_stationary_states`."""
+"""Strength of the prior just below which the recovery state vanishes, by `meanfield.continue_stationary_states`."""
 
 STRENGTHS = 36
-"""Of the prior, for each law; closer to each other towards the end, where the branch turns."""
+"""Number of strengths of the prior for each law; they are closer to each other towards the end, where the branch
+turns."""
 
 POINTS = {"Gaussian": (0.0, 3.0, 6.0), "1 in 5": (4.0, 8.0, 12.0), "1 in 20": (12.0, 25.0, 34.0)}
-"""Strengths that SGD is run with."""
+"""Strengths of the prior with which SGD is run."""
 
 LEARNING_RATE, BATCH_SIZE, START = 2.0, 200, 0.85
 NEAR_ZERO = 0.1
 N, REPLICAS, STOP = 4096, 8, 2.0
 
 STANDARD_ERRORS = 4.0
-"""Of nine looks, with seven degrees of freedom, one is farther off by chance once in 21 runs."""
+"""Largest accepted deviation in standard errors. Of nine looks, with seven degrees of freedom, one is farther off by
+chance once in 21 runs."""
 
 SIZE = 20.0
 """Largest relative difference of SGD at finite N and the limit, times N: steps are large here, and features rare."""

@@ -13,7 +13,7 @@ STARTS = (0.1, 0.3)
 STOP, OUTPUTS = 25.0, 51
 
 RETRIEVED = 0.5
-"""A larger final Q is a feature retrieved: the recovery states are at 0.69 and 0.74."""
+"""Final Q above which a feature counts as retrieved: the recovery states are at 0.69 and 0.74."""
 
 
 def problem_at(m2: float, Q: float, dimension: int = 1000, replicas: int = 1, **record: str) -> Problem:

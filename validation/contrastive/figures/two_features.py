@@ -21,8 +21,9 @@ from meanfield.problems.file import parse_problem
 from validation.study import Statement, within_errors
 
 LEARNING_RATE, BATCH_SIZE = 0.04, 20
-"""The paper prints neither. For tau/m below 0.01 the portraits keep their fixed points and their order; 0.002 puts
-those on the axes close to 1, where the paper's text has them, and SGD there in reasonable time."""
+"""Learning rate and batch size, of which the paper prints neither. For tau/m below 0.01 the portraits keep their fixed
+points and their order; 0.002 puts those on the axes close to 1, where the paper's text has them, and SGD there in
+reasonable time."""
 
 TEXT = """
 title = "{title}"
@@ -49,7 +50,7 @@ seed = {seed}
 
 
 DIRECTIONS = 30
-"""Of starts at one radius, evenly spaced in a quadrant."""
+"""Number of directions of starts at one radius, evenly spaced in a quadrant."""
 
 
 class Law(NamedTuple):
@@ -70,7 +71,7 @@ def three_point(m2: float, m4: float) -> Law:
 
 
 UNEQUAL = gaussian(1.2), three_point(1.1, 6.05)
-"""Of figures 3, 7 and 9b."""
+"""Hidden variables of figures 3, 7 and 9b."""
 
 
 def problem_with(

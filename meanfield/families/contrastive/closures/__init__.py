@@ -1,4 +1,4 @@
-"""The Gaussian expectations that close the limit: (problem, q) -> drift gain g and diffusion Lambda."""
+"""Closures: the Gaussian expectations (problem, q) -> drift gain g and diffusion Lambda, which close the limit."""
 
 from meanfield.families.contrastive.closures.closure import Closure
 

@@ -1,4 +1,4 @@
-"""Averages of the rows of a `Table` over the law of B.
+"""Averages of the rows of a `Table` over the law of B, the common part of the two pre-activations.
 
 Rows are averaged panel by panel. Where a panel is narrow compared with the Gaussians its nodes serve as they are; where
 it is wide, the series is evaluated on narrower pieces. Both are Gauss-Legendre rules of the product of a smooth density
@@ -64,7 +64,7 @@ def averages(table, mixture, q, result):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _box_edges(half_widths):  # type: ignore[no-untyped-def]
-    """Where the density of a sum of boxes is not smooth, in order: all sums of +-half_widths."""
+    """Sorted edges of the density of a sum of boxes, where it is not smooth: all sums of +-half_widths."""
     edges = np.zeros(1 << half_widths.size)
     for signs in range(edges.size):
         for k in range(half_widths.size):

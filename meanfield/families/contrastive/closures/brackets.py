@@ -1,4 +1,4 @@
-"""What the closures average over B: products of sigma and sigma' of both views, averaged over the augmentation noise.
+"""Table of the functions of B that closures average: products of sigma and sigma' of both views, averaged over noise.
 
 Theta_l = B + zeta_l, and the average over (zeta1, zeta2) at given B is a function of one variable that does not depend
 on the overlaps. It is tabulated once. With s_l = sigma(Theta_l), p_l = sigma'(Theta_l) the rows are those of

@@ -1,4 +1,4 @@
-"""(problem, q) -> drift gain g and diffusion Lambda.
+"""Closure of a problem: drift gain g and diffusion Lambda as functions of the overlaps q.
 
 With e ~ N(0, 1), c ~ P_c, (zeta1, zeta2) ~ N(0, V) and Theta_l = c.q + sqrt(1 - q.q) e + zeta_l, write
 s_l = sigma(Theta_l) - ybar_l, p_l = sigma'(Theta_l) and D = d/dTheta1 + d/dTheta2. Since h12 + h21 = 2 D(s1 s2),
@@ -56,21 +56,21 @@ CENTERINGS = {"none": 0, "population": 1, "batch": 2}
 """Codes of the centrings in compiled code."""
 
 FINER = 2.0
-"""Panels are that much narrower in the evaluation that checks the error."""
+"""Factor by which panels are narrower in the evaluation that checks the error of a closure."""
 
 PROBES = (0.5, 0.9, 0.9999)
-"""Values of |q| where it is checked."""
+"""Values of |q| at which the error of a closure is checked."""
 
-WORST = 1e-6
-"""A larger change there is an error."""
+WORST_CHANGE = 1e-6
+"""Largest accepted change of a closure, relative to its size, when panels are made narrower."""
 
 NO_NOISE = 1e-20
-"""Noise of a smaller variance is left out: its covariance with noise of unit strength is below 1e-10."""
+"""Variance below which noise is left out: its covariance with noise of unit strength is below 1e-10."""
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-def]
-    """The averages that make up g and Lambda.
+    """Averages ("brackets") from which g and Lambda are made.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-
 
 
 class Coefficients(NamedTuple):
-    """What `drift_and_diffusion` needs besides q, for compiled code."""
+    """Arguments of `drift_and_diffusion` besides q, for compiled code."""
 
     expectation: Expectation
     centering: int
@@ -124,7 +124,7 @@ class Closure:
     Parameters
     ----------
     problem : Problem
-        What is trained, on what data.
+        Contrastive problem.
     tabulated : bool
         Whether averages over a single hidden variable are tabulated in q, which pays after some hundred values.
 
@@ -195,7 +195,7 @@ class Closure:
         return expectation
 
     def _check(self, expectation: Expectation) -> None:
-        """Refuse a law whose sums of hidden variables are not resolved."""
+        """Refuse a law for which the sums of hidden variables are not resolved."""
         change = 0.0
         finer = expectation._replace(mixture=expectation.mixture._replace(fineness=FINER))
         size = len(expectation.mixture.half_width)
@@ -203,7 +203,7 @@ class Closure:
             q = np.full(size, radius / math.sqrt(size))
             before, after = (brackets(x, q, self.centering, self.batch_size) for x in (expectation, finer))
             change = max(change, float((np.abs(after - before) / self._scales(after)).max()))
-        if not change <= WORST:
+        if not change <= WORST_CHANGE:
             raise InputError(
                 f"features.hidden: with finer quadrature of the joint law the closures change by {change:.2g}; use "
                 "fewer features whose law is neither discrete nor Gaussian"
@@ -211,7 +211,7 @@ class Closure:
 
     @staticmethod
     def _scales(values: FloatArray) -> FloatArray:
-        """For each bracket the largest of those that it is added to."""
+        """Scale of each bracket: the largest of those that are added to it."""
         scales = np.empty_like(values)
         drift = np.array([0, *range(DRIFT_AND_DIFFUSION, values.size)])
         scales[drift] = np.abs(values[drift]).max()
@@ -220,14 +220,14 @@ class Closure:
 
 
 def noise_of(problem: Problem) -> tuple[float, float, float]:
-    """v11, v12, v22 of the noise, but for what is too weak to change anything."""
+    """Covariance of the noise as v11, v12, v22, without noise that is too weak to change anything."""
     v = problem.noise_covariance
     v = np.where(np.minimum.outer(np.diag(v), np.diag(v)) < NO_NOISE, 0.0, v)
     return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
 
 
 def hidden_mixture(problem: Problem, power: float) -> Mixture:
-    """The joint law of the hidden variables: a mixture of Gaussians, uniform variables and random variances.
+    """Joint law of the hidden variables: a mixture of Gaussians, uniform variables and random variances.
 
     Parameters
     ----------

@@ -21,13 +21,14 @@ import numpy as np
 from meanfield.numerics.compiled.exponential import LAST_EXPONENT, exp_minus
 
 TAIL = 9.3
-"""Standard deviations to which a Gaussian is followed. E[x^10] of what lies beyond is 2e-13 of the whole."""
+"""Standard deviations at which the tail of a Gaussian is cut. E[x^10] of what lies beyond is 2e-13 of the whole."""
 
 PIECE = 3.5
-"""Widest piece of a Gauss-Legendre rule in standard deviations: the error is below 1e-16."""
+"""Largest width of the range of a Gauss-Legendre rule, in standard deviations: the error is below 1e-16."""
 
 NARROW_BOX = 0.3
-"""Up to this half-width in standard deviations a box is a handful of nodes; beyond it antiderivatives do not cancel."""
+"""Half-width of a box, in standard deviations, up to which a few nodes stand for it; beyond, antiderivatives do not
+cancel."""
 
 CANCELLATION = 1e4
 """Largest factor by which antiderivatives may exceed their differences: twelve digits remain."""
@@ -40,7 +41,7 @@ _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def exact_boxes(half_widths, deviation):  # type: ignore[no-untyped-def]
-    """How many of the boxes, the widest first, the formulas above can take beside a Gaussian."""
+    """Number of boxes, the widest first, for which the formulas of this module hold beside a Gaussian."""
     count = 0
     span, product, factorial = deviation, 1.0, 1.0
     for h in half_widths:
@@ -64,9 +65,9 @@ def add_density(x, weight, centre, deviation, half_widths, out):  # type: ignore
     ----------
     x, weight : ndarray, shape (points,)
     centre, deviation : float
-        Of the Gaussian.
+        Mean and standard deviation of the Gaussian.
     half_widths : ndarray, shape (n,)
-        Of the boxes, in descending order.
+        Half-widths of the boxes, in descending order.
     out : ndarray, shape (1 + n, points)
     """
     narrow = 0
@@ -107,7 +108,7 @@ def _add_gaussian(x, weight, centre, deviation, density):  # type: ignore[no-unt
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _add_wide(x, weight, centre, deviation, half_widths, out):  # type: ignore[no-untyped-def]
-    """The formulas on top, for boxes that are wide enough."""
+    """Add the weighted density by the formulas of this module, for boxes that are wide enough."""
     n = half_widths.size
     if n == 0:
         _add_gaussian(x, weight, centre, deviation, out[0])

@@ -1,4 +1,4 @@
-"""The averages over (Theta1, Theta2) that g and Lambda are made of, for compiled code, at any overlaps.
+"""Averages over (Theta1, Theta2) from which g and Lambda are made, for compiled code, at any overlaps.
 
 With s_l = sigma(Theta_l) - <sigma(Theta_l)> if outputs are centred, else sigma(Theta_l), and p_l and D as in `closure`,
 they are <D^2(s1 s2)>, <s1^2 p2^2>, <s2^2 p1^2>, <s1 s2 p1 p2> and <c_k D(s1 s2)>; if outputs are centred, also
@@ -22,20 +22,20 @@ from meanfield.families.contrastive.closures.mixture import Mixture
 from meanfield.numerics.piecewise import Table, interpolate, panel_of
 
 DRIFT_AND_DIFFUSION = 4
-"""Averages that come before <c_k D(s1 s2)>."""
+"""Number of averages that precede <c_k D(s1 s2)>."""
 
 BATCH = 3
-"""Averages that batch centring adds behind <c_k D(s1 s2)>."""
+"""Number of averages that batch centring adds behind <c_k D(s1 s2)>."""
 
 UNCENTRED_ROWS = 5
-"""Rows of the table if outputs are not centred."""
+"""Number of rows of the table if outputs are not centred."""
 
 OUTPUTS = tuple(6 + DIFFUSION_ROWS.index(name) for name in ("s1", "s2"))
-"""Rows of the table of a centred problem."""
+"""Indices of the rows of the outputs sigma in the table of a centred problem."""
 
 
 class Expectation(NamedTuple):
-    """Everything that compiled code needs for averages at any q.
+    """Data of averages at any overlaps q, for compiled code.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Expectation(NamedTuple):
 
 
 def no_expectation() -> Expectation:
-    """Stands in where compiled code takes an expectation and asks nothing of it."""
+    """Placeholder for compiled code that takes an expectation and does not use it."""
     none, empty = np.empty(0), np.empty((0, 0))
     table = Table(none, none, none, empty, np.empty((0, 0, 0)), none, empty)
     return Expectation(table, table, Mixture(none, empty, empty, none, empty, empty, 1.0), table, 0.0)
@@ -84,7 +84,7 @@ def is_tabulated(expectation, q):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def interpolated(expectation, q):  # type: ignore[no-untyped-def]
-    """All averages named on top, in that order, from that table."""
+    """All averages of this module, in its order, from the table of one feature."""
     table = expectation.overlap
     angle = math.asin(q[0])
     result = np.empty(table.values.shape[0])
@@ -94,7 +94,7 @@ def interpolated(expectation, q):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def averages_at(table, mixture, q):  # type: ignore[no-untyped-def]
-    """The same averages whatever the number of features."""
+    """All averages of this module, in its order, for any number of features."""
     d1 = q.size
     rows = averages(table, mixture, q, np.empty((table.values.shape[0], 1 + 2 * d1)))
     centred = rows.shape[0] > UNCENTRED_ROWS

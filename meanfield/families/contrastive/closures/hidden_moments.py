@@ -1,4 +1,4 @@
-"""Averages of functions of B together with first and second moments of X = c - q B, the part of c that moves q.
+"""Averages of functions of B with first and second moments of X = c - q B, the part of c that changes q.
 
 In a component of the `Mixture` c_k has mean m_k and a Gaussian part of variance v_k, so that (c, B) is Gaussian. With
 M = m.q, D^2 = 1 - q.q + sum_k q_k^2 v_k and y = (B - M)/D,
@@ -36,19 +36,21 @@ from meanfield.typing import FloatArray
 _NO_BOXES = np.zeros(1)
 
 MOST_FURTHER = 8.0
-"""Pieces of a box beside a wider one, which smooths what they miss: else sums of boxes would be too many."""
+"""Largest number of pieces of a box beside a wider one, which smooths what they miss: more would make sums of boxes too
+many."""
 
 LEAST_SHARE = 0.02
-"""Of the widest box, for the same reason: sums share nodes as if the Gaussian were no narrower than that."""
+"""Least standard deviation, relative to the widest box, for which nodes of sums of boxes are resolved: narrower
+Gaussians would need too many."""
 
 LEAST_OVERLAP = 1e-300
-"""Of a uniform variable that does not move B."""
+"""Overlap that replaces 0 for a uniform variable, which then does not change B."""
 
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
 class GaussianParts(NamedTuple):
-    """The law of (c, B) at one q: Gaussian parts.
+    """Law of (c, B) at one q as Gaussian parts.
 
     Parameters
     ----------
@@ -119,7 +121,7 @@ def gaussian_parts(mixture, q):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _listed(mixture):  # type: ignore[no-untyped-def]
-    """Moments of the components that are listed."""
+    """Moments of the components in a list."""
     count, d1 = mixture.mean.shape
     size = 1 + 2 * d1
     moments, z = np.empty((count, size * size)), np.ones(size)
@@ -131,7 +133,7 @@ def _listed(mixture):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _single(place, size, probability, values):  # type: ignore[no-untyped-def]
-    """Moments of z where only its entry `place` differs from 0, besides the first, which is 1."""
+    """Moments of a vector z of which only the entry `place` differs from 0, without the first moment, which is 1."""
     moments = np.zeros((values.size, size * size))
     for i in range(values.size):
         moments[i, 0] = probability[i]
@@ -142,7 +144,7 @@ def _single(place, size, probability, values):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _combined(left, right):  # type: ignore[no-untyped-def]
-    """Moments of z where the means and variances of two independent variables are added."""
+    """Moments of the sum of two independent variables, whose means and variances are added."""
     n = round(math.sqrt(left.size))
     total = np.empty(left.size)
     total[0] = left[0] * right[0]
@@ -156,7 +158,7 @@ def _combined(left, right):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _sums(left, left_moments, right, right_moments):  # type: ignore[no-untyped-def]
-    """All sums of the two, with their moments."""
+    """All sums of two variables, with their moments."""
     total = np.empty(left.size * right.size)
     moments = np.empty((total.size, left_moments.shape[1]))
     for a in range(left.size):

@@ -1,4 +1,4 @@
-"""The law of B = c.q + sqrt(1 - q.q) e, the part of the pre-activation that both views share, at given overlaps q.
+"""Law of B = c.q + sqrt(1 - q.q) e, the part of the pre-activation that both views share, at given overlaps q.
 
 The hidden variables are a mixture: in component a, c_k has mean m_ak and an independent Gaussian part of variance v_ak.
 Besides, some features may be uniform ("boxes"), and some have a random variance v_k. Given all of these B is Gaussian.
@@ -29,7 +29,7 @@ from meanfield.numerics.piecewise import ASCENT, DESCENT, NODES, ORDER, TO_COEFF
 from meanfield.typing import FloatArray
 
 LEAST_VARIANCE = 1e-14
-"""Stands in for the variance of B at |q| = 1; where B has an atom on a kink, <sigma''> grows like its inverse root."""
+"""Least variance of B, used at |q| = 1; where B has an atom on a kink, <sigma''> grows like its inverse root."""
 
 MEAN_WIDTH = 1.5
 """Width of panels for means, in standard deviations: interpolation between 16 nodes is off by 1e-13."""
@@ -38,11 +38,12 @@ LOG_WIDTH = 0.7
 """Width of panels for the logarithm of variances: interpolating even fifth powers is off by 1e-13."""
 
 MOST_PIECES = 32
-"""A box that is very wide for the Gaussian, and very narrow beside other boxes that smooth the rest, has few nodes."""
+"""Largest number of pieces of a box that is very wide compared with the Gaussian, and very narrow beside other boxes
+that smooth the rest."""
 
 
 class Mixture(NamedTuple):
-    """The law of the hidden variables, as plain arrays that compiled code takes.
+    """Law of the hidden variables, as plain arrays for compiled code.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def reach_of(law: Mixture) -> float:
 
 
 class Components(NamedTuple):
-    """The law of B at one q: Gaussians, all of them plus the same boxes.
+    """Law of B at one q: Gaussians, all of them plus the same boxes.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ class Components(NamedTuple):
     boxes : ndarray of int, shape (boxes,)
         Features with a box, the widest box first.
     half_width : ndarray, shape (boxes,)
-        Of q_k c_k.
+        Half-widths of the uniform variables q_k c_k.
     """
 
     centre: FloatArray
@@ -130,7 +131,7 @@ def components_of_b(mixture, q):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _weights(mixture):  # type: ignore[no-untyped-def]
-    """Probability p, p m_k and p v_k of the components that are listed."""
+    """Weights p, p m_k and p v_k of the components in a list."""
     count, d1 = mixture.mean.shape
     weight = np.empty((count, 1 + 2 * d1))
     for a in range(count):
@@ -144,7 +145,7 @@ def _weights(mixture):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _sum_of_boxes(mixture, q, deviation):  # type: ignore[no-untyped-def]
-    """Boxes that stay boxes, and the nodes of the sum of the others with weights p, p c_k."""
+    """Boxes that remain boxes, and the nodes of the sum of the others with weights p, p c_k."""
     d1 = q.size
     reach = np.abs(q) * mixture.half_width
     order = widest_first(reach)
@@ -161,7 +162,7 @@ def _sum_of_boxes(mixture, q, deviation):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def widest_first(reach):  # type: ignore[no-untyped-def]
-    """Indices of what is not 0, in descending order."""
+    """Indices of the values that are not 0, in descending order of the values."""
     order = np.empty(reach.size, dtype=np.int64)
     count = 0
     for k in range(reach.size):
@@ -219,7 +220,7 @@ def _sum_of_variances(mixture, squared, least):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _with_values(probability, values):  # type: ignore[no-untyped-def]
-    """Probabilities p of values v, and p v, as two columns."""
+    """Weights of values v with probabilities p: p and p v, as two columns."""
     weight = np.empty((values.size, 2))
     for i in range(values.size):
         weight[i, 0], weight[i, 1] = probability[i], probability[i] * values[i]
@@ -228,7 +229,7 @@ def _with_values(probability, values):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _sum(left, left_weight, right, right_weight, column):  # type: ignore[no-untyped-def]
-    """All sums of the two, with their weights; the second weight of the right one belongs to a column."""
+    """All sums of two variables, with their weights; the second weight of the right one belongs to a column."""
     count, columns = left_weight.shape
     total = np.empty(count * right.size)
     weight = np.empty((count * right.size, columns))
@@ -245,14 +246,14 @@ def _sum(left, left_weight, right, right_weight, column):  # type: ignore[no-unt
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fewer_means(mean, weight, deviation):  # type: ignore[no-untyped-def]
-    """Nodes instead of means of Gaussians of the same variance where they lie so close that nodes are fewer."""
+    """Nodes in place of the means of Gaussians of equal variance, where the means lie so close that nodes are fewer."""
     low = mean.min()
     return _fewer(mean, weight, low, mean.max() - low, MEAN_WIDTH * deviation)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fewer_variances(variance, weight, least, fineness):  # type: ignore[no-untyped-def]
-    """Nodes instead of variances that come on top of a `least` one where they lie so close that nodes are fewer."""
+    """Nodes in place of variances added to `least`, where these lie so close that nodes are fewer."""
     logarithm = np.log1p(variance / least)
     logarithm, weight = _fewer(logarithm, weight, 0.0, logarithm.max(), LOG_WIDTH / fineness)
     return least * np.expm1(logarithm), weight
@@ -260,7 +261,7 @@ def fewer_variances(variance, weight, least, fineness):  # type: ignore[no-untyp
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _fewer(x, weight, low, width, widest):  # type: ignore[no-untyped-def]
-    """On panels that hold many of the points, nodes with weights under which polynomials have the same averages.
+    """Nodes on panels that hold many of the points, with weights under which polynomials have the same averages.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""With one feature all averages of a closure are functions of q alone, so they are tabulated.
+"""Table of all averages of a closure with one feature, which are functions of q alone.
 
 The variable is arcsin q, in which functions of q and of sqrt(1 - q^2) are both smooth. Where |q| -> 1 they may be
 singular, since a kinked activation takes an atom of B on its kink badly; the table ends before that, or earlier if the
@@ -25,17 +25,18 @@ ENDS = (0.01, 0.1, 0.5)
 """Values of sqrt(1 - q^2) at which the table may end; the smallest that works is taken."""
 
 MOST_PANELS = 150
-"""With more panels tables take too long to make."""
+"""Largest number of panels of a table; more take too long to compute."""
 
 GROUPS = (0, 1, 1, 1, 0)
 CENTRED_GROUPS = (*GROUPS, 2, 2, 2, 3, 3, 3)
-"""Averages that are added to each other, so that only the largest of them needs all digits."""
+"""Group of each average: those that are added to each other share one, so that only the largest of them needs all
+digits."""
 
 Key = tuple[tuple[float, ...], ...]
 
 
 def as_key(mixture: Mixture) -> Key:
-    """The mixture of one variable as something hashable."""
+    """Mixture of one variable as a hashable value."""
     return tuple(tuple(np.ravel(part).tolist()) for part in mixture)
 
 
@@ -43,7 +44,7 @@ def as_key(mixture: Mixture) -> Key:
 def overlap_table(
     activation: Activation, noise: tuple[float, float, float], centred: bool, key: Key
 ) -> tuple[Table, float]:
-    """All averages as functions of arcsin q.
+    """Table of all averages as functions of arcsin q.
 
     Parameters
     ----------

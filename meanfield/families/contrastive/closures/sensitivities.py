@@ -1,4 +1,4 @@
-"""What an SGD step is made of: products of the sensitivities of a sample's loss, averaged.
+"""Averages of products of the sensitivities of a sample's loss, from which the moments of an SGD step are made.
 
 The sensitivities to the two pre-activations are
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from meanfield.families.contrastive.problem import Problem
 
 ORDERS = (1, 2, 3, 4)
-"""Total powers i + j; the square of a step needs the fourth."""
+"""Total powers i + j of the products alpha^i beta^j; the square of a step needs the fourth."""
 
 
 class Sensitivities:
@@ -81,7 +81,7 @@ class Sensitivities:
 
 
 def highest_power(activation: Activation) -> float:
-    """The power of c in the fastest growing average: of c^2, (sigma sigma')^2 c^2 and (sigma sigma')^4."""
+    """Power of c in the fastest growing average: of c^2, (sigma sigma')^2 c^2 and (sigma sigma')^4."""
     gamma = activation.growth
     return max(2.0, 8 * gamma - 4, 4 * gamma)
 
@@ -101,7 +101,7 @@ def _terms(centred: bool) -> IntArray:
 
 @lru_cache(maxsize=64)
 def product_table(activation: Activation, noise: tuple[float, float, float], centred: bool, reach: float) -> Table:
-    """The coefficients of powers of ybar in alpha^i beta^j, averaged over the noise, as functions of B.
+    """Coefficients of powers of ybar in alpha^i beta^j, averaged over the noise, as functions of B.
 
     Parameters
     ----------

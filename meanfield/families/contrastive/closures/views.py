@@ -24,11 +24,12 @@ STRONGER = (
 )
 
 SINGULAR = 1e-13
-"""Up to rounding the two noises are functions of each other if the second has a smaller share of its own."""
+"""Least share of the second noise that is independent of the first; below it they are functions of each other, up to
+rounding."""
 
 
 def exponents(*products: str) -> IntArray:
-    """Those of s1, p1, s2 and p2 in products such as "s1^2 p2^2", shape (rows, 4)."""
+    """Exponents of s1, p1, s2 and p2 in products such as "s1^2 p2^2", shape (rows, 4)."""
     table = []
     for product in products:
         powers = dict.fromkeys(("s1", "p1", "s2", "p2"), 0)
@@ -104,7 +105,7 @@ def _layers(points: Iterable[float], deviation: float) -> list[float]:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _one_view(value, derivative, powers, points):  # type: ignore[no-untyped-def]
-    """The products s^a p^b of one view at the points, shape (products, n)."""
+    """Products s^a p^b of one view at the points, shape (products, n)."""
     out = np.empty((len(powers), points.size))
     products = np.empty(len(powers))
     for i in range(points.size):

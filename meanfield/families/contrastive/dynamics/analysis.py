@@ -1,4 +1,4 @@
-"""What the reduced ODEs do, all of it in one Dataset: where they rest, what attracts, what is learnt from nothing.
+"""Analysis of the reduced ODEs as one Dataset: fixed points, attraction, learnability, fluctuations, random starts.
 
 What a problem does not have is absent from its result: fluctuations under batch centring, growth from q = 0 where that
 is not stationary, chances to win where fewer than two features grow.
@@ -30,22 +30,23 @@ from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
 
 DIMENSIONS = (1e2, 1e3, 1e4, 1e5, 1e6)
-"""N of random starts."""
+"""Dimensions N for which random starts are analysed."""
 
-PATHS = 1024
-"""Amplitudes of a random start, evenly spread: chances are good to about 0.002."""
+AMPLITUDES = 1024
+"""Number of amplitudes of a random start, evenly spread: chances are good to about 0.002."""
 
 QUANTILES = (0.1, 0.5, 0.9)
-"""Of the escape time."""
+"""Probabilities of the quantiles of the escape time."""
 
 HALFWAY = 0.5
-"""|q| that counts as escape, in units of the least of the recovery states, where the problem names none."""
+"""Value of |q| that counts as escape, in units of the least of the recovery states, where the problem names none."""
 
-INSIDE = 1.0 - 1e-9
-"""On the sphere, where points rest only if nothing fluctuates, there is no Jacobian."""
+ON_THE_SPHERE = 1.0 - 1e-9
+"""Value of |q| from which on a fixed point counts as lying on the sphere, where it has no Jacobian: points rest there
+only if nothing fluctuates."""
 
-LINE = 401
-"""Overlaps at which the rate of a single feature is kept."""
+RATE_POINTS = 401
+"""Number of overlaps at which the rate of a single feature is kept."""
 
 
 def analyse_dynamics(problem: Problem) -> xr.Dataset:
@@ -94,7 +95,7 @@ def analyse_dynamics(problem: Problem) -> xr.Dataset:
 
 
 def solve_fixed_points(problem: Problem) -> xr.Dataset:
-    """What `analyse_dynamics` says of fixed points and of growth from no information, in a fiftieth of its time.
+    """Fixed points and growth from no information as in `analyse_dynamics`, in a fiftieth of its time.
 
     Parameters
     ----------
@@ -120,14 +121,14 @@ def solve_fixed_points(problem: Problem) -> xr.Dataset:
 
 
 def _attraction(points: FixedPoints) -> tuple[dict[str, Any], dict[str, str]]:
-    """Fixed points and what they attract, and the plane of the portrait."""
+    """Fixed points, their regions of attraction, and the plane of the portrait."""
     field = points.field
     if field.features == 2:
         portrait = portrait_of(points)
         return portrait_arrays(portrait), {"plane": portrait.plane}
     arrays = fixed_point_arrays(points)
     if field.features == 1:
-        line = np.linspace(-1.0, 1.0, LINE)
+        line = np.linspace(-1.0, 1.0, RATE_POINTS)
         share = np.zeros(len(points.points))
         for low, high, number in attraction_intervals(points):
             share[number] = 0.5 * (high - low)
@@ -136,7 +137,7 @@ def _attraction(points: FixedPoints) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _fluctuations(points: FixedPoints, shown: FloatArray) -> dict[str, Any]:
-    """N Cov[q] at the stable ones of the points that are shown."""
+    """Covariance N Cov[q] at the stable ones of the fixed points that are shown."""
     try:
         noise = StepNoise(points.field)
     except InputError:
@@ -144,7 +145,7 @@ def _fluctuations(points: FixedPoints, shown: FloatArray) -> dict[str, Any]:
     d1 = points.field.features
     covariance = np.full((len(shown), d1, d1), np.nan)
     for i in points.stable:
-        if np.linalg.norm(points.points[i].q) >= INSIDE:
+        if np.linalg.norm(points.points[i].q) >= ON_THE_SPHERE:
             continue
         for row in np.flatnonzero((shown == points.points[i].q).all(axis=1)):
             covariance[row] = stationary_covariance(points.field, noise, points.points[i].q)
@@ -161,7 +162,7 @@ def _growth(problem: Problem) -> dict[str, Any]:
 
 
 def _random_starts(problem: Problem, points: FixedPoints) -> tuple[dict[str, Any], float]:
-    """When replicas escape, which feature wins, and the |q| that counts as escape."""
+    """Escape times, the chance of each feature to win, and the |q| that counts as escape."""
     try:
         start = random_start(problem)
     except InputError:
@@ -169,7 +170,7 @@ def _random_starts(problem: Problem, points: FixedPoints) -> tuple[dict[str, Any
     if not start.growing or start.field.features > MOST_FEATURES:
         return {}, np.nan
     overlap = problem.particles.escape_overlap or _halfway(points)
-    amplitudes = start.amplitudes(PATHS)
+    amplitudes = start.amplitudes(AMPLITUDES)
     runs = [_outcomes(start, N, amplitudes, overlap) for N in DIMENSIONS]
     arrays: dict[str, Any] = {
         "dimension": np.array(DIMENSIONS),

@@ -1,4 +1,4 @@
-"""The dynamics of a problem as a few lines of text."""
+"""Description of the dynamics of a problem in a few lines of text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from meanfield.results.description import describe_states
 
 
 def describe(dynamics: xr.Dataset) -> str:
-    """What `analyse_dynamics` found: a line for each fixed point, then growth from nothing and random starts."""
+    """Result of `analyse_dynamics` as text: a line for each fixed point, then growth from q = 0 and random starts."""
     lines = describe_states(dynamics)
     if dynamics.attrs["indices_add_up"] != "true":
         lines.append("the indices of these do not add up to 1: a fixed point may be missing")
@@ -17,7 +17,7 @@ def describe(dynamics: xr.Dataset) -> str:
 
 
 def describe_growth(dynamics: xr.Dataset) -> list[str]:
-    """What grows from q = 0, and what comes of random starts."""
+    """Growth from q = 0, and the outcome of random starts, as text."""
     return [*_growth(dynamics), *_random_starts(dynamics)]
 
 

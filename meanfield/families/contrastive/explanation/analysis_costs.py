@@ -1,4 +1,4 @@
-"""How long analyses take that have no time step: usual numbers of evaluations, times what one takes here and now."""
+"""Predicted time of analyses without time steps: usual numbers of evaluations, times the measured time of one."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from meanfield.numerics.continuation import ball_starts, find_roots, signed_perm
 from meanfield.typing import FloatArray
 
 BUDGET, SEARCH_BUDGET = 0.006, 0.3
-"""Seconds spent on each evaluation at each point, and on a search."""
+"""Seconds for measuring each evaluation at each point, and for a trial search."""
 
-CALL = 1e-5
-"""Seconds that whoever asks for dq/dt takes besides."""
+SECONDS_PER_CALL = 1e-5
+"""Seconds that a caller of dq/dt takes in addition to the evaluation."""
 
 RATES, NOISES, NOISES_PER_OUTPUT = 300, 80, 3
-"""Evaluations of dq/dt for a trajectory, and of S and the Jacobian for its covariance."""
+"""Usual numbers of evaluations of dq/dt for a trajectory, and of S and the Jacobian for its covariance."""
 
 FIXED_POINTS = {1: 820, 2: 6900, 3: 10_100}
-"""Evaluations of dq/dt for all fixed points and what attracts."""
+"""Usual number of evaluations of dq/dt for all fixed points and their regions of attraction, by number of features."""
 
 WITHOUT_SYMMETRY = {1: 1, 2: 3, 3: 8}
-"""How many times as many where features cannot be flipped one by one."""
+"""Factor on these evaluations where features cannot be flipped one by one, by number of features."""
 
 PATHS = {1: 2900, 2: 3600}
-"""Evaluations of a table at 1024 points, for all paths from random starts."""
+"""Usual number of evaluations of a table at 1024 points, for all paths from random starts, by number of features."""
 
 STATES, SEARCH = {1: 3, 2: 9, 3: 27}, {1: 200, 2: 640, 3: 1500}
-"""Usual numbers of stationary states, and of evaluations of their equations."""
+"""Usual numbers of stationary states, and of evaluations of their equations, by number of features."""
 
 SPECTRA, STATED = 1.5, 1.3
-"""Factors on the errors of states, and on a search, for the stability of the states."""
+"""Factors for the stability of the states: on the time of their errors, and on that of the search."""
 
-CELL = 5e-7
+SECONDS_PER_CELL = 5e-7
 """Seconds for each cell of a stationary density."""
 
 
@@ -79,13 +79,13 @@ def stationary_seconds(problem: Problem, closure: Closure, nodes: int) -> float:
         states = find_roots(search, ball_starts(d1), signed_permutations)
     except _OverBudgetError:
         seconds, count = SEARCH[d1] * search.seconds / search.count, STATES[d1]
-        return STATED * seconds + count * nodes * CELLS * CELL
+        return STATED * seconds + count * nodes * CELLS * SECONDS_PER_CELL
     judged = _judging_seconds(search.equations, states)
-    return search.seconds + judged + len(states) * nodes * CELLS * CELL
+    return search.seconds + judged + len(states) * nodes * CELLS * SECONDS_PER_CELL
 
 
 def _judging_seconds(equations: StationaryEquations, states: Sequence[FloatArray]) -> float:
-    """More nodes for the states, until they suffice, and the errors and stability of all."""
+    """Predict the time to check the states: more nodes until they suffice, then errors and stability of all."""
     seconds = 0.0
     while states:
         started = time.perf_counter()
@@ -99,11 +99,11 @@ def _judging_seconds(equations: StationaryEquations, states: Sequence[FloatArray
 
 
 class _OverBudgetError(Exception):
-    """The search takes too long for a pilot."""
+    """Signal that a search takes too long for a trial."""
 
 
 class _Search:
-    """The equations, which count how often they are asked and stop when the budget is spent."""
+    """Equations of stationary states that count their evaluations and stop when the budget is spent."""
 
     def __init__(self, equations: StationaryEquations) -> None:
         self.equations, self.count, self.seconds = equations, 0, 0.0
@@ -118,18 +118,18 @@ class _Search:
 
 
 def _points(features: int) -> FloatArray:
-    """Overlaps all over the ball, shape (5, d1)."""
+    """Overlaps spread over the unit ball, shape (5, d1)."""
     points = np.random.default_rng(0).standard_normal((5, features))
     radii = np.array([[0.3], [0.5], [0.7], [0.9], [0.99]])
     return np.asarray(radii * points / np.linalg.norm(points, axis=1)[:, None])
 
 
 def _rate_seconds(field: VectorField) -> float:
-    return _seconds_of(lambda q: rate(field.closure, q), _points(field.features)) + CALL
+    return _seconds_of(lambda q: rate(field.closure, q), _points(field.features)) + SECONDS_PER_CALL
 
 
 def _seconds_of(work: Callable[[FloatArray], object], points: FloatArray) -> float:
-    """Of one evaluation, averaged over points; the first of each is not counted, because it may compile."""
+    """Mean time of one evaluation over points; the first call at each is not counted, because it may compile."""
     total = 0.0
     for q in points:
         work(q)
@@ -156,7 +156,7 @@ def _grows(problem: Problem) -> bool:
 
 
 def _table(features: int) -> Callable[[FloatArray], object]:
-    """Splines of the size of those that paths from random starts take, at as many points."""
+    """Splines of the size of those that paths from random starts use, at as many points."""
     x = np.linspace(0.0, 1.0, 49)
     points = np.random.default_rng(0).random((1024, 2))
     if features == 1:

@@ -1,4 +1,4 @@
-"""How long a density takes: the real search for the first part of a second, and what is left to do after that."""
+"""Predicted cost of a density: the first half second of its real search, extrapolated to the rest."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.schedule import Schedule
 
 BUDGET, FEW_NODES_BUDGET = 0.5, 0.25
-"""Seconds that a pilot may take, and one of few nodes."""
+"""Seconds that a trial run may take, and a trial run with few nodes."""
 
 LIKE_A_GAUSSIAN, FAR_OUT = 3.0, 25.0
-"""Fourth moments of coordinates with three values: with the first the search ends at the level of one with many nodes,
-with the second it needs as short steps as their farthest nodes."""
+"""Fourth moments of coordinates with three values in trial runs: with the first the search ends at the level of one
+with many nodes, with the second it needs as short steps as their farthest nodes."""
 
 POWER = 6
-"""With which the error falls from level to level at least, once it can be estimated."""
+"""Least power with which the error falls from level to level, once it can be estimated."""
 
 CELL_STEP = 2e-9
 """Seconds for each cell, node and step before anything was measured; docs/cost.md has 1.3 to 2 ns."""
 
 USUAL_FACTOR = 12
-"""The last level of most problems."""
+"""Refinement factor of the last level of most problems."""
 
 OUT_OF_REACH = (
     "density.tolerance = {:g} seems out of reach: the levels that it needs are not tried; raise it, or give "
@@ -51,15 +51,15 @@ OUT_OF_REACH = (
 )
 
 LATEST_CHOICE = 4
-"""Level on which the choice is made at the latest, as a rule."""
+"""Level on which the solver chooses the number of nodes in u at the latest, as a rule."""
 
 LEAST_STEPS = 20
-"""Of a pilot on given cells."""
+"""Least number of steps of a trial run on given cells."""
 
 
 @dataclass(frozen=True)
 class DensityCost:
-    """What a density will cost.
+    """Predicted cost of a density.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class DensityCost:
     memory : float
         Bytes at the peak, besides what Python and its packages take.
     nodes, cells : int
-        Of P in the result.
+        Numbers of nodes and cells of P in the result.
     warning : str
-        That it fails, or will miss its accuracy, with a remedy; empty if neither is to be expected.
+        Warning that the method fails, or will miss its accuracy, with a remedy; empty if neither is to be expected.
     """
 
     seconds: float
@@ -80,11 +80,11 @@ class DensityCost:
 
 
 class _OverBudgetError(Exception):
-    """The next level would take too long for a pilot."""
+    """Signal that the next level would take too long for a trial run."""
 
 
 class _Pilot:
-    """Looks at each level before it is solved."""
+    """Observer of a trial run, called before each level is solved."""
 
     def __init__(self, limit: Limit, budget: float) -> None:
         self._budget = budget
@@ -110,12 +110,12 @@ class _Pilot:
             raise _OverBudgetError
 
     def _seconds(self, work: float, steps: float) -> float:
-        """Of a level."""
+        """Predicted time of a level."""
         rate = self._spent / self._done if self._done else CELL_STEP
         return rate * work + self._coefficients * steps
 
     def needed(self, tolerance: float) -> float:
-        """The factor of the last level, from the error that is left on this one."""
+        """Refinement factor of the last level, from the error that is left on this one."""
         assert self.level is not None
         if self.errors is None:
             return USUAL_FACTOR
@@ -123,17 +123,17 @@ class _Pilot:
         return float(self.level.factor * max(left, 1.0) ** (1 / POWER))
 
     def rest(self, tolerance: float, factor: float, known: bool, steps: int) -> tuple[int, float, str]:
-        """The last level that will be needed, the seconds that are left, and a warning if that level is not tried.
+        """Last level that will be needed, the seconds that are left, and a warning if that level is not tried.
 
         Parameters
         ----------
         tolerance : float
         factor : float
-            Of the last level with few nodes, which holds unless this search has come further already.
+            Refinement factor of the last level with few nodes, which holds unless this search has come further already.
         known : bool
             Whether that is the last level indeed, and not a guess.
         steps : int
-            Of the coarsest level; if they are more than this search has, it will fail and start again.
+            Steps of the coarsest level; if they are more than this search has, it will fail and start again.
         """
         assert self.level is not None
         at, own_steps = self.level.factor, self.level.steps // self.level.factor
@@ -148,7 +148,7 @@ class _Pilot:
 
 
 def _coefficient_seconds(limit: Limit) -> float:
-    """Of one evaluation of drift and diffusion, once loaded."""
+    """Time of one evaluation of drift and diffusion, once the compiled code is loaded."""
     features = len(limit.coordinates)
     q = np.full(features, 0.6 * features**-0.5)
     limit.closure(q)
@@ -175,7 +175,7 @@ def density_cost(problem: Problem, closure: Closure) -> DensityCost:
 
 
 def _warm_up(limit: Limit) -> None:
-    """Load what is compiled, which takes longer than many a density."""
+    """Load compiled code, which takes longer than many a density."""
     smallest = DensitySettings(cells=8, steps=1, order=2, feature_nodes=2)
     solve(replace(limit, times=limit.times[[0, -1]]), smallest)
 
@@ -208,7 +208,7 @@ def _search_cost(limit: Limit, settings: DensitySettings, tolerance: float) -> D
 def _with_few_nodes(
     limit: Limit, settings: DensitySettings, tolerance: float, fourth_moment: float
 ) -> tuple[float, bool, int]:
-    """The last level, whether it was reached, and its steps on the coarsest level, for coordinates of three values."""
+    """Last level, whether it was reached, and its steps on the coarsest level, for coordinates of three values."""
     coordinate = ThreePointCoordinate(fourth_moment=fourth_moment)
     few = replace(limit, coordinates=len(limit.coordinates) * (coordinate,))
     pilot, least = _Pilot(few, FEW_NODES_BUDGET), 1.0
@@ -221,7 +221,7 @@ def _with_few_nodes(
 
 
 def _fixed_cost(limit: Limit, settings: DensitySettings) -> DensityCost:
-    """The first steps of all, on the same cells."""
+    """Cost of a density on given cells and steps, from the first steps on the same cells."""
     plan = fixed_plan(limit, settings)
     mirror = Mirror.of(limit, plan.grid(limit))
     solved, cells = mirror.solved.shape

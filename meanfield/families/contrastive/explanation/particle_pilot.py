@@ -1,4 +1,4 @@
-"""How long SGD takes: the first steps of the first replicas, on all cores at once as the whole run will be."""
+"""Predicted time of SGD: the first steps of the first replicas, on all cores at once as in the whole run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.process.cores import available_cores
 
 BUDGET = 0.25
-"""Seconds of steps that a pilot takes, about."""
+"""Seconds of steps, about, that a trial run takes."""
 
 LARGEST_TRIAL = 1 << 18
-"""N of a pilot at most; with more weights, and samples of them, each step costs in proportion."""
+"""Largest dimension N of a trial run; with more weights, and samples of them, each step costs in proportion."""
 
 
 def particle_seconds(problem: Problem, method: str) -> float:
@@ -50,7 +50,7 @@ def particle_seconds(problem: Problem, method: str) -> float:
 
 
 def _trial_dimension(problem: Problem, method: str) -> int:
-    """N of the pilot: that of the run where steps are quick enough."""
+    """Dimension N of the trial run: that of the whole run where steps are quick enough."""
     N = problem.particles.dimension
     if method == "chain":
         return N

@@ -1,4 +1,4 @@
-"""What each method would take and give: does it apply, how long, how much memory, how large a file."""
+"""Predictions for all methods of contrastive problems: whether they apply, time, memory, and size of the file."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.stationary.densities import CELLS
 from meanfield.process.cores import available_cores
 
-NUMBER = 8
-"""Bytes."""
+BYTES_PER_NUMBER = 8
+"""Number of bytes of a double."""
 
 HEADER = 16_000
-"""Bytes of a file that holds little else."""
+"""Number of bytes of a file that holds little else than attributes."""
 
 DENSITY_PACKED, STATES_PACKED = 0.55, 0.25
-"""What compression leaves of the densities of a run, and of those of stationary states."""
+"""Compressed size, relative to the original one, of the densities of a run and of those of stationary states."""
 
-PANELS = 1.2e7
-"""Bytes that the search for stationary states works with."""
+SEARCH_MEMORY = 1.2e7
+"""Working memory in bytes of the search for stationary states."""
 
-SAVING = 2.5e-8
+SECONDS_PER_BYTE = 2.5e-8
 """Seconds for each byte of weights that is compressed and written."""
 
 
 def density(problem: Problem) -> Prediction:
     """Cost of the density, from a pilot on coarse levels."""
     cost = density_cost(problem, Closure(problem))
-    size = NUMBER * problem.time.outputs * cost.nodes * cost.cells
+    size = BYTES_PER_NUMBER * problem.time.outputs * cost.nodes * cost.cells
     contents = f"q, r, P(w|u) on {cost.nodes} nodes x {cost.cells} cells"
     return Prediction("density", "", cost.seconds, cost.memory, DENSITY_PACKED * size + HEADER, contents, cost.warning)
 
@@ -45,7 +45,7 @@ def density(problem: Problem) -> Prediction:
 def order_parameters(problem: Problem) -> Prediction:
     """Cost of the trajectory of the overlaps."""
     d1, outputs = len(problem.features), problem.time.outputs
-    size = NUMBER * outputs * (d1 * (d1 + 2) + 2)
+    size = BYTES_PER_NUMBER * outputs * (d1 * (d1 + 2) + 2)
     contents = "q" if problem.model.centering == "batch" else "q, and its covariance at finite N"
     return Prediction("order parameters", "", trajectory_seconds(problem), 2 * size, size + HEADER, contents)
 
@@ -62,9 +62,11 @@ def stationary(problem: Problem) -> Prediction:
     nodes = len(feature_quadrature([f.coordinate for f in problem.features], problem.density.feature_nodes)[1])
     states = 3 ** len(problem.features)
     seconds = stationary_seconds(problem, Closure(problem), nodes)
-    size = NUMBER * states * nodes * CELLS
+    size = BYTES_PER_NUMBER * states * nodes * CELLS
     contents = "all states, their stability, P(w|u)"
-    return Prediction("stationary states", "", seconds, PANELS + 2 * size, STATES_PACKED * size + HEADER, contents)
+    return Prediction(
+        "stationary states", "", seconds, SEARCH_MEMORY + 2 * size, STATES_PACKED * size + HEADER, contents
+    )
 
 
 def particles(problem: Problem) -> Prediction:
@@ -73,7 +75,7 @@ def particles(problem: Problem) -> Prediction:
     simulation, workers = simulation_of(problem), available_cores()
     check_memory(simulation, workers, in_memory=False)
     memory = predicted_memory(simulation, workers, in_memory=False)
-    rows = NUMBER * outputs * (d1 + 1)
+    rows = BYTES_PER_NUMBER * outputs * (d1 + 1)
     statistics = settings.record == "statistics"
     size = rows * (d1 + 5) if statistics else rows * settings.replicas
     contents = (
@@ -82,5 +84,5 @@ def particles(problem: Problem) -> Prediction:
     weights = settings.replicas * simulation.snapshot_bytes
     if weights:
         contents += f", weights at {len(simulation.snapshot_index)} times"
-    seconds = particle_seconds(problem, simulation.label) + SAVING * weights
+    seconds = particle_seconds(problem, simulation.label) + SECONDS_PER_BYTE * weights
     return Prediction("particles", "", seconds, memory, size + weights + HEADER, f"{contents} ('{simulation.label}')")

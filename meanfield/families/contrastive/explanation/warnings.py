@@ -1,4 +1,4 @@
-"""What is likely to surprise: nothing moves, nothing is learnt, or an accuracy is out of reach."""
+"""Warnings about a problem in which nothing moves, nothing is learnt, or an accuracy is out of reach."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
 
-STILL = 1e-12
-"""A rate that is smaller is rounding."""
+ZERO_RATE = 1e-12
+"""Largest rate that counts as 0, by rounding."""
 
 SHORT = 0.05
-"""Fastest rate times the length of the run with which hardly anything happens."""
+"""Fastest rate times the length of the run below which hardly anything happens."""
 
 LARGE_FILE = 2e9
-"""Bytes."""
+"""Size of a file in bytes above which there is a warning."""
 
 OVERLAPS = np.concatenate([-np.linspace(0.02, 0.999, 50), np.linspace(0.02, 0.999, 50)])
-"""Overlaps at which a single feature is asked whether anything holds it."""
+"""Overlaps at which a single feature is checked for a drift away from 0."""
 
 
-def surprises(problem: Problem, predicted: list[Prediction]) -> list[str]:
+def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
     """Warnings about a problem, each a sentence with a remedy.
 
     Parameters
@@ -46,12 +46,12 @@ def surprises(problem: Problem, predicted: list[Prediction]) -> list[str]:
 
 
 def _of_the_start(problem: Problem, closure: Closure) -> Iterator[str]:
-    """Overlaps that stay 0 in the limit."""
+    """Warnings about overlaps that stay 0 in the limit."""
     if problem.random_start:
         return
     q = problem.initial_overlap
     g, _ = closure(q)
-    still = [k for k in np.flatnonzero(q == 0) if abs(g[k]) <= STILL]
+    still = [k for k in np.flatnonzero(q == 0) if abs(g[k]) <= ZERO_RATE]
     if len(still) == len(q):
         yield (
             "q(0) = 0 is stationary: in the limit nothing moves, and SGD leaves it by its noise alone; give a start, "
@@ -63,7 +63,7 @@ def _of_the_start(problem: Problem, closure: Closure) -> Iterator[str]:
 
 
 def _of_learning(problem: Problem, closure: Closure) -> Iterator[str]:
-    """What grows from nothing, and whether anything is held."""
+    """Warnings about features that are not learnt, or not within the time of the run."""
     linear = problem.prior.functions.linear
     try:
         grows = float(learnability(problem).growth_rates.max()) if linear else learning_margin(problem)
@@ -90,12 +90,12 @@ def _of_learning(problem: Problem, closure: Closure) -> Iterator[str]:
     if fastest * problem.time.stop < SHORT:
         yield (
             f"the fastest rate is about {fastest:.2g}: hardly anything happens by time.stop = {problem.time.stop:g}; "
-            f"raise it to some {10 / max(fastest, STILL):.2g}"
+            f"raise it to some {10 / max(fastest, ZERO_RATE):.2g}"
         )
 
 
 def _threshold(problem: Problem) -> str:
-    """What would be learnable."""
+    """Remedy in words: the second moments that would be learnable."""
     start = "a random start learns nothing" if problem.random_start else "an informed start may still hold"
     try:
         low, high = learnability(problem).learnable_moments
@@ -113,7 +113,7 @@ def _is_held(closure: Closure) -> bool:
 
 
 def _why_it_decays(problem: Problem, closure: Closure) -> str:
-    """The noise, or the data themselves."""
+    """Reason for the decay of a single overlap: the sampling noise, or the data."""
     if any(q * closure(np.array([q]))[0][0] < 0 for q in OVERLAPS):
         return (
             "the sampling noise, Lambda/2, outweighs the gain everywhere; lower model.learning_rate or raise "
@@ -123,13 +123,13 @@ def _why_it_decays(problem: Problem, closure: Closure) -> str:
 
 
 def _speed(problem: Problem, closure: Closure) -> float:
-    """Of the coefficients at the start."""
+    """Rate of change of the weights at the start, by the coefficients there."""
     g, diffusion = closure(problem.initial_overlap)
     return float(np.linalg.norm(g)) + 0.5 * diffusion
 
 
 def _of_the_settings(problem: Problem, predicted: list[Prediction]) -> Iterator[str]:
-    """Accuracies and sizes."""
+    """Warnings about accuracies and sizes that the settings ask for."""
     yield from (p.warning for p in predicted if p.warning)
     if round(problem.time.stop * problem.particles.dimension) == 0:
         yield (

@@ -1,4 +1,4 @@
-"""A problem in words: what is trained, on what data, how, and for how long."""
+"""Wording of contrastive problems: sentences about the network, its training, the data, and the time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.ingredients.user_functions import is_address
 
 SAMPLES = (Empirical, JointEmpirical)
-"""Laws that a file gives."""
+"""Hidden laws whose samples are in a file."""
 
 UNCORRELATED = 1e-6
-"""Correlations below are rounding of samples."""
+"""Largest correlation of samples that is rounding."""
 
 Statement = tuple[str, str]
-"""What it is about, and what there is to say."""
+"""Label of a sentence, and the sentence."""
 
 CENTERINGS = {
     "none": "outputs not centred",
@@ -39,14 +39,14 @@ EFFECTS = {
     "cauchy": "phi(w) = w/(1 + w^2) lets large weights go: most near 0, few far out",
     "double_well": "phi(w) = w^3 - w favours weights near +1 and -1",
 }
-"""What a prior does to the weights."""
+"""Effect of each prior on the weights."""
 
 LAWS = {"gaussian": "Gaussian", "laplace": "Laplace", "rademacher": "Rademacher (+-)", "student_t": "Student t"}
 """Names of laws that are not the word in the problem file with spaces."""
 
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
-    """What a problem says, in the order of its file.
+    """Sentences about a problem, in the order of its file.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def _hidden(law: HiddenPart, look_up: bool) -> str:
 
 
 def moments(law: HiddenPart) -> tuple[float, float]:
-    """E[c^2] and E[c^4]/E[c^2]^2 of a law of one variable; the latter infinite where it does not exist."""
+    """E[c^2] and E[c^4]/E[c^2]^2 of a law of one variable; the latter is infinite where it does not exist."""
     second = _moment(law, 2)
     if isinstance(law, StudentT):  # closed form, because quadratures end before the moments do
         nu = law.degrees_of_freedom

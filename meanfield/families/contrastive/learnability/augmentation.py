@@ -1,4 +1,4 @@
-"""Design of the augmentation: the noise of the two views that serves learning best.
+"""Design of the augmentation: the noise of the two views that is best for similarity or for learnability.
 
 Both views get the same variance eta ("strength"), with a correlation rho of their noises. Two ends can be served:
 the similarity |q| of the recovery state, which is the stable fixed point of largest |q|, and the threshold second
@@ -23,36 +23,36 @@ from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Augmentation, Problem
 
 SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
-"""Strengths at which the search begins, in parts of the strongest."""
+"""Noise strengths at which the search begins, in units of the strongest."""
 
 CORRELATIONS = (-1.0, -0.5, 0.0, 0.5, 1.0)
-"""Correlations at which it begins."""
+"""Noise correlations at which the search begins."""
 
 NEARLY_ONE = 0.995
 """Largest correlation but 1: beyond, the noise that the views do not share is too weak for activations with kinks."""
 
 FAINT = 1e-3
-"""The correlation of weaker noise, in parts of the strongest, does not matter."""
+"""Noise strength, in units of the strongest, below which the correlation does not matter."""
 
 ACCURACY = 1e-4
-"""Of the best strength and correlation, about which what they serve is flat."""
+"""Absolute accuracy of the best strength and correlation, about which the objective is flat."""
 
 MOST_ROUNDS = 6
-"""Of improving strength and correlation in turn."""
+"""Largest number of rounds in which strength and correlation are improved in turn."""
 
 GAIN = 1e-7
-"""Rounds go on while the correlation gains more, and noise counts as better than none, in parts of the value."""
+"""Least relative gain of the objective for which rounds go on, and for which noise counts as better than none."""
 
 VANISHED = 1e-6
-"""A smaller |q| is that of q = 0."""
+"""Largest |q| that counts as that of q = 0."""
 
 RESOLUTION = 1e-5
-"""Of the strength at which a state vanishes, in parts of the strongest."""
+"""Resolution, in units of the strongest noise, of the strength at which a state vanishes."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The noise that serves one end best.
+    """Noise that is best for one of the two objectives.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ class Optimum:
     correlation : float
         rho of the two noises; 0 without noise.
     value : float
-        What it reaches.
+        Value of the objective with this noise.
     noiseless : float
-        What is reached without noise.
+        Value of the objective without noise.
     """
 
     strength: float
@@ -74,14 +74,14 @@ class Optimum:
 
 @dataclass(frozen=True)
 class AugmentationDesign:
-    """The best noise for both ends.
+    """Best noise for similarity, and best noise for learnability.
 
     Parameters
     ----------
     similarity : Optimum
-        For |q| of the recovery state; values are 0 where there is none.
+        Best noise for |q| of the recovery state; values are 0 where there is none.
     threshold : Optimum
-        For the least learnable second moment; values are infinite where no second moment is learnable.
+        Best noise for the least learnable second moment; values are infinite where no second moment is learnable.
     vanishing : float
         Strength at which the recovery state vanishes as noise of the correlation that `similarity` names grows; NaN
         where it lasts to the strongest noise.
@@ -93,7 +93,7 @@ class AugmentationDesign:
 
 
 def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationDesign:
-    """Strength and correlation of the noise that serve the similarity, and those that serve learnability.
+    """Strength and correlation of the noise that is best for similarity, and of that best for learnability.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def with_noise(problem: Problem, strength: float, correlation: float) -> Problem
 
 
 def recovery_similarity(problem: Problem) -> float:
-    """|q| of the stable fixed point with the largest |q|; 0 where no other than q = 0 is stable."""
+    """Similarity |q| of the stable fixed point of largest |q|; 0 where no other than q = 0 is stable."""
     found = find_fixed_points(VectorField(problem))
     sizes = (float(np.linalg.norm(found.points[i].q)) for i in found.stable)
     return max((size for size in sizes if size > VANISHED), default=0.0)
@@ -147,11 +147,11 @@ def _threshold(contrast: float) -> float:
 
 
 Noise = tuple[float, float]
-"""Strength and correlation."""
+"""Strength and correlation of the noise of the views."""
 
 
 def _best(value: Callable[[float, float], float], tried: list[tuple[float, Noise]], strongest: float) -> Optimum:
-    """Where the value is largest, among noises and no noise, from what was tried already."""
+    """Noise that maximises an objective, among all noises and none, from the best of those tried already."""
     noiseless = value(0.0, 0.0)
     highest, (eta, rho) = max(tried)
     for _ in range(MOST_ROUNDS):
@@ -171,13 +171,13 @@ def _best(value: Callable[[float, float], float], tried: list[tuple[float, Noise
 def _along(
     value: Callable[[float], float], bounds: tuple[float, float], best: tuple[float, float]
 ) -> tuple[float, float]:
-    """The largest value between bounds and where it is, unless the best so far is better."""
+    """Maximum of an objective between bounds and its place, unless the best so far is better."""
     found = minimize_scalar(lambda x: -value(x), bounds=bounds, method="bounded", options={"xatol": ACCURACY})
     return max((-float(found.fun), float(found.x)), best)
 
 
 def vanishing_strength(problem: Problem, correlation: float, strongest: float = 2.0) -> float:
-    """The strength of noise at which the recovery state vanishes: its branch turns, or meets q = 0.
+    """Strength of noise at which the recovery state vanishes: its branch turns, or meets q = 0.
 
     Parameters
     ----------

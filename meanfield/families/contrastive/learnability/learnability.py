@@ -1,4 +1,4 @@
-"""Which features are learnt from no information: growth rates of small overlaps, and Prop. 3 for any activation.
+"""Learnability from no information: growth rates of small overlaps, and Prop. 3 for any activation.
 
 With s_l, p_l, ybar_l and D as in `meanfield.families.contrastive.closures.closure`, and all averages at q = 0, write A
 = <D^2(s1 s2)>, M for the second moments E[c c^T] and a for the mean of c. Stein's lemma makes A out of first
@@ -37,13 +37,13 @@ from meanfield.families.contrastive.order_parameters.field import check_closes
 from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
-ROUNDING = 1e-9
-"""What averages of a closure may be off by, in parts of their size; smaller ones count as 0."""
+CLOSURE_ERROR = 1e-9
+"""Relative error of the averages of a closure; smaller ones count as 0."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The closure about q = 0, where that is stationary.
+    """Expansion of the closure about q = 0, where that is stationary.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Learnability:
-    """What happens to small overlaps under a linear phi; all quantities are dimensionless.
+    """Growth of small overlaps under a linear phi; all quantities are dimensionless.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ class Learnability:
 
     @property
     def learnable(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Whether each of them grows, shape (d1,)."""
+        """Whether each of the growth rates is positive, shape (d1,)."""
         return np.asarray(self.growth_rates > 0)
 
 
 def learnability(problem: Problem) -> Learnability:
-    """Growth rates of small overlaps, and which second moments are learnable.
+    """Growth rates of small overlaps, and the range of learnable second moments.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def learnability(problem: Problem) -> Learnability:
 
 
 def origin(closure: Closure) -> Origin:
-    """The closure about q = 0.
+    """Expansion of the closure about q = 0.
 
     Raises
     ------
@@ -135,13 +135,13 @@ def origin(closure: Closure) -> Origin:
     b = brackets(closure.expectation, nowhere, closure.centering, closure.batch_size)
     curvature, drift = float(b[0]), b[4:]
     size = math.sqrt(max(b[1], b[2]))
-    if np.abs(drift).max() > ROUNDING * size:
+    if np.abs(drift).max() > CLOSURE_ERROR * size:
         raise InputError(
             f"features.hidden: a law with mean {_rounded(mean)} moves the overlaps away from q = 0 at the rate "
             f"{_rounded(closure.learning_rate * drift)} with this activation, so that there is no growth from small "
             "overlaps; use hidden variables of mean 0"
         )
-    if abs(curvature) <= ROUNDING * size:
+    if abs(curvature) <= CLOSURE_ERROR * size:
         curvature = 0.0
     gain = curvature * (second - np.eye(len(mean))) - _pull_of_means(closure, mean)
     _, diffusion = closure(nowhere)
@@ -166,7 +166,7 @@ def _moments(law: Mixture) -> tuple[FloatArray, FloatArray]:
     own = law.probability @ law.variance + law.half_width**2 / 3
     if law.scale_probability.size:
         own = own + (law.scale_probability * law.scale_variance).sum(axis=1)
-    return np.where(np.abs(mean) <= ROUNDING * np.sqrt(np.diag(second)), 0.0, mean), second + np.diag(own)
+    return np.where(np.abs(mean) <= CLOSURE_ERROR * np.sqrt(np.diag(second)), 0.0, mean), second + np.diag(own)
 
 
 def _learnable_moments(at: Origin) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The batch of one SGD step, seen from the span of features and weights (theory.md, section 3).
+"""Batch of one SGD step, projected on the span of features and weights (theory.md, section 3).
 
 Write w = U q + sqrt(N) s p with a unit vector p orthogonal to the features, so that |q|^2 + s^2 = 1. A sample enters
 the outputs through its hidden variables c, its component e along p, and the noises zeta_l along w/sqrt(N) alone:
@@ -27,11 +27,11 @@ from meanfield.typing import FloatArray
 POPULATION, BATCH = CENTERINGS["population"], CENTERINGS["batch"]
 
 BUFFERED = 1024
-"""Numbers that are drawn at once, at least: enough to vectorise, few enough for the first-level cache."""
+"""Least number of random numbers that are drawn at once: enough to vectorise, few enough for the first-level cache."""
 
 
 class Training(NamedTuple):
-    """What compiled code needs to know of a problem to take a step of SGD.
+    """Parameters of a problem that compiled code needs to take a step of SGD.
 
     Parameters
     ----------
@@ -109,25 +109,25 @@ def _noise_factor(problem: Problem) -> FloatArray:
 
 @numba.njit(inline="always", error_model="numpy")
 def steps_at_once(training):  # type: ignore[no-untyped-def]
-    """How many steps' numbers are drawn at a time."""
+    """Number of steps whose random numbers are drawn at a time."""
     return max(1, BUFFERED // (training.normals + training.uniforms))
 
 
 @numba.njit(inline="always", error_model="numpy")
 def steps_together(training, steps):  # type: ignore[no-untyped-def]
-    """How many of `steps` steps need no new population means, which cannot be taken where arrays are borrowed."""
+    """Number of `steps` steps without new population means, which need compiled code that counts references."""
     return 1 if training.centering == POPULATION else steps
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def numbers_for(training, steps):  # type: ignore[no-untyped-def]
-    """Room for the numbers of `steps` steps."""
+    """Empty arrays for the random numbers of `steps` steps."""
     return np.empty(steps * training.normals), np.empty(steps * training.uniforms)
 
 
 @numba.njit(inline="always", error_model="numpy")
 def draw_numbers(training, key, replica, first, steps, numbers):  # type: ignore[no-untyped-def]
-    """Draw the numbers of steps `first`, `first` + 1, ..."""
+    """Draw the random numbers of steps `first`, `first` + 1, ..."""
     normals, uniforms = numbers
     fill_normals(key, replica, NORMALS, first * training.normals, normals[: steps * training.normals])
     fill_uniforms(key, replica, UNIFORMS, first * training.uniforms, uniforms[: steps * training.uniforms])
@@ -135,7 +135,7 @@ def draw_numbers(training, key, replica, first, steps, numbers):  # type: ignore
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def room_for(training):  # type: ignore[no-untyped-def]
-    """Working space for `add_batch`: c, zeta, z, y = sigma(z), sigma'(z), (alpha, beta), and their sum."""
+    """Working arrays of `add_batch`: c, zeta, z, y = sigma(z), sigma'(z), (alpha, beta), and their sum."""
     m, views = training.batch_size, 2 if training.noisy else 1
     c, zeta = np.empty((training.hidden.mean.shape[1], m)), np.empty((2, m))
     z, y, slope = np.empty((views, m)), np.empty((views, m)), np.empty((views, m))
@@ -144,7 +144,7 @@ def room_for(training):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def population_means(centering, expectation, q):  # type: ignore[no-untyped-def]
-    """What population centring takes off the two outputs; nothing for other centrings."""
+    """Population means that population centring subtracts from the two outputs; 0 for other centrings."""
     if centering == POPULATION:
         return mean_outputs(expectation, q)
     return 0.0, 0.0
@@ -161,13 +161,13 @@ def squared(q):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def first_slot(training, step):  # type: ignore[no-untyped-def]
-    """The first of the rejections' slots that belong to a step: one per group and sample, and one more."""
+    """First of the slots for rejections that belong to a step: one per group and sample, and one more."""
     return step * (training.batch_size * training.hidden.box.size + 1)
 
 
 @numba.njit(inline="always", error_model="numpy")
 def add_batch(training, key, replica, step, place, q, s, means, numbers, room, inside):  # type: ignore[no-untyped-def]
-    """Draw a batch and sum up what it adds to the weights.
+    """Draw a batch, and add its contribution to the weights.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def add_batch(training, key, replica, step, place, q, s, means, numbers, room, i
 
 @numba.njit(inline="always", error_model="numpy")
 def _project(c, q, e, s, z):  # type: ignore[no-untyped-def]
-    """What all views of a sample see: z = c.q + s e."""
+    """Projections z = c.q + s e, which all views of a sample share."""
     scale(e, s, z)
     for k in range(q.size):
         add(z, q[k], c[k])
@@ -228,7 +228,7 @@ def _project(c, q, e, s, z):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def _add_views(factor, first, second, zeta, z):  # type: ignore[no-untyped-def]
-    """Draw zeta_l, and z_l from what z_1 is without them."""
+    """Draw the noises zeta_l, and replace z_1, which holds the part common to both views, by z_1 and z_2."""
     l11, l21, l22 = factor[0, 0], factor[1, 0], factor[1, 1]
     for b in range(zeta.shape[1]):  # short loops vectorise, and one with all of it does not
         zeta[0, b] = l11 * first[b]
@@ -253,7 +253,7 @@ def _weigh(y, means, slope, gains, both):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def _add_noise(q, s, along, deviation, normals, inside):  # type: ignore[no-untyped-def]
-    """Add the noise's components in the span: `along` the weights (q, s), and a Gaussian orthogonal to them.
+    """Add the components of the noise in the span: `along` the weights (q, s), and a Gaussian orthogonal to them.
 
     The reflection that takes the last axis to -(q, s) takes the other axes to an orthonormal basis of its complement.
     """

@@ -24,7 +24,7 @@ from meanfield.families.contrastive.sgd.batch import (
     steps_at_once,
     steps_together,
 )
-from meanfield.numerics.compiled.without_reference_counts import borrowing
+from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -72,7 +72,7 @@ def chain_steps(  # type: ignore[no-untyped-def]
                     break
 
 
-@borrowing()
+@without_reference_counts()
 def _steps(  # type: ignore[no-untyped-def]
     training, pull, key, first_replica, chunk, first, end, level, q, s, means, escape, i, numbers, room, inside
 ):

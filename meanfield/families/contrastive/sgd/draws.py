@@ -1,4 +1,4 @@
-"""Hidden variables inside compiled code, from the numbers of random-access streams.
+"""Random draws of hidden variables inside compiled code, from random-access streams.
 
 A sample of all hidden variables takes the same number of uniforms and normals every time, so that each step knows where
 in the streams its numbers are. All samples of a step are drawn together, one kind of number after the other, in short
@@ -18,11 +18,12 @@ from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.typing import FloatArray, IntArray
 
 FEW = 16
-"""Components that are found sooner by looking at all of them, for all samples together, than by bisection for each."""
+"""Largest number of components for which comparing all of them, for all samples together, beats a bisection for
+each."""
 
 
 class HiddenDraws(NamedTuple):
-    """The recipes of all groups of hidden variables that are drawn together, as plain arrays.
+    """Recipes of all groups of hidden variables that are drawn together, as plain arrays.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def hidden_draws(laws: Sequence[HiddenPart]) -> HiddenDraws:
 
 
 def _starts(sizes: Any) -> IntArray:
-    """0 and the cumulative sums."""
+    """Cumulative sums, with 0 before the first."""
     return np.concatenate([[0], np.cumsum(list(sizes))]).astype(np.int64)
 
 
@@ -134,21 +135,21 @@ def _centre(mean, k, chosen, c):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def _shift(box, uniforms, c):  # type: ignore[no-untyped-def]
-    """Add numbers uniform on the box."""
+    """Add numbers uniform on the box of each variable."""
     for b in range(c.size):
         c[b] += box * (2.0 * uniforms[b] - 1.0)
 
 
 @numba.njit(inline="always", error_model="numpy")
 def _spread(deviation, k, chosen, normals, c):  # type: ignore[no-untyped-def]
-    """Add normals of the width of each sample's component."""
+    """Add normals with the width of each sample's component."""
     for b in range(chosen.size):
         c[b] += deviation[chosen[b], k] * normals[b]
 
 
 @numba.njit(inline="always", error_model="numpy")
 def _spread_by_gamma(draws, g, key, replica, slot, uniforms, normals, chosen, c):  # type: ignore[no-untyped-def]
-    """The same, times a power of a gamma variable that all features of group g share: its numbers are the last."""
+    """Add normals times a power of a gamma variable that all features of group g share; its numbers are the last."""
     m, first = chosen.size, draws.features[g]
     u, n = uniforms[(draws.uniforms[g + 1] - 1) * m :], normals[(draws.normals[g + 1] - 1) * m :]
     for b in range(m):

@@ -1,4 +1,4 @@
-"""Escape of a replica from small overlaps, and the feature that wins in it."""
+"""Escape of a replica from small overlaps, and the feature that wins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from meanfield.typing import FloatArray, IntArray
 
 
 def escape_level(problem: Problem) -> float:
-    """Square of the overlap that counts as escape; infinite if nobody asks."""
+    """Square of the overlap that counts as escape; infinite if the problem names none."""
     overlap = problem.particles.escape_overlap
     return math.inf if overlap is None else overlap * overlap
 
@@ -22,7 +22,7 @@ def initial_escape(q: FloatArray, level: float) -> IntArray:
 
 
 def winners(q: FloatArray, escape: IntArray) -> IntArray:
-    """The feature that won in each replica: the one with the largest |q_k| at the end, if |q| has escaped by then.
+    """Winning feature of each replica: the one with the largest |q_k| at the end, if |q| has escaped by then.
 
     Right after the escape the order may still change: the replica may have to pass a saddle between recovery states.
 

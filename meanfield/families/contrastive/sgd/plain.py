@@ -1,4 +1,4 @@
-"""Plain SGD, line by line as theory.md, section 1, has it: the reference for everything else.
+"""Plain SGD, step by step as in theory.md, section 1: the reference for all other steps.
 
 One call of the kernel takes one replica from one output time to the next. It draws whole samples, so a step
 costs m N normals (3 m N with augmentation noise); it releases the interpreter lock, so replicas run in parallel.

@@ -25,13 +25,13 @@ from meanfield.families.contrastive.sgd.batch import (
 )
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop
-from meanfield.numerics.compiled.without_reference_counts import borrowing
+from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 
 BLOCK = 512
-"""Coordinates that are worked on at once, an even number."""
+"""Number of coordinates that are worked on at once, an even number."""
 
 LEAST_REST = 1e-30
-"""Stands in for 1 - |q|^2 where rounding leaves nothing."""
+"""Value that replaces 1 - |q|^2 where rounding leaves nothing."""
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -90,7 +90,7 @@ def projected_steps(  # type: ignore[no-untyped-def]
     return first + steps
 
 
-@borrowing()
+@without_reference_counts()
 def _steps(  # type: ignore[no-untyped-def]
     training, pull, force, strength, key, replica, chunk, first, end, level, w, U, g, state, means, escape, numbers,
     room, inside, work,
@@ -108,7 +108,7 @@ def _steps(  # type: ignore[no-untyped-def]
     return end
 
 
-@borrowing()
+@without_reference_counts()
 def _step(  # type: ignore[no-untyped-def]
     training, pull, force, strength, key, replica, step, place, w, U, g, state, means, numbers, room, inside, work
 ):
@@ -140,7 +140,7 @@ def _step(  # type: ignore[no-untyped-def]
     return True
 
 
-@borrowing()
+@without_reference_counts()
 def _draw_vector(key, replica, step, w, U, g, products):  # type: ignore[no-untyped-def]
     """Draw the vector g of a step, and its products with all features and with the stored weights."""
     d1, N = U.shape
@@ -154,9 +154,9 @@ def _draw_vector(key, replica, step, w, U, g, products):  # type: ignore[no-unty
         products[d1] += dot(w[low:high], g[low:high])
 
 
-@borrowing()
+@without_reference_counts()
 def _move(w, U, g, of_w, of_U, of_g, factor, force, of_force, products, x, forces):  # type: ignore[no-untyped-def]
-    """W <- of_w w + of_g g + U^T of_U + of_force phi(factor w), and the products of the new w with U and itself."""
+    """Update w <- of_w w + of_g g + U^T of_U + of_force phi(factor w), with products of the new w with U and itself."""
     d1, N = U.shape
     products[:] = 0.0
     for low in range(0, N, BLOCK):
@@ -175,7 +175,7 @@ def _move(w, U, g, of_w, of_U, of_g, factor, force, of_force, products, x, force
         products[d1] += dot(part, part)
 
 
-@borrowing(fastmath={"contract"})
+@without_reference_counts(fastmath={"contract"})
 def _combine(x, of_x, y, of_y):  # type: ignore[no-untyped-def]
     for i in range(x.size):
         x[i] = of_x * x[i] + of_y * y[i]

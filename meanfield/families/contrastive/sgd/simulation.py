@@ -1,4 +1,4 @@
-"""Simulation of contrastive SGD: which method takes its steps, and what is kept."""
+"""Simulation of contrastive SGD: choice of the kind of step, and results that are kept."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 
 
 def simulation_of(problem: Problem) -> Simulation:
-    """The ensemble that a problem describes, with the method that takes its steps.
+    """Simulation that a problem describes, with the kind of step that it takes.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def simulation_of(problem: Problem) -> Simulation:
 
 
 def check_simulation(problem: Problem) -> None:
-    """Refuse problems for which no way to take steps gives what is asked for.
+    """Refuse problems for which no kind of step gives what is asked for.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def check_simulation(problem: Problem) -> None:
 
 
 def chosen_method(problem: Problem) -> str:
-    """How steps are taken: what the problem says, or the cheapest way to give what is asked for.
+    """Kind of step: the one that the problem names, or the cheapest that gives what is asked for.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
 DEPENDENT = 1e-8
-"""Columns with a smaller eigenvalue of Z^T Z / N are linearly dependent, and drawn again."""
+"""Least eigenvalue of Z^T Z / N of columns that count as linearly independent; others are drawn again."""
 
 
 def draw_features(problem: Problem, rng: Generator) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Steppers of contrastive SGD, one class for each way to take a step."""
+"""Steppers of contrastive SGD, one class for each kind of step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DRAWN_AT_ONCE = 1 << 18
 """Number of hidden variables that plain SGD draws at a time."""
 
 START, NOISE, HIDDEN = range(3)
-"""Streams of numpy's generators that belong to a replica; each group of hidden variables has one, from HIDDEN on."""
+"""Streams of NumPy's generators that belong to a replica; each group of hidden variables has one, from HIDDEN on."""
 
 
 class ContrastiveStepper(Stepper):
@@ -57,7 +57,7 @@ class ContrastiveStepper(Stepper):
 
 
 class Chain(ContrastiveStepper):
-    """The order parameters of many replicas (see `meanfield.families.contrastive.sgd.chain`)."""
+    """Replicas by their order parameters alone (see `meanfield.families.contrastive.sgd.chain`)."""
 
     kept = ("_q", "_s", "escape")
 
@@ -88,7 +88,7 @@ class Chain(ContrastiveStepper):
 
 
 class WithWeights(ContrastiveStepper):
-    """One replica with its weights."""
+    """Replica with its weights."""
 
     def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
         super().__init__(replicas)
@@ -162,7 +162,7 @@ class Projected(WithWeights):
 
 
 class Plain(WithWeights):
-    """See `sgd.plain`. Its generators are numpy's: nothing random is shared with the other two."""
+    """Plain SGD (see `sgd.plain`). Its generators are NumPy's: nothing random is shared with the other two."""
 
     kept = ("_w", "_generators", "escape")
 
@@ -196,7 +196,7 @@ class Plain(WithWeights):
 
 
 def linear_pull(problem: Problem) -> float:
-    """phi(w)/w with its strength, for linear phi."""
+    """Linear force phi(w)/w with its strength, for linear phi."""
     return problem.prior.strength * float(problem.prior.functions.unit_force(1.0))
 
 
@@ -209,7 +209,7 @@ STEPPERS: dict[str, type[Chain] | type[Projected] | type[Plain]] = {
 
 
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
-    """What makes the stepper of some replicas by one of `STEPPERS`; it has what they share, which may take seconds."""
+    """Function that makes steppers by one of `STEPPERS`; preparing what they share may take seconds."""
     # Only population centring needs the limit's averages: other SGD goes on where they are hard or do not exist.
     population = problem.model.centering == "population"
     expectation = Closure(problem).expectation if population else no_expectation()

@@ -1,4 +1,4 @@
-"""Stationary states of the density without time stepping, for any prior: where they are, and which are stable."""
+"""Stationary states of the density without time stepping, for any prior, and their stability."""
 
 from meanfield.families.contrastive.stationary.branches import continue_stationary_states
 from meanfield.families.contrastive.stationary.critical import critical_values

@@ -18,7 +18,7 @@ from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
 
 OF_THE_LIMIT = ("model", "features", "hidden", "augmentation", "prior")
-"""Parts of a problem that stationary states depend on."""
+"""Parts of a problem on which stationary states depend."""
 
 
 def continue_stationary_states(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
@@ -70,7 +70,7 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
 
 
 class _Branches(StationaryBranches):
-    """The equations of stationary states for every value of a number of the problem."""
+    """Equations of stationary states for every value of a number of the problem."""
 
     def __init__(self, problem: Problem, key: str, limits: tuple[float, float]) -> None:
         super().__init__(self._limit, limits)
@@ -84,6 +84,6 @@ class _Branches(StationaryBranches):
         return limit_of(problem, self._closure or Closure(problem, tabulated=False))
 
     def variables(self, x: FloatArray, p: float) -> dict[str, Any] | None:
-        """The variables of the state at a root, with its potential where there is one."""
+        """Variables of the state at a root, with its potential where there is one."""
         found = super().variables(x, p)
         return None if found is None else found | potential_of(self.at(p).limit, x)

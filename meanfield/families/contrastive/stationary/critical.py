@@ -1,4 +1,4 @@
-"""Where a number of the problem decides whether anything is learnt from no information."""
+"""Critical values of a number of the problem, at which learnability from no information changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from meanfield.problems.problem_keys import value_of, with_value
 from meanfield.typing import FloatArray
 
 BATCH_SIZE = "model.batch_size"
-"""The one whole number that the limit depends on; it enters through tau/m and 1/m, which make sense for any m >= 1."""
+"""Key of the one whole number on which the limit depends; it enters through tau/m and 1/m, which make sense for any m
+>= 1."""
 
 LOOKS = 33
 """Number of values at which the range is searched; between neighbours two crossings show as a dip towards 0."""
@@ -35,7 +36,7 @@ MARGINAL = 1e-9
 
 @dataclass(frozen=True)
 class CriticalValues:
-    """Where learnability changes as a number of the problem varies.
+    """Values of a number of the problem at which learnability changes.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def _check(problem: Problem, keys: Sequence[str], low: float, high: float) -> No
 
 
 def _with_real_value(problem: Problem, key: str, value: float) -> Problem:
-    """The problem with another value, which may be any real number for the batch size."""
+    """Copy of the problem with another value, which may be any real number for the batch size."""
     if key != BATCH_SIZE:
         return with_value(problem, key, value)
     with_value(problem, key, math.floor(value))  # refuses sizes that no batch has

@@ -1,4 +1,4 @@
-"""A Lyapunov function of the dynamics, where there is one.
+"""Potential of a stationary state: a Lyapunov function of the dynamics, where one is known.
 
 The drift gain is a gradient, g = -tau grad <s1 s2>, for every centring: <s_l> vanishes where outputs are centred, so
 that it does not matter whether ybar is differentiated. If Lambda did not depend on q, the equation would be the
@@ -25,7 +25,7 @@ ACCURACY = 1e-11
 
 
 def potential_of(limit: Limit, q: FloatArray) -> dict[str, float]:
-    """The variable `potential` of a state; empty where no Lyapunov function of the dynamics is known.
+    """Variable `potential` of a state; empty where no Lyapunov function of the dynamics is known.
 
     For one feature and a linear prior it is V(q) = -int_0^q b with b = dq/dt.
     """

@@ -30,7 +30,7 @@ NO_STATE = (
 
 
 def find_stationary_states(problem: Problem) -> xr.Dataset:
-    """All stationary states of the density, with their stability, from no hint.
+    """All stationary states of the density, with their stability, without a starting guess.
 
     Parameters
     ----------
@@ -69,5 +69,5 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
 
 
 def check_stationary(problem: Problem) -> None:
-    """Refuse problems whose states are not searched for; see `find_stationary_states`."""
+    """Refuse problems whose stationary states cannot be searched for; see `find_stationary_states`."""
     check_features(len(problem.features))

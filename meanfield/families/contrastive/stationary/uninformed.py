@@ -1,4 +1,4 @@
-"""The state without information, q = 0, under any prior: whether it holds, and how fast overlaps leave it.
+"""State without information, q = 0, under any prior: its existence, and the growth rate of overlaps.
 
 At q = 0 the drift gain vanishes, and the density P(w) = exp((2/Lambda)(G w^2/2 - tau Phi(w)))/Z does not know of u. Let
 L h = (D/P) d(P dh/dw)/dw with D = Lambda/2 be the generator at fixed coefficients, as in
@@ -39,7 +39,7 @@ from meanfield.mckean_vlasov.stationary.stability import stability
 
 
 def growth_rate_at_zero(problem: Problem) -> float:
-    """The largest growth rate of small perturbations of the state with q = 0.
+    """Largest growth rate of small perturbations of the state with q = 0.
 
     Parameters
     ----------

@@ -49,9 +49,9 @@ def test_the_error_is_far_below_what_is_refused(noise, monkeypatch):
     hidden = [{"law": "uniform"}, {"law": "laplace"}, {"law": "laplace", "second_moment": 2.0}]
     problem = make_problem("relu", hidden, noise, "population")
     monkeypatch.setattr(
-        "meanfield.families.contrastive.closures.closure.WORST", 1e-10
+        "meanfield.families.contrastive.closures.closure.WORST_CHANGE", 1e-10
     )  # changes are 1e-15, of rounding
     Closure(problem)
-    monkeypatch.setattr("meanfield.families.contrastive.closures.closure.WORST", 0.0)
+    monkeypatch.setattr("meanfield.families.contrastive.closures.closure.WORST_CHANGE", 0.0)
     with pytest.raises(InputError, match=r"change by .*fewer features"):
         Closure(problem)

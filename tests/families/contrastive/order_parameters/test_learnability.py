@@ -16,7 +16,8 @@ MEAN = {"law": "gaussian_mixture", "means": [1.0, -0.2], "variances": [0.5, 0.5]
 """A law whose mean is not 0."""
 
 STANDARD_ERRORS = 4.0
-"""Exceeded by chance with probability 6e-5; the tests below look 12 times, so once in 1300 runs with fresh seeds."""
+"""Largest accepted deviation in standard errors, exceeded by chance with probability 6e-5; the tests below look 12
+times, so once in 1300 runs with fresh seeds."""
 
 
 def threshold(*args, **kwargs):

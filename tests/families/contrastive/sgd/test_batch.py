@@ -11,7 +11,7 @@ from meanfield.families.contrastive.sgd.batch import add_batch, draw_numbers, nu
 Q = np.array([0.6, -0.3])
 S = np.sqrt(1 - Q @ Q)
 PLACE = 2
-"""The step whose numbers are used, so that those of others are before and behind."""
+"""Index of the step whose numbers are used; those of other steps are before and behind it."""
 LAWS = [{"law": "three_point", "second_moment": 1.1, "fourth_moment": 6.05}, {"law": "gaussian"}]
 NOISE = {"variance": [0.3, 0.5], "correlation": 0.5}
 

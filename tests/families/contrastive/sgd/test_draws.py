@@ -33,11 +33,11 @@ from tests.oracles.p_values import all_above, independent
 
 FALSE_ALARM = 1e-3  # of the whole file
 TESTS = 40
-"""Statistical tests in this file, at most."""
+"""Largest number of statistical tests in this file."""
 check = partial(all_above, FALSE_ALARM / TESTS)
 SAMPLES = 2**17
 BATCH = 32
-"""Samples that are drawn together."""
+"""Number of samples that are drawn together."""
 KEY = stream_key(31)
 
 MIXTURE = GaussianMixture(means=(-0.7, 1.3, 0.2), variances=(0.5, 0.0, 1.2), probabilities=(0.5, 0.3, 0.2))

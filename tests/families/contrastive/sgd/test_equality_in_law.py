@@ -37,9 +37,10 @@ from tests.example_problems import feature, features, gaussian, make_problem
 FALSE_ALARM = 1e-2  # of all ordinary tests of this file together, and of all slow ones
 REPLICAS = {"plain": 2000, "projected": 2000, "chain": 4000}
 SEEDS = {"plain": 11, "projected": 12, "chain": 13}
-"""Features and weights at t = 0 come from the same streams of a seed, hence the different ones."""
+"""Seeds of the three kinds of steps; they differ because features and weights at t = 0 come from the same streams of a
+seed."""
 CROWD = 20_000
-"""Replicas where there are few coordinates."""
+"""Number of replicas where there are few coordinates."""
 
 SKEWED = '{ law = "discrete", values = [-1.0, 2.5], probabilities = [0.7142857142857143, 0.2857142857142857] }'
 SPARSE = '{ law = "three_point", second_moment = 1.5, fourth_moment = 9.0 }'
@@ -96,7 +97,7 @@ CASES = {
         "particles.escape_overlap = 0.3",
     ),
 }
-"""Priors with linear phi, for the chain as well."""
+"""Problems with priors of linear phi, which the chain takes as well."""
 
 WITH_PRIORS = {
     "l1": (
@@ -120,7 +121,7 @@ WITH_PRIORS = {
         f"time.stop = {8 / 1025}",
     ),
 }
-"""Nonlinear phi, with weights."""
+"""Problems with priors of nonlinear phi, which need the weights."""
 
 FEW_COORDINATES = {
     "N = 3": (*model("tanh", "none", 3.0, 2), CORRELATED, features(feature(0.5, SKEWED))),
