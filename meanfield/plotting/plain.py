@@ -42,14 +42,16 @@ def plot_plain(dataset: xr.Dataset) -> Figure:
 
 
 def _varies(dataset: xr.Dataset, name: str, along: str) -> bool:
-    return name in dataset and name != along and along in dataset[name].dims and dataset[name].dtype.kind in "fiu"
+    if name not in dataset or name == along or along not in dataset[name].dims or dataset[name].dtype.kind not in "fiu":
+        return False
+    return dataset[name].size <= MOST_CURVES * dataset.sizes[along]  # some of many curves would say nothing
 
 
 def _plot_variable(dataset: xr.Dataset, axes: Axes, name: str, along: str) -> Axes:
     """Plot one curve for each index of the other dims."""
     values = dataset[name].transpose(along, ...).values.reshape(dataset.sizes[along], -1)
     x = dataset[along].values if along in dataset.variables else np.arange(len(values))
-    for i, curve in enumerate(values.T[:MOST_CURVES]):
+    for i, curve in enumerate(values.T):
         style = LINES[i % len(LINES)] if along in dataset.variables else "o"
         axes.plot(x, curve, style, color=COLOURS[i % len(COLOURS)])
     axes.set(xlabel=TIME if along == "time" else along, ylabel=name)
