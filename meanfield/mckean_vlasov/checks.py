@@ -11,10 +11,10 @@ import xarray as xr
 from meanfield.mckean_vlasov.declarations import SUM_TOLERANCE
 
 OVERLAP_TOLERANCE = 1e-2
-"""Largest excess of |q|^2 over E[w^2] by coarse nodes: they miss E[u^2] = 1 by less."""
+"""Largest excess of |q|^2 over E[w^2] by coarse nodes, whose E[u^2] deviates from 1 by less."""
 
 NOT_EMPTY = ("time", "replica", "node", "w", "quantile")
-"""Dims that are never empty in a result."""
+"""Dimensions that are never empty in a result."""
 
 
 def faults(dataset: xr.Dataset, problem: Any) -> Iterator[str]:
@@ -23,7 +23,7 @@ def faults(dataset: xr.Dataset, problem: Any) -> Iterator[str]:
     Parameters
     ----------
     dataset : xarray.Dataset
-        Whose variables obey the schema one by one.
+        Result, each of whose variables obeys the schema.
     problem : BaseProblem
     """
     yield from _faults_of_sizes(dataset)

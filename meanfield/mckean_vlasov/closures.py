@@ -1,4 +1,4 @@
-"""Closures q -> (g, Lambda) in compiled code: those of families that compile theirs, and tables of any other.
+"""Closures q -> (g, Lambda) in compiled code: those that a family compiles itself, and tables of all others.
 
 A family compiles its closure with a `NamedTuple` of what it needs besides q, a compiled function of both that is told
 to `register_closure`, and an attribute `compiled` of the callable that holds the tuple.
@@ -22,7 +22,7 @@ from meanfield.typing import FloatArray
 ClosureFunction = Callable[[FloatArray], tuple[FloatArray, float]]
 """Function from q, shape (d1,), to g, shape (d1,), and Lambda."""
 
-ENDS = (0.01, 0.1, 0.5)
+TABLE_ENDS = (0.01, 0.1, 0.5)
 """Values of sqrt(1 - q^2) at which a table may end; the smallest that works is taken."""
 
 MOST_PANELS = 60
@@ -31,7 +31,7 @@ MOST_PANELS = 60
 PROBES = 33
 """Number of overlaps at which a table is compared with the closure."""
 
-WORST = 1e-10
+TABLE_TOLERANCE = 1e-10
 """Largest error of a table relative to the largest values of g and Lambda; the tightest tolerance of q is 1e-10."""
 
 
@@ -41,7 +41,7 @@ class CompiledClosure(Protocol):
 
     @property
     def compiled(self) -> Any:
-        """A tuple of a type that is known to `register_closure`."""
+        """Compiled closure as a tuple of a type that was given to `register_closure`."""
 
 
 _REGISTERED: dict[type, Any] = {}
@@ -60,7 +60,7 @@ def register_closure(kind: type) -> Callable[[Any], Any]:
 
 @intrinsic
 def closure_values(typing_context, closure, q):  # type: ignore[no-untyped-def]
-    """`closure_values(closure, q)` in compiled code: g and then Lambda, by the function for closures of this type."""
+    """Values of g, then Lambda, in compiled code, by the function that is registered for closures of this type."""
     known = getattr(closure, "instance_class", type(None))
     if known not in _REGISTERED:
         return None
@@ -85,7 +85,7 @@ class TabulatedClosure(NamedTuple):
 @register_closure(TabulatedClosure)
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def tabulated_values(closure, q):  # type: ignore[no-untyped-def]
-    """See `closure_values`."""
+    """Values of g and Lambda from a table; see `closure_values`."""
     result = np.empty(2)
     angle = math.asin(min(max(q[0], -1.0), 1.0))
     interpolate(closure.table, panel_of(closure.table, angle), angle, result)
@@ -99,7 +99,7 @@ def called_values(closure: ClosureFunction, q: FloatArray) -> FloatArray:
     Raises
     ------
     InputError
-        If their shapes are not those of a closure.
+        If g or Lambda has the wrong shape.
     """
     length = math.sqrt(q @ q)
     g, diffusion = closure(q / length if length > 1.0 else q.copy())
@@ -124,10 +124,11 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
     Returns
     -------
     compiled : NamedTuple
-        Of a type that `closure_values` knows.
+        Closure of a type that is known to `closure_values`.
     reach : float
-        Beyond it the closure itself must be called: infinite where a family has compiled it, -1 where it is called
-        always, because there are several features, or it is not smooth enough for a table.
+        Largest |q| at which `compiled` is accurate; beyond it the closure itself must be called. Infinite where a
+        family has compiled it; -1 where it is always called, because there are several features, or it is not smooth
+        enough for a table.
     """
     if isinstance(closure, CompiledClosure):
         return closure.compiled, math.inf
@@ -135,15 +136,15 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
 
 
 def _tabulated(closure: ClosureFunction) -> tuple[TabulatedClosure, float]:
-    """Table of a closure that reaches furthest."""
-    for end in ENDS:
+    """Table of a closure over the widest range that is accurate."""
+    for end in TABLE_ENDS:
         reach = math.acos(end)
         try:
             table = tabulate(_rows_of(closure), (), reach, "the closure", groups=(0, 1), most_panels=MOST_PANELS)
         except InputError:
             continue
         tabulated = TabulatedClosure(table)
-        if _error(closure, tabulated, reach) <= WORST:
+        if _error(closure, tabulated, reach) <= TABLE_TOLERANCE:
             return tabulated, math.sin(reach)
     return TabulatedClosure(_no_table()), -1.0
 
@@ -162,5 +163,5 @@ def _error(closure: ClosureFunction, tabulated: TabulatedClosure, reach: float) 
 
 
 def _no_table() -> Table:
-    """Table that stands for a missing one."""
+    """Placeholder for a missing table."""
     return tabulate(lambda x: np.zeros((2, x.size)), (), 1.0, "nothing")

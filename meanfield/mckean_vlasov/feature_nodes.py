@@ -10,7 +10,7 @@ from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
 
 NEGLIGIBLE_NODE = 1e-13
-"""Least weight of a corner of a tensor product that is not left out: lighter ones only widen the range of w."""
+"""Least weight of a node of the tensor product that is kept: lighter ones in the corners only widen the range of w."""
 
 
 def feature_quadrature(
@@ -21,11 +21,11 @@ def feature_quadrature(
     Parameters
     ----------
     coordinates : sequence of CoordinateLaw
-        The law of each.
+        Law of each coordinate.
     nodes : int or None
         Nodes for each coordinate whose law is continuous; None for the law's own default.
     scale : float
-        Factor on that number.
+        Factor on the default number of nodes.
 
     Returns
     -------

@@ -33,13 +33,13 @@ class Limit:
     initial_overlap : ndarray, shape (d1,)
         q(0).
     initial_residual : ResidualLaw
-        The law of what is not along the features at t = 0.
+        Law of the part of a weight that is not along the features at t = 0.
     times : ndarray, shape (outputs,)
         Output times, increasing from 0.
     slower : str
-        What slows the dynamics down, for messages: a family names its keys.
+        Remedy in messages against dynamics that is too fast: a family names its keys.
     steadier : str
-        What keeps E[w^2] closer to 1, likewise.
+        Remedy in messages against E[w^2] far from 1: a family names its keys.
 
     Notes
     -----
@@ -58,7 +58,7 @@ class Limit:
 
     @cached_property
     def compiled_closure(self) -> tuple[Any, float]:
-        """See `meanfield.mckean_vlasov.closures.compiled_closure`; a table is made once for all solutions."""
+        """Closure by `meanfield.mckean_vlasov.closures.compiled_closure`; a table is made once for all solutions."""
         from meanfield.mckean_vlasov.closures import compiled_closure
 
         return compiled_closure(self.closure, len(self.coordinates))

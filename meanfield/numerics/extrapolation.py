@@ -18,7 +18,7 @@ KINKED_POWERS = (2, 3, 4, 6)
 """Powers of the cell width and the time step in the error, in order of elimination."""
 
 CORRECTIONS = 3
-"""How often a smooth factor corrects masses; each time the rest is a tenth or less."""
+"""Number of corrections of masses by a smooth factor; each leaves a tenth of the error or less."""
 
 MOST_CORRECTED = 2.0
 """Largest factor by which extrapolation may change the probability of a cell; far tails are not asymptotic."""
@@ -31,20 +31,20 @@ def extrapolation_weights(factors: Sequence[int], powers: Sequence[int]) -> Floa
 
 
 def sharpen(masses: FloatArray, density: FloatArray, h: float) -> FloatArray:
-    """A density with the given masses of wide cells and, within them, almost the shape of another.
+    """Density with the given masses of wide cells and, within them, almost the shape of another.
 
     Parameters
     ----------
     masses : ndarray, shape (..., wide cells)
-        Extrapolated probabilities.
+        Extrapolated probabilities of the wide cells.
     density : ndarray, shape (..., cells)
         A solution on cells of width `h`, a whole number of them in each wide one; rounding below zero is cut off.
 
     Returns
     -------
     ndarray, shape (..., cells)
-        Of unit mass. It is `density` times a factor that is a cubic between centres of wide cells, and within 1e-9 or
-        so continuous.
+        Density of unit mass: `density` times a factor that is a cubic between centres of wide cells, and continuous
+        within 1e-9 or so.
     """
     wide = masses.shape[-1]
     several = density.shape[-1] // wide
@@ -57,7 +57,7 @@ def sharpen(masses: FloatArray, density: FloatArray, h: float) -> FloatArray:
 
 
 def _correction(masses: FloatArray, density: FloatArray, h: float) -> FloatArray:
-    """By how much the masses of wide cells are too small."""
+    """Factors by which the masses of wide cells are too small."""
     cells = density.reshape(*masses.shape, -1)
     present = cells @ np.full(cells.shape[-1], h)
     ratio = np.divide(masses, present, where=present > 0, out=np.ones_like(masses))

@@ -28,17 +28,17 @@ Margin = Callable[[float, FloatArray], float]
 """A stop condition: the integration ends where this function of (t, y) changes its sign."""
 
 Check = Callable[[float, FloatArray], BlowUpError | None]
-"""What is wrong with a value at an output time, which ends the integration; it is NaN where an integrator gave up."""
+"""Check of a value at an output time: its error ends the integration; the value is NaN where an integrator gave up."""
 
 Path = Callable[[float], FloatArray]
 """The solution as a function of time."""
 
 Integrator = Literal["LSODA", "RK45", "DOP853"]
-"""LSODA where a problem may be stiff, RK45 for curves that are drawn, DOP853 for many digits of smooth problems."""
+"""Name of an integrator: LSODA for stiff problems, RK45 for plotted curves, DOP853 for high accuracy."""
 
 _INTEGRATORS: dict[Integrator, Callable[..., OdeSolver[Any]]] = {"LSODA": LSODA, "RK45": RK45, "DOP853": DOP853}
 
-ROUNDING = 4.0 * float(np.finfo(float).eps)
+STOP_TIME_TOLERANCE = 4.0 * float(np.finfo(float).eps)
 """Accuracy of the time at which a stop condition is met, relative and absolute."""
 
 
@@ -49,12 +49,12 @@ class Tolerance:
     Parameters
     ----------
     relative, absolute : float
-        Not negative, and not both 0.
+        Relative and absolute part, not negative, and not both 0.
 
     Raises
     ------
     InputError
-        If they are.
+        If one is negative, or both are 0.
     """
 
     relative: float
@@ -75,12 +75,12 @@ class Solution:
     Parameters
     ----------
     times : ndarray, shape (times,)
-        The output times, or those of the steps.
+        Output times, or ends of the steps.
     values : ndarray, shape (times, n)
         y at these times; NaN at output times that were not reached.
     end_time : float
     end : ndarray, shape (n,)
-        Where the integration ended: time and y.
+        Time and y at which the integration ended.
     status : str
         `complete`, also where a stop condition was met; `interrupted`; or `failed: ...` with time, fault and remedy.
     stopped_by : int or None
@@ -124,19 +124,19 @@ def solve_ode(
     times : array_like, shape (times,)
         Output times, increasing; the first is that of the start and the last ends the integration.
     tolerance : Tolerance
-        Of a step.
+        Tolerance of a step.
     integrator : {"LSODA", "RK45", "DOP853"}
     stops : sequence of callable
         Stop conditions (t, y) -> margin; the first that is 0, or changes its sign, ends the integration there.
     check : callable, optional
-        (t, y) -> what is wrong with a value, or None; asked at output times.
+        (t, y) -> error of a value, or None; called at output times.
     longest_step : float
     every_step : bool
         Whether to return y at every step instead of at output times; a stop condition that was met is the last one.
     dense : bool
         Whether to keep the solution at all times.
     label : str
-        Of a progress bar; there is none without.
+        Label of the progress bar; without a label there is no bar.
     interruptible : bool
         Whether Ctrl-C ends the integration with what was computed, instead of raising KeyboardInterrupt.
 
@@ -177,7 +177,7 @@ def _bar(times: FloatArray, label: str) -> AbstractContextManager[Any]:
 
 
 class _Run:
-    """An integration under way: what `solve_ode` takes, and what has been computed."""
+    """Integration under way: the arguments of `solve_ode`, and the values computed so far."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ class _Run:
             )
 
     def step(self) -> None:
-        """Take a step, unless it fails; look at stop conditions and at outputs on the way."""
+        """Take a step, unless it fails, and evaluate stop conditions and outputs within it."""
         message = self._solver.step()
         t, y = float(self._solver.t), np.asarray(self._solver.y)
         if self._solver.status == "failed" or not np.all(np.isfinite(y)):
@@ -237,7 +237,7 @@ class _Run:
             self.status = "complete"
 
     def _crossing(self, i: int, piece: DenseOutput[Any]) -> float:
-        """The time within the last step at which a margin is 0."""
+        """Time within the last step at which a margin is 0."""
 
         def ahead(t: float) -> float:
             return self._signs[i] * self._stops[i](t, np.asarray(piece(t)))
@@ -247,10 +247,10 @@ class _Run:
             return first
         if ahead(last) >= 0.0:  # by rounding
             return last
-        return float(brentq(ahead, first, last, xtol=ROUNDING, rtol=ROUNDING))
+        return float(brentq(ahead, first, last, xtol=STOP_TIME_TOLERANCE, rtol=STOP_TIME_TOLERANCE))
 
     def _outputs(self, piece: DenseOutput[Any], until: float) -> None:
-        """Write down the outputs up to a time."""
+        """Store the outputs up to a time."""
         while not self.status and self._reached < len(self._times) and self._times[self._reached] <= until:
             self._put(np.asarray(piece(self._times[self._reached])))
 
@@ -263,7 +263,7 @@ class _Run:
         self._reached += 1
 
     def _fail(self, why: str) -> None:
-        """End at the last step; a check words it for the output time that is not reached."""
+        """End the integration at the last step, with the message of the check for the next output time."""
         t, y = self.steps[-1]
         following = float(self._times[self._reached])
         fault = self._check(following, np.full(len(y), np.nan)) if self._check else None
@@ -272,7 +272,7 @@ class _Run:
         self.status = (fault or BlowUpError(t, f"the solution is {values}, and {why}", remedy)).status
 
     def solution(self, every_step: bool) -> Solution:
-        """What was computed."""
+        """Solution up to the last step."""
         end_time, end = self.steps[-1]
         times, values = self._times, self._values
         if every_step:

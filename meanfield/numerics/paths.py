@@ -22,7 +22,7 @@ Velocity = Callable[[FloatArray], FloatArray]
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 Arrived = Callable[[FloatArray, FloatArray], Flags]
-"""Which points, (n, d), with velocities, (n, d), are at the end of their path, (n,)."""
+"""Condition for the end of a path: whether it holds, (n,), at points (n, d) with velocities (n, d)."""
 
 Margin = Callable[[FloatArray], FloatArray]
 """A function of many points, (n, d) -> (n,), negative before an event and not after it."""
@@ -34,23 +34,23 @@ SAFETY, SHORTER, LONGER = 0.9, 0.2, 5.0
 """Share of the step length that the error estimate would allow, and bounds of its change."""
 
 BISECTIONS = 52
-"""Number of bisections of a step that find an event: a share of the step has as many bits."""
+"""Number of bisections of a step to find an event, the number of bits of a share of the step."""
 
 
 @dataclass(frozen=True)
 class Paths:
-    """What became of many paths.
+    """Ends, times and events of many paths.
 
     Parameters
     ----------
     end : ndarray, shape (paths, d)
-        Where each path ended.
+        End of each path.
     time : ndarray, shape (paths,)
-        When it did.
+        Time at which each path ended.
     event : ndarray, shape (paths,)
-        When its margin first was not negative: 0 if from the start, infinite if never.
+        Time at which the margin first was not negative: 0 if from the start, infinite if never.
     finished : ndarray of bool, shape (paths,)
-        Whether it arrived, or went on until the time was over; others were given up.
+        Whether a path arrived, or went on until the time was over; others were given up.
     """
 
     end: FloatArray
@@ -78,15 +78,15 @@ def follow_paths(
     velocity : callable
         dq/dt at many points.
     starts : ndarray, shape (paths, d)
-        Where the paths are at time 0.
+        Points of the paths at time 0.
     tolerance : Tolerance
-        Of a step.
+        Tolerance of a step.
     first_step : float or ndarray, shape (paths,)
         Length of the first step.
     arrived : callable, optional
-        Which points are at the end of their path; looked at after every step.
+        Condition for the end of a path, evaluated after every step.
     margin : callable, optional
-        Its first change of sign, from below, is the event of a path.
+        Function whose first change of sign, from below, is the event of a path.
     stop : float
         Time at which paths end that have not arrived.
     longest_step : float
@@ -113,7 +113,7 @@ def follow_paths(
 
 
 class _Run:
-    """Paths under way."""
+    """Integration of many paths under way."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class _Run:
             self.event[margin(self.q) >= 0.0] = 0.0
 
     def let_go(self, arrived: Arrived | None, stop: float) -> None:
-        """Leave alone the paths that are at their end."""
+        """Drop the paths that are at their end from further steps."""
         done = self.time[self.going] >= stop
         if arrived is not None:
             done |= arrived(self.q[self.going], self._speed[self.going])
@@ -160,7 +160,7 @@ class _Run:
     def _look_for_events(
         self, good: Flags, before: FloatArray, ahead: FloatArray, length: FloatArray, slopes: FloatArray
     ) -> None:
-        """Write down when margins first change their sign, in steps that are taken."""
+        """Record the times at which margins first change their sign, in steps that are accepted."""
         margin = self._margin
         if margin is None:
             return
@@ -181,7 +181,7 @@ class _Run:
 def _dormand_prince(
     velocity: Velocity, q: FloatArray, speed: FloatArray, length: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A step of every path: slopes at its stages, (7, n, d), where it leads, and its error, (n, d)."""
+    """Dormand-Prince step of every path: slopes at its stages, (7, n, d), its end, and its error, (n, d)."""
     slopes, length = np.empty((RK45.n_stages + 1, *q.shape)), length[:, None]
     slopes[0] = speed
     for i, row in enumerate(RK45.A[1:], 1):
@@ -192,5 +192,5 @@ def _dormand_prince(
 
 
 def _sum(weight: FloatArray, slopes: FloatArray) -> FloatArray:
-    """A sum over stages, in the same order however many paths there are."""
+    """Sum over stages, in the same order for any number of paths."""
     return np.asarray(sum(w * k for w, k in zip(weight, slopes, strict=True)))

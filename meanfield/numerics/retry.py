@@ -12,14 +12,14 @@ Result = TypeVar("Result")
 def retry(
     attempt: Callable[[Settings], Result], settings: Settings, better: Callable[[Settings, Result], Settings | None]
 ) -> Result:
-    """The result of the first attempt whose settings cannot be bettered, or need not be.
+    """Result of the first attempt whose settings cannot be improved, or need not be.
 
     Parameters
     ----------
     attempt : callable
         settings -> result. What makes an attempt fail belongs to its result, so that `better` can answer to it.
     settings : object
-        Those of the first attempt.
+        Settings of the first attempt.
     better : callable
         (settings, result) -> settings of the next attempt; None, or the same settings again, where there is to be none.
 

@@ -1,4 +1,4 @@
-"""When to step: times that divide the intervals between outputs, refined by whole factors."""
+"""Schedule of time steps: times that divide the intervals between outputs, refined by whole factors."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Schedule:
     outputs : ndarray, shape (outputs,)
         Output times, increasing from 0.
     ticks : float
-        Steps in a time of 1/`rate`, and while the time since the start grows e-fold.
+        Number of steps in a time of 1/`rate`, and while the time since the start grows e-fold.
     rate : float
-        Of the dynamics.
+        Rate of the dynamics.
     onset : float
         The shortest time scale of the start; infinite for equal steps.
     factor : int
@@ -42,7 +42,7 @@ class Schedule:
     factor: int = 1
 
     def refined(self, factor: int) -> Schedule:
-        """`factor` steps in place of each."""
+        """Schedule with `factor` steps in place of each."""
         return replace(self, factor=factor * self.factor)
 
     @cached_property
@@ -74,7 +74,7 @@ class Schedule:
         return np.asarray(self.ticks * (self.rate * t + np.log1p(t / self.onset)))
 
     def _inverse(self, s: FloatArray) -> FloatArray:
-        """With y = 1 + t/onset and a = rate onset the clock over its ticks is a (y - 1) + log y."""
+        """Inverse of the clock: with y = 1 + t/onset and a = rate onset it is a (y - 1) + log y times its ticks."""
         s = s / self.ticks
         if math.isinf(self.onset):
             return s / self.rate

@@ -68,7 +68,7 @@ def continue_states(
     without : mapping
         The variables of no state, for a result without points; see `stacked`.
     none_found : str
-        The attribute `status` of such a result.
+        The attribute `status` of a result without points.
     tolerance : float
         Largest component of F at a root.
 

@@ -13,7 +13,7 @@ def limit_of(problem: Problem, closure: Closure | None = None) -> Limit:
     Parameters
     ----------
     problem : Problem
-        A random start is that at q = 0.
+        Problem of the limit; a random start is taken as q = 0.
     closure : Closure, optional
         g and Lambda of the problem, if they are known already.
 

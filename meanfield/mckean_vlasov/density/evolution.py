@@ -13,8 +13,8 @@ import numpy as np
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.marching import (
+    EXTRAPOLATED_STEPS,
     LONG_STEP,
-    MEMORY,
     Calls,
     Field,
     Meeting,
@@ -36,11 +36,11 @@ from meanfield.process.interrupts import uninterrupted
 from meanfield.typing import FloatArray
 
 VALUES_PER_THREAD = 20_000
-"""A second thread pays only if each has so many values of P, 20 us of work; starting threads takes 50 for an output."""
+"""Least number of values of P per thread: they take 20 us, and starting threads takes 50 us for an output."""
 
 
 class LongStepsError(BlowUpError):
-    """Time steps are too long for the dynamics."""
+    """Error of time steps that are too long for the dynamics."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,17 @@ class Moments:
 
     @property
     def r(self) -> float:
-        """E[w phi(w)]."""
+        """Average E[w phi(w)]."""
         return float(self.vector[-3])
 
     @property
     def norm(self) -> float:
-        """E[w^2]."""
+        """Average E[w^2]."""
         return float(self.vector[-2])
 
 
 class Evolution:
-    """P_t on one grid, in steps of `meanfield.mckean_vlasov.density.marching`.
+    """Density P_t on one grid, advanced by the steps of `meanfield.mckean_vlasov.density.marching`.
 
     Steps are compiled, on several threads where there is enough to do. Blocks of nodes do not depend on each other, and
     every thread adds up the moments of all blocks in the same order: numbers do not depend on the number of threads.
@@ -77,7 +77,7 @@ class Evolution:
     grid : Grid
         Cells and nodes.
     worst_norm : float
-        E[w^2] = 1 is conserved by the equation; a solution that misses it by more has blown up.
+        Largest deviation of E[w^2] from 1, which the equation conserves; a larger one means that the solution blew up.
     make_step : MakeStep, optional
         Other software for the steps, in place of our kernel.
     """
@@ -108,7 +108,7 @@ class Evolution:
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
     def _make_calls(self, make_step: MakeStep | None) -> None:
-        """Callbacks for what is not compiled."""
+        """Callbacks for a closure or a step that is not compiled."""
         d1 = self.grid.u.shape[1]
         self._closure, reach = self._limit.compiled_closure
         self._step = make_step and make_step(self.grid)
@@ -125,7 +125,7 @@ class Evolution:
 
     @property
     def density(self) -> FloatArray:
-        """P(w|u), shape (nodes, cells)."""
+        """Current density P(w|u), shape (nodes, cells)."""
         return unpack(self._current, self.grid.shape[0])
 
     def advance(self, times: FloatArray) -> None:
@@ -142,7 +142,7 @@ class Evolution:
             self.check()
 
     def _march(self, times: FloatArray) -> int:
-        """Take steps until one is refused; how many were taken."""
+        """Take steps until one is refused, and return how many were taken."""
         known, threads = len(self._times), len(self._shares)
         ends = np.concatenate([self._times, times])
         history = np.empty((threads, len(ends), len(self._history[0])))
@@ -161,7 +161,7 @@ class Evolution:
             taken, end, rate = self._side_by_side(take, meeting)
         if taken % 2:
             self._current, self._trial = self._trial, self._current
-        kept = slice(max(0, known + taken - MEMORY), known + taken)
+        kept = slice(max(0, known + taken - EXTRAPOLATED_STEPS), known + taken)
         self._times, self._history = ends[kept].tolist(), list(history[0, kept])
         for callback in self._callbacks:
             if callback:
@@ -171,7 +171,7 @@ class Evolution:
         return taken
 
     def _side_by_side(self, take: Callable[[int], Taken], meeting: Meeting) -> Taken:
-        """Have all threads take the steps; what the first one says."""
+        """Have all threads take the steps, and return the result of the first one."""
         try:
             others = [self._pool.submit(take, thread) for thread in range(1, len(self._shares))] if self._pool else []
             taken = take(0)
@@ -183,12 +183,12 @@ class Evolution:
         return taken
 
     def _call_closure(self) -> bool:
-        """What `Calls.closure` does."""
+        """Callback whose address is `Calls.closure`."""
         self._calls.values[:] = called_values(self._limit.closure, self._calls.q)
         return bool(self._waiting)
 
     def _call_step(self) -> bool:
-        """What `Calls.step` does."""
+        """Callback whose address is `Calls.step`."""
         assert self._step is not None
         diffusion, dt, swapped = self._calls.of_step.tolist()
         nodes, room = self.grid.shape[0], self._rooms[0]
@@ -197,13 +197,13 @@ class Evolution:
         return bool(self._waiting)
 
     def _moments(self) -> FloatArray:
-        """Of the current density."""
+        """Moments of the current density."""
         result = np.empty(self.grid.u.shape[1] + 3)
         moments_of(self._current.reshape(-1), self._field, self._sums[0], result)
         return result
 
     def _long_step(self, rate: float, dt: float) -> LongStepsError:
-        """Of steps in which even the slowest modes of the density would swing to the other side."""
+        """Error of steps that are so long that even the slowest modes of the density would change their sign."""
         return LongStepsError(
             self._times[-1],
             f"the density relaxes at a rate of {rate:.3g}, too fast for time steps of {dt:.3g}",
@@ -211,7 +211,7 @@ class Evolution:
         )
 
     def check(self) -> None:
-        """Stop where the numbers mean nothing any more, or never did on these cells.
+        """Refuse a density that is not finite or whose norm is wrong, from the start or by a blow-up.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class Evolution:
 
 
 def _field(limit: Limit, grid: Grid, worst_norm: float) -> Field:
-    """What stays the same in all steps."""
+    """Constant arrays and numbers of all steps."""
     nodes, d1 = grid.u.shape
     lanes = lanes_for(nodes)
     padded = -(-nodes // lanes) * lanes

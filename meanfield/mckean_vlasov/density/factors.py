@@ -1,4 +1,4 @@
-"""Factors on default cells and steps, which grow when a solution shows that they do not do."""
+"""Factors on default cells and steps, which grow when a solution shows that the defaults do not suffice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from meanfield.mckean_vlasov.density.evolution import LongStepsError
 from meanfield.mckean_vlasov.density.level import NarrowCellsError
 
 MORE_STEPS = 4.0
-"""Factor on the number of steps when they were too long for the dynamics."""
+"""Factor on the number of steps after an attempt whose steps were too long for the dynamics."""
 
 
 class Factors(NamedTuple):
@@ -19,7 +19,7 @@ class Factors(NamedTuple):
     refinement: float = 1.0
 
     def answering(self, fault: BlowUpError | None, wider: float) -> Factors | None:
-        """Factors of the next attempt after a fault; None where other factors would not mend it.
+        """Factors of the next attempt after a fault; None where no factors would avoid it.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ from meanfield.numerics.retry import retry
 from meanfield.process.progress import progress_bar
 
 THRESHOLDS = Thresholds(norm=0.05, negative=1e-14, edge=1e-9, edge_mean=1e-9)
-"""Thresholds of a run whose cells and steps are given: those that do worse cannot be meant."""
+"""Thresholds of a solution with given cells and steps, so loose that only unintended ones fail."""
 
 WIDER = 1.5
 """Factor on the half-width when mass has reached the outermost cells."""
@@ -80,7 +80,7 @@ class _Attempt:
         return "complete"
 
     def solution(self, status: str) -> Solution:
-        """What was reached."""
+        """Solution up to the last output time that was reached."""
         weights = extrapolation_weights(self._factors, SMOOTH_POWERS[: len(self._factors) - 1])
         moments, (density, _) = extrapolated_moments(self._levels, weights), combined_density(self._levels, weights, 1)
         grid = self._mirror.grid

@@ -19,18 +19,18 @@ from meanfield.typing import FloatArray
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Errors from which on a solution counts as failed.
+    """Limits on the errors of a solution; one that exceeds them has failed.
 
     Parameters
     ----------
     norm : float
         Largest error of E[w^2] = 1.
     negative : float
-        A density below minus this is no rounding: the midpoint rule rings when steps are too long.
+        Largest size of negative values of a density: steps that are too long make the midpoint rule ring.
     edge : float
-        Largest conditional probability in an outermost cell; with more the cells do not reach far enough.
+        Largest conditional probability of an outermost cell; where it is larger, the cells do not reach far enough.
     edge_mean : float
-        Largest mean of it over u.
+        Largest mean over u of the conditional probability of an outermost cell.
     """
 
     norm: float
@@ -40,7 +40,7 @@ class Thresholds:
 
 
 class NarrowCellsError(BlowUpError):
-    """Mass reached the outermost cells."""
+    """Error of a solution whose mass has reached the outermost cells."""
 
 
 class Level:
@@ -96,7 +96,7 @@ class Level:
 
     @property
     def work(self) -> float:
-        """Cells times nodes times steps."""
+        """Work of the level: cells times nodes times steps."""
         return float(np.prod(self.grid.shape)) * self.steps
 
     def reach(self, index: int) -> None:
@@ -121,7 +121,7 @@ class Level:
         return _means(self.density[index], several * self.masses.shape[2])
 
     def forget_density(self) -> None:
-        """Give the memory of all densities back; their masses stay."""
+        """Free the memory of all densities; the masses of their cells are kept."""
         self.density = np.empty((0, *self.grid.shape))
 
     def _check(self, time: float, P: FloatArray) -> None:
@@ -150,16 +150,16 @@ def _means(P: FloatArray, cells: int) -> FloatArray:
 
 
 def combined_density(levels: Sequence[Level], weights: FloatArray, several: int) -> tuple[FloatArray, FloatArray]:
-    """Densities with the extrapolated masses of wide cells and the best shape within them that there is.
+    """Densities with the extrapolated masses of wide cells and the best available shape within each.
 
     The shape comes from the finest level, extrapolated with the one of half its factor if that is among them.
 
     Parameters
     ----------
     levels : sequence of Level
-        From coarse to fine; the last one has its densities still.
+        Levels from coarse to fine; the last one still has its densities.
     weights : ndarray, shape (levels,)
-        From `extrapolation_weights`.
+        Weights by `extrapolation_weights`.
     several : int
         Cells of the result in place of each cell of the coarsest level.
 

@@ -1,4 +1,4 @@
-"""The steps of an evolution in one compiled loop, because on small grids Python would cost more than the solution.
+"""Compiled loop over the steps of an evolution: on small grids a loop in Python would cost more than the solution.
 
 Each step is the implicit midpoint rule: the coefficients g, Lambda and G = q.g + tau r - Lambda/2 belong to the mean
 of q and r over the start and the end of the step. The end is extrapolated by a cubic from the last steps, so that a
@@ -23,24 +23,24 @@ from meanfield.numerics.finite_volumes.kernel import midpoint_step
 from meanfield.numerics.finite_volumes.step import LEAST_DIFFUSION
 from meanfield.typing import FloatArray, IntArray
 
-MEMORY = 4
-"""Steps from which q and r at the end of the next one are extrapolated."""
+EXTRAPOLATED_STEPS = 4
+"""Number of past steps from which q and r at the end of the next step are extrapolated."""
 
 START_ITERATIONS = 4
-"""Solves of each step before there are so many."""
+"""Number of solves of each of the first steps, which have too few past steps to extrapolate from."""
 
 LONGEST_STEP = 2.0
-"""Largest step in units of the relaxation time; beyond it the midpoint rule mirrors what it should damp."""
+"""Longest step of the midpoint rule, in units of the relaxation time: longer ones reflect modes, not damp them."""
 
 DONE, LONG_STEP, BLOWN_UP, STOPPED = range(4)
-"""How a march can end."""
+"""Codes of the ends of a march."""
 
 Taken = tuple[int, int, float]
-"""What `march` returns."""
+"""Result of `march`."""
 
 
 class Field(NamedTuple):
-    """What stays the same in all steps.
+    """Constant arrays and numbers of all steps.
 
     Parameters
     ----------
@@ -71,19 +71,20 @@ class Field(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """What is not compiled: addresses of callbacks, and the arrays by which numbers go to them and come back.
+    """Addresses of callbacks into Python, and the arrays that carry their arguments and results.
 
     Parameters
     ----------
     closure : int
-        Reads `q` and writes `values`.
+        Address of the callback that reads `q` and writes `values`.
     reach : float
         Largest |q| at which the compiled closure is good.
     q : ndarray, shape (d1,)
     values : ndarray, shape (d1 + 1,)
         g and Lambda.
     step : int
-        Reads the density, `Room` and `of_step`, and writes the density after the step; 0 for the compiled kernel.
+        Address of the callback that reads the density, `Room` and `of_step`, and writes the density after the step;
+        0 for the compiled kernel.
     of_step : ndarray, shape (3,)
         Lambda/2, the time step, and whether the second of the two densities is the current one.
     stopped : ndarray of int, shape (1,)
@@ -105,9 +106,9 @@ class Room(NamedTuple):
     Parameters
     ----------
     faces : ndarray, shape (cells - 1,)
-        -(V_{i+1} - V_i)/D at each face, without the part that depends on u.
+        Part of -(V_{i+1} - V_i)/D at each face that does not depend on u.
     tilts : ndarray, shape (own blocks * lanes,)
-        The part that depends on u, the same at every face.
+        Part of -(V_{i+1} - V_i)/D that depends on u, the same at every face.
     scratch : ndarray
         Working space of `midpoint_step`.
     """
@@ -118,14 +119,14 @@ class Room(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """What the threads of a march share.
+    """Shared arrays of the threads of a march.
 
     Parameters
     ----------
     sums : ndarray, shape (2, blocks, 4 * lanes)
         Moments of the nodes. Marches fill the two in turn, so that a thread never writes what a slower one still reads.
     arrived : ndarray of int
-        From `meanfield.numerics.compiled.thread_barrier.counters`.
+        Counters of the barrier, from `meanfield.numerics.compiled.thread_barrier.counters`.
     give_way : int
     """
 
@@ -147,9 +148,9 @@ def march(  # type: ignore[no-untyped-def]
     history : ndarray, shape (known + steps, d1 + 3)
         q, r, E[w^2] and the mass at these times; filled in, by every thread for itself.
     known : int
-        How many of them are known.
+        Number of times that have been reached.
     closure : NamedTuple
-        Of a type that `closure_values` knows.
+        Closure of a type that is known to `closure_values`.
     calls : Calls
     field : Field
     current, trial : ndarray, shape (blocks * cells * lanes,)
@@ -162,7 +163,7 @@ def march(  # type: ignore[no-untyped-def]
     Returns
     -------
     taken : int
-        Steps that were taken.
+        Number of steps that were taken.
     end : int
         `DONE`, `LONG_STEP`, `BLOWN_UP` or `STOPPED`.
     rate : float
@@ -175,8 +176,8 @@ def march(  # type: ignore[no-untyped-def]
     own = first_block * lanes
     meetings = attempted = 0
     for step in range(known, ends.size):
-        attempts = 1 if step >= MEMORY else START_ITERATIONS
-        first = step - MEMORY if step >= MEMORY else max(0, step - 2)
+        attempts = 1 if step >= EXTRAPOLATED_STEPS else START_ITERATIONS
+        first = step - EXTRAPOLATED_STEPS if step >= EXTRAPOLATED_STEPS else max(0, step - 2)
         _extrapolate(ends[first:step], history[first:step], ends[step], guess)
         dt = ends[step] - ends[step - 1]
         for _ in range(attempts):
@@ -217,7 +218,7 @@ def march(  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def _extrapolate(times, values, end, result):  # type: ignore[no-untyped-def]
-    """The polynomial through the values at the times, at another time."""
+    """Value at another time of the polynomial through the values at the times."""
     result[:] = 0.0
     for i in range(times.size):
         factor = 1.0
@@ -238,7 +239,7 @@ def _length(q):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def _called_values(q, calls, meeting, thread, meetings):  # type: ignore[no-untyped-def]
-    """The closure by a call, which one thread makes for all, since Python may answer twice with different numbers."""
+    """Values of the closure by one call for all threads: two calls in Python may differ."""
     if thread == 0:
         calls.q[:] = q
         calls.stopped[0] = call_back(calls.closure)
@@ -248,7 +249,7 @@ def _called_values(q, calls, meeting, thread, meetings):  # type: ignore[no-unty
 
 @numba.njit(inline="always", error_model="numpy")
 def _coefficients(half, values, dt, field, own, room):  # type: ignore[no-untyped-def]
-    """Fill in the potential differences of a step; D = Lambda/2 and the relaxation rate are returned."""
+    """Fill in the potential differences of a step, and return D = Lambda/2 and the relaxation rate."""
     d1 = half.size - 3
     diffusion = 0.5 * values[d1]
     bracket = field.learning_rate * half[d1] - diffusion
@@ -302,7 +303,7 @@ def _sums_of_block(P, block, rows, sums, lanes):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def _weighted_sums(P, block, rows, sums, lanes):  # type: ignore[no-untyped-def]
-    """See `_sums_of_block`; `lanes` is a constant."""
+    """Sums over cells as in `_sums_of_block`, where `lanes` is a constant."""
     width, cells = numba.uint64(lanes), numba.uint64(rows.shape[1])
     nothing = spread(0.0, lanes)
     first, force, second, mass = nothing, nothing, nothing, nothing

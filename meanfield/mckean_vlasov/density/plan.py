@@ -24,16 +24,16 @@ STEP = 0.025
 """Default time step, as a fraction of the fastest time scale of the coefficients."""
 
 MOST_STEPS = 50_000
-"""A default never exceeds this many steps; faster dynamics needs `density.steps`."""
+"""Largest default number of steps; faster dynamics needs `density.steps`."""
 
 TAIL = 6.5
-"""Standard deviations of a conditional density that the cells hold by default."""
+"""Number of standard deviations of a conditional density within the cells by default."""
 
 WIDEST = 10.0
-"""Largest factor on the default half-width before giving up."""
+"""Largest factor on the default half-width; where it does not suffice, the solution fails."""
 
 MEMORY_SHARE = 0.7
-"""Part of the free memory that a solution may take; saving it and other programs need some, too."""
+"""Share of the free memory that a solution may take: saving it and other programs need memory, too."""
 
 COARSE_WIDTH, COARSE_TOLERANCE, COARSE_POWER = 0.32, 1e-6, 1 / 18
 """Cell width of the first level on the way to an accuracy, where it holds, and how it changes with the accuracy.
@@ -41,13 +41,13 @@ COARSE_WIDTH, COARSE_TOLERANCE, COARSE_POWER = 0.32, 1e-6, 1 / 18
 The error has order 6, so that a power of 1/6 would leave nothing to the levels, whose number follows the problem."""
 
 COARSE_TICKS = 1.25
-"""Its steps per time scale: what steps and cells of this width add to the error is then about equal."""
+"""Steps of the first level per time scale, chosen so that steps and cells contribute equally to the error."""
 
 NODES_TOLERANCE = 1e-8
 """Accuracy for which the default numbers of nodes are a good start; errors fall exponentially with the nodes."""
 
 MOST_COARSE_STEPS = 5000
-"""More steps on the coarsest level are not tried."""
+"""Largest number of steps of the coarsest level."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Plan:
 
 
 def fixed_plan(limit: Limit, settings: DensitySettings, widening: float = 1.0, refinement: float = 1.0) -> Plan:
-    """Equal cells and steps as the settings ask for them, with defaults for what they leave open.
+    """Plan of equal cells and steps from the settings, with defaults for what they leave open.
 
     Parameters
     ----------
@@ -96,14 +96,14 @@ def fixed_plan(limit: Limit, settings: DensitySettings, widening: float = 1.0, r
 def coarse_plan(
     limit: Limit, settings: DensitySettings, tolerance: float, widening: float = 1.0, refinement: float = 1.0
 ) -> Plan:
-    """Where the search for an accuracy starts: few cells and graded steps.
+    """Plan of the coarsest level of a search for an accuracy: few cells and graded steps.
 
     Parameters
     ----------
     limit : Limit
     settings : DensitySettings
     tolerance : float
-        Error of q and r that is allowed.
+        Largest error of q and r.
     widening, refinement : float
         Factors on the half-width and on the number of steps.
     """
@@ -119,7 +119,7 @@ def coarse_plan(
 
 
 def _cells(limit: Limit, settings: DensitySettings, width: float, widening: float) -> tuple[float, int]:
-    """Half-width and number of cells of a default width, the prior's kinks on cell edges where there is a choice."""
+    """Half-width and number of cells of a default width; where possible, kinks of the prior lie on cell edges."""
     half_width = settings.half_width
     if half_width is None:
         u, _ = feature_quadrature(limit.coordinates, settings.feature_nodes)
@@ -136,7 +136,7 @@ def _cells(limit: Limit, settings: DensitySettings, width: float, widening: floa
 
 
 def check_memory(outputs: int, shape: tuple[int, int], copies: int) -> None:
-    """Refuse solutions that do not fit into the memory that is free.
+    """Refuse solutions that do not fit into the free memory.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ def check_memory(outputs: int, shape: tuple[int, int], copies: int) -> None:
     shape : tuple of int
         Nodes and cells.
     copies : int
-        Densities of this shape that are held at once.
+        Number of densities of this shape that are held at once.
 
     Raises
     ------
     InputError
-        Naming the keys to change.
+        If the solution does not fit; the message names the keys to change.
     """
     nodes, cells = shape
     needed = 8 * nodes * cells * copies
@@ -164,7 +164,7 @@ def check_memory(outputs: int, shape: tuple[int, int], copies: int) -> None:
 
 
 def _fastest_rate(limit: Limit) -> float:
-    """Largest rate of change of the coefficients: drift gain and diffusion over the ball, and the prior's pull."""
+    """Largest rate of change: of the drift gain and the diffusion over the ball, and by the force of the prior."""
     axis = np.linspace(-1.0, 1.0, 9)
     ball = [np.array(q) for q in product(axis, repeat=len(limit.coordinates)) if np.dot(q, q) <= 1.0]
     values = [called_values(limit.closure, q) for q in ball]
@@ -175,7 +175,7 @@ def _fastest_rate(limit: Limit) -> float:
 
 
 def _stiffest_rate(limit: Limit) -> float:
-    """How fast the prior pulls where the tails start."""
+    """Largest rate of change by the force of the prior, from w = 1 to the start of the tails."""
     w = np.linspace(1.0, TAIL, 56)
     pull = np.abs(limit.prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
     return float(limit.learning_rate * pull.max())

@@ -1,4 +1,4 @@
-"""Solutions of an accuracy that is asked for: levels of finer cells and steps until the estimated error is small.
+"""Solutions of a given accuracy: levels of finer cells and steps until the estimated error is small enough.
 
 Level k has k cells in place of each of the coarsest, and k steps. Richardson extrapolation over the last few levels
 eliminates the leading powers of the error; what one more level and power change is the estimate of what is left. The
@@ -36,35 +36,35 @@ from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-"""Levels that are solved one after the other."""
+"""Factors on the numbers of cells and steps of the levels, in the order in which they are solved."""
 
 ROUGH_FACTOR = 6
-"""Levels up to this one may fail without harm: they are too coarse."""
+"""Largest factor of a level that may fail without ending the search: it is too coarse."""
 
 ROUGH_NORM = 0.5
-"""Error of E[w^2] = 1 with which a level is useless."""
+"""Deviation of E[w^2] from 1 at which a level is useless."""
 
 NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE = 1e-2, 1e2, 1e-3
 """In units of the tolerance: what ringing may do, and the probability at the edges, for one node and averaged over u.
 Far nodes of hardly any weight come close to the edges first."""
 
 NODE_LEVELS = (2, 3, 4, 6, 8, 12, 16)
-"""Levels on which the nodes in u are compared: the first that can tell their error from its own."""
+"""Factors of the levels on which numbers of nodes in u are compared, until the error of the cells is small enough."""
 
 STAGNANT = 0.5
-"""Nodes pay if more of them reduce the change to this part; if not, cells that are too wide make the difference."""
+"""Ratio of two changes in a row below which more nodes in u pay; above it the cells are too wide to tell."""
 
 MORE_NODES = 1.35
 """Factor on the number of nodes in u from one trial to the next."""
 
 NODES_SHARE = 0.2
-"""Part of the tolerance that is left to the nodes."""
+"""Share of the tolerance that is left to the error of the nodes in u."""
 
 SAFE_SHARE = 0.7
-"""Part of the tolerance that estimates may reach; they are estimates."""
+"""Share of the tolerance that an estimated error may reach, because it is only an estimate."""
 
 FIRST_SAFETY = 3.0
-"""Factor on the first estimate, which has no other to be compared with."""
+"""Safety factor on the first estimated error, which has no other to be compared with."""
 
 SLOWEST = 0.9
 """Ratio of two estimates in a row from which the series does not count as converging."""
@@ -73,13 +73,13 @@ RESOLVED = 0.5
 """Largest cell width, in conditional standard deviations, with which levels can be compared."""
 
 DISPLAYED_WIDTH = 0.06
-"""P is given on cells that are not wider, if a level has them."""
+"""Largest width of the cells on which P is given, if a level has such cells."""
 
 MOST_WORK = 1e10
-"""Cells times nodes times steps of a level that is not tried, some ten seconds."""
+"""Largest work of a level, as cells times nodes times steps; it takes some ten seconds."""
 
 MOST_REFINED = 64.0
-"""Largest factor on the number of steps before giving up."""
+"""Largest factor on the number of steps; where it does not suffice, the solution fails."""
 
 
 WIDER = 1.25
@@ -87,11 +87,11 @@ WIDER = 1.25
 
 
 Watch = Callable[[Level, Errors | None], None]
-"""Told of each level before it is solved, with the errors estimated so far; what it raises ends the search."""
+"""Observer, called with each level before its solution, and the errors so far; an exception ends the search."""
 
 
 Attempt = tuple[Callable[[], Solution], BlowUpError | None]
-"""What an attempt has reached, to be put together if it is the last one, and what ended it."""
+"""Function that assembles the solution of an attempt, and the error that ended the attempt."""
 
 
 def solve_to_tolerance(
@@ -101,7 +101,7 @@ def solve_to_tolerance(
     make_step: MakeStep | None = None,
     watch: Watch = lambda *_: None,
 ) -> Solution:
-    """Solve with an error of q and r below the tolerance, or say by how much it is missed."""
+    """Solve with an error of q and r below the tolerance; a failure says by how much it is missed."""
     widest = 1.0 if settings.half_width else WIDEST
 
     def attempt(factors: Factors) -> Attempt:
@@ -172,7 +172,7 @@ class _Search:
         return self.solution(self._missed())
 
     def solution(self, status: str) -> Solution:
-        """The extrapolation of the last levels; if there are none, what an unfinished one has reached."""
+        """Solution by extrapolation of the last levels; if there are none, the part of an unfinished one."""
         used = self._levels[-len(self._powers) :] or [self._unfinished or self._new_level(1, self._plan)]
         weights = extrapolation_weights([level.factor for level in used], self._powers[: len(used) - 1])
         finest = used[-1]
@@ -234,7 +234,7 @@ class _Search:
                     raise
 
     def _nodes_suffice(self, factor: int) -> bool:
-        """Take more nodes while they pay on this level; whether the last change was small."""
+        """Take more nodes while they pay on this level, and return whether the last change was small."""
         before = np.inf
         while True:
             more = replace(self._plan, node_scale=MORE_NODES * self._plan.node_scale)
@@ -260,7 +260,7 @@ class _Search:
         return level
 
     def _estimate(self) -> None:
-        """Compare the extrapolation with one that uses a level and a power more."""
+        """Estimate the error of the extrapolation by one that uses a level and a power more."""
         powers = self._powers
         if len(self._levels) <= len(powers) or not self._resolved():
             return
@@ -293,7 +293,7 @@ class _Search:
 
 
 def _run(level: Level) -> None:
-    """Reach all output times."""
+    """Advance a level to all output times."""
     with progress_bar(len(level.moments) - 1, f"density, {level.grid.shape[1]} cells") as bar:
         for index in range(len(level.moments)):
             level.reach(index)
@@ -301,13 +301,13 @@ def _run(level: Level) -> None:
 
 
 class _Series:
-    """Estimates of the error, one after each level, and how far to trust the last one."""
+    """Series of estimated errors, one after each level, with a safety factor on the last one."""
 
     def __init__(self) -> None:
         self._before: tuple[float, float] | None = None
 
     def safety(self, size: float, leading: float) -> float:
-        """Factor on an estimate.
+        """Safety factor on an estimated error.
 
         A geometric series has 1/(1 - ratio) times its last term left; the square of that is on the safe side where
         ratios still grow, and changes little where they are small. Where estimates do not fall it is a large number.
@@ -316,9 +316,9 @@ class _Series:
         Parameters
         ----------
         size : float
-            The estimate.
+            The estimated error.
         leading : float
-            What the extrapolation makes of the leading power that is left, with coefficient one.
+            Value of the leading power that the extrapolation leaves, with coefficient one.
         """
         before, self._before = self._before, (size, leading)
         if before is None or size == 0.0:
@@ -329,16 +329,16 @@ class _Series:
 
 
 def displayed_cells(width: float, factor: int) -> int:
-    """Cells in place of each of the coarsest on which P is given: as few as are narrow enough.
+    """Number of cells on which P is given in place of each of the coarsest level: the fewest that are narrow enough.
 
     They are cells of the level with half the factor, too, if there is one.
 
     Parameters
     ----------
     width : float
-        Of the coarsest cells.
+        Width of the coarsest cells.
     factor : int
-        Of the finest level.
+        Factor of the finest level.
     """
     least = factor // 2 if factor % 2 == 0 else factor
     divisors = [k for k in range(1, least + 1) if least % k == 0]

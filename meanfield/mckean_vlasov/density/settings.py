@@ -1,4 +1,4 @@
-"""Accuracy of a density, or its cells and steps, as a problem file says them."""
+"""Table `density` of a problem file: the accuracy of a density, or its cells and steps."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DensitySettings(Part):
     @model_validator(mode="before")
     @classmethod
     def _one_of_both(cls, data: Any) -> Any:
-        """Fill in what decides between the two, so that a stored problem says it."""
+        """Fill in the default that decides between accuracy and fixed cells, so that a stored problem has it."""
         if not isinstance(data, dict):
             return data
         if all(data.get(key) is None for key in FIXED_KEYS):

@@ -1,4 +1,4 @@
-"""Moments and densities at the output times, whatever chose their cells and steps."""
+"""Solution of the Fokker-Planck equation at the output times, however its cells and steps were chosen."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from meanfield.typing import FloatArray
 
 @dataclass(frozen=True)
 class Errors:
-    """Estimates of what a solution is off by, at all output times.
+    """Estimated errors of a solution at all output times.
 
     Parameters
     ----------
     moments : ndarray, shape (outputs, d1 + 1)
-        Of q and r.
+        Errors of q and r.
     density : ndarray, shape (outputs,)
-        Of P: L1 distance, averaged over u.
+        Errors of P: L1 distances, averaged over u.
     """
 
     moments: FloatArray

@@ -12,7 +12,7 @@ from meanfield.numerics.finite_volumes.fipy_step import FiPyStep
 from meanfield.numerics.finite_volumes.step import MakeStep
 
 MOST_FEATURES = 3
-"""Largest number of features: nodes grow like a power of it."""
+"""Largest number of features: the number of nodes grows exponentially with it."""
 
 BACKENDS: dict[str, MakeStep | None] = {"numba": None, "fipy": FiPyStep}
 """Software that computes steps, by name; None is the compiled kernel."""
@@ -24,7 +24,7 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
     Parameters
     ----------
     limit : Limit
-        With one to three features.
+        Limit with one to three features.
     settings : DensitySettings, optional
         Accuracy, or cells and steps; by default an error of q and r below 1e-6.
     backend : {"numba", "fipy"}
@@ -62,12 +62,12 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
 
 
 def check_backend(backend: str) -> None:
-    """Refuse a backend that there is not.
+    """Refuse an unknown backend.
 
     Raises
     ------
     InputError
-        Naming those that there are.
+        If the backend is unknown; the message names the known ones.
     """
     if backend not in BACKENDS:
         raise InputError(f"backend = '{backend}': known backends are {', '.join(BACKENDS)}; choose one of them")

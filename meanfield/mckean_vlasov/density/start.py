@@ -10,12 +10,12 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
-SAME = 1e-13
-"""Rounding of what should be equal, relative to the largest value."""
+MIRROR_ROUNDING = 1e-13
+"""Largest difference of two mirror images by rounding, relative to the largest value."""
 
 
 def initial_density(limit: Limit, grid: Grid) -> FloatArray:
-    """W = u.q(0) + sqrt(1 - |q(0)|^2) xi, as cell averages of unit mass, shape (nodes, cells)."""
+    """Density of W = u.q(0) + sqrt(1 - |q(0)|^2) xi as cell averages of unit mass, shape (nodes, cells)."""
     q = limit.initial_overlap
     P = limit.initial_residual.cell_average(grid.edges, grid.u @ q, float(np.sqrt(1 - q @ q)))
     return np.asarray(P / (P.sum(axis=1, keepdims=True) * grid.h))
@@ -38,11 +38,11 @@ class Mirror:
 
     @classmethod
     def of(cls, limit: Limit, grid: Grid) -> Mirror:
-        """Nodes and start are mirror images of themselves, and the prior does not tell w from -w."""
+        """Mirror symmetry of a limit: it holds if nodes, start and prior are their own mirror images."""
         u, weight, P = grid.u, grid.u_weight, initial_density(limit, grid)
         steps = limit.prior.potential_steps(grid.centres)
         pairs = ((u, -u[::-1]), (weight, weight[::-1]), (P, P[::-1, ::-1]), (steps, -steps[::-1]))
-        return cls(grid, all(np.allclose(a, b, rtol=0, atol=SAME * np.abs(a).max()) for a, b in pairs))
+        return cls(grid, all(np.allclose(a, b, rtol=0, atol=MIRROR_ROUNDING * np.abs(a).max()) for a, b in pairs))
 
     @property
     def solved(self) -> Grid:

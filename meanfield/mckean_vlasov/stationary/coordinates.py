@@ -53,9 +53,9 @@ class Coordinates:
     Parameters
     ----------
     laws : sequence of CoordinateLaw
-        Of the feature coordinates, one for each feature.
+        Laws of the feature coordinates, one for each feature.
     rung : int
-        Which number of nodes of the ladder is taken.
+        Index of the number of nodes in the ladder.
     """
 
     def __init__(self, laws: Sequence[CoordinateLaw], rung: int = 0) -> None:

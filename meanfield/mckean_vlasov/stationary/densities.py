@@ -13,7 +13,7 @@ from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 
 CELLS = 400
-"""Cells in w, whose width grows like sqrt(1 + w^2): fine in the middle, and some states have tails that reach far."""
+"""Number of cells in w; their width grows like sqrt(1 + w^2), because some states have tails that reach far."""
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 

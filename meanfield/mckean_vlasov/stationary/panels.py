@@ -40,7 +40,7 @@ FARTHEST = 2.0**40
 """Distance from 0 at which a density that can be normalised has decayed."""
 
 SAMPLES = 5
-"""Points at which the variation over a panel is read off, ends included."""
+"""Number of points from which the variation of E over a panel is estimated, ends included."""
 
 MOMENTS = 8
 """Averages of w, w^2, w^3, w^4, Phi, w Phi, w^2 Phi and the logarithm of the integral of exp(E)."""
@@ -56,7 +56,7 @@ def _exponent(potential, a, b, s, w):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
-    """Half-width beyond which exp(E) is negligible and decays, and a lower bound of the maximum of E; or NaN."""
+    """Half-width beyond which exp(E) decays and is negligible, or NaN, and a lower bound of the maximum of E."""
     low, high = -16.0, 16.0
     best, top = 0.0, -math.inf
     while True:
@@ -97,11 +97,11 @@ def find_panels(potential, a, b, s, kinks, fineness, edges):  # type: ignore[no-
     a, b, s : float
         E(w) = a w^2/2 - s w - b Phi(w).
     kinks : ndarray
-        Increasing; panels end there.
+        Kinks of Phi, increasing; panels end there.
     fineness : float
         1, or more for narrower panels.
     edges : ndarray, shape (MOST_PANELS + 1,)
-        Is filled with the ends of the panels, increasing.
+        Array to fill with the ends of the panels, increasing.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def tilted_moments(potential, a, b, tilts, kinks, fineness):  # type: ignore[no-
     -------
     moments : ndarray, shape (tilts, MOMENTS)
     status : int
-        0, or what `find_panels` says of the first density that failed.
+        0, or the negative count by `find_panels` of the first density that failed.
     """
     moments = np.empty((tilts.size, MOMENTS))
     edges = np.empty(MOST_PANELS + 1)

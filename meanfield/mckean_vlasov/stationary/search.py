@@ -55,7 +55,7 @@ def all_states(limit: Limit) -> tuple[StationaryEquations, list[State]]:
     Parameters
     ----------
     limit : Limit
-        With one to three features; the start does not matter.
+        Limit with one to three features; its start does not matter.
 
     Raises
     ------

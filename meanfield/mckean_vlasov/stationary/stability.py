@@ -41,7 +41,7 @@ RESOLVED = 1e-3
 """Relative change of a positive growth rate at which its refinement ends; the error left is about the square."""
 
 MARGINAL = 1e-7
-"""Resolution of growth rates, in units of Lambda/2 + |dg/dq|: smaller ones count as zero."""
+"""Resolution of growth rates, relative to Lambda/2 + |dg/dq|: smaller ones count as zero."""
 
 
 class Stability(NamedTuple):
@@ -74,9 +74,9 @@ def stability(line: Line, state: State) -> Stability:
     Parameters
     ----------
     line : Line
-        Averages over its density.
+        Averages over the density of the state.
     state : State
-        Where F(q) = 0.
+        Stationary state, F(q) = 0.
 
     Notes
     -----

@@ -20,22 +20,22 @@ SHORTEST = 1e-6
 CROWDED = 0.05
 """Least distance of points where a branch ends inside the range, relative to the longest step."""
 
-STEEP = 0.7
+STEEP_TANGENT = 0.7
 """Component of the tangent along p above which points are corrected at fixed p, which is cheaper."""
 
 MOST_CORRECTIONS = 8
 """Largest number of Newton steps of the corrector, before the step along the branch is halved."""
 
-STRAIGHT = 0.9
+LEAST_COSINE = 0.9
 """Least cosine of the angle between tangents of neighbours; a sharper bend is taken in shorter steps."""
 
 MOST_POINTS = 5000
 """Largest number of points to one side of the beginning of a branch."""
 
 FARTHEST = 1.5
-"""Largest distance of neighbours in units of the step."""
+"""Largest distance of neighbouring points, relative to the step."""
 
-LEVEL = 1e-9
+TURNING_TANGENT = 1e-9
 """Component of the tangent along p below which a point is a turning point."""
 
 MOST_TURNING_TRIALS = 30
@@ -62,10 +62,10 @@ class Branch:
     p : ndarray, shape (points,)
         The parameter; ends of the range are hit exactly.
     turning : ndarray of bool, shape (points,)
-        Where p has an extremum along the branch.
+        Whether p has an extremum at a point along the branch.
     ends : tuple of str
-        Why the branch ends on both sides: `limit` (of the range), `closed` (back at its beginning) or `lost` (no root
-        continues it).
+        Reasons why the branch ends on both sides: `limit` (of the range), `closed` (back at its beginning) or `lost`
+        (no root continues it).
     """
 
     x: FloatArray
@@ -186,7 +186,7 @@ class _Walker:
         It lies in the plane orthogonal to the tangent, or, where p changes fast, at that p: this needs no dF/dp.
         """
         guess = z = here.z + ds * here.tangent
-        steep = abs(here.tangent[-1]) > STEEP
+        steep = abs(here.tangent[-1]) > STEEP_TANGENT
         normal = np.eye(len(z))[-1] if steep else here.tangent
         for _ in range(MOST_CORRECTIONS):
             if not 0.0 <= z[-1] <= 1.0:
@@ -246,7 +246,7 @@ class _Walker:
                 break
             value = float(trial.tangent[-1])
             best = min(best, trial, key=lambda locus: abs(float(locus.tangent[-1])))
-            if abs(value) < LEVEL:
+            if abs(value) < TURNING_TANGENT:
                 break
             if value * far_value > 0:
                 far, far_value, near_value = at, value, near_value * (0.5 if side == 1 else 1.0)
@@ -259,7 +259,7 @@ class _Walker:
 
 def _continues(here: Locus, there: Locus, ds: float) -> bool:
     """Whether a step of length ds stayed on its branch."""
-    straight = here.tangent @ there.tangent > STRAIGHT
+    straight = here.tangent @ there.tangent > LEAST_COSINE
     return bool(straight and np.linalg.norm(there.z - here.z) < FARTHEST * ds)
 
 
@@ -280,4 +280,4 @@ def _passes(start: Locus, here: Locus, there: Locus) -> bool:
     """Whether a step leads past the beginning of the branch."""
     step = np.linalg.norm(there.z - here.z)
     close = max(np.linalg.norm(start.z - here.z), np.linalg.norm(start.z - there.z)) <= step
-    return bool(close and start.tangent @ there.tangent > STRAIGHT)
+    return bool(close and start.tangent @ there.tangent > LEAST_COSINE)

@@ -11,14 +11,14 @@ from meanfield.numerics.continuation.branches import Branch, ParametricEquations
 from meanfield.numerics.continuation.roots import TOLERANCE, newton
 from meanfield.typing import FloatArray
 
-BETWEEN = (0.5, 0.25, 0.75)
-"""Positions in the range, in units of its length, at which roots are searched that no branch from its ends leads to."""
+SEARCH_POSITIONS = (0.5, 0.25, 0.75)
+"""Positions, relative to the range, at which roots are searched that no branch from its ends leads to."""
 
-NEAR = 1e-5
+SAME_BRANCH = 1e-5
 """Distance below which two roots belong to one branch."""
 
-DIFFERENCE = 1e-5
-"""Step of differences by the parameter, relative to its range."""
+DIFFERENCE_STEP = 1e-5
+"""Step of finite differences by the parameter, relative to its range."""
 
 
 def by_difference(
@@ -26,7 +26,7 @@ def by_difference(
 ) -> FloatArray:
     """Derivative dF/dp where F(p) = values, by a difference in the range; for `ParametricEquations.by_parameter`."""
     low, high = limits
-    step = DIFFERENCE * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
+    step = DIFFERENCE_STEP * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
     return np.asarray((function(p + step) - values) / step)
 
 
@@ -49,7 +49,7 @@ def all_branches(
     ----------
     equations : SearchableEquations
     ends : tuple of float
-        The limits, in the order in which branches are to begin.
+        Limits of the range, in the order in which branches begin.
     longest : float
         Longest step of (x, p/range).
     tolerance : float
@@ -62,7 +62,7 @@ def all_branches(
             root = _polished(equations, x, p, tolerance)
             if root is not None and not _is_on(branches, root, p):
                 branches.append(follow(equations, root, p, equations.limits, longest, tolerance))
-    for share in BETWEEN:
+    for share in SEARCH_POSITIONS:
         p = ends[0] + share * (ends[1] - ends[0])
         crossings = [_polished(equations, x, p, tolerance) for branch in branches for x in branch.crossings(p)]
         known = [x for x in crossings if x is not None]
@@ -81,4 +81,4 @@ def _is_on(branches: list[Branch], root: FloatArray, p: float) -> bool:
 
 
 def _is_among(roots: Sequence[FloatArray], root: FloatArray) -> bool:
-    return any(np.linalg.norm(root - x) < NEAR for x in roots)
+    return any(np.linalg.norm(root - x) < SAME_BRANCH for x in roots)

@@ -14,7 +14,7 @@ TOLERANCE = 1e-12
 """Largest component of F at a root."""
 
 STEP_ROUNDING = 1e-15
-"""Length of a Newton step that is rounding, whatever F is: its derivative may be huge."""
+"""Length below which a Newton step is rounding, whatever F is: its derivative may be huge."""
 
 MOST_STEPS = 20
 """Largest number of steps of Newton's method from one start."""
@@ -39,7 +39,7 @@ def newton(
     equations : callable
         x -> (F, dF/dx).
     x : ndarray, shape (n,)
-        Where to start.
+        Starting point.
     known : sequence of ndarray, optional
         Roots that are not to be found again: F is multiplied by 1 + 1/|x - root|^2 for each (deflation).
     tolerance : float
@@ -80,7 +80,7 @@ def _newton_step(values: FloatArray, slope: FloatArray) -> FloatArray:
 
 
 def _deflation(x: FloatArray, known: Sequence[FloatArray]) -> tuple[float, FloatArray]:
-    """The factor that keeps Newton's method away from known roots, and its gradient."""
+    """Deflation: the factor that keeps Newton's method away from known roots, and its gradient."""
     factor, logarithmic = 1.0, np.zeros_like(x)
     for root in known:
         away = x - root
@@ -104,13 +104,13 @@ def find_roots(
     equations : callable
         x -> (F, dF/dx).
     starts : iterable of ndarray, shape (n,)
-        Where to look, in that order.
+        Starting points, in the order in which they are tried.
     images : callable, optional
-        Where other roots may be if there is one: its images under symmetries that the equations may have.
+        Images of a root under symmetries that the equations may have: places of other roots.
     known : sequence of ndarray, optional
         Roots that are known and not returned.
     tolerance : float
-        See `newton`.
+        Largest component of F at a root; see `newton`.
     """
     found: list[FloatArray] = []
     idle = 0

@@ -1,4 +1,4 @@
-"""The same scheme in FiPy, as the reference that the kernel is tested against. Slow: small cases only."""
+"""Implicit step in FiPy, the reference that the compiled kernel is tested against. Slow: for small cases only."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
 NO_DIFFUSION = 1e-30
-"""Between nodes. Not zero, of which FiPy would take a Peclet number 0/0."""
+"""Diffusion coefficient between nodes: not zero, for which FiPy would compute a Peclet number 0/0."""
 
 
 def import_fipy() -> Any:
-    """FiPy reads `sys.argv` when imported and takes seconds, so it is imported here and shown no arguments."""
+    """Import FiPy where it is needed, because it takes seconds, and with an empty `sys.argv`, which it reads."""
     os.environ.setdefault("FIPY_SOLVERS", "scipy")
     arguments, sys.argv = sys.argv, sys.argv[:1]
     try:
@@ -27,7 +27,7 @@ def import_fipy() -> Any:
 
 
 class FiPyStep:
-    """All nodes on one two-dimensional mesh, cells in w times nodes, with no flux between nodes.
+    """Implicit step of all nodes on one two-dimensional mesh, cells in w times nodes, with no flux between nodes.
 
     FiPy has backward Euler only: half a step of it, then P <- 2 P_mid - P, is the midpoint rule.
     """
@@ -50,7 +50,7 @@ class FiPyStep:
         self._solver = fipy.LinearLUSolver(tolerance=1e-13, criterion="initial")
 
     def __call__(self, P: FloatArray, faces: FloatArray, tilts: FloatArray, diffusion: float, dt: float) -> FloatArray:
-        """See `Step`."""
+        """Return the density after the step; see `Step`."""
         velocity = np.zeros(self._velocity.shape)
         velocity[0, self._faces] = (faces[self._face_index] + tilts[self._face_node]) * diffusion / self._h
         self._velocity.setValue(velocity)

@@ -21,7 +21,7 @@ class Grid:
     u : ndarray, shape (nodes, d1)
         Quadrature nodes.
     u_weight : ndarray, shape (nodes,)
-        Their weights, adding up to one.
+        Weights of the nodes, adding up to one.
     """
 
     edges: FloatArray
@@ -40,11 +40,11 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(nodes, cells)."""
+        """Number of nodes and cells."""
         return len(self.u_weight), len(self.centres)
 
     def refined(self, factor: int) -> Grid:
-        """`factor` cells in place of each."""
+        """Grid with `factor` cells in place of each."""
         cells = factor * self.shape[1]
         edges = np.linspace(self.edges[0], self.edges[-1], cells + 1)
         edges[cells // 2] = 0.0

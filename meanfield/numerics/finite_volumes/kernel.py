@@ -33,13 +33,13 @@ from meanfield.numerics.compiled.vectors import NARROW, WIDE, lanes_for, load, s
 from meanfield.typing import FloatArray
 
 SMALL = 0.25
-"""Below this |z| fluxes come from a series; beyond it 1 - exp(-z) has lost two bits."""
+"""Value of |z| below which fluxes come from a series; beyond it 1 - exp(-z) has lost at most two bits."""
 
 # sinh(z/2)/(z/2) in powers of z^2; what follows is below 2e-17 for |z| <= SMALL.
 S1, S2, S3, S4 = (1.0 / (4.0**j * math.factorial(2 * j + 1)) for j in range(1, 5))
 
 STEEP = 600.0
-"""exp(-|z|) is not followed beyond this |z|, where B(|z|)/B(-|z|) = 3e-261: nothing overflows."""
+"""Value of |z| at which exp(-|z|) is cut, where B(|z|)/B(-|z|) = 3e-261, so that nothing overflows."""
 
 
 @numba.njit(inline="always")
@@ -62,7 +62,7 @@ def steep_root(z):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def _midpoint_step(P, result, scratch, a, b, k, cells, blocks, lanes):  # type: ignore[no-untyped-def]
-    """See `midpoint_step`; `lanes` is a constant."""
+    """Midpoint step as in `midpoint_step`, where `lanes` is a constant."""
     one = numba.uint64(1)
     width = numba.uint64(lanes)
     roots = cells * width
@@ -123,7 +123,7 @@ def midpoint_step(P, result, scratch, a, b, k, cells, blocks, lanes):  # type: i
 
 
 def pack(P: FloatArray) -> FloatArray:
-    """(nodes, cells) -> (blocks, cells, lanes), filled up with copies of the last node."""
+    """Packed layout of an array: (nodes, cells) -> (blocks, cells, lanes), filled up with copies of the last node."""
     nodes, cells = P.shape
     lanes = lanes_for(nodes)
     blocks = -(-nodes // lanes)
@@ -132,6 +132,6 @@ def pack(P: FloatArray) -> FloatArray:
 
 
 def unpack(packed: FloatArray, nodes: int) -> FloatArray:
-    """The inverse of `pack`."""
+    """Inverse of `pack`: (blocks, cells, lanes) -> (nodes, cells)."""
     blocks, cells, lanes = packed.shape
     return np.ascontiguousarray(packed.transpose(0, 2, 1).reshape(blocks * lanes, cells)[:nodes])

@@ -1,4 +1,4 @@
-"""One implicit step in w, as other software than the compiled kernel computes it."""
+"""Interface of one implicit step in w by software other than the compiled kernel."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
 LEAST_DIFFUSION = 1e-14
-"""Stands in for a diffusion coefficient of zero, where the flux is upwind transport."""
+"""Least diffusion coefficient, in place of zero, where the flux is upwind transport."""
 
 
 class Step(Protocol):
-    """Takes one midpoint step with frozen coefficients."""
+    """One midpoint step with frozen coefficients."""
 
     def __call__(self, P: FloatArray, faces: FloatArray, tilts: FloatArray, diffusion: float, dt: float) -> FloatArray:
         """Return the density after the step.
@@ -21,11 +21,11 @@ class Step(Protocol):
         Parameters
         ----------
         P : ndarray, shape (nodes, cells)
-            The density before it.
+            Density before the step.
         faces : ndarray, shape (cells - 1,)
-            -(V_{i+1} - V_i)/D at each face, without the part that depends on u.
+            Part of -(V_{i+1} - V_i)/D at each face that does not depend on u.
         tilts : ndarray, shape (nodes,)
-            The part that depends on u, the same at every face.
+            Part of -(V_{i+1} - V_i)/D that depends on u, the same at every face.
         diffusion : float
             D = Lambda/2, at least `LEAST_DIFFUSION`.
         dt : float
@@ -34,4 +34,4 @@ class Step(Protocol):
 
 
 MakeStep = Callable[[Grid], Step]
-"""Prepares the steps on a grid."""
+"""Function that prepares the steps on a grid."""

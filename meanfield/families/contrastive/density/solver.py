@@ -20,7 +20,7 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     Parameters
     ----------
     problem : Problem
-        With one to three features and a start that is not random.
+        Problem with one to three features and a start that is not random.
     backend : {"numba", "fipy"}
         Our kernel, or the same scheme in FiPy as a reference (slow).
 
@@ -55,7 +55,7 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
 
 
 def check_density(problem: Problem, backend: str = "numba") -> None:
-    """Refuse what has no density that could be solved for; see `solve_density`."""
+    """Refuse problems whose density cannot be computed; see `solve_density`."""
     check_backend(backend)
     if len(problem.features) > MOST_FEATURES:
         raise InputError(

@@ -39,7 +39,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 """Probabilities of the quantiles of the escape time."""
 
 HALFWAY = 0.5
-"""Value of |q| that counts as escape, in units of the least of the recovery states, where the problem names none."""
+"""Norm |q| that counts as escape, relative to the least of the recovery states, where the problem names none."""
 
 ON_THE_SPHERE = 1.0 - 1e-9
 """Value of |q| from which on a fixed point counts as lying on the sphere, where it has no Jacobian: points rest there
@@ -55,12 +55,12 @@ def analyse_dynamics(problem: Problem) -> xr.Dataset:
     Parameters
     ----------
     problem : Problem
-        With a prior that closes the ODEs, any number of features, any start.
+        Problem with a prior that closes the ODEs, any number of features, any start.
 
     Returns
     -------
     xarray.Dataset
-        Of the method `dynamics`. Along `state`: the fixed points, their rates and kinds, `region_share`, and
+        Result of the method `dynamics`. Along `state`: the fixed points, their rates and kinds, `region_share`, and
         `q_covariance` of the stable ones. For one feature `rate` along `line`; for two the variables of a portrait.
         `uninformed_rate` and `learnable_moment`: growth rates at q = 0, and the second moments that are learnable. From
         random starts, along `dimension`: quantiles of the escape time, and `win_chance` of each feature. The attribute
@@ -95,17 +95,17 @@ def analyse_dynamics(problem: Problem) -> xr.Dataset:
 
 
 def solve_fixed_points(problem: Problem) -> xr.Dataset:
-    """Fixed points and growth from no information as in `analyse_dynamics`, in a fiftieth of its time.
+    """Fixed points and growth from no information: the part of `analyse_dynamics` that takes a fiftieth of its time.
 
     Parameters
     ----------
     problem : Problem
-        With a prior that closes the ODEs, any number of features, any start.
+        Problem with a prior that closes the ODEs, any number of features, any start.
 
     Returns
     -------
     xarray.Dataset
-        Of the method `dynamics`, without regions, fluctuations and random starts.
+        Result of the method `dynamics`, without regions, fluctuations and random starts.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where the reduced ODEs come to rest: all fixed points, their branches, what each attracts, and portraits."""
+"""Fixed points of the reduced ODEs: all of them, their branches, regions of attraction, and phase portraits."""
 
 from meanfield.families.contrastive.fixed_points.attraction import attraction_intervals, attraction_shares, attractor_of
 from meanfield.families.contrastive.fixed_points.branches import continue_fixed_points, stationary_similarity

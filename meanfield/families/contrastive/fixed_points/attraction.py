@@ -1,4 +1,4 @@
-"""Which stable fixed point a start is attracted to, for any number of features.
+"""Regions of attraction: the stable fixed point that a start is attracted to, for any number of features.
 
 Around each stable fixed point lies an ellipsoid that no trajectory leaves: a sublevel set of x.P x with
 J^T P + P J = -1, as large as b confirms that x.P x decreases in it. Starts are integrated side by side, each with its
@@ -21,24 +21,24 @@ from meanfield.typing import FloatArray
 Labels = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 UNDECIDED = -1
-"""The label of starts that reach no stable fixed point: they lie on the border of regions, or there is a cycle."""
+"""Label of starts that reach no stable fixed point: they lie on the border of regions, or there is a cycle."""
 
 TOLERANCE = Tolerance(relative=0.0, absolute=1e-6)
 """Tolerance of a step of q, which decides on which side of a border a path goes: far below the width of a cell of a
 portrait."""
 
 MOST_STEPS = 1000
-"""Number of steps after which a path is undecided."""
+"""Largest number of steps of a path; after them it is undecided."""
 
 STANDSTILL = 1e-9
-"""Trajectories that become slower than that part of the size of the field, outside all traps, are at a border."""
+"""Speed, relative to the size of the field, below which a path outside all traps is at a border of regions."""
 
-FIRST = 0.01
-"""Length of the first step, where the field is not slower than that part of its size."""
+FIRST_STEP = 0.01
+"""Length of the first step, and the least speed for which it holds, relative to the size of the field."""
 
 DIRECTIONS = 32
 SHELLS = (0.25, 0.5, 0.75, 1.0)
-"""Where the decrease of x.P x is looked at: directions, and parts of the radius."""
+"""Parts of the radius at which, along `DIRECTIONS` directions, the decrease of x.P x is checked."""
 
 LARGEST_TRAP = 0.2
 SMALLEST_TRAP = 1e-7
@@ -51,7 +51,7 @@ class Trap:
     Parameters
     ----------
     number : int
-        Of the fixed point.
+        Number of the fixed point.
     centre : ndarray, shape (d1,)
     metric : ndarray, shape (d1, d1)
         Points with x.metric x <= 1 are inside, x from the centre.
@@ -62,13 +62,13 @@ class Trap:
     metric: FloatArray
 
     def holds(self, q: FloatArray) -> Flags:
-        """Which of the points, shape (n, d1), are inside."""
+        """Whether each of the points, shape (n, d1), is inside."""
         x = q - self.centre
         return np.asarray(np.einsum("ni,ij,nj->n", x, self.metric, x) <= 1.0)
 
 
 def traps(points: FixedPoints) -> list[Trap]:
-    """A trap for every stable fixed point."""
+    """Traps of all stable fixed points."""
     return [trap for i in points.stable if (trap := _trap(points, i)) is not None]
 
 
@@ -102,7 +102,7 @@ def trapping_points(velocity: Velocity, starts: FloatArray, sinks: list[Trap], s
     starts : ndarray, shape (n, d1)
     sinks : list of Trap
     size : float
-        Of the velocity.
+        Size of the velocity, which its smallness is relative to.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def trapping_points(velocity: Velocity, starts: FloatArray, sinks: list[Trap], s
         stands = ~(np.linalg.norm(speed, axis=1) > STANDSTILL * size)
         return np.asarray(np.logical_or.reduce([stands, *(trap.holds(q) for trap in sinks)]))
 
-    first_step = FIRST / np.maximum(np.linalg.norm(velocity(starts), axis=1), FIRST * size)
+    first_step = FIRST_STEP / np.maximum(np.linalg.norm(velocity(starts), axis=1), FIRST_STEP * size)
     paths = follow_paths(velocity, starts, TOLERANCE, first_step=first_step, arrived=arrived, most_steps=MOST_STEPS)
     for trap in sinks:
         labels[trap.holds(paths.end)] = trap.number
@@ -162,7 +162,7 @@ def attraction_shares(
     ----------
     points : FixedPoints
     radius : float
-        In (0, 1].
+        Radius of the sphere, in (0, 1].
     count : int
         Number of starts.
     seed : int
@@ -170,9 +170,9 @@ def attraction_shares(
     Returns
     -------
     share : ndarray, shape (points,)
-        Estimated from the starts; what is left to 1 is undecided.
+        Share of the starts that each point attracts; the rest is undecided.
     error : ndarray, shape (points,)
-        Its standard error.
+        Standard error of the share.
 
     Raises
     ------
@@ -191,12 +191,12 @@ def attraction_shares(
 
 
 def attraction_intervals(points: FixedPoints) -> list[tuple[float, float, int]]:
-    """For one feature: (low, high, number) of the interval that each stable fixed point attracts.
+    """Intervals (low, high, number) that each stable fixed point attracts, for one feature.
 
     Raises
     ------
     InputError
-        If there are more features.
+        If there is more than one feature.
     """
     if points.field.features != 1:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Branches of fixed points as one number of the problem varies, and what the best of them achieves."""
+"""Branches of fixed points as one number of the problem varies, and the similarity of the best stable one."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from meanfield.results.schema import problem_of
 from meanfield.results.states import branches_of, continue_states
 from meanfield.typing import FloatArray
 
-OF_THE_ODES = ("model", "features", "hidden", "augmentation")
-"""Parts of a problem that fixed points depend on: a prior that closes the ODEs acts on the norm alone."""
+TABLES_OF_THE_ODES = ("model", "features", "hidden", "augmentation")
+"""Tables of a problem file that fixed points depend on: a prior that closes the ODEs acts on the norm alone."""
 
-INSIDE = 1.0 - 1e-9
+LARGEST_RADIUS = 1.0 - 1e-9
 """Largest |q| of fixed points at which branches begin: on the sphere there is no Jacobian."""
 
 
@@ -34,19 +34,19 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
     Parameters
     ----------
     problem : Problem
-        With a prior that closes the ODEs.
+        Problem with a prior that closes the ODEs.
     key : str
-        What is varied, such as `model.learning_rate` or `features[0].hidden.second_moment`.
+        Key of the number that is varied, such as `model.learning_rate` or `features[0].hidden.second_moment`.
     start, stop : float
-        Ends of its range, which are points of all branches that reach them.
+        Ends of the range of the number, which are points of all branches that reach them.
     points : int
         Steps are so short that a branch without curvature has about that many points.
 
     Returns
     -------
     xarray.Dataset
-        Of the method `fixed_point_branches`, along `point`: `parameter`, `branch`, `turning`, `q`, `g`, `Lambda`,
-        eigenvalues, `growth_rate`, `stability` and `kind`. The attribute `key` of `parameter` is the key.
+        Result of the method `fixed_point_branches`, along `point`: `parameter`, `branch`, `turning`, `q`, `g`,
+        `Lambda`, eigenvalues, `growth_rate`, `stability` and `kind`. The attribute `key` of `parameter` is the key.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
         points,
         kind="fixed_point_branches",
         states="fixed points",
-        parts=OF_THE_ODES,
+        parts=TABLES_OF_THE_ODES,
         equations=lambda limits: _Branches(problem, key, limits),
         without=without_fixed_points(len(problem.features)),
         tolerance=TOLERANCE,
@@ -76,7 +76,7 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
 
 
 class _Branches(CachedEquations[VectorField]):
-    """B(q) for every value of a number of the problem, in units of its size."""
+    """Field b(q) relative to its size, for every value of a number of the problem."""
 
     def __init__(self, problem: Problem, key: str, limits: tuple[float, float]) -> None:
         super().__init__(limits)
@@ -85,22 +85,22 @@ class _Branches(CachedEquations[VectorField]):
         self._size = max(field_size(self.at(end)) for end in limits)
 
     def make(self, p: float, latest: VectorField | None) -> VectorField:
-        """The field at a value."""
+        """Vector field at a value of the number, and its size."""
         return VectorField(with_value(self._problem, self._key, p))
 
     def equations(self, x: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
-        """F and dF/dq."""
+        """Residual F and Jacobian dF/dq."""
         values, slope = self.at(p).equations(x)
         return values / self._size, slope / self._size
 
     def values(self, x: FloatArray, p: float) -> FloatArray:
-        """F alone, which takes no Jacobian."""
+        """Residual F alone, without the cost of a Jacobian."""
         return self.at(p)(x) / self._size
 
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
         """All isolated fixed points."""
         points = find_fixed_points(self.at(p)).points
-        return [point.q for point in points if point.kind != "marginal" and np.linalg.norm(point.q) < INSIDE]
+        return [point.q for point in points if point.kind != "marginal" and np.linalg.norm(point.q) < LARGEST_RADIUS]
 
     def variables(self, x: FloatArray, p: float) -> dict[str, Any]:
         """The variables of the fixed point at a root."""
@@ -118,14 +118,14 @@ def stationary_similarity(branches: xr.Dataset, values: FloatArray) -> FloatArra
     Parameters
     ----------
     branches : xarray.Dataset
-        From `continue_fixed_points`.
+        Result of `continue_fixed_points`.
     values : ndarray, shape (n,)
-        Of the parameter, within the range of the branches.
+        Values of the parameter, within the range of the branches.
 
     Returns
     -------
     ndarray, shape (n,)
-        Polished by Newton's method; NaN where no fixed point is stable.
+        Similarities, polished by Newton's method; NaN where no fixed point is stable.
 
     Raises
     ------

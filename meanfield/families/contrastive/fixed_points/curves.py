@@ -9,26 +9,26 @@ from meanfield.families.contrastive.order_parameters.table import BallTable
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
-LEAVING = 1e-4
-"""Distance from the saddle at which its manifold, straight to the square of that, begins."""
+SADDLE_DISTANCE = 1e-4
+"""Distance from a saddle at which its manifold begins, straight up to the square of the distance."""
 
-ARRIVED = 1e-3
-"""Distance from a source at which a separatrix that comes from it is drawn straight."""
+SOURCE_DISTANCE = 1e-3
+"""Distance from a source within which a separatrix that comes from it is drawn straight."""
 
-LONGEST = 20.0
-"""Length at which a separatrix is given up."""
+LONGEST_CURVE = 20.0
+"""Largest length of a separatrix."""
 
 TOLERANCE = Tolerance(relative=1e-8, absolute=1e-10)
 """Tolerance of a step of a separatrix: far below what a figure shows."""
 
 SPACING = 0.01
-"""Of the points of a separatrix."""
+"""Largest distance of neighbouring points of a separatrix."""
 
-FINE = 200
-"""Cells along the radius and along a right angle at whose edges nullclines are looked for."""
+NULLCLINE_CELLS = 200
+"""Number of cells along the radius and along a right angle, at whose edges nullclines are searched."""
 
-EDGE = 1e-3
-"""Distance (in angles) from axes that are nullclines as a whole."""
+AXIS_DISTANCE = 1e-3
+"""Distance of the cells, in angles, from axes that are nullclines as a whole."""
 
 
 def separatrices(points: FixedPoints, quadrant: bool) -> list[FloatArray]:
@@ -37,9 +37,9 @@ def separatrices(points: FixedPoints, quadrant: bool) -> list[FloatArray]:
     Parameters
     ----------
     points : FixedPoints
-        Of two features.
+        Fixed points of two features.
     quadrant : bool
-        Only those with q_1, q_2 >= 0, where every feature may be flipped by itself.
+        Whether only curves with q_1, q_2 >= 0 are kept, where every feature may be flipped by itself.
 
     Returns
     -------
@@ -52,14 +52,14 @@ def separatrices(points: FixedPoints, quadrant: bool) -> list[FloatArray]:
             continue
         rates, directions = np.linalg.eig(jacobian_at(points.field, point.q))
         stable = directions[:, int(np.argmin(rates.real))].real
-        for start in (point.q + LEAVING * stable, point.q - LEAVING * stable):
+        for start in (point.q + SADDLE_DISTANCE * stable, point.q - SADDLE_DISTANCE * stable):
             if np.linalg.norm(start) < 1.0 and not (quadrant and np.any(start < -1e-9)):
                 curves.append(np.vstack([point.q, _backwards(points, start)]))
     return curves
 
 
 def _backwards(points: FixedPoints, start: FloatArray) -> FloatArray:
-    """The trajectory that leads to a start, in steps of its length."""
+    """Trajectory that leads to a start, parametrised by its length."""
     sources = [point.q for point in points.points if point.unstable_directions == 2]
 
     def heading(_: float, q: FloatArray) -> FloatArray:
@@ -70,19 +70,19 @@ def _backwards(points: FixedPoints, start: FloatArray) -> FloatArray:
         return float(q @ q) - 1.0
 
     def nearest(_: float, q: FloatArray) -> float:
-        return min([float(np.linalg.norm(q - source)) for source in sources], default=1.0) - ARRIVED
+        return min([float(np.linalg.norm(q - source)) for source in sources], default=1.0) - SOURCE_DISTANCE
 
     path = solve_ode(
         heading,
         start,
-        (0.0, LONGEST),
+        (0.0, LONGEST_CURVE),
         TOLERANCE,
         integrator="RK45",
         stops=[edge, nearest],
         longest_step=SPACING,
         every_step=True,
     ).values
-    close = [source for source in sources if np.linalg.norm(path[-1] - source) < 2 * ARRIVED]
+    close = [source for source in sources if np.linalg.norm(path[-1] - source) < 2 * SOURCE_DISTANCE]
     return np.vstack([path, *close])
 
 
@@ -93,15 +93,19 @@ def nullclines(table: BallTable, quadrant: bool) -> list[FloatArray]:
     ----------
     table : BallTable
     quadrant : bool
-        Whether q_1, q_2 >= 0 only; the axes, on which one component vanishes by symmetry, are left out then.
+        Whether only points with q_1, q_2 >= 0 are kept, without the axes, on which one component vanishes by symmetry.
 
     Returns
     -------
     list of ndarray, shape (n, 2)
-        For each component.
+        Points for each component.
     """
-    angle = np.linspace(EDGE, 0.5 * np.pi, FINE + 1)
-    turn = np.linspace(EDGE, 0.5 * np.pi - EDGE, FINE + 1) if quadrant else np.linspace(0, 2 * np.pi, 4 * FINE + 1)
+    angle = np.linspace(AXIS_DISTANCE, 0.5 * np.pi, NULLCLINE_CELLS + 1)
+    turn = (
+        np.linspace(AXIS_DISTANCE, 0.5 * np.pi - AXIS_DISTANCE, NULLCLINE_CELLS + 1)
+        if quadrant
+        else np.linspace(0, 2 * np.pi, 4 * NULLCLINE_CELLS + 1)
+    )
     mesh = np.meshgrid((1.0 - 2e-16) * np.sin(angle), turn, indexing="ij")
     q = np.stack([mesh[0] * np.cos(mesh[1]), mesh[0] * np.sin(mesh[1])], axis=-1)
     values = table(q.reshape(-1, 2)).reshape(q.shape)
@@ -109,7 +113,7 @@ def nullclines(table: BallTable, quadrant: bool) -> list[FloatArray]:
 
 
 def _crossings(q: FloatArray, values: FloatArray, axis: int) -> FloatArray:
-    """Where values change their sign between neighbours along an axis, by linear interpolation."""
+    """Points where values change their sign between neighbours along an axis, by linear interpolation."""
     n = values.shape[axis]
     here, there = (np.take(values, range(side, n - 1 + side), axis) for side in (0, 1))
     changes = (here > 0) != (there > 0)

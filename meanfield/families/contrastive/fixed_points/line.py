@@ -9,14 +9,14 @@ from scipy.optimize import brentq, minimize_scalar
 
 from meanfield.typing import FloatArray
 
-NEAREST = (1e-6, 1e-5, 1e-4, 1e-3)
-"""The smallest positive overlaps that are looked at, where a root has just left 0."""
+SMALLEST_OVERLAPS = (1e-6, 1e-5, 1e-4, 1e-3)
+"""Smallest positive overlaps of the search, for a root that has just left 0."""
 
-TOUCHES = 1e-11
-"""A function that comes that close to 0 and turns has a double root there, as far as one can tell."""
+TANGENCY_TOLERANCE = 1e-11
+"""Largest |f| at an extremum that counts as a double root."""
 
-SNAP = 1e-9
-"""A root that is closer to 0 is 0, if that is one."""
+ZERO_TOLERANCE = 1e-9
+"""Distance from 0 below which a root is taken as 0, if 0 is one."""
 
 
 def line_roots(function: Callable[[FloatArray], FloatArray], positive: bool, points: int) -> list[float]:
@@ -27,26 +27,28 @@ def line_roots(function: Callable[[FloatArray], FloatArray], positive: bool, poi
     function : callable
         q -> f(q), both of shape (n,), on the closed interval.
     positive : bool
-        Roots in (0, 1] only; f(0) = 0 is understood.
+        Whether to find roots in (0, 1] only, for f(0) = 0.
     points : int
-        Values at which signs are looked at on (0, 1], evenly spaced in arcsin q.
+        Number of points on (0, 1] at which signs are compared, evenly spaced in arcsin q.
     """
     angle = np.linspace(0.0, 0.5 * np.pi, points + 1)[1:]
-    q = np.concatenate([NEAREST, np.sin(angle[np.sin(angle) > NEAREST[-1]])])
+    q = np.concatenate([SMALLEST_OVERLAPS, np.sin(angle[np.sin(angle) > SMALLEST_OVERLAPS[-1]])])
     q = np.minimum(q, 1.0) if positive else np.concatenate([-q[::-1], q])
 
     def reduced(q: FloatArray) -> FloatArray:
         return function(q) / q if positive else function(q)
 
     values = reduced(q)
-    roots = [float(x) for x, f in zip(q, values, strict=True) if abs(f) <= TOUCHES and abs(x) == 1.0]
+    roots = [float(x) for x, f in zip(q, values, strict=True) if abs(f) <= TANGENCY_TOLERANCE and abs(x) == 1.0]
     roots += [_between(reduced, q[i], q[i + 1]) for i in np.flatnonzero(values[:-1] * values[1:] < 0)]
     size = np.abs(values)
     turns = (size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:])
     kept_sign = (values[:-2] * values[1:-1] > 0) & (values[1:-1] * values[2:] > 0)
     for i in np.flatnonzero(turns & kept_sign):
         roots += _touching(reduced, q[i], q[i + 2], float(np.sign(values[i + 1])))
-    snapped = [0.0 if abs(x) < SNAP and abs(function(np.zeros(1))[0]) <= TOUCHES else x for x in roots]
+    snapped = [
+        0.0 if abs(x) < ZERO_TOLERANCE and abs(function(np.zeros(1))[0]) <= TANGENCY_TOLERANCE else x for x in roots
+    ]
     return sorted(set(snapped))
 
 
@@ -55,10 +57,10 @@ def _between(function: Callable[[FloatArray], FloatArray], low: float, high: flo
 
 
 def _touching(function: Callable[[FloatArray], FloatArray], low: float, high: float, sign: float) -> list[float]:
-    """Two roots, one double root or none, where |f| has a minimum."""
+    """Roots near a minimum of |f|: two, one double root or none."""
     least = minimize_scalar(
         lambda x: sign * function(np.array([x]))[0], bounds=(low, high), method="bounded", options={"xatol": 1e-10}
     )
-    if least.fun < -TOUCHES:
+    if least.fun < -TANGENCY_TOLERANCE:
         return [_between(function, low, least.x), _between(function, least.x, high)]
-    return [float(least.x)] if least.fun <= TOUCHES else []
+    return [float(least.x)] if least.fun <= TANGENCY_TOLERANCE else []

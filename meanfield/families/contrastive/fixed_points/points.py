@@ -1,4 +1,4 @@
-"""All fixed points of the reduced ODEs, and what small perturbations of them do.
+"""All fixed points of the reduced ODEs, and the growth rates of small perturbations of them.
 
 Completeness has a witness. On the sphere b points inwards, so that the indices of all zeros, sign det(-db/dq), add up
 to 1 (Poincare and Hopf). Where they do not, one was missed, and the search is repeated with finer cells.
@@ -18,30 +18,30 @@ from meanfield.numerics.retry import retry
 from meanfield.typing import FloatArray
 
 MARGINAL = 1e-7
-"""Rates below that part of the size of the field are zero for all we know."""
+"""Resolution of growth rates, relative to the size of the field: smaller ones count as zero."""
 
-FINEST = 4
-"""Largest number of cells along each direction, in units of the first search; it doubles until the indices add up."""
+MOST_FINENESS = 4
+"""Largest factor on the number of cells along each direction; it doubles until the indices add up."""
 
-INWARDS = 1e-4
-"""Distances at which Jacobians on the sphere are extrapolated from."""
+INWARD_STEP = 1e-4
+"""Spacing of the points inside the ball from which Jacobians on the sphere are extrapolated."""
 
-ROTATES = 1e-9
-"""Imaginary parts above that part of the size of the field make a focus of a node."""
+FOCUS_TOLERANCE = 1e-9
+"""Imaginary part of an eigenvalue, relative to the size of the field, above which a node is a focus."""
 
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """A zero of b(q).
+    """Fixed point: a zero of b(q) with its growth rates.
 
     Parameters
     ----------
     q : ndarray, shape (d1,)
         Overlaps.
     eigenvalues : ndarray of complex, shape (d1,)
-        Of db/dq, the one of the largest real part first: rates per unit of time t = k/N.
+        Eigenvalues of db/dq, the one of the largest real part first: rates per unit of time t = k/N.
     resolution : float
-        Rates below it are zero for all we know.
+        Size below which rates count as zero.
     orbit : int
         Number of the set of fixed points that are copies of each other by flips of features.
     """
@@ -58,17 +58,17 @@ class FixedPoint:
 
     @property
     def verdict(self) -> int:
-        """1 stable, 0 marginal to the accuracy of the rates, -1 unstable, as for stationary states."""
+        """Stability: 1 stable, 0 marginal to the accuracy of the rates, -1 unstable, as for stationary states."""
         return verdict_of(float(self.eigenvalues[0].real), self.resolution)
 
     @property
     def kind(self) -> str:
-        """`stable node`, `stable focus`, `saddle`, `unstable node`, `unstable focus` or `marginal`."""
+        """Kind: `stable node`, `stable focus`, `saddle`, `unstable node`, `unstable focus` or `marginal`."""
         if np.any(np.abs(self.eigenvalues.real) <= self.resolution):
             return "marginal"
         if 0 < self.unstable_directions < len(self.q):
             return "saddle"
-        rotates = np.any(np.abs(self.eigenvalues.imag) > ROTATES / MARGINAL * self.resolution)
+        rotates = np.any(np.abs(self.eigenvalues.imag) > FOCUS_TOLERANCE / MARGINAL * self.resolution)
         return f"{'unstable' if self.unstable_directions else 'stable'} {'focus' if rotates else 'node'}"
 
 
@@ -80,13 +80,13 @@ class FixedPoints:
     ----------
     field : VectorField
     points : tuple of FixedPoint
-        In the order of their overlaps.
+        Fixed points in the order of their overlaps.
     flips : ndarray, shape (flips, d1)
         Flips of features that leave the field as it is.
     size : float
-        Of the field: rates and speeds are measured in its unit.
+        Size of the field, the unit of rates and speeds.
     complete : bool
-        Whether the indices add up to 1, or cannot tell because a point is marginal or on the sphere.
+        Whether the indices add up to 1, or are no test because a point is marginal or on the sphere.
     """
 
     field: VectorField
@@ -97,12 +97,12 @@ class FixedPoints:
 
     @property
     def q(self) -> FloatArray:
-        """Overlaps of all, shape (points, d1)."""
+        """Overlaps of all fixed points, shape (points, d1)."""
         return np.array([point.q for point in self.points]).reshape(-1, self.field.features)
 
     @property
     def stable(self) -> list[int]:
-        """Indices of the stable ones."""
+        """Indices of the stable fixed points."""
         return [i for i, point in enumerate(self.points) if point.verdict == 1]
 
 
@@ -112,7 +112,7 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
     Parameters
     ----------
     field : VectorField
-        Of any problem whose prior closes the ODEs. With up to three features the search covers the ball; with more,
+        Vector field of a problem. With up to three features the search covers the ball; with more,
         scattered starts take the place of cells in faces of more than three dimensions.
 
     Notes
@@ -128,13 +128,13 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
         return FixedPoints(field, points, flips, size, _indices_add_up(points))
 
     def finer(fineness: int, found: FixedPoints) -> int | None:
-        return None if found.complete or field.features > 2 else min(2 * fineness, FINEST)
+        return None if found.complete or field.features > 2 else min(2 * fineness, MOST_FINENESS)
 
     return retry(search, 1, finer)
 
 
 def _classified(field: VectorField, zeros: list[FloatArray], flips: FloatArray, size: float) -> tuple[FixedPoint, ...]:
-    """Zeros with their rates, which copies have in common."""
+    """Fixed points from zeros, with their growth rates, which copies have in common."""
     points: dict[int, FixedPoint] = {}
     orbits = 0
     for i, q in enumerate(zeros):
@@ -151,11 +151,11 @@ def _classified(field: VectorField, zeros: list[FloatArray], flips: FloatArray, 
 
 
 def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:
-    """db/dq, shape (d1, d1), on the sphere by extrapolation from inside."""
+    """Jacobian db/dq, shape (d1, d1), on the sphere by extrapolation from inside."""
     slope = field.jacobian(q)
-    if np.linalg.norm(q) < 1.0 - INWARDS or (np.all(np.isfinite(slope)) and np.linalg.norm(q) < 1.0 - 1e-9):
+    if np.linalg.norm(q) < 1.0 - INWARD_STEP or (np.all(np.isfinite(slope)) and np.linalg.norm(q) < 1.0 - 1e-9):
         return slope
-    near, middle, far = (field.jacobian((1.0 - k * INWARDS) * q) for k in (1, 2, 3))
+    near, middle, far = (field.jacobian((1.0 - k * INWARD_STEP) * q) for k in (1, 2, 3))
     return 3.0 * near - 3.0 * middle + far
 
 

@@ -23,7 +23,7 @@ from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
 
 OUTSIDE = -2
-"""The region of grid points outside the disc."""
+"""Label of grid points outside the disc."""
 
 Plane = Literal["q", "Q"]
 
@@ -37,20 +37,20 @@ class Portrait:
     plane : str
         `q`: the disc of (q_1, q_2); `Q`: the triangle of (Q_1, Q_2) = (q_1^2, q_2^2), for q_1, q_2 >= 0.
     fixed_points : FixedPoints
-        All of them, also outside the quadrant.
+        All fixed points, also those outside the quadrant.
     shown : tuple of int
-        Which of them lie in the plane that is shown.
+        Indices of the fixed points that lie in the plane that is shown.
     q : ndarray, shape (rows, columns, 2)
         Overlaps at the centres of the cells of a square grid over the plane, the second one along rows; NaN outside.
     velocity : ndarray, shape (rows, columns, 2)
-        dq/dt there.
+        Velocity dq/dt at these overlaps.
     region : ndarray of int, shape (rows, columns)
-        Number of the fixed point that attracts it, `UNDECIDED` or `OUTSIDE`.
+        Number of the fixed point that attracts a cell, `UNDECIDED` or `OUTSIDE`.
     separatrices : list of ndarray, shape (n, 2)
     nullclines : list of ndarray, shape (n, 2)
         Points of b_1 = 0 and of b_2 = 0, in no order.
     table_error : float
-        Of the interpolated field that regions and nullclines come from, in units of its largest value.
+        Error of the interpolated field that regions and nullclines come from, relative to its largest value.
     """
 
     plane: Plane
@@ -79,7 +79,7 @@ def portrait_of(fixed_points: FixedPoints, plane: Plane | None = None, cells: in
     plane : {"q", "Q"}, optional
         `Q` unless the features are not symmetric.
     cells : int
-        Along each side of the grid.
+        Number of cells along each side of the grid.
 
     Raises
     ------
@@ -138,17 +138,17 @@ def phase_portrait(problem: Problem, plane: Plane | None = None, cells: int = 60
     Parameters
     ----------
     problem : Problem
-        With a prior that closes the ODEs.
+        Problem with a prior that closes the ODEs.
     plane : {"q", "Q"}, optional
         The disc of (q_1, q_2), or the triangle of (Q_1, Q_2) = (q_1^2, q_2^2); the latter unless features are not
         symmetric.
     cells : int
-        Along each side of the grid.
+        Number of cells along each side of the grid.
 
     Returns
     -------
     xarray.Dataset
-        Of the method `portrait`: fixed points along `state`; `q_cell`, `velocity` and `region` along `row` and
+        Result of the method `portrait`: fixed points along `state`; `q_cell`, `velocity` and `region` along `row` and
         `column`; `separatrix`, whose curves are separated by NaN; `nullcline`. The attribute `plane` is the plane.
 
     Raises

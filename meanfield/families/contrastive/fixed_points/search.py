@@ -1,4 +1,4 @@
-"""All zeros of the vector field b(q) in the closed unit ball, from no hint.
+"""All zeros of the vector field b(q) in the closed unit ball, without starting guesses.
 
 Where every feature may be flipped by itself, the subspaces q_k = 0 are invariant: each face of the positive orthant is
 searched by itself, for zeros with all its overlaps positive, and the others are copies. On a line zeros are bracketed.
@@ -23,38 +23,38 @@ from meanfield.numerics.continuation import ball_starts, find_roots, newton
 from meanfield.typing import FloatArray
 
 TOLERANCE = 1e-11
-"""Largest component of b at a zero, in units of its size in the ball: the rounding of averages is a hundredth."""
+"""Largest component of b at a zero, relative to its size in the ball: a hundred times the rounding of averages."""
 
 CELLS = {2: (32, 32), 3: (14, 10)}
-"""By dimension: cells along the radius, and along a right angle."""
+"""Numbers of cells along the radius and along a right angle, by dimension."""
 
 MOST_GRID_FEATURES = max(CELLS)
-"""Faces of more dimensions are searched from scattered starts alone."""
+"""Largest dimension of a face that is searched on a grid; others are searched from scattered starts alone."""
 
-EDGE = 1e-3
-"""Cells begin at that distance (of angles) from the centre, and from the subspaces that are searched by themselves."""
+LEAST_ANGLE = 1e-3
+"""Distance of the cells, in angles, from the centre and from the subspaces that are searched by themselves."""
 
-SAME = 1e-6
-"""Zeros that are closer are one."""
+SAME_ZERO = 1e-6
+"""Distance below which two zeros are one."""
 
-ROUNDING = 1e-13
-"""Overlaps that are smaller vanish."""
+VANISHING_OVERLAP = 1e-13
+"""Size of an overlap of a zero below which it is rounding, and set to 0."""
 
-BESIDE = 1e-4
-"""Newton's method does not tell zeros that are closer to one on the sphere from it."""
+SAME_ZERO_ON_SPHERE = 1e-4
+"""Distance from a zero on the sphere below which another is the same one: Newton's method cannot tell them apart."""
 
-ON_SPHERE = 1e-9
-"""Largest component of b, in units of its size, at a zero on the sphere, where |b|^2 is flat."""
+TOLERANCE_ON_SPHERE = 1e-9
+"""Largest component of b, relative to its size, at a zero on the sphere, where |b|^2 is flat."""
 
-FLAT = 1e-7
-"""Eigenvalues of db/dq below that part of its size belong to zeros that may not be isolated."""
+VANISHING_EIGENVALUE = 1e-7
+"""Eigenvalue of db/dq, relative to its size, below which a zero may not be isolated."""
 
-ALONG = 0.05
-"""Distance at which a zero of a continuum is looked for along it."""
+CONTINUUM_STEP = 0.05
+"""Distance at which another zero of a continuum is searched along it."""
 
 
 def field_size(field: VectorField) -> float:
-    """The largest |b_k| at directions and radii that cover the ball: the unit of everything small."""
+    """Size of the field: the largest |b_k| at points that cover the ball, the unit of all tolerances."""
     axes = np.vstack([np.eye(field.features), np.full(field.features, field.features**-0.5)])
     points = np.concatenate([radius * axes for radius in (-0.95, -0.75, -0.5, -0.25, 0.25, 0.5, 0.75, 0.95)])
     return max(float(np.abs(field(points)).max()), np.finfo(float).tiny)
@@ -67,16 +67,16 @@ def all_zeros(field: VectorField, flips: FloatArray, size: float, fineness: int 
     ----------
     field : VectorField
     flips : ndarray, shape (flips, d1)
-        Its sign symmetries.
+        Sign symmetries of the field.
     size : float
-        Of the field, see `field_size`.
+        Size of the field; see `field_size`.
     fineness : int
         Factor of the number of cells along each direction.
 
     Returns
     -------
     list of ndarray, shape (d1,)
-        Each once; of a continuum of zeros one for each face that it meets.
+        All zeros, each once; of a continuum one for each face that it meets.
     """
     d1 = field.features
     if not is_reflected(flips):
@@ -91,16 +91,16 @@ def all_zeros(field: VectorField, flips: FloatArray, size: float, fineness: int 
 
 
 class Face:
-    """b/size in the subspace in which all overlaps but some vanish.
+    """Scaled field b/size in the subspace in which all overlaps but some vanish.
 
     Parameters
     ----------
     field : VectorField
-        Under which the subspace is invariant.
+        Field that leaves the subspace invariant.
     kept : tuple of int
         Features whose overlaps do not vanish.
     size : float
-        Of the field.
+        Size of the field.
     """
 
     def __init__(self, field: VectorField, kept: tuple[int, ...], size: float) -> None:
@@ -113,11 +113,11 @@ class Face:
         return q
 
     def __call__(self, x: FloatArray) -> FloatArray:
-        """b/size within the face, of the shape of x."""
+        """Scaled field b/size within the face, of the shape of x."""
         return np.asarray(self._field(self.embedded(x))[..., self._kept] / self._size)
 
     def equations(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The same with its Jacobian; see `VectorField.equations`."""
+        """Scaled field and its Jacobian; see `VectorField.equations`."""
         slope = self._field.jacobian(self.embedded(x))[np.ix_(self._kept, self._kept)]
         return self(x), slope / self._size
 
@@ -130,7 +130,7 @@ class Face:
             found = self._zeros_on_grid(positive, fineness)
         else:
             found = find_roots(self.equations, ball_starts(dimensions), tolerance=TOLERANCE)
-        return [x for x in found if np.all(x > SAME)] if positive else found
+        return [x for x in found if np.all(x > SAME_ZERO)] if positive else found
 
     def _zeros_on_grid(self, positive: bool, fineness: int) -> list[FloatArray]:
         grid = _ball_grid(len(self._kept), positive, fineness)
@@ -152,7 +152,7 @@ class Face:
             if np.linalg.norm(x) < 1.0 - 1e-9:
                 continue
             best = least_squares(self._at_direction, x, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
-            if np.abs(self(_inside(best))).max() <= ON_SPHERE:
+            if np.abs(self(_inside(best))).max() <= TOLERANCE_ON_SPHERE:
                 self._add(found, _inside(best))
         return found
 
@@ -161,28 +161,30 @@ class Face:
 
     def _add(self, found: list[FloatArray], x: FloatArray | None) -> None:
         """Add a zero that is new, and of a continuum only the first."""
-        if x is None or any(np.linalg.norm(x - other) < (BESIDE if _is_unit(other) else SAME) for other in found):
+        if x is None or any(
+            np.linalg.norm(x - other) < (SAME_ZERO_ON_SPHERE if _is_unit(other) else SAME_ZERO) for other in found
+        ):
             return
-        x = np.where(np.abs(x) < ROUNDING, 0.0, x)
+        x = np.where(np.abs(x) < VANISHING_OVERLAP, 0.0, x)
         if self._in_continuum(x) and any(self._in_continuum(other) for other in found):
             return
         found.append(x)
 
     def _in_continuum(self, x: FloatArray) -> bool:
-        """Whether there is another zero close by in a direction in which b does not change."""
+        """Whether another zero is close by in a direction in which b does not change."""
         if _is_unit(x):
             return False
         _, slope = self.equations(x)
         rates, directions = np.linalg.eig(slope)
         flat = int(np.argmin(np.abs(rates)))
-        if abs(rates[flat]) > FLAT * np.abs(slope).max():
+        if abs(rates[flat]) > VANISHING_EIGENVALUE * np.abs(slope).max():
             return False
         along = directions[:, flat].real
-        start = x + np.copysign(ALONG, -along @ x) * along  # towards the centre
+        start = x + np.copysign(CONTINUUM_STEP, -along @ x) * along  # towards the centre
         start *= min(1.0, 0.999 / float(np.linalg.norm(start)))
         beside = least_squares(self, start, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
         moved = float(np.linalg.norm(beside - x))
-        return bool(np.abs(self(beside)).max() <= TOLERANCE and 0.5 * ALONG < moved < 2.0 * ALONG)
+        return bool(np.abs(self(beside)).max() <= TOLERANCE and 0.5 * CONTINUUM_STEP < moved < 2.0 * CONTINUUM_STEP)
 
 
 def _is_unit(x: FloatArray) -> bool:
@@ -197,9 +199,9 @@ def _inside(x: FloatArray) -> FloatArray:
 def _ball_grid(dimensions: int, positive: bool, fineness: int) -> FloatArray:
     """Corners of cells, shape (radius, angle, ..., dimensions): the ball, or its positive orthant."""
     radial, right_angle = (fineness * cells for cells in CELLS[dimensions])
-    radius = np.sin(np.concatenate([[EDGE], np.linspace(0.0, 0.5 * np.pi, radial + 1)[1:]]))
+    radius = np.sin(np.concatenate([[LEAST_ANGLE], np.linspace(0.0, 0.5 * np.pi, radial + 1)[1:]]))
     if positive:
-        angles = [np.linspace(EDGE, 0.5 * np.pi - EDGE, right_angle + 1)] * (dimensions - 1)
+        angles = [np.linspace(LEAST_ANGLE, 0.5 * np.pi - LEAST_ANGLE, right_angle + 1)] * (dimensions - 1)
     else:
         angles = [np.linspace(0.0, np.pi, 2 * right_angle + 1)] * (dimensions - 2)
         angles.append(np.linspace(0.0, 2.0 * np.pi, 4 * right_angle + 1))
@@ -224,7 +226,7 @@ def _crossed_cells(grid: FloatArray, values: FloatArray) -> list[FloatArray]:
 
 
 def _least(grid: FloatArray, values: FloatArray) -> list[FloatArray]:
-    """Corners at which |b| is least among its neighbours."""
+    """Corners at which |b| is less than at all neighbours."""
     size = np.linalg.norm(values, axis=-1)
     return list(grid[size <= minimum_filter(size, size=3, mode="nearest")])
 
@@ -232,6 +234,6 @@ def _least(grid: FloatArray, values: FloatArray) -> list[FloatArray]:
 def _distinct(points: list[FloatArray]) -> list[FloatArray]:
     kept: list[FloatArray] = []
     for x in points:
-        if not any(np.linalg.norm(x - other) < SAME for other in kept):
+        if not any(np.linalg.norm(x - other) < SAME_ZERO for other in kept):
             kept.append(x)
     return kept

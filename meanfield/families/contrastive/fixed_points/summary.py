@@ -1,4 +1,4 @@
-"""Variables of a Dataset that say what fixed points are, whether they belong to one problem or to a branch."""
+"""Variables of a Dataset that describe fixed points, of one problem or of a branch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fixed_point_arrays(points: FixedPoints, chosen: Sequence[int] | None = None)
     ----------
     points : FixedPoints
     chosen : sequence of int, optional
-        Which of them; all if nothing is said.
+        Indices of the fixed points to describe; all by default.
     """
     kept = [points.points[i] for i in (range(len(points.points)) if chosen is None else chosen)]
     rows = [fixed_point_variables(points.field, point) for point in kept]
@@ -43,7 +43,7 @@ def fixed_point_variables(field: VectorField, point: FixedPoint) -> dict[str, An
 
 
 def without_fixed_points(features: int) -> dict[str, Any]:
-    """The same variables of no fixed point at all: arrays whose leading dimension is 0."""
+    """Variables of a result without fixed points: arrays whose leading dimension is 0."""
     vectors = {name: np.empty((0, features)) for name in ("q", "g", "eigenvalue_real", "eigenvalue_imag")}
     numbers = {name: np.empty(0) for name in ("Lambda", "growth_rate", "stability")}
     return vectors | numbers | {"kind": np.empty(0, dtype=str)}

@@ -10,10 +10,10 @@ from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.typing import FloatArray
 
 PROBES = 3
-"""Points at which a symmetry is tested."""
+"""Number of points at which a symmetry is tested."""
 
-SAME = 1e-9
-"""Differences of the field below that part of its size are rounding."""
+FIELD_ROUNDING = 1e-9
+"""Largest difference of the field by rounding, relative to its size."""
 
 
 def sign_symmetries(field: VectorField) -> FloatArray:
@@ -26,7 +26,7 @@ def sign_symmetries(field: VectorField) -> FloatArray:
     Returns
     -------
     ndarray, shape (flips, d1)
-        Rows of +1 and -1, the identity first; 2^d1 of them if every feature may be flipped by itself, which holds for
+        Flips in rows, the identity first; 2^d1 of them if every feature may be flipped by itself, which holds for
         independent features with symmetric laws. With an even activation and even noise -1 is among them always.
     """
     d1 = field.features
@@ -34,7 +34,7 @@ def sign_symmetries(field: VectorField) -> FloatArray:
     points = rng.normal(size=(PROBES, d1))
     points *= np.array([[0.3], [0.6], [0.9]]) / np.linalg.norm(points, axis=1, keepdims=True)
     values = field(points)
-    allowed = SAME * max(float(np.abs(values).max()), np.finfo(float).tiny)
+    allowed = FIELD_ROUNDING * max(float(np.abs(values).max()), np.finfo(float).tiny)
     flips = np.array(list(product((1.0, -1.0), repeat=d1)))
     kept = [np.abs(field(flip * points) - flip * values).max() <= allowed for flip in flips[1:]]
     return np.asarray(flips[[True, *kept]])
@@ -46,6 +46,6 @@ def is_reflected(flips: FloatArray) -> bool:
 
 
 def copies(q: FloatArray, flips: FloatArray) -> list[FloatArray]:
-    """A point with its images under the flips, each once, shape (d1,), in order."""
+    """Point and its images under the flips, each once, shape (d1,), in order."""
     images = np.unique(flips * q + 0.0, axis=0)
     return list(images)

@@ -17,10 +17,10 @@ from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.typing import FloatArray
 
 LONGEST_DIFFERENCE = 1e-3
-"""Of q, in derivatives: truncated at the fourth power and rounded, they are off by about 1e-13 of the field."""
+"""Longest step in q of differences of fourth order; truncation and rounding are about 1e-13 of the field."""
 
-INWARD = 0.2
-"""Part of the distance to the unit sphere that differences may take."""
+INWARD_SHARE = 0.2
+"""Largest share of the distance to the unit sphere that a finite difference may span."""
 
 
 def check_closes(problem: Problem) -> None:
@@ -40,12 +40,12 @@ def check_closes(problem: Problem) -> None:
 
 
 def rate(closure: Callable[[FloatArray], tuple[FloatArray, float]], q: FloatArray) -> FloatArray:
-    """dq/dt = q (q.g - Lambda/2) - g, for linear phi.
+    """Velocity dq/dt = q (q.g - Lambda/2) - g of the overlaps, for linear phi.
 
     Parameters
     ----------
     closure : callable
-        q to g and Lambda, such as a `Closure`.
+        Function from q to g and Lambda, such as a `Closure`.
     q : ndarray, shape (d1,)
         Overlaps.
 
@@ -58,17 +58,17 @@ def rate(closure: Callable[[FloatArray], tuple[FloatArray, float]], q: FloatArra
 
 
 class VectorField:
-    """b(q) and db/dq of one problem, inside the unit ball.
+    """Vector field b(q) of one problem and its Jacobian db/dq, inside the unit ball.
 
     Parameters
     ----------
     problem : Problem
-        With a prior that closes the ODEs.
+        Problem with a prior that closes the ODEs.
 
     Raises
     ------
     InputError
-        If the prior does not close them.
+        If the prior does not close the ODEs.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -78,7 +78,7 @@ class VectorField:
         self.features = len(problem.features)
 
     def __call__(self, q: FloatArray) -> FloatArray:
-        """b(q), of the shape of q: (d1,), or (..., d1) for many points; NaN outside the unit ball."""
+        """Velocity b(q), of the shape of q: (d1,), or (..., d1) for many points; NaN outside the unit ball."""
         q = np.asarray(q, dtype=float)
         points = q.reshape(-1, self.features)
         inside = np.einsum("nf,nf->n", points, points) <= 1.0
@@ -88,8 +88,8 @@ class VectorField:
         return values.reshape(q.shape)
 
     def jacobian(self, q: FloatArray) -> FloatArray:
-        """db/dq, shape (d1, d1), by central differences of fourth order; NaN outside the unit ball."""
-        step = min(LONGEST_DIFFERENCE, INWARD * (1.0 - float(np.linalg.norm(q))))
+        """Jacobian db/dq, shape (d1, d1), by central differences of fourth order; NaN outside the unit ball."""
+        step = min(LONGEST_DIFFERENCE, INWARD_SHARE * (1.0 - float(np.linalg.norm(q))))
         if not step > 0.0:
             return np.full((self.features, self.features), np.nan)
         shifts = step * np.array([-2.0, -1.0, 1.0, 2.0])[:, None, None] * np.eye(self.features)

@@ -23,11 +23,11 @@ TOLERANCE = Tolerance(relative=1e-7, absolute=1e-9)
 """Tolerance of a step of C, the absolute one in units of the size that C would have without drift: the next order in
 1/N is far larger at any N that is simulated."""
 
-ROUNDING = 1e-13
-"""Of differences, in units of the largest one."""
+DIFFERENCE_ROUNDING = 1e-13
+"""Largest entry of the Jacobian that may be rounding, relative to the largest entry."""
 
-LARGEST = 1e12
-"""Overlaps lie in the unit ball, so N times their covariance is at most N, and no N is larger than this."""
+LARGEST_COVARIANCE = 1e12
+"""Largest N times the covariance: overlaps lie in the unit ball, so it is at most N, and no N is larger than this."""
 
 
 def covariance_along(
@@ -48,7 +48,7 @@ def covariance_along(
     C : ndarray, shape (times, d1, d1)
         C_t; NaN from where it is larger than it can be at any N, as happens on the way out of unstable points.
     interrupted : bool
-        Whether Ctrl-C ended it; C_t is NaN from there.
+        Whether Ctrl-C ended the integration; C_t is NaN from there.
     """
     d1 = field.features
     if times.size < 2:
@@ -58,12 +58,12 @@ def covariance_along(
         q, C = trajectory(t), flat.reshape(d1, d1)
         J = field.jacobian(q)
         # What is 0 by symmetry is noise after differencing, which a large C would make too rough to integrate.
-        J[np.abs(J) < ROUNDING * np.abs(J).max()] = 0.0
+        J[np.abs(J) < DIFFERENCE_ROUNDING * np.abs(J).max()] = 0.0
         drift = J @ C
         return np.asarray((drift + drift.T + noise(q)).ravel())
 
     def margin(t: float, flat: FloatArray) -> float:
-        return float(LARGEST - np.abs(flat).max())
+        return float(LARGEST_COVARIANCE - np.abs(flat).max())
 
     ends = (np.abs(noise(trajectory(t))).max() for t in (times[0], times[-1]))
     size = float(max(ends)) * (times[-1] - times[0])

@@ -1,4 +1,4 @@
-"""S(q): the covariance of one SGD step of the overlaps, which drives their fluctuations at order 1/sqrt(N).
+"""Covariance S(q) of one SGD step of the overlaps, which drives their fluctuations at order 1/sqrt(N).
 
 In the limit a step adds (1/N)(1/m) sum_b Y_b to q, with independent samples b and
 
@@ -20,17 +20,17 @@ from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
-SUM = np.array([1.0, 1.0])
-"""Alpha + beta, as coefficients of alpha and beta."""
+ALPHA_PLUS_BETA = np.array([1.0, 1.0])
+"""Coefficients of alpha + beta in alpha and beta."""
 
 
 class StepNoise:
-    """S(q) of one problem, inside the unit ball.
+    """Covariance S(q) of one step of a problem, inside the unit ball.
 
     Parameters
     ----------
     field : VectorField
-        Of a problem whose samples are independent within a step: centring none or population.
+        Vector field of a problem whose samples are independent within a step: centring none or population.
 
     Raises
     ------
@@ -57,7 +57,7 @@ class StepNoise:
         self._sensitivities = Sensitivities(field.closure, problem)
 
     def __call__(self, q: FloatArray) -> FloatArray:
-        """S(q), shape (d1, d1); NaN outside the unit ball."""
+        """Covariance S(q), shape (d1, d1); NaN outside the unit ball."""
         return self.moments(q)[1]
 
     def moments(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -69,11 +69,11 @@ class StepNoise:
         first, second, third, fourth = self._sensitivities(q)
         of_x, of_xx = slice(1, 1 + d1), slice(1 + d1, None)
         length = self._squared_length
-        A = SUM @ first[:, of_x]
+        A = ALPHA_PLUS_BETA @ first[:, of_x]
         B = length @ second[:, 0]
-        AA = (np.convolve(SUM, SUM) @ second[:, of_xx]).reshape(d1, d1)
+        AA = (np.convolve(ALPHA_PLUS_BETA, ALPHA_PLUS_BETA) @ second[:, of_xx]).reshape(d1, d1)
         AA += (self._own @ second[:, 0]) * (np.eye(d1) - np.outer(q, q))
-        AB = np.convolve(SUM, length) @ third[:, of_x]
+        AB = np.convolve(ALPHA_PLUS_BETA, length) @ third[:, of_x]
         BB = np.convolve(length, length) @ fourth[:, 0]
         tau, shrinking = self._tau, 0.5 * self._tau**2 / self._m * q
         mean = tau * A - shrinking * B

@@ -18,47 +18,47 @@ from meanfield.typing import FloatArray
 Function = Callable[[FloatArray], FloatArray]
 
 MOST_FEATURES = 2
-"""Of a problem that has room in a table."""
+"""Largest number of features of a table."""
 
-NODES = 25
-"""Along the radius and along a right angle, at first."""
+FIRST_NODES = 25
+"""Number of nodes of the first table along the radius and along a right angle."""
 
 MOST_NODES = 49
-"""Largest number of nodes, which lie between and on those of the first table."""
+"""Largest number of nodes along the radius and along a right angle, those of the first table among them."""
 
-ACCURATE = 1e-5
-"""Error, in units of the largest value, with which the table is content."""
+TABLE_TOLERANCE = 1e-5
+"""Largest error of a table, relative to the largest value."""
 
 DEGREE = 5
-OVERLAPPING = 6
-"""Nodes beyond a whole turn, so that the spline is periodic to its own accuracy."""
+PERIODIC_NODES = 6
+"""Number of nodes beyond a whole turn, so that the spline is periodic to its own accuracy."""
 
-CHECKS = 97
-"""Points between the nodes at which the table is held against the function."""
+CHECK_POINTS = 97
+"""Number of points between the nodes at which the table is compared with the function."""
 
-ROUNDED_INWARDS = 1.0 - 2e-16
-"""Keeps nodes on the sphere inside the ball."""
+INWARD_ROUNDING = 1.0 - 2e-16
+"""Factor that keeps nodes on the sphere inside the ball."""
 
-OUTERMOST = 1.0 - 1e-12
-"""The largest |q| of points that were outside: rounding must not lead out again."""
+LARGEST_RADIUS = 1.0 - 1e-12
+"""Largest |q| of points that were moved into the ball: rounding must not move them out again."""
 
 
 def into_ball(q: FloatArray) -> FloatArray:
-    """Points, shape (n, d1), those outside the unit ball moved radially to its sphere."""
-    return np.asarray(q * np.minimum(1.0, OUTERMOST / np.maximum(np.linalg.norm(q, axis=1), 1e-300))[:, None])
+    """Points, shape (n, d1), where those outside the unit ball are moved radially to its sphere."""
+    return np.asarray(q * np.minimum(1.0, LARGEST_RADIUS / np.maximum(np.linalg.norm(q, axis=1), 1e-300))[:, None])
 
 
 class BallTable:
-    """A function of q by interpolation.
+    """Interpolating table of a function of q.
 
     Parameters
     ----------
     function : callable
-        From q, shape (d1,), to values of any shape, at |q| <= 1.
+        Function from q, shape (d1,), to values of any shape, at |q| <= 1.
     features : int
         d1, 1 or 2.
     quadrant : bool
-        Whether q_1, q_2 >= 0 is all that is asked for.
+        Whether the table is restricted to q_1, q_2 >= 0.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class BallTable:
     Raises
     ------
     InputError
-        If there are more features.
+        If there are more than two features.
     """
 
     def __init__(self, function: Function, features: int, quadrant: bool = False) -> None:
@@ -87,7 +87,11 @@ class BallTable:
             )
             self.error = float(np.abs(self(checks) - right).max()) / largest
 
-        retry(fill, NODES, lambda nodes, _: None if self.error <= ACCURATE else min(2 * nodes - 1, MOST_NODES))
+        retry(
+            fill,
+            FIRST_NODES,
+            lambda nodes, _: None if self.error <= TABLE_TOLERANCE else min(2 * nodes - 1, MOST_NODES),
+        )
 
     def __call__(self, q: FloatArray) -> FloatArray:
         """Values at many points, shape (n, ...) for q of shape (n, d1); NaN outside the ball and the quadrant."""
@@ -100,7 +104,7 @@ class BallTable:
 def _on_line(function: Function, nodes: int) -> tuple[Function, float]:
     """A spline through values at q = sin(angle), and the largest of them."""
     angle = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * nodes - 1)
-    values = np.array([function(np.array([q])) for q in ROUNDED_INWARDS * np.sin(angle)]).reshape(angle.size, -1)
+    values = np.array([function(np.array([q])) for q in INWARD_ROUNDING * np.sin(angle)]).reshape(angle.size, -1)
     spline = make_interp_spline(angle, values, DEGREE)
     return lambda q: np.asarray(spline(np.arcsin(np.clip(q[:, 0], -1.0, 1.0)))), _largest(values)
 
@@ -108,9 +112,9 @@ def _on_line(function: Function, nodes: int) -> tuple[Function, float]:
 def _on_disc(function: Function, nodes: int, quadrant: bool) -> tuple[Function, float]:
     """Splines through values at radii sin(angle) and evenly spaced directions, and the largest of them."""
     angle = np.linspace(0.0, 0.5 * np.pi, nodes)
-    beyond = 0 if quadrant else OVERLAPPING
+    beyond = 0 if quadrant else PERIODIC_NODES
     turn = angle[1] * np.arange(nodes if quadrant else 4 * (nodes - 1))
-    radius = ROUNDED_INWARDS * np.sin(angle)
+    radius = INWARD_ROUNDING * np.sin(angle)
     points = radius[:, None, None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
     values = np.array([function(q) for q in points.reshape(-1, 2)]).reshape(nodes, len(turn), -1)
     if beyond:
@@ -128,14 +132,14 @@ def _on_disc(function: Function, nodes: int, quadrant: bool) -> tuple[Function, 
 
 
 def _line_checks() -> FloatArray:
-    return np.asarray((2.0 * (np.arange(CHECKS) + 0.5) / CHECKS - 1.0)[:, None])
+    return np.asarray((2.0 * (np.arange(CHECK_POINTS) + 0.5) / CHECK_POINTS - 1.0)[:, None])
 
 
 def _disc_checks(quadrant: bool) -> FloatArray:
     """Points spread evenly over the area (a golden spiral)."""
-    k = np.arange(CHECKS) + 0.5
+    k = np.arange(CHECK_POINTS) + 0.5
     turn = np.mod(np.pi * (3.0 - np.sqrt(5.0)) * k, 0.5 * np.pi if quadrant else 2.0 * np.pi)
-    return np.asarray(np.sqrt(k / CHECKS)[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1))
+    return np.asarray(np.sqrt(k / CHECK_POINTS)[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1))
 
 
 def _largest(values: FloatArray) -> float:

@@ -20,17 +20,17 @@ from meanfield.typing import FloatArray
 TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
 """Tolerance of a step of q: other methods are compared with these trajectories, and covariances are built on them."""
 
-BEYOND_THE_BALL = 1e-6
-"""Largest |q|^2 - 1 that errors of the integration explain."""
+BALL_TOLERANCE = 1e-6
+"""Largest |q|^2 - 1 by errors of the integration."""
 
 
 def solve_order_parameters(problem: Problem) -> xr.Dataset:
-    """Overlaps q_t from the reduced ODEs, and how much they fluctuate at finite N.
+    """Overlaps q_t from the reduced ODEs, and their fluctuations at finite N.
 
     Parameters
     ----------
     problem : Problem
-        With a prior that closes the ODEs (none or l2), any number of features, and a start that is not random.
+        Problem with a prior that closes the ODEs (none or l2), any number of features, and a start that is not random.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
 def _covariance(
     field: VectorField, trajectory: Path, times: FloatArray, last: int
 ) -> tuple[dict[str, FloatArray], bool]:
-    """C at the times before `last`, or nothing if the covariance of a step is not known; and whether Ctrl-C came."""
+    """Covariance C at the times before `last`, empty if that of a step is not known; and whether Ctrl-C came."""
     try:
         noise = StepNoise(field)
     except InputError:
@@ -88,7 +88,7 @@ def _covariance(
 
 
 def check_trajectory(problem: Problem) -> None:
-    """Refuse what has no trajectory of its own; see `solve_order_parameters`."""
+    """Refuse problems without a trajectory of their own; see `solve_order_parameters`."""
     check_closes(problem)
     if problem.random_start:
         raise InputError(
@@ -99,7 +99,7 @@ def check_trajectory(problem: Problem) -> None:
 
 def _blow_up(time: float, q: FloatArray) -> BlowUpError | None:
     finite = bool(np.all(np.isfinite(q)))
-    if finite and q @ q <= 1.0 + BEYOND_THE_BALL:
+    if finite and q @ q <= 1.0 + BALL_TOLERANCE:
         return None
     what = f"|q| = {np.linalg.norm(q):.4g}" if finite else "q is not finite"
     return BlowUpError(

@@ -1,4 +1,4 @@
-"""What happens from no information: when SGD escapes from q = 0, and which feature wins."""
+"""Random starts without information: the time at which SGD escapes from q = 0, and the feature that wins."""
 
 from meanfield.families.contrastive.random_starts.escape import EscapeLaw, escape_law
 from meanfield.families.contrastive.random_starts.langevin import langevin_outcomes

@@ -21,14 +21,15 @@ from meanfield.families.contrastive.random_starts.start import RandomStart
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
-FIRST = 1e-4
-"""Where the ODE begins: c is extrapolated from this and twice this, with an error of its square."""
+FIRST_OVERLAP = 1e-4
+"""Size of q at the start, relative to the escape overlap: c is extrapolated from this and twice this, with an error of
+its square."""
 
 TOLERANCE = 1e-12
-"""Tolerance of a step of q, relative and in units of |q| at the start: c is a small difference of two times."""
+"""Tolerance of a step of q, relative to q and to |q| at the start: c is a small difference of two times."""
 
-LONGEST = 200.0
-"""Time, in units of 1/j, after which a path never escapes."""
+LONGEST_TIME = 200.0
+"""Time, as a multiple of 1/j, after which a path counts as never escaping."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class EscapeLaw:
     deviation : float
         Standard deviation of the amplitude Y.
     constants : ndarray, shape (2,)
-        c towards +v and towards -v; infinite where q settles before it escapes.
+        Values of c towards +v and towards -v; infinite where q settles before it escapes.
     """
 
     rate: float
@@ -50,18 +51,18 @@ class EscapeLaw:
     constants: FloatArray
 
     def distribution(self, t: FloatArray | float, N: float) -> FloatArray:
-        """P(T <= t), of the shape of t."""
+        """Distribution function P(T <= t), of the shape of t."""
         distance = np.sqrt(N) * np.exp(self.constants - self.rate * np.asarray(t)[..., None])
         return np.asarray(ndtr(-distance / self.deviation).sum(axis=-1))
 
     def density(self, t: FloatArray, N: float) -> FloatArray:
-        """dP(T <= t)/dt."""
+        """Density dP(T <= t)/dt of the escape time."""
         distance = np.sqrt(N) * np.exp(self.constants - self.rate * np.asarray(t)[..., None]) / self.deviation
         finite = np.where(np.isfinite(distance), distance, 0.0)
         return np.asarray((self.rate * finite * np.exp(-0.5 * finite**2)).sum(axis=-1) / np.sqrt(2 * np.pi))
 
     def quantile(self, probability: float, N: float) -> float:
-        """The time by which a share of replicas has escaped; infinite if it is larger than all that ever do."""
+        """Time by which a share of replicas has escaped; infinite if fewer ever escape."""
         if not 0.0 < probability < 1.0:
             raise InputError(f"probability = {probability} has no quantile; give a number between 0 and 1")
         finite = self.constants[np.isfinite(self.constants)]
@@ -79,9 +80,9 @@ def escape_law(start: RandomStart, overlap: float) -> EscapeLaw:
     Parameters
     ----------
     start : RandomStart
-        Of a problem in which exactly one direction grows, of any number of features.
+        Start of a problem in which exactly one direction grows, with any number of features.
     overlap : float
-        In (0, 1], such as `particles.escape_overlap`.
+        Overlap that counts as escape, in (0, 1], such as `particles.escape_overlap`.
 
     Raises
     ------
@@ -106,7 +107,7 @@ def escape_law(start: RandomStart, overlap: float) -> EscapeLaw:
 
 
 def _constant(start: RandomStart, side: float, overlap: float) -> float:
-    first = FIRST * overlap
+    first = FIRST_OVERLAP * overlap
     near, far = (_time(start, side * size, overlap) for size in (first, 2 * first))
     if not np.isfinite(near):
         return float("inf")
@@ -115,7 +116,7 @@ def _constant(start: RandomStart, side: float, overlap: float) -> float:
 
 
 def _time(start: RandomStart, size: float, overlap: float) -> float:
-    """The time from q = size v to |q| = overlap; infinite if that is never."""
+    """Time from q = size v to |q| = overlap; infinite if it is never reached."""
 
     def escapes(t: float, q: FloatArray) -> float:
         return float(q @ q - overlap * overlap)
@@ -123,7 +124,7 @@ def _time(start: RandomStart, size: float, overlap: float) -> float:
     path = solve_ode(
         lambda t, q: start.field(q),
         size * start.directions[:, 0],
-        (0.0, LONGEST / start.growth_rates[0]),
+        (0.0, LONGEST_TIME / start.growth_rates[0]),
         Tolerance(TOLERANCE, TOLERANCE * abs(size)),
         integrator="DOP853",
         stops=[escapes],

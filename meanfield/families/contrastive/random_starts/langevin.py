@@ -20,8 +20,9 @@ from meanfield.numerics.ode import Tolerance
 from meanfield.numerics.paths import follow_paths
 from meanfield.typing import FloatArray
 
-STEP, STIFF = 0.1, 0.7
-"""Longest step of noise, in units of the fastest growth and of the fastest decay: the splitting errs by its square."""
+LONGEST_GROWTH_STEP, LONGEST_DECAY_STEP = 0.1, 0.7
+"""Longest steps of noise, as multiples of the inverse rates of the fastest growth and of the fastest decay: the error
+of the splitting is of second order."""
 
 TOLERANCE = Tolerance(relative=1e-5, absolute=1e-6)
 """Tolerance of a step of drift: below the error of the splitting, and that of the table of the drift."""
@@ -35,10 +36,10 @@ def langevin_outcomes(
     Parameters
     ----------
     start : RandomStart
-        Of a problem with one or two features; something need not grow.
+        Start of a problem with one or two features; no direction need grow.
     N : float
     overlap : float
-        |q| that counts as escape.
+        Norm |q| that counts as escape.
     stop : float
         Time at which paths end.
     paths : int
@@ -52,7 +53,7 @@ def langevin_outcomes(
     Raises
     ------
     InputError
-        If there are more features, or S(q) is not known.
+        If there are more than two features, or S(q) is not known.
 
     Notes
     -----
@@ -63,7 +64,9 @@ def langevin_outcomes(
     rng = np.random.default_rng(seed)
     q = uniform_overlaps(rng, paths, features, N)
     rate = max(float(start.growth_rates[0]), start.field.problem.model.learning_rate)
-    steps = int(np.ceil(stop / min(STEP / rate, STIFF / fastest_decay(start.drift, features))))
+    steps = int(
+        np.ceil(stop / min(LONGEST_GROWTH_STEP / rate, LONGEST_DECAY_STEP / fastest_decay(start.drift, features)))
+    )
     step = stop / steps
     escape = np.full(paths, np.inf)
 
@@ -88,7 +91,7 @@ def uniform_overlaps(rng: Generator, paths: int, features: int, N: float) -> Flo
 
 
 def _lower(S: FloatArray) -> FloatArray:
-    """Lower triangular factors of covariances of at most two variables, singular ones included."""
+    """Lower Cholesky factors of covariances of at most two variables, singular ones included."""
     factor = np.zeros_like(S)
     factor[:, 0, 0] = np.sqrt(np.maximum(S[:, 0, 0], 0.0))
     if S.shape[1] == 2:

@@ -1,4 +1,4 @@
-"""Where many paths of the ODE end, and when they escape from q = 0.
+"""Outcomes of many paths of the ODE: their ends, and the times at which they escape from q = 0.
 
 The limit N -> infinity of a random start is deterministic once its amplitudes Y are drawn: the path that leaves the
 origin like sqrt(N) q = sum_k v_k exp(j_k t) Y_k. Source: theory.md, section 5.
@@ -18,36 +18,36 @@ from meanfield.typing import FloatArray
 TOLERANCE = Tolerance(relative=1e-6, absolute=1e-9)
 """Tolerance of a step of q: a tenth of the error of the table that the drift is taken from."""
 
-FIRST = 0.1
-"""Length of the first step, in units of the fastest growth."""
+FIRST_STEP = 0.1
+"""Length of the first step, relative to 1/(fastest growth rate)."""
 
-STIFF = 1.5
-"""Longest step, in units of the fastest decay anywhere: half of what is stable, so that paths come to rest."""
+LONGEST_STEP = 1.5
+"""Longest step, relative to 1/(fastest decay rate): half of the stable one, so that paths come to rest."""
 
-RADIUS = 0.01
-"""|q| where paths begin: linear there up to its square."""
+TAKE_OFF_RADIUS = 0.01
+"""Norm |q| at which paths begin; the linear regime holds there up to its square."""
 
-SETTLED = 1e-4
-"""|b|/|q| at the end of a path, in units of the fastest growth rate. Paths that pass a saddle as close as that, and
+SETTLED_RATE = 1e-4
+"""Largest |b|/|q| at the end of a path, relative to the fastest growth. Paths that pass a saddle as close as that, and
 would be taken for undecided, have a chance of about 1e-4; they go on."""
 
-LOOKS = 24
-"""Directions in which the fastest decay is looked for."""
+DECAY_DIRECTIONS = 24
+"""Number of directions in which the fastest decay is searched."""
 
-LONGEST = 400.0
-"""Time, in units of the fastest growth rate, after which a path is given up."""
+LONGEST_TIME = 400.0
+"""Time, as a multiple of 1/(fastest growth rate), after which a path is given up."""
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of some paths.
+    """Escape times and ends of some paths.
 
     Parameters
     ----------
     escape_time : ndarray, shape (paths,)
-        When |q| first reached the overlap that counts as escape; infinite if it never does.
+        Time at which |q| first reaches the overlap that counts as escape; infinite if it never does.
     end : ndarray, shape (paths, d1)
-        q at the end: a stable state, to a few digits.
+        Overlaps q at the end: a stable state, to a few digits.
     """
 
     escape_time: FloatArray
@@ -65,12 +65,12 @@ def limit_outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap
     Parameters
     ----------
     start : RandomStart
-        Of a problem in which something grows.
+        Start of a problem in which some direction grows.
     N : float
     amplitudes : ndarray, shape (paths, growing)
-        Y, for instance from `RandomStart.amplitudes`.
+        Amplitudes Y, for instance from `RandomStart.amplitudes`.
     overlap : float
-        |q| that counts as escape.
+        Norm |q| that counts as escape.
 
     Returns
     -------
@@ -79,38 +79,38 @@ def limit_outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap
     Raises
     ------
     InputError
-        If nothing grows.
+        If no direction grows.
     """
     start.check_grows()
     since, q = take_off(start, N, amplitudes)
     rate, drift = float(start.growth_rates[0]), start.drift
 
     def settled(q: FloatArray, speed: FloatArray) -> Flags:
-        slow = np.linalg.norm(speed, axis=1) < SETTLED * rate * np.linalg.norm(q, axis=1)
+        slow = np.linalg.norm(speed, axis=1) < SETTLED_RATE * rate * np.linalg.norm(q, axis=1)
         return np.asarray(slow & _is_stable(drift, q, slow))
 
     paths = follow_paths(
         drift,
         q,
         TOLERANCE,
-        first_step=FIRST / rate,
-        longest_step=STIFF / fastest_decay(drift, q.shape[1]),
+        first_step=FIRST_STEP / rate,
+        longest_step=LONGEST_STEP / fastest_decay(drift, q.shape[1]),
         arrived=settled,
         margin=beyond(overlap),
-        stop=LONGEST / rate,
+        stop=LONGEST_TIME / rate,
     )
     return Outcomes(since + paths.event, paths.end)
 
 
 def beyond(overlap: float) -> Margin:
-    """|q| - overlap at many points: not negative where q has escaped."""
+    """Margin |q| - overlap at many points: not negative where q has escaped."""
     return lambda q: np.asarray(np.linalg.norm(q, axis=1) - overlap)
 
 
 def take_off(start: RandomStart, N: float, amplitudes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """When linear paths with given amplitudes reach |q| = RADIUS, shape (paths,), and where, shape (paths, d1)."""
+    """Times, (paths,), and points, (paths, d1), at which linear paths reach |q| = TAKE_OFF_RADIUS."""
     rates = start.growth_rates[: start.growing]
-    logs = np.log(np.abs(amplitudes) / np.sqrt(N) / RADIUS)
+    logs = np.log(np.abs(amplitudes) / np.sqrt(N) / TAKE_OFF_RADIUS)
     # |q| lies between its largest component and sqrt(growing) times that.
     last = -(logs / rates).max(axis=1)
     first = last - 0.5 * np.log(start.growing) / rates[-1]
@@ -118,13 +118,13 @@ def take_off(start: RandomStart, N: float, amplitudes: FloatArray) -> tuple[Floa
         middle = 0.5 * (first + last)
         inside = np.exp(2 * (logs + rates * middle[:, None])).sum(axis=1) < 1.0
         first, last = np.where(inside, middle, first), np.where(inside, last, middle)
-    components = np.sign(amplitudes) * RADIUS * np.exp(logs + rates * last[:, None])
+    components = np.sign(amplitudes) * TAKE_OFF_RADIUS * np.exp(logs + rates * last[:, None])
     return last, components @ start.directions[:, : start.growing].T
 
 
 def fastest_decay(drift: Velocity, features: int) -> float:
-    """The largest rate of db/dq wherever paths from the origin come."""
-    directions = np.random.default_rng(0).standard_normal((LOOKS, features))
+    """Fastest decay rate of db/dq along paths from the origin."""
+    directions = np.random.default_rng(0).standard_normal((DECAY_DIRECTIONS, features))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     radii = np.linspace(0.05, 0.95, 19)
     points = radii[:, None, None] * directions
@@ -135,14 +135,14 @@ def fastest_decay(drift: Velocity, features: int) -> float:
 
 
 def _slopes(drift: Velocity, q: FloatArray, shift: float = 1e-4) -> FloatArray:
-    """db/dq, shape (paths, d1, d1), to a few digits."""
+    """Jacobian db/dq, shape (paths, d1, d1), to a few digits."""
     shifts = shift * np.eye(q.shape[1])
     there = np.stack([drift(q - s) - drift(q + s) for s in -shifts], axis=2)
     return np.asarray(there / (2 * shift))
 
 
 def _is_stable(drift: Velocity, q: FloatArray, asked: Flags) -> Flags:
-    """Whether perturbations decay, of the points that are asked for."""
+    """Whether perturbations decay at each point of the selection."""
     stable = np.zeros(len(q), dtype=bool)
     if asked.any():
         stable[asked] = np.linalg.eigvals(_slopes(drift, q[asked])).real.max(axis=1) < 0

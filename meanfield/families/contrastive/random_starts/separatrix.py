@@ -25,8 +25,8 @@ from meanfield.families.contrastive.random_starts.start import RandomStart
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
-INNERMOST = 1e-6
-"""Saddles with a smaller overlap lie on an axis: they divide no quadrant."""
+LEAST_OVERLAP = 1e-6
+"""Least overlap of a saddle that divides a quadrant; one with a smaller overlap lies on an axis."""
 
 TRACES = ((1e-5, 1e-4, 1e-12), (1e-4, 1e-3, 1e-10))
 """Distances from the saddle where a trace begins and from the origin where it ends, and tolerances of a step of log q,
@@ -35,17 +35,17 @@ far below the error that these distances leave: the first trace gives K, and the
 
 @dataclass(frozen=True)
 class Separatrix:
-    """|q_2| = K |q_1|^exponent near the origin, where 1 is the feature that grows faster.
+    """Separatrix |q_2| = K |q_1|^exponent near the origin, where 1 is the feature that grows faster.
 
     Parameters
     ----------
     K : float
     K_error : float
-        Its estimated error.
+        Estimated error of K.
     exponent : float
-        j_2/j_1.
+        Ratio j_2/j_1 of the growth rates.
     saddle : ndarray, shape (2,)
-        q of the saddle whose stable manifold it is, in the quadrant of positive overlaps.
+        Overlaps of the saddle whose stable manifold is the separatrix, in the quadrant of positive overlaps.
     fast, slow : int
         Indices of features 1 and 2.
     """
@@ -79,7 +79,7 @@ def find_separatrix(start: RandomStart) -> Separatrix | None:
     _check(start)
     axes = np.abs(start.directions).argmax(axis=0)
     points = find_fixed_points(start.field).points
-    saddles = [point.q for point in points if point.kind == "saddle" and np.all(point.q > INNERMOST)]
+    saddles = [point.q for point in points if point.kind == "saddle" and np.all(point.q > LEAST_OVERLAP)]
     leading = [q for q in saddles if np.isfinite(_trace(start, axes, q, *TRACES[-1]))]
     if not leading:
         return None
@@ -100,7 +100,7 @@ def selection_probability(separatrix: Separatrix, start: RandomStart, N: float) 
     Parameters
     ----------
     separatrix : Separatrix
-        Of the same problem.
+        Separatrix of the same problem.
     start : RandomStart
     N : float
 
@@ -134,7 +134,7 @@ def _check(start: RandomStart) -> None:
 def _trace(
     start: RandomStart, axes: FloatArray, saddle: FloatArray, away: float, least: float, tolerance: float
 ) -> float:
-    """Log K by the stable manifold of the saddle, followed backward in log q; NaN if it does not lead to q = 0."""
+    """Logarithm of K by the stable manifold of the saddle, backward in log q; NaN if it does not lead to q = 0."""
     field, exponent = start.field, start.growth_rates[1] / start.growth_rates[0]
     values, vectors = np.linalg.eig(field.jacobian(saddle))
     stable = vectors[:, values.real.argmin()].real

@@ -1,4 +1,4 @@
-"""Where a random start takes off: directions of growth around q = 0, and the random amplitudes along them.
+"""Linear regime of a random start: directions of growth around q = 0, and the random amplitudes along them.
 
 A random start has sqrt(N) q(0) ~ N(0, I). While q is small, sqrt(N) q = sum_k v_k exp(j_k t) Y_k with eigenvectors v_k
 and eigenvalues j_k of J0 = db/dq at 0, which is symmetric: there b = -grad <s1 s2> and a multiple of q. Along
@@ -25,11 +25,11 @@ from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES,
 from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
-AT_REST = 1e-9
-"""Largest |b(0)|, in learning rates."""
+DRIFT_ROUNDING = 1e-9
+"""Largest |b(0)| by rounding, relative to the learning rate, where q = 0 is a fixed point."""
 
-ROUNDING = 1e-9
-"""Entries of db/dq, in learning rates, that could be 0 but for rounding."""
+RATE_ROUNDING = 1e-9
+"""Largest entry of db/dq by rounding, relative to the learning rate."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class RandomStart:
     directions : ndarray, shape (d1, d1)
         Orthonormal eigenvectors v_k in columns: axes of single features where hidden variables are independent.
     growing : int
-        How many j_k are positive; the others never grow.
+        Number of positive j_k; the other directions never grow.
     covariance : ndarray, shape (growing, growing)
-        Cov[Y], of the amplitudes along directions that grow.
+        Covariance of the amplitudes Y along directions that grow.
     """
 
     field: VectorField
@@ -57,19 +57,19 @@ class RandomStart:
 
     @cached_property
     def drift(self) -> Callable[[FloatArray], FloatArray]:
-        """dq/dt at many points, (n, d1) -> (n, d1): from a table, to about 1e-5, where there is room for one."""
+        """Velocity dq/dt at many points, (n, d1) -> (n, d1): by a table, to about 1e-5, for at most two features."""
         features = self.field.features
         values = BallTable(self.field, features) if features <= MOST_FEATURES else self.field
         return lambda q: values(into_ball(q))
 
     def amplitudes(self, samples: int, seed: int = 0) -> FloatArray:
-        """Y, shape (samples, growing), by a scrambled Sobol sequence: best where `samples` is a power of 2.
+        """Amplitudes Y, shape (samples, growing), by a scrambled Sobol sequence: best where `samples` is a power of 2.
 
         Parameters
         ----------
         samples : int
         seed : int
-            Of the scrambling; different seeds are independent.
+            Seed of the scrambling; different seeds are independent.
         """
         from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
 
@@ -98,7 +98,7 @@ def random_start(problem: Problem) -> RandomStart:
     Parameters
     ----------
     problem : Problem
-        With a prior that closes the ODEs. Its initial overlaps do not matter: the start is random.
+        Problem with a prior that closes the ODEs. Its initial overlaps do not matter: the start is random.
 
     Raises
     ------
@@ -108,17 +108,17 @@ def random_start(problem: Problem) -> RandomStart:
     field = VectorField(problem)
     origin, scale = np.zeros(field.features), problem.model.learning_rate
     drift = float(np.abs(field(origin)).max())
-    if drift > AT_REST * scale:
+    if drift > DRIFT_ROUNDING * scale:
         raise InputError(
             f"features.hidden: q = 0 is no fixed point (|dq/dt| = {drift:.3g}): a hidden variable whose mean is not 0 "
             "pulls the weights from the first step, and no chance is involved; use hidden laws with mean 0, or solve "
             "the order parameters from initial_overlap = 0.0"
         )
     slope = field.jacobian(origin)
-    rates, directions = np.linalg.eigh(np.where(np.abs(slope) > ROUNDING * scale, slope, 0.0))
+    rates, directions = np.linalg.eigh(np.where(np.abs(slope) > RATE_ROUNDING * scale, slope, 0.0))
     order = np.argsort(-rates, kind="stable")
     rates, directions = rates[order], directions[:, order]
-    growing = int(np.sum(rates > ROUNDING * scale))
+    growing = int(np.sum(rates > RATE_ROUNDING * scale))
     noise = directions.T @ StepNoise(field)(origin) @ directions
     sums = rates[:growing, None] + rates[:growing]
     covariance = np.eye(growing) + noise[:growing, :growing] / sums

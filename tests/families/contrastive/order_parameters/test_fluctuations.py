@@ -8,7 +8,7 @@ from meanfield import simulate_sgd
 from meanfield.errors import InputError
 from meanfield.families.contrastive.order_parameters import solve_order_parameters
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.families.contrastive.order_parameters.fluctuations import LARGEST, stationary_covariance
+from meanfield.families.contrastive.order_parameters.fluctuations import LARGEST_COVARIANCE, stationary_covariance
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from tests.example_problems import feature, features, gaussian, make_problem
 from validation.contrastive.linearised import solve_corrections
@@ -62,7 +62,7 @@ def test_a_feature_that_is_not_met_grows_without_the_other():
     )
     run = solve_order_parameters(problem)
     middle, last = run.q_covariance.values[1:]
-    assert 1e6 < middle[0, 0] < LARGEST
+    assert 1e6 < middle[0, 0] < LARGEST_COVARIANCE
     assert abs(middle[0, 1]) < 1e-13 * middle[0, 0]
     assert 0 < middle[1, 1] < 1e-2
     assert np.isnan(last).all()

@@ -10,7 +10,7 @@ from meanfield.families.contrastive.fixed_points.attraction import attractor_of
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.fixed_points.portrait import OUTSIDE, phase_portrait, portrait_arrays, portrait_of
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.families.contrastive.order_parameters.table import ACCURATE
+from meanfield.families.contrastive.order_parameters.table import TABLE_TOLERANCE
 from meanfield.plotting import plot_portrait, plot_trajectories
 from meanfield.results.schema import build_dataset
 from tests.example_problems import feature, features, gaussian, make_problem
@@ -33,10 +33,10 @@ def dataset():
 
 def test_velocities_are_those_of_the_field(portrait):
     inside = portrait.region != OUTSIDE
-    assert portrait.table_error < ACCURATE
+    assert portrait.table_error < TABLE_TOLERANCE
     exact = portrait.fixed_points.field(portrait.q[inside])
     # the error is estimated between nodes, at other points; twice for the difference
-    assert np.abs(portrait.velocity[inside] - exact).max() < 2 * ACCURATE * np.abs(exact).max()
+    assert np.abs(portrait.velocity[inside] - exact).max() < 2 * TABLE_TOLERANCE * np.abs(exact).max()
     assert np.isnan(portrait.velocity[~inside]).all()
 
 

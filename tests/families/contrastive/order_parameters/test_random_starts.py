@@ -7,7 +7,7 @@ from scipy.stats import kstest
 
 import meanfield
 from meanfield import InputError
-from meanfield.families.contrastive.order_parameters.table import ACCURATE, BallTable
+from meanfield.families.contrastive.order_parameters.table import TABLE_TOLERANCE, BallTable
 from meanfield.families.contrastive.random_starts.escape import escape_law
 from meanfield.families.contrastive.random_starts.langevin import langevin_outcomes, uniform_overlaps
 from meanfield.families.contrastive.random_starts.outcomes import limit_outcomes
@@ -232,8 +232,8 @@ def test_tables_agree_with_what_they_hold(count):
     q = np.random.default_rng(0).normal(size=(200, count)) * 0.3
     q = q[np.linalg.norm(q, axis=1) < 0.95]
     table = BallTable(field, count)
-    assert table.error <= ACCURATE
-    assert table(q) == pytest.approx(field(q), abs=2 * ACCURATE * np.abs(field(q)).max())  # other points: up to twice
+    assert table.error <= TABLE_TOLERANCE
+    assert table(q) == pytest.approx(field(q), abs=2 * TABLE_TOLERANCE * np.abs(field(q)).max())  # other points: twice
 
 
 STABLE = gaussian(1.0)
