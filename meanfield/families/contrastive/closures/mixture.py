@@ -42,6 +42,10 @@ MOST_PIECES = 32
 that smooth the rest."""
 
 
+NO_WIDTH = 1e-290
+"""Width of a set of points up to which they are one point: its inverse, times the number of panels, would overflow."""
+
+
 class Mixture(NamedTuple):
     """Law of the hidden variables, as plain arrays for compiled code.
 
@@ -275,7 +279,7 @@ def _fewer(x, weight, low, width, widest):  # type: ignore[no-untyped-def]
     panels = max(1, math.ceil(width / widest))
     if x.size <= ORDER or panels > x.size:
         return x, weight
-    scale = panels / width if width > 0.0 else 0.0
+    scale = panels / width if width > NO_WIDTH else 0.0
     panel_of = np.empty(x.size, dtype=np.int64)
     count = np.zeros(panels, dtype=np.int64)
     for i in range(x.size):

@@ -55,3 +55,14 @@ def test_the_error_is_far_below_what_is_refused(noise, monkeypatch):
     monkeypatch.setattr("meanfield.families.contrastive.closures.closure.WORST_CHANGE", 0.0)
     with pytest.raises(InputError, match=r"change by .*fewer features"):
         Closure(problem)
+
+
+@pytest.mark.parametrize("law", ["uniform", "laplace", "student_t"])
+@pytest.mark.parametrize("tiny", [5e-324, 1e-313, 1e-307, 1e-160, 1e-155, 1e-100])
+def test_overlaps_that_are_almost_zero_give_what_zero_gives(law, tiny):
+    """Differences of such overlaps have inverses that overflow; once that wrote outside of arrays."""
+    hidden = {"law": law} | ({"degrees_of_freedom": 9.0} if law == "student_t" else {})
+    closure = make_closure("softplus", [hidden] * 2, tau=0.4, m=5)
+    here, there = closure(np.full(2, tiny)), closure(np.zeros(2))
+    assert here[0] == pytest.approx(there[0], abs=1e-14)  # rounding
+    assert here[1] == pytest.approx(there[1], rel=1e-13)  # rounding
