@@ -179,7 +179,10 @@ def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
     version = dataset.attrs.get("schema_version")
     if not isinstance(version, Integral) or int(version) >= SCHEMA_VERSION:
         return dataset
-    labels = {"family": DEFAULT} | problem_of(dataset).labels
+    try:
+        labels = {"family": DEFAULT} | problem_of(dataset).labels
+    except InputError:  # it is no result, which whoever loads it will be told
+        return dataset
     return dataset.assign_attrs(labels | dataset.attrs | {"schema_version": SCHEMA_VERSION})
 
 
@@ -191,7 +194,10 @@ def problem_of(dataset: xr.Dataset) -> Any:
     InputError
         If the attribute `problem` holds none.
     """
+    text = dataset.attrs.get("problem")
+    if not isinstance(text, str):
+        raise InputError("the attribute 'problem' is missing, or is no text; run the solver again")
     try:
-        return parse_problem(dataset.attrs["problem"], trusted=False)
+        return parse_problem(text, trusted=False)
     except InputError as error:
         raise InputError(f"the attribute 'problem' holds no problem: {error}") from error

@@ -67,9 +67,11 @@ class Store:
 
     def open(self, sweep: Sweep) -> None:
         """Make the folder, and write the definition of the sweep to it."""
-        self._points.mkdir(parents=True, exist_ok=True)
-        delete_abandoned(self._points)
+        # The definition comes first: a folder with anything else in it and without one is taken for somebody else's.
+        self.folder.mkdir(parents=True, exist_ok=True)
         write_atomically(self._definition, lambda part: Path(part).write_text(format_sweep(sweep), encoding="utf-8"))
+        self._points.mkdir(exist_ok=True)
+        delete_abandoned(self._points)
 
     @property
     def _definition(self) -> Path:

@@ -62,3 +62,13 @@ def test_provenance_holds_what_decides_the_numbers():
     assert record["seed"] == 3
     assert record["wall_time_seconds"] == 1.5
     assert record["versions"]["numpy"] != "not installed"
+
+
+def test_an_older_result_without_a_problem_is_saved_as_it_is_and_refused_when_loaded(dataset, tmp_path):
+    del dataset.attrs["problem"]
+    dataset.attrs["schema_version"] = 2
+    meanfield.save(dataset, tmp_path / "x.nc")
+    with pytest.raises(InputError, match="attribute 'problem' is missing"):
+        meanfield.load(tmp_path / "x.nc")
+    with pytest.raises(InputError, match="attribute 'problem' is missing"):
+        schema.problem_of(dataset)

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -278,3 +279,15 @@ def killing_after(count, orphans, write=Store.write):
             os.kill(os.getpid(), signal.SIGKILL)
 
     return write_and_kill
+
+
+def test_a_kill_at_any_moment_of_the_start_leaves_a_folder_to_go_on_with(tmp_path, monkeypatch):
+    """The definition is written before there is anything else."""
+    sweep = make_sweep([TAU])
+    made = []
+    mkdir, replace = Path.mkdir, os.replace
+    monkeypatch.setattr(Path, "mkdir", lambda path, *a, **k: (made.append(path.name), mkdir(path, *a, **k))[1])
+    monkeypatch.setattr(os, "replace", lambda a, b: (made.append(Path(b).name), replace(a, b))[1])
+    Store(tmp_path / "out").open(sweep)
+    shown = [name for name in made if name in ("sweep.toml", "points")]
+    assert shown == ["sweep.toml", "points"]
