@@ -71,9 +71,9 @@ def test_linear_priors_have_the_states_of_the_closed_form(laws, strength):
     assert len(found) == len(expected)
     for q in expected:
         nearest = int(np.argmin(np.linalg.norm(found - q, axis=1)))
-        assert found[nearest] == pytest.approx(q, abs=SOLVED)
+        assert found[nearest] == pytest.approx(q, abs=SOLVED)  # nine digits of the differences, see SOLVED
         multiplier = -np.array(GAINS[: len(laws)]) @ q**2 + TAU * strength - 0.5 * NOISE * (1 + q @ q)
-        assert pytest.approx(multiplier, abs=SOLVED) == states[nearest].G
+        assert pytest.approx(multiplier, abs=SOLVED) == states[nearest].G  # nine digits of the differences, see SOLVED
 
 
 def test_rates_are_those_of_the_closed_form():
@@ -85,7 +85,7 @@ def test_rates_are_those_of_the_closed_form():
     for row, rate, gap in zip(rows, (-2 * growth, growth, -2 * growth), (GAINS[0], NOISE / 2, GAINS[0]), strict=True):
         assert np.nanmin(np.abs(row["eigenvalue_real"] - rate)) < 1e-8  # differences of g and Lambda: nine digits
         assert row["relaxation_rate"] == pytest.approx(gap, rel=1e-8)  # Ornstein-Uhlenbeck, from integrals
-        assert row["multiplier_residual"] == pytest.approx(0, abs=SOLVED)
+        assert row["multiplier_residual"] == pytest.approx(0, abs=SOLVED)  # nine digits of the differences, see SOLVED
         assert row["quadrature_error"] < 1e-10  # what nodes are chosen for
     assert set(rows[0]) == set(without_states(1))
     assert {name: array.shape[1:] for name, array in without_states(1).items()} == {
@@ -121,7 +121,8 @@ def test_other_priors_solve_the_two_equations_by_adaptive_quadrature(name):
                 return np.exp(scale * (G * w * w / 2 + GAINS[0] * q * w - TAU * strength * potential(w)))
 
             # u = -1 mirrors u = 1
-            pieces = [quad(lambda w: f(w) * mass(w), *ends, epsabs=1e-13) for ends in ((-8, 0), (0, 2), (2, 8))]
+            ranges = ((-8, 0), (0, 2), (2, 8))
+            pieces = [quad(lambda w: f(w) * mass(w), *ends, epsabs=1e-13) for ends in ranges]  # a reference: rounding
             return sum(piece[0] for piece in pieces)
 
         total = average(lambda w: 1.0)
