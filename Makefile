@@ -17,6 +17,8 @@ demo: $(VENV)/installed $(VENV)/sources
 
 # `make test FAMILY=contrastive` runs the part of one family: its own tests, its contract, and its studies.
 PART := $(if $(FAMILY),tests/families/$(FAMILY) tests/families/test_contract.py $(wildcard tests/validation/$(FAMILY)) -k $(FAMILY))
+# Linear algebra on one thread: two processes of tests have two cores, and threads that wait for one another spin.
+test: export OMP_NUM_THREADS := 1
 test: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -230,9 +230,9 @@ class Family:
             If there is none of that name.
         """
         if name not in self.methods:
-            hint = nearest(name, list(self.methods))
+            hint, known = nearest(name, self.methods), f"known: {', '.join(sorted(self.methods))}"
             raise InputError(
-                f"unknown method '{name}' of family '{self.name}'; {hint} (there are {', '.join(self.methods)})"
+                f"unknown method '{name}' of family '{self.name}'; {hint if hint == known else f'{hint} ({known})'}"
             )
         return self.methods[name]
 

@@ -1,4 +1,4 @@
-"""How fast SGD at finite N is: the normals, the chain, one vector per step, the same SGD elsewhere, and two cores.
+"""How fast SGD at finite N is: the chain, one vector per step, the same SGD elsewhere, and two cores.
 
 All steps are those of quadratic activations and three-point features. What is compared is run in turns.
 """
@@ -20,7 +20,6 @@ from meanfield.ensembles.streams import VECTOR, fill_normals, stream_key
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.sgd.batch import training_of
 from meanfield.families.contrastive.sgd.steppers import STEPPERS
-from validation.benchmarks.normals import contenders
 from validation.benchmarks.sgd_elsewhere import INSTALLED, Elsewhere
 from validation.benchmarks.table import Row, Table, run_benchmark
 from validation.benchmarks.timing import CORES, ONE_THREAD, WALL, seconds
@@ -44,8 +43,6 @@ PRIORS: dict[str, dict[str, Any] | None] = {
 }
 STILL = 1e-6
 """Learning rate at which q stays where it is: the cost of the population mean depends on q."""
-L2_RESIDENT = 1 << 15
-"""Number of doubles in 256 KiB, which stay in the second-level cache."""
 FAR = 5.0
 """Largest difference, in standard errors, of means that should be the same."""
 
@@ -99,18 +96,6 @@ def generator(size: int, times: int) -> Callable[[], None]:
     """Fills a vector by our generator, again and again."""
     key, out = stream_key(0), np.empty(size)
     return lambda: fill_again(key, out, times)
-
-
-def normals_table() -> Table:
-    out = np.empty(L2_RESIDENT)
-    fills = {name: fill for name, fill in contenders(out).items() if fill is not None}
-    times = seconds(*(lambda f=f: f(out) for f in fills.values()))
-    rows = []
-    for (name, fill), taken in zip(fills.items(), times, strict=True):
-        fill(out)
-        note = f"{1e-6 * len(out) / taken:.0f} M/s; fourth moment {np.mean(out**4):.2f}"
-        rows.append(Row(name, 1e9 * taken / len(out), "ns", "ours", 1e9 * times[0] / len(out), note=note))
-    return Table("A normal number, in a vector in the second-level cache", ONE_THREAD, tuple(rows))
 
 
 def chain_table() -> Table:
@@ -213,7 +198,7 @@ def tables() -> Iterator[Table]:
 
         torch.set_num_threads(1)
     with threadpool_limits(1):
-        for table in (normals_table, chain_table, projected_table, elsewhere_table, same_law, cores_table):
+        for table in (chain_table, projected_table, elsewhere_table, same_law, cores_table):
             yield table()
 
 

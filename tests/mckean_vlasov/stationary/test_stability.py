@@ -129,7 +129,7 @@ def test_eigenvalues_agree_with_a_discretised_operator(prior, strength):
         f'prior = {{ name = "{prior}", strength = {strength} }}',
     )
     for equations, state, spectrum in spectra(*lines):
-        coarse, fine = (discretised(equations, state, cells) for cells in (240, 480))
+        coarse, fine = (discretised(equations, state, cells) for cells in (160, 320))
         # each node has an eigenvalue 0, that of its mass
         leading = [rates[np.abs(rates) > 1e-7][0] for rates in (coarse, fine)]
         extrapolated = (4 * leading[1] - leading[0]) / 3
