@@ -110,7 +110,11 @@ def summary_of(dataset: xr.Dataset) -> str:
 
 
 def _say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
+    from meanfield.results.schema import WARNING
+
     status = dataset.attrs["status"]
+    if dataset.attrs.get(WARNING):
+        print(f"{arguments.problem}: warning: {dataset.attrs[WARNING]}", file=sys.stderr)
     if status == "complete":
         what = f"{dataset.attrs['method']}{_final_overlap(dataset)}"
         print(f"{summary_of(dataset)}wrote {arguments.output} ({what})")

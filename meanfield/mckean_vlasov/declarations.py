@@ -56,6 +56,11 @@ DENSITY = {
     "q_error": Variable(("time", "feature"), "estimated error of the overlap q", range=POSITIVE),
     "r_error": Variable(("time",), "estimated error of r", range=POSITIVE),
     "P_error": Variable(("time",), "estimated L1 error of P, averaged over u", range=POSITIVE),
+    "critical_weight": Variable(
+        ("time",), "weight beyond which weights run away, where the norm condenses", range=POSITIVE
+    ),
+    "runaway_weights": Variable(("time",), "share of the weights beyond the critical weight", range=PROBABILITY),
+    "runaway_norm": Variable(("time",), "part of E[w^2] beyond the critical weight", range=POSITIVE),
     "mass": Variable(
         ("time",),
         "total probability, conserved",
@@ -133,7 +138,7 @@ KINDS = {
     "density": Kind(
         "density of weights and features, from the Fokker-Planck equation",
         ("time", "q", "r", "P", "u", "u_weight", "w", "w_edge", "mass", "norm", "g", "Lambda"),
-        ("q_error", "r_error", "P_error"),
+        ("q_error", "r_error", "P_error", "critical_weight", "runaway_weights", "runaway_norm"),
         made_by="solve_density",
         check="meanfield.mckean_vlasov.checks:faults",
         figure="meanfield.plotting.results:plot_density_run",

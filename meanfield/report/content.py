@@ -15,7 +15,7 @@ from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.problems.family import resolve
 from meanfield.report.key_numbers import feature_names
 from meanfield.results.numbers import plain
-from meanfield.results.schema import family_of_result, kind_of, variables_of
+from meanfield.results.schema import WARNING, family_of_result, kind_of, variables_of
 
 MOST_ROWS = 60
 """Largest number of rows of a table; a result may have more states."""
@@ -50,6 +50,8 @@ class Content:
     notes : list of str
     provenance : list of (str, str)
     variables : Table
+    warning : str
+        What to know before the numbers are used, if anything.
     """
 
     method: str
@@ -61,6 +63,7 @@ class Content:
     notes: list[str] = field(default_factory=list)
     provenance: list[tuple[str, str]] = field(default_factory=list)
     variables: Table = field(default_factory=lambda: Table((), []))
+    warning: str = ""
 
 
 def content_of(dataset: xr.Dataset) -> Content:
@@ -82,6 +85,7 @@ def content_of(dataset: xr.Dataset) -> Content:
         list(resolve(kind.notes)(dataset)) if kind.notes else [],
         _provenance(dataset),
         _variables(dataset),
+        str(dataset.attrs.get(WARNING, "")),
     )
 
 

@@ -28,8 +28,13 @@ CHECKSUM_SINCE = 3
 TEXTS = ("title", "problem", "provenance", "status")
 """Attributes whose values are text."""
 
+WARNING = "warning"
+"""Attribute of a result that is right but not what most people expect of it: sentences that say why."""
 
-def build_dataset(kind: str, problem: BaseProblem, arrays: dict[str, Any], status: str, provenance: str) -> xr.Dataset:
+
+def build_dataset(
+    kind: str, problem: BaseProblem, arrays: dict[str, Any], status: str, provenance: str, warning: str = ""
+) -> xr.Dataset:
     """Dataset of the schema from plain arrays.
 
     Parameters
@@ -44,6 +49,8 @@ def build_dataset(kind: str, problem: BaseProblem, arrays: dict[str, Any], statu
         `complete`, `interrupted` or `failed: why`.
     provenance : str
         JSON text.
+    warning : str
+        Sentences for the attribute `warning`; without them there is none.
     """
     family = family_of(problem)
     declared, variables = family.all_kinds[kind], {}
@@ -52,7 +59,8 @@ def build_dataset(kind: str, problem: BaseProblem, arrays: dict[str, Any], statu
         dims = declared.dims(known)
         dims = (*known.optional_dims, *dims) if array.ndim > len(dims) else dims
         variables[name] = xr.Variable(dims, array, known.attributes)
-    dataset = xr.Dataset(variables, attrs=attributes_of(problem, kind, status, provenance))
+    warnings = {WARNING: warning} if warning else {}
+    dataset = xr.Dataset(variables, attrs=attributes_of(problem, kind, status, provenance) | warnings)
     validate(dataset)
     return dataset
 
@@ -132,6 +140,8 @@ def validate(dataset: xr.Dataset) -> None:
     for name in TEXTS:
         if not isinstance(attributes.get(name), str):
             raise InputError(f"the attribute '{name}' is missing, or is no text; run the solver again")
+    if not isinstance(attributes.get(WARNING, ""), str):
+        raise InputError(f"the attribute '{WARNING}' is no text; run the solver again")
     if attributes["status"] not in ("complete", "interrupted") and not attributes["status"].startswith("failed: "):
         raise InputError(
             f"status = {attributes['status']!r:.40}: it is 'complete', 'interrupted' or 'failed: why'; "

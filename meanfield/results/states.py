@@ -43,7 +43,7 @@ def continue_states(
     parts: Sequence[str],
     equations: Callable[[tuple[float, float]], StateEquations],
     without: Mapping[str, Any],
-    none_found: str = "complete",
+    none_found: Callable[[], str] = lambda: "complete",
     tolerance: float = TOLERANCE,
 ) -> xr.Dataset:
     """Branches of states as a number of the problem goes from `start` to `stop`, around turning points too.
@@ -67,8 +67,8 @@ def continue_states(
         The equations of the states, given the range of the number, increasing. They are made after the checks.
     without : mapping
         The variables of no state, for a result without points; see `stacked`.
-    none_found : str
-        The attribute `status` of a result without points.
+    none_found : callable
+        Gives the attribute `status` of a result without points.
     tolerance : float
         Largest component of F at a root.
 
@@ -97,7 +97,7 @@ def continue_states(
         bar.update()
     arrays = stacked(rows, {**without, **{name: np.empty(0) for name in ALONG_A_BRANCH}})
     origin = provenance(time.perf_counter() - started, key=key)
-    result = build_dataset(kind, problem, arrays, "complete" if rows else none_found, origin)
+    result = build_dataset(kind, problem, arrays, "complete" if rows else none_found(), origin)
     result["parameter"].attrs["key"] = key
     return result
 

@@ -102,7 +102,10 @@ def test_sizes_of_files_are_those_of_the_results(quick):
         (["model.learning_rate = 1e-6"], "hardly anything happens by time.stop = 20"),
         (["model.learning_rate = 5.0", "model.batch_size = 1"], "decays to 0: the sampling noise"),
         ([features(feature("random")), "time.stop = 0.2", "time.outputs = 2"], "raise time.stop"),
-        (['prior = { name = "l1", strength = 50.0 }'], "outweighs the noise"),
+        (
+            ['prior = { name = "l1", strength = 50.0 }', "particles.dimension = 2000"],
+            "N = 2,000 follows the limit until",
+        ),
         (["time = { stop = 1e-3, outputs = 2 }"], "SGD takes no step by time.stop = 0.001"),
         (["particles = { dimension = 10_000_000, replicas = 100, snapshots = [0.0, 20.0] }"], "may take 24 GB"),
     ],
@@ -113,8 +116,8 @@ def test_warnings_with_a_remedy(quick, lines, warning):
 
 
 def test_nothing_is_said_of_a_problem_that_does_what_it_should(quick):
-    problem = make_problem()
-    assert warnings_of(problem, predictions(problem)) == []
+    for problem in (make_problem(), make_problem('prior = { name = "l1", strength = 2.0 }')):
+        assert warnings_of(problem, predictions(problem)) == []  # Lambda < Lambda_c, but the norm goes nowhere by then
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,12 @@ def test_runs_that_did_not_end_say_so_and_show_what_there_is(results, blank, sta
     assert shown in Page(report({"broken": broken})).text
 
 
+def test_warnings_of_complete_runs_are_shown_and_are_text(results, blank):
+    warned = results["order_parameters"].assign_attrs(warning="condensation: <b>few</b> weights")
+    assert "Warning: condensation: <b>few</b> weights." in Page(report({"warned": warned})).text
+    assert "Warning:" not in Page(report({"silent": results["order_parameters"]})).text
+
+
 def test_words_of_a_file_are_text_and_nothing_that_it_names_is_opened(results, tmp_path, monkeypatch):
     (tmp_path / "spy.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)

@@ -9,6 +9,7 @@ import xarray as xr
 from meanfield.errors import InputError
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.condensation import with_condensate
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, solve
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
@@ -31,7 +32,8 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
         `meanfield.families.contrastive.results` describes them. P holds averages over cells. With a tolerance also
         `q_error`, `r_error` and `P_error`, estimates. The attribute `status` is `complete`, `interrupted` or `failed:
         ...`; output times that were not reached are NaN. A tolerance that was missed is a failure, with all output
-        times and the errors there are.
+        times and the errors there are. Where the norm goes to ever fewer weights, `critical_weight`, `runaway_weights`
+        and `runaway_norm` say which, and the attribute `warning` says so in words.
 
     Raises
     ------
@@ -51,7 +53,8 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     limit = limit_of(problem)
     solution = solve(limit, problem.density, backend)
     record = provenance(time.perf_counter() - started, backend=backend, **solution.effort)
-    return build_dataset("density", problem, solution.arrays(limit), solution.status, record)
+    arrays, warning = with_condensate(limit, solution.arrays(limit), problem.particles.dimension)
+    return build_dataset("density", problem, arrays, solution.status, record, warning)
 
 
 def check_density(problem: Problem, backend: str = "numba") -> None:

@@ -13,7 +13,9 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.learnability.learnability import learnability
 from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.stationary.absence import noise_ratio, why_none
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
+from meanfield.mckean_vlasov.condensation import LEAST_WEIGHTS, NOTABLE, coarsening, enough_weights, percent
 
 ZERO_RATE = 1e-12
 """Largest rate that counts as 0, by rounding."""
@@ -42,7 +44,12 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
         closure = Closure(problem)
     except InputError:
         return found  # the methods say so themselves
-    return [*_of_the_start(problem, closure), *_of_learning(problem, closure), *found]
+    return [
+        *_of_the_start(problem, closure),
+        *_of_learning(problem, closure),
+        *_of_condensation(problem, closure),
+        *found,
+    ]
 
 
 def _of_the_start(problem: Problem, closure: Closure) -> Iterator[str]:
@@ -67,9 +74,7 @@ def _of_learning(problem: Problem, closure: Closure) -> Iterator[str]:
     linear = problem.prior.functions.linear
     try:
         grows = float(learnability(problem).growth_rates.max()) if linear else learning_margin(problem)
-    except InputError as error:
-        if "outweighs" in str(error):
-            yield str(error)
+    except InputError:
         return
     if linear and len(problem.features) == 1 and not grows > 0 and not _is_held(closure):
         yield f"whatever the start, the overlap decays to 0: {_why_it_decays(problem, closure)}"
@@ -92,6 +97,27 @@ def _of_learning(problem: Problem, closure: Closure) -> Iterator[str]:
             f"the fastest rate is about {fastest:.2g}: hardly anything happens by time.stop = {problem.time.stop:g}; "
             f"raise it to some {10 / max(fastest, ZERO_RATE):.2g}"
         )
+
+
+def _of_condensation(problem: Problem, closure: Closure) -> Iterator[str]:
+    """Warning about a norm that goes to so few weights that SGD leaves the limit."""
+    if noise_ratio(problem, closure) >= 1:
+        return
+    speed, N, stop = (
+        problem.model.learning_rate * problem.prior.strength,
+        problem.particles.dimension,
+        problem.time.stop,
+    )
+    flow = coarsening(problem.prior.functions, speed * stop)
+    share = flow.share_at(speed * stop)
+    if share >= NOTABLE:
+        return
+    until = flow.elapsed_at(LEAST_WEIGHTS / N) / speed
+    left_behind = f"until about t = {until:.2g}, and N = {enough_weights(share)} to the end"
+    yield (
+        f"{why_none(problem, closure)}; unless a feature holds the weights, some {percent(share)} of them run away at "
+        f"time.stop = {stop:g}: SGD with N = {N:,} follows the limit {left_behind if until < stop else 'to the end'}"
+    )
 
 
 def _threshold(problem: Problem) -> str:

@@ -9,8 +9,8 @@ import xarray as xr
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.stationary.absence import NONE_FOUND, noise_ratio, why_none
 from meanfield.families.contrastive.stationary.potential import potential_of
-from meanfield.families.contrastive.stationary.states import NO_STATE
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import StationaryBranches, check_features, without_states
 from meanfield.problems.problem_keys import with_value
@@ -65,8 +65,16 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
         parts=OF_THE_LIMIT,
         equations=lambda limits: _Branches(problem, key, limits),
         without=without_states(len(problem.features)),
-        none_found=NO_STATE,
+        none_found=lambda: _why_none(problem, key, (start, stop)),
     )
+
+
+def _why_none(problem: Problem, key: str, ends: tuple[float, float]) -> str:
+    """Why there is no state, at the end of the range where the noise is strongest in comparison with the prior."""
+    problems = [with_value(problem, key, end) for end in ends]
+    closures = [Closure(each, tabulated=False) for each in problems]
+    best = max(range(2), key=lambda i: noise_ratio(problems[i], closures[i]))
+    return f"{NONE_FOUND}; at {key} = {ends[best]:g} and q = 0 {why_none(problems[best], closures[best])}"
 
 
 class _Branches(StationaryBranches):

@@ -6,8 +6,10 @@ import time
 
 import xarray as xr
 
+from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.stationary.absence import NONE_FOUND, why_none
 from meanfield.families.contrastive.stationary.potential import potential_of
 from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.stationary import (
@@ -21,12 +23,6 @@ from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.results.states import stacked
-
-NO_STATE = (
-    "failed: no stationary state was found; a prior that outweighs the noise lets the norm E[w^2] = 1 escape to ever "
-    "fewer and larger weights; lower prior.strength, or raise model.learning_rate / model.batch_size"
-)
-"""Attribute `status` of a result without states."""
 
 
 def find_stationary_states(problem: Problem) -> xr.Dataset:
@@ -43,7 +39,8 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
         Along `state`: `q`, `r`, `g`, `Lambda`, `multiplier`, residuals, `quadrature_error`, `growth_rate`,
         `eigenvalue_real` and `eigenvalue_imag`, `stability`, `P`, and `potential` where there is one, as
         `meanfield.results.schema` describes them.
-        States are in the order of q. The attribute `status` is `complete`, or `failed: ...` where no state was found.
+        States are in the order of q. The attribute `status` is `complete`, or `failed: why` where no state was
+        found.
 
     Raises
     ------
@@ -57,14 +54,15 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     nothing new. All quantities are dimensionless. Source: theory.md, section 6.
     """
     started = time.perf_counter()
-    limit = limit_of(problem)
+    closure = Closure(problem)
+    limit = limit_of(problem, closure)
     with progress_bar(1, "stationary states", "search") as bar:
         equations, states = all_states(limit)
         bar.update()
     rows = [state_variables(equations, state) | potential_of(limit, state.q) for state in states]
     u, u_weight = feature_quadrature(limit.coordinates, problem.density.feature_nodes)
     arrays = stacked(rows, without_states(len(problem.features))) | density_arrays(equations, states, u, u_weight)
-    status = "complete" if states else NO_STATE
+    status = "complete" if states else f"{NONE_FOUND}; at q = 0 {why_none(problem, closure)}"
     return build_dataset("stationary", problem, arrays, status, provenance(time.perf_counter() - started))
 
 

@@ -32,6 +32,7 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.learnability.learnability import origin
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.stationary.absence import why_none
 from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
 from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.search import check_features
@@ -107,7 +108,6 @@ def _state(problem: Problem, closure: Closure) -> tuple[StationaryEquations, Sta
     if state is None:
         raise InputError(
             f"prior.strength = {problem.prior.strength:g}: at q = 0 no density with E[w^2] = 1 is stationary, because "
-            "the prior outweighs the noise and the norm escapes to ever fewer and larger weights; lower it, or raise "
-            "model.learning_rate / model.batch_size"
+            f"{why_none(problem, closure)}"
         )
     return equations, state

@@ -187,7 +187,21 @@ def test_hard_cases(lines):
 def test_where_no_density_is_stationary_there_is_none():
     found = find_stationary_states(make_problem(prior("l1", 100.0)))
     assert found.sizes["state"] == 0
-    assert found.attrs["status"].startswith("failed: no stationary state was found; a prior that outweighs the noise")
+    status = found.attrs["status"]
+    assert status.startswith("failed: no stationary state was found; at q = 0 the prior outweighs the noise: Lambda = ")
+    # Lambda = 240 tau^2/m and Lambda_c = sqrt(2) tau strength with tau = 0.02, m = 10 (theory.md, section 8)
+    assert "Lambda = 0.0096, below Lambda_c = 2.83, holds 1.2e-05 of the norm" in status
+    assert (
+        "lower prior.strength below 0.339, or raise model.learning_rate / model.batch_size by a factor of 295" in status
+    )
+
+
+def test_branches_without_a_state_say_where_it_comes_closest():
+    found = meanfield.continue_stationary_states(
+        make_problem(prior("l1", 100.0)), "prior.strength", 100.0, 50.0, points=5
+    )
+    assert found.sizes["point"] == 0
+    assert "; at prior.strength = 50 and q = 0 the prior outweighs the noise" in found.attrs["status"]
 
 
 def test_four_features_are_refused_and_a_random_start_does_not_matter():

@@ -136,6 +136,13 @@ VERDICTS = {
         "l1 raises the similarity of a sparse feature (u: 1 in 20)": True,
         "the best strength is not the one with most weights near 0": True,
     },
+    "condensation": {
+        "the mean size of surviving weights grows like t under l1": True,
+        "the flow of quantiles has the shares of the closed equation": True,
+        "the share beyond w_c falls like 1/(e (1 + 2 s)) under cauchy": True,
+        "the share beyond w_c falls like s^-4 under |w|^1.5": True,
+        "the density has the shares of the flow under cauchy, at Lambda = 0.02 Lambda_c": True,
+    },
     "selection": {
         "K of the separatrix is known to six digits": True,
         "the chance of the slower feature goes to 0 with N": True,

@@ -1,0 +1,39 @@
+"""Reason why a problem has no stationary state, with the numbers that decide and the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.condensation import critical_diffusion, held_norm
+
+NONE_FOUND = "failed: no stationary state was found"
+"""Beginning of the attribute `status` of a result without states."""
+
+
+def noise_ratio(problem: Problem, closure: Closure) -> float:
+    """Lambda/Lambda_c at q = 0, where there is no state below 1; infinite for priors that hold every norm."""
+    critical = critical_diffusion(problem.prior, problem.model.learning_rate)
+    _, diffusion = closure(np.zeros(len(problem.features)))
+    return diffusion / critical if critical > 0 else np.inf
+
+
+def why_none(problem: Problem, closure: Closure) -> str:
+    """Clause that says why no density with E[w^2] = 1 is stationary at q = 0, and what to change.
+
+    Notes
+    -----
+    Lambda grows like tau^2/m, and Lambda_c like tau strength. Source: theory.md, section 6.
+    """
+    ratio, tau = noise_ratio(problem, closure), problem.model.learning_rate
+    if ratio >= 1:
+        return f"Lambda is {ratio:.6g} times Lambda_c there; look where a long run of the density or of SGD goes"
+    critical = critical_diffusion(problem.prior, tau)
+    held = held_norm(problem.prior, tau, ratio * critical)
+    return (
+        f"the prior outweighs the noise: Lambda = {ratio * critical:.3g}, below Lambda_c = {critical:.3g}, holds "
+        f"{held:.2g} of the norm E[w^2] = 1, and the rest escapes to ever fewer and larger weights; lower "
+        f"prior.strength below {ratio * problem.prior.strength:.3g}, or raise model.learning_rate / model.batch_size "
+        f"by a factor of {1 / ratio:.3g}"
+    )

@@ -1,0 +1,146 @@
+"""Threshold of condensation: the norm that a prior can hold against the noise.
+
+A stationary density exp(E) with E = (2/Lambda) [G w^2/2 - tau strength Phi(w)] has the larger E[w^2] the larger G is,
+and can be normalised as long as G0 = G - tau strength kappa <= 0. So n0 = E[w^2] at G0 = 0 is the largest norm of a
+stationary density without a tilt u.g. Where n0 < 1 there is none of unit norm: the rest of the norm goes to weights
+that run away. n0 depends on b = 2 tau strength/Lambda and on the prior alone.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+
+from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.ingredients.priors import Prior
+from meanfield.mckean_vlasov.condensation.pull import is_held, stiffness
+from meanfield.typing import FloatArray
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+OCTAVES = range(-60, 21)
+"""Powers of two at which panels end before they are halved; beyond the last one tails are taken as powers of w."""
+
+VARIATION = 4.0
+"""Largest variation of E over a panel, on which the rule then has a relative error of 1e-14."""
+
+DEPTH = 45.0
+"""Depth below the maximum of E from which on a density is negligible."""
+
+ROUNDS = 60
+"""Largest number of times that panels are halved, which a peak of width 1e-16 needs."""
+
+FEW, MANY = 2.0**-30, 2.0**40
+"""Range of b in which the critical one is looked for, and the largest b that is told from no noise."""
+
+OVERFLOW = 1e300
+"""n0 that stands for infinity where a root is looked for."""
+
+
+def held_norm(prior: PriorSettings, learning_rate: float, diffusion: float) -> float:
+    """Largest E[w^2] of a stationary density without tilt, n0; infinite where there is no bound.
+
+    Parameters
+    ----------
+    prior : PriorSettings
+    learning_rate : float
+        tau.
+    diffusion : float
+        Lambda.
+
+    Returns
+    -------
+    float
+        Below 1 the norm condenses: no stationary density without tilt has E[w^2] = 1.
+
+    Notes
+    -----
+    Source: theory.md, section 6.
+    """
+    pull = learning_rate * prior.strength
+    if pull == 0.0:
+        return math.inf
+    return norm_at(prior.functions, 2.0 * pull / diffusion if diffusion > 0.0 else MANY)
+
+
+def critical_diffusion(prior: PriorSettings, learning_rate: float) -> float:
+    """Diffusion Lambda_c below which the norm condenses at q = 0; 0 for priors under which it never does.
+
+    Parameters
+    ----------
+    prior : PriorSettings
+    learning_rate : float
+        tau.
+
+    Notes
+    -----
+    For l1 it is sqrt(2) tau strength, for cauchy tau strength/2. Source: theory.md, section 6.
+    """
+    return 2.0 * learning_rate * prior.strength / critical_stiffness(prior.functions)
+
+
+@lru_cache(maxsize=256)
+def critical_stiffness(prior: Prior) -> float:
+    """The b at which n0 = 1; infinite if there is none."""
+    if norm_at(prior, MANY) >= 1.0:
+        return math.inf
+    root = brentq(
+        lambda x: math.log(min(norm_at(prior, math.exp(x)), OVERFLOW)), math.log(FEW), math.log(MANY), xtol=1e-12
+    )
+    return math.exp(root)
+
+
+def norm_at(prior: Prior, b: float) -> float:
+    """n0 = E[w^2] under exp(-b (Phi(w) - kappa w^2/2))."""
+    if is_held(prior):
+        return math.inf
+    b = min(b, MANY)
+    edges = _start(prior)
+    for _ in range(ROUNDS):
+        w, energy = _energies(prior, b, edges)
+        top = energy.max()
+        middle = 0.5 * (edges[1:] + edges[:-1])
+        uneven = (np.ptp(energy, axis=1) > VARIATION) & (energy.max(axis=1) > top - DEPTH)
+        uneven &= (edges[:-1] < middle) & (middle < edges[1:])
+        if not uneven.any():
+            break
+        edges = np.sort(np.concatenate([edges, middle[uneven]]))
+    mass = 0.5 * np.diff(edges)[:, None] * WEIGHTS * np.exp(energy[:, 1:-1] - top)
+    second = _with_tails(edges, mass * w[:, 1:-1] ** 2)
+    return second / _with_tails(edges, mass) if math.isfinite(second) else math.inf
+
+
+def _start(prior: Prior) -> FloatArray:
+    """Ends of the panels to begin with: powers of two, 0 and kinks."""
+    positive = 2.0 ** np.array(OCTAVES, dtype=float)
+    kinks = [kink for kink in prior.kinks if abs(kink) < positive[-1]]
+    return np.unique([*-positive, 0.0, *positive, *kinks])
+
+
+def _energies(prior: Prior, b: float, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Nodes and ends of all panels, and E at them, each of shape (panels, nodes + 2); E = 0 at w = 0."""
+    half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    w = middle[:, None] + half[:, None] * np.concatenate([[-1.0], NODES, [1.0]])
+    w[:, 0], w[:, -1] = edges[:-1], edges[1:]
+    flat = w.ravel()
+    steps = prior.potential_steps(flat) - 0.5 * stiffness(prior) * np.diff(flat**2)
+    origin = int(np.searchsorted(flat, 0.0))
+    # From 0 outwards: sums from the far end would carry its rounding.
+    right, left = np.cumsum(steps[origin:]), np.cumsum(-steps[:origin][::-1])[::-1]
+    return w, -b * np.concatenate([left, [0.0], right]).reshape(w.shape)
+
+
+def _with_tails(edges: FloatArray, integrand: FloatArray) -> float:
+    """Integral with the tails beyond the last octave, which fall like a power of w; infinite if they do not fall."""
+    far, parts = edges[-1], integrand.sum(axis=1)
+    total = float(parts.sum())
+    for inner, outer in ((edges[:-1], edges[1:]), (-edges[1:], -edges[:-1])):
+        last = float(parts[inner >= 0.5 * far].sum())
+        before = float(parts[(inner >= 0.25 * far) & (outer <= 0.5 * far)].sum())
+        if last > 0.0:
+            ratio = last / before if before > 0.0 else math.inf
+            total += last * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
+    return total
