@@ -1,7 +1,8 @@
-"""Compare results of one problem: SGD in standard errors and as distributions, densities in L1.
+"""Compare results of one problem, pair by pair: they agree, they differ, or they cannot tell.
 
-Prints a table, writes a report and, with --figure, a picture, with --animate the density of the weights in motion over
-the histograms of SGD at its snapshots. All files must come from the same problem; the methods' own settings may differ.
+Prints the verdicts and the largest differences, writes a report and, with --figure, a picture, with --animate the
+density of the weights in motion over the histograms of SGD at its snapshots. All files must come from the same problem;
+the methods' own settings may differ. Of true pairs one in twenty differs by chance.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meanfield.cli import DONE
+from meanfield.cli import DONE, FAILED
+from meanfield.commands.labels import labelled
 from meanfield.commands.solving import checked_outputs
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
@@ -27,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="REPORT.nc", help="report to write")
     parser.add_argument("--figure", type=Path, metavar="F.png", help="figure to write; png, pdf or svg")
     parser.add_argument("--animate", type=Path, metavar="F.gif", help="animation to write; gif, or mp4 by ffmpeg")
+    parser.add_argument("--strict", action="store_true", help="exit with code 1 if results differ")
 
 
 def run(arguments: Namespace) -> int:
@@ -35,22 +38,23 @@ def run(arguments: Namespace) -> int:
         from meanfield import compare, load, save
         from meanfield.comparison import format_comparison
         from meanfield.plotting import plot_comparison
+        from meanfield.problems.family import DIFFERS
         from meanfield.results.figure_files import check_animation_path, save_animation, save_figure
     outputs = checked_outputs(arguments)
     if arguments.animate:
         check_animation_path(arguments.animate)
         outputs.append(arguments.animate)
-    results = {path.stem: load(path) for path in arguments.results}
+    results = {label: load(path) for label, path in labelled(arguments.results).items()}
     animation = _animation(results.values()) if arguments.animate else None
     report = compare(*results.values(), labels=list(results))
     save(report, arguments.output)
     print(format_comparison(report))
     if arguments.figure:
-        save_figure(plot_comparison(results), arguments.figure)
+        save_figure(plot_comparison(results, report), arguments.figure)
     if animation is not None:
         save_animation(animation, arguments.animate)
     print("wrote " + " and ".join(map(str, outputs)))
-    return DONE
+    return FAILED if arguments.strict and report.attrs["verdict"] == DIFFERS else DONE
 
 
 def _animation(results: Iterable[xr.Dataset]) -> FuncAnimation:

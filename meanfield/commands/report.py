@@ -1,7 +1,7 @@
 """Put results on one self-contained HTML page: status, key numbers with errors, conservation, figures, provenance.
 
-Results of the same problem are compared in standard errors; those of others have sections of their own. The page needs
-no network and no other file, so that it can be mailed, printed and archived.
+Results of the same problem are compared, with a verdict on each pair; those of others have sections of their own. The
+page needs no network and no other file, so that it can be mailed, printed and archived.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from meanfield.cli import DONE
+from meanfield.commands.labels import labelled
 from meanfield.process.start_up import start_up
 
 
@@ -26,13 +27,7 @@ def run(arguments: Namespace) -> int:
         from meanfield.process.atomic_files import check_writable, save_text
         from meanfield.report import report
     check_writable(arguments.output)
-    results = {label: load(path) for label, path in _labelled(arguments.results).items()}
+    results = {label: load(path) for label, path in labelled(arguments.results).items()}
     save_text(report(results), arguments.output)
     print(f"wrote {arguments.output}")
     return DONE
-
-
-def _labelled(paths: list[Path]) -> dict[str, Path]:
-    """Files by their labels: their names, with their folders where names repeat."""
-    stems = [path.stem for path in paths]
-    return {path.stem if stems.count(path.stem) == 1 else str(path): path for path in paths}

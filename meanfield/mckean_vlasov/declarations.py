@@ -16,6 +16,9 @@ SUM_TOLERANCE = 1e-6
 POSITIVE = (0.0, inf)
 PROBABILITY = (0.0, 1.0 + SUM_TOLERANCE)
 
+ODE_ACCURACY = 1e-8
+"""Largest error of order parameters: each of their steps is right to 1e-11."""
+
 TIMES = {
     "time": Variable(("time",), "time t = k/N", range=POSITIVE, gaps="never", increasing=True),
     "snapshot_time": Variable(
@@ -98,19 +101,29 @@ STATISTICS = {
 _GROUPS = ("pair", "snapshot_time", "feature", "group")
 
 DISTANCES = {
-    "P_l1": Variable(("pair", "time"), "L1 distance of two densities, averaged over u", range=POSITIVE),
-    "W1": Variable(("pair", "snapshot_time"), "Wasserstein-1 distance of pooled weights and density", range=POSITIVE),
+    "P_l1": Variable(
+        ("pair", "time"), "L1 distance of two densities, averaged over u", range=POSITIVE, bounded_by="P_error"
+    ),
+    "W1": Variable(
+        ("pair", "snapshot_time"),
+        "Wasserstein-1 distance of pooled weights and density",
+        range=POSITIVE,
+        judged=True,
+    ),
     "W1_expected": Variable(
         ("pair", "snapshot_time"), "mean of W1 for independent samples of that size", range=POSITIVE
     ),
     "KS": Variable(
-        ("pair", "snapshot_time"), "Kolmogorov-Smirnov distance of pooled weights and density", range=PROBABILITY
+        ("pair", "snapshot_time"),
+        "Kolmogorov-Smirnov distance of pooled weights and density",
+        range=PROBABILITY,
+        judged=True,
     ),
     "KS_expected": Variable(("pair", "snapshot_time"), "mean of KS for independent samples of that size"),
     "group_u": Variable(("pair", "feature", "group"), "mean feature coordinate u of a group of weights"),
-    "W1_given_u": Variable(_GROUPS, "W1 within a group", range=POSITIVE),
+    "W1_given_u": Variable(_GROUPS, "W1 within a group", range=POSITIVE, judged=True),
     "W1_expected_given_u": Variable(_GROUPS, "mean of W1 by sampling alone", range=POSITIVE),
-    "KS_given_u": Variable(_GROUPS, "KS within a group", range=PROBABILITY),
+    "KS_given_u": Variable(_GROUPS, "KS within a group", range=PROBABILITY, judged=True),
     "KS_expected_given_u": Variable(_GROUPS, "mean of KS by sampling alone"),
 }
 """Distances of densities and weights, by `meanfield.comparison.weights`."""
@@ -151,6 +164,7 @@ KINDS = {
         made_by="solve_order_parameters",
         check="meanfield.mckean_vlasov.checks:faults",
         figure="meanfield.plotting.results:plot_order_parameter_run",
+        accuracy=ODE_ACCURACY,
         numbers="meanfield.report.key_numbers:of_the_limit",
     ),
     "particles": Kind(

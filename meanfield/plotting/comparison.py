@@ -9,18 +9,21 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from meanfield.comparison.wording import verdicts_of
 from meanfield.plotting.style import COLOURS, LINES
 from meanfield.plotting.trajectories import plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, visible_weights
 
 
-def plot_comparison(results: Mapping[str, xr.Dataset]) -> Figure:
+def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | None = None) -> Figure:
     """Results of one problem side by side: q, r, and the weights at the last snapshot, marginal and given u.
 
     Parameters
     ----------
     results : mapping of str to xarray.Dataset
         Labels and results of the methods.
+    comparison : xarray.Dataset, optional
+        What `meanfield.compare` returns of them, whose verdicts then stand below the title.
     """
     densities = [d for d in results.values() if d.attrs["method"] == "density"]
     particles = [d for d in results.values() if "weights" in d]
@@ -36,7 +39,8 @@ def plot_comparison(results: Mapping[str, xr.Dataset]) -> Figure:
     if both:
         _plot_weights(densities[0], particles[0], panels[1])
     title = next(iter(results.values())).attrs["title"]
-    figure.suptitle(title, parse_math=False)
+    verdicts = [] if comparison is None else verdicts_of(comparison)
+    figure.suptitle("\n".join([title, *verdicts]), parse_math=False)
     return figure
 
 

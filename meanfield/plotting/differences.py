@@ -1,4 +1,7 @@
-"""Plots of the differences of pairs of results: in standard errors, absolute, and as distances of distributions."""
+"""Plots of the differences of pairs of results: in standard errors, absolute, and as distances of distributions.
+
+Beside them is what chance allows: in 95 of 100 comparisons of true pairs nothing exceeds it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ SYMBOLS = {"q": "overlap $q_t$", "r": "prior work $r_t$"}
 
 
 def plot_standard_errors(comparison: xr.Dataset, axes: Axes, quantity: str = "q") -> Axes:
-    """Differences of q or r in standard errors against time, for pairs with replicas; the band is two of them.
+    """Differences of q or r in standard errors against time, for pairs with replicas; dots mark what chance allows.
 
     Parameters
     ----------
@@ -26,8 +29,11 @@ def plot_standard_errors(comparison: xr.Dataset, axes: Axes, quantity: str = "q"
     axes : Axes
     quantity : {"q", "r"}
     """
-    axes.axhspan(-2.0, 2.0, color="0.9", zorder=0)
     axes.axhline(0.0, color="0.6", lw=0.8)
+    if f"{quantity}_chance" in comparison:
+        for i, level in enumerate(comparison[f"{quantity}_chance"].values):
+            for end in (-level, level) if np.isfinite(level) else ():
+                axes.axhline(end, color=COLOURS[i % len(COLOURS)], ls=":", lw=1.2)
     ratio = comparison[f"{quantity}_difference"] / comparison[f"{quantity}_standard_error"]
     _plot_pairs(ratio, comparison, axes, quantity)
     axes.set(xlabel=TIME, ylabel=f"difference of {SYMBOLS.get(quantity, quantity)}\nin standard errors")
@@ -44,10 +50,10 @@ def plot_differences(comparison: xr.Dataset, axes: Axes, quantity: str = "q") ->
 
 
 def plot_distances(comparison: xr.Dataset, axes: Axes) -> Axes:
-    """Distances W1 and KS of weights and density at the snapshots, in units of their means by sampling alone."""
+    """Distances W1 and KS of weights and density at the snapshots, in units of the largest that chance allows."""
     for i, pair in enumerate(comparison["pair"].values):
         for name, line in (("W1", "-"), ("KS", "--")):
-            ratio = (comparison[name] / comparison[f"{name}_expected"]).isel(pair=i)
+            ratio = _relative(comparison, name)[0].isel(pair=i)
             if np.isfinite(ratio).any():
                 style: dict[str, Any] = {
                     "color": COLOURS[i % len(COLOURS)],
@@ -56,12 +62,12 @@ def plot_distances(comparison: xr.Dataset, axes: Axes) -> Axes:
                 }
                 axes.plot(comparison["snapshot_time"], ratio, line, label=f"{name}, {pair}", **style)
     axes.axhline(1.0, color="0.6", lw=0.8)
-    axes.set(xlabel=TIME, ylabel="distance of weights and density\n/ its mean by sampling alone", ylim=(0, None))
+    axes.set(xlabel=TIME, ylabel=f"distance of weights and density\n{_relative(comparison, 'W1')[1]}", ylim=(0, None))
     return axes
 
 
 def plot_distances_given_u(comparison: xr.Dataset, axes: Axes, feature: int = 0) -> Axes:
-    """Distances W1 within groups of the feature coordinate, in units of their means by sampling alone.
+    """Distances W1 within groups of the feature coordinate, in units of the largest that chance allows.
 
     Parameters
     ----------
@@ -71,7 +77,8 @@ def plot_distances_given_u(comparison: xr.Dataset, axes: Axes, feature: int = 0)
     feature : int
         Whose coordinate makes the groups.
     """
-    all_ratios = (comparison["W1_given_u"] / comparison["W1_expected_given_u"]).isel(feature=feature)
+    ratio, unit = _relative(comparison, "W1_given_u")
+    all_ratios = ratio.isel(feature=feature)
     pair = next((i for i in range(len(all_ratios)) if np.isfinite(all_ratios[i]).any()), 0)
     times = comparison["snapshot_time"].values
     for time, (colour, line) in zip(times, time_styles(times), strict=True):
@@ -81,8 +88,17 @@ def plot_distances_given_u(comparison: xr.Dataset, axes: Axes, feature: int = 0)
     axes.axhline(1.0, color="0.6", lw=0.8)
     name = feature_label(comparison, "u", feature)
     axes.set(xlabel=f"feature coordinate {name} of a group", ylim=(0, None))
-    axes.set_ylabel(f"W1 of weights given {name}\n/ its mean by sampling alone")
+    axes.set_ylabel(f"W1 of weights given {name}\n{unit}")
     return axes
+
+
+def _relative(comparison: xr.Dataset, name: str) -> tuple[xr.DataArray, str]:
+    """Distance in units of the largest one that chance allows; where that is not known, of its mean by sampling."""
+    allowed = f"{name}_chance"
+    if allowed in comparison and np.isfinite(comparison[allowed]).any():
+        return comparison[name] / comparison[allowed], "/ largest that chance allows"
+    quantity, _, condition = name.partition("_")
+    return comparison[name] / comparison["_".join(filter(None, (quantity, "expected", condition)))], "/ mean of samples"
 
 
 def _plot_pairs(values: xr.DataArray, comparison: xr.Dataset, axes: Axes, quantity: str) -> None:

@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.comparison.wording import verdicts_of
 from meanfield.errors import InputError
 from meanfield.plotting.differences import (
     plot_differences,
@@ -114,7 +115,8 @@ def plot_agreement(comparison: xr.Dataset) -> Figure:
     if "W1" in comparison and np.isfinite(comparison["W1"]).any():
         panels.append(plot_distances)
         panels += [partial(plot_distances_given_u, feature=k) for k in range(comparison.sizes["feature"])]
-    return draw_panels(comparison, panels)
+    title = "\n".join([comparison.attrs["title"], *verdicts_of(comparison)])
+    return draw_panels(comparison.assign_attrs(title=title), panels)
 
 
 def plot_sweep(sweep: xr.Dataset) -> Figure:

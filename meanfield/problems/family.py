@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -54,6 +54,11 @@ class Variable:
         A quantity that should be constant: what its largest deviation is called, and the constant.
     needs : tuple of str
         Variables without which it says nothing.
+    judged : bool
+        Whether it is a distance of runs and a prediction that comparisons judge: beside it is the largest one that
+        chance allows.
+    bounded_by : str
+        Error estimate of which two results that are right have a sum as large as this distance of them, or larger.
     """
 
     dims: tuple[str, ...]
@@ -67,6 +72,8 @@ class Variable:
     compared: bool = False
     conserved: tuple[str, float] | None = None
     needs: tuple[str, ...] = ()
+    judged: bool = False
+    bounded_by: str = ""
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -95,6 +102,8 @@ class Kind:
         lines of text. Without them a figure of all variables is drawn, and a report shows none.
     summary : str
         "module:function" of a Dataset, which returns the text that commands print; nothing is printed without it.
+    accuracy : float, optional
+        Largest error of its compared variables, where the method fixes it and results do not state it.
     """
 
     title: str
@@ -107,6 +116,7 @@ class Kind:
     numbers: str = ""
     notes: str = ""
     summary: str = ""
+    accuracy: float | None = None
 
     def dims(self, variable: Variable) -> tuple[str, ...]:
         """Dims of a variable in results of this kind, without optional ones."""
@@ -154,6 +164,17 @@ class Method:
 STATUS = Variable((), "complete, missing, or failed and why", words=True)
 PAIR = Variable(("pair",), "the two results that are compared: first - second", words=True)
 
+AGREES, DIFFERS, CANNOT_TELL = VERDICTS = ("AGREES", "DIFFERS", "CANNOT TELL")
+"""Words for the outcome of a comparison."""
+
+JUDGEMENT = {
+    "verdict": Variable(("pair",), "whether the two results agree", words=True, choices=VERDICTS),
+    "p_value": Variable(
+        ("pair",), "share of comparisons of true pairs that show a difference as unlikely as this", range=(0.0, 1.0)
+    ),
+    "reason": Variable(("pair",), "what decides it, and what to change", words=True),
+}
+
 SWEEP = Kind(
     "many problems at once, over values of some of their keys",
     ("status",),
@@ -186,6 +207,9 @@ class Family:
         Names of variables that comparisons hold besides the differences of compared variables.
     measure_distances : str
         "module:function" of a pair of results that returns them; see `meanfield.comparison.comparison`.
+    measure_deviations : str
+        "module:function" of a prediction and runs that returns what the distances are made of, run by run, with which
+        they are judged; see `meanfield.comparison.weight_deviations`. Without it distances have no part in verdicts.
     reductions : mapping of str to str
         Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name.
     wording : str
@@ -205,6 +229,7 @@ class Family:
     methods: Mapping[str, Method]
     distances: tuple[str, ...] = ()
     measure_distances: str = ""
+    measure_deviations: str = ""
     reductions: Mapping[str, str] = field(default_factory=dict)
     wording: str = ""
     warnings: str = ""
@@ -244,12 +269,25 @@ class Family:
     @cached_property
     def all_variables(self) -> dict[str, Variable]:
         """Variables of all kinds of results, comparisons and sweeps included."""
-        found = {"pair": PAIR, "status": STATUS} | dict(self.variables)
+        found = {"pair": PAIR, "status": STATUS} | JUDGEMENT | dict(self.variables)
         for name, variable in self.compared.items():
             dims, what = ("pair", *variable.dims), variable.long_name.partition(" = ")[0]
             found[f"{name}_difference"] = Variable(dims, f"second minus first {what}, means over replicas")
             found[f"{name}_standard_error"] = Variable(dims, "standard error of that difference", range=(0.0, inf))
+            found[f"{name}_chance"] = Variable(
+                ("pair",), f"largest difference of {name} that chance allows, in standard errors", range=(0.0, inf)
+            )
+        for name in self.judged:
+            known = self.variables[name]
+            found[f"{name}_chance"] = replace(
+                known, long_name=f"largest {name} that chance allows", range=(0.0, inf), judged=False
+            )
         return found
+
+    @property
+    def judged(self) -> list[str]:
+        """Names of the distances that comparisons judge."""
+        return [name for name in self.distances if self.variables[name].judged]
 
     @cached_property
     def all_kinds(self) -> dict[str, Kind]:
@@ -261,6 +299,7 @@ class Family:
         comparison = Kind(
             "comparison of results",
             ("pair", *coordinates, *names),
+            (*JUDGEMENT, *(f"{name}_chance" for name in (*self.compared, *self.judged))),
             made_by="compare",
             figure="meanfield.plotting.results:plot_agreement",
         )

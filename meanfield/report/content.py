@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.comparison import summary_of_pair
+from meanfield.comparison.wording import rows_of_pair
 from meanfield.explanation.explanation import duration, size
 from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.problems.family import resolve
@@ -106,7 +106,7 @@ def _tables(dataset: xr.Dataset) -> Iterator[Table]:
     method = dataset.attrs["method"]
     if method == "comparison":
         for i, pair in enumerate(dataset["pair"].values):
-            yield Table(("quantity", "largest over time"), summary_of_pair(dataset.isel(pair=i)), str(pair))
+            yield Table(("quantity", "largest over time"), rows_of_pair(dataset.isel(pair=i)), str(pair))
     elif "state" in dataset.dims:
         yield _state_table(dataset)
 

@@ -10,7 +10,8 @@ import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from meanfield.comparison import compare
-from meanfield.comparison.comparison import differing_keys, is_comparable, summary_of_pair
+from meanfield.comparison.comparison import differing_keys, is_comparable
+from meanfield.comparison.wording import rows_of_pair
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement, in_words
 from meanfield.problems.base import BaseProblem
@@ -52,7 +53,7 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     ----------
     datasets : mapping of str to xarray.Dataset
         Labels, such as names of files, and results of any methods. Results of the same problem, whatever the settings
-        of the methods, share a section, and are compared there in standard errors.
+        of the methods, share a section, and are compared there, with a verdict on each pair.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def _section(problem: BaseProblem, group: dict[str, xr.Dataset], first: BaseProb
             return section
         pairs = [compared.isel(pair=i) for i in range(compared.sizes["pair"])]
         header = ("quantity", "largest over time")
-        section.comparisons = [Table(header, summary_of_pair(pair), str(pair["pair"].values)) for pair in pairs]  # type: ignore[arg-type]
+        section.comparisons = [Table(header, rows_of_pair(pair), str(pair["pair"].values)) for pair in pairs]  # type: ignore[arg-type]
         section.together = picture_together(comparable, share)
     return section
 

@@ -74,7 +74,7 @@ def check_addresses(family: Family) -> None:
 
 
 def _addresses(family: Family) -> Iterator[tuple[str, str]]:
-    for field in ("problem", "measure_distances", "wording", "warnings"):
+    for field in ("problem", "measure_distances", "measure_deviations", "wording", "warnings"):
         if getattr(family, field):
             yield field, getattr(family, field)
     for name, address in family.reductions.items():

@@ -153,7 +153,7 @@ def test_comparison(density, sgd, ensemble):
     lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].lines}
     assert np.array_equal(lines["density - particles"], ratio, equal_nan=True)
     distances = {line.get_label(): line.get_ydata() for line in figure.axes[2].lines}
-    assert np.allclose(distances["W1, density - particles"], report["W1"][0] / report["W1_expected"][0])
+    assert np.allclose(distances["W1, density - particles"], report["W1"][0] / report["W1_chance"][0])
     assert np.allclose(figure.axes[3].lines[0].get_xdata(), report["group_u"][0, 0])
 
 

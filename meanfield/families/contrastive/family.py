@@ -70,6 +70,7 @@ FAMILY = Family(
     },
     distances=tuple(DISTANCES),
     measure_distances="meanfield.comparison.weights:distances",
+    measure_deviations="meanfield.comparison.weight_deviations:deviations",
     reductions=REDUCTIONS | {name: f"{HERE}.reductions:{name}" for name in ("similarity", "states", "growth")},
     wording=f"{HERE}.explanation.wording:in_words",
     warnings=f"{HERE}.explanation.warnings:warnings_of",

@@ -1,0 +1,96 @@
+"""Judgement of a pair of results as data: the verdict, what decides it, and what chance allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS
+from meanfield.typing import FloatArray, IntArray
+
+FALSE_ALARMS = 0.05
+"""Share of comparisons of true pairs whose verdict is that they differ."""
+
+FEWEST = 4
+"""Least number of runs that can agree: three scatter so little by chance that they hide differences of ten errors."""
+
+NO_SPREAD = 1e-12
+"""Largest standard error, relative to values above 1, that is rounding: that of runs that all start alike."""
+
+Why = Literal["chance", "errors", "beyond", "few", "no scatter", "coarse", "imprecise", "unstated", "nothing"]
+"""What decides: `chance` or stated `errors` explain the difference; it is `beyond` them; there are too `few` runs; they
+have `no scatter` to judge by, or one that hides everything (`coarse`); stated errors are as large as the difference
+that chance leaves (`imprecise`); no error is stated where it would decide (`unstated`); `nothing` is held by both."""
+
+WORDS = {"chance": AGREES, "errors": AGREES, "beyond": DIFFERS}
+"""Verdicts by what decides; `CANNOT TELL` for the others."""
+
+
+class Place(NamedTuple):
+    """Where two results differ most, in units of what is allowed there.
+
+    Parameters
+    ----------
+    name : str
+        The compared quantity or distance.
+    position : tuple of int
+    deviation, allowed : float
+        In standard errors of runs; differences as they are of predictions.
+    """
+
+    name: str
+    position: tuple[int, ...]
+    deviation: float
+    allowed: float
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Judgement of a pair of results.
+
+    Parameters
+    ----------
+    why : str
+    p_value : float
+        NaN where there is no chance to compare with.
+    worst : Place, optional
+    levels : dict of str to float
+        Largest difference of each compared quantity that chance allows, in standard errors.
+    resolution : dict of str to float
+        Difference of each compared quantity that would have shown at any time.
+    distances : dict of str to (tuple of ndarray, ndarray)
+        Positions in each distance, and the largest values that chance allows there.
+    """
+
+    why: Why
+    p_value: float = float("nan")
+    worst: Place | None = None
+    levels: dict[str, float] = field(default_factory=dict)
+    resolution: dict[str, float] = field(default_factory=dict)
+    distances: dict[str, tuple[tuple[IntArray, ...], FloatArray]] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """The word for it."""
+        return WORDS.get(self.why, CANNOT_TELL)
+
+
+def decide(p_value: float, p_without_errors: float, runs: float, hidden: bool) -> Why:
+    """What decides a comparison with runs.
+
+    Parameters
+    ----------
+    p_value, p_without_errors : float
+        Of the difference beyond the stated errors of predictions, and of all of it.
+    runs : float
+        Number of runs that the scatter is known from.
+    hidden : bool
+        Whether chance allows differences as large as the quantities themselves.
+    """
+    if p_value <= FALSE_ALARMS:
+        return "beyond"
+    if runs < FEWEST:
+        return "few"
+    if hidden:
+        return "coarse"
+    return "imprecise" if p_without_errors <= FALSE_ALARMS else "chance"

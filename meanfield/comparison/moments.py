@@ -1,0 +1,111 @@
+"""Judgement by standard errors alone: of statistics of many runs, or of few runs whose covariance is predicted.
+
+The largest of n numbers is allowed what chance allows one of them in 0.05/n of cases (Bonferroni). That holds whatever
+their dependence is, which is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.special import stdtr, stdtrit
+
+from meanfield.comparison.judgement import FALSE_ALARMS, FEWEST, NO_SPREAD, Judgement, Place, decide
+from meanfield.comparison.sides import Moments, is_prediction, largest_value, moments, predicted_variance, stated_error
+from meanfield.problems.family import Family
+from meanfield.results.schema import label_of
+from meanfield.typing import FloatArray
+
+MOST_FREEDOM = 1e9
+"""Degrees of freedom of a variance that is known: Student's law is then the normal one to 1e-9."""
+
+
+class _Numbers(NamedTuple):
+    """Differences of a quantity.
+
+    Parameters
+    ----------
+    name : str
+    runs : float
+        Least number of runs of the two sides.
+    size : float
+        Largest absolute value of the quantity.
+    difference, left : ndarray
+        All of the difference, and what stated errors leave of it, in standard errors.
+    error, freedom : ndarray
+        Standard errors, and their degrees of freedom.
+    """
+
+    name: str
+    runs: float
+    size: float
+    difference: FloatArray
+    left: FloatArray
+    error: FloatArray
+    freedom: FloatArray
+
+
+def judge_moments(first: xr.Dataset, second: xr.Dataset, family: Family, results: Sequence[xr.Dataset]) -> Judgement:
+    """Judge two results of which one at least is of runs.
+
+    Parameters
+    ----------
+    first, second : xarray.Dataset
+    family : Family
+    results : sequence of xarray.Dataset
+        All results that are compared, one of which may predict the variance of runs.
+    """
+    sides = [[_with_prediction(dataset, name, results) for name in family.compared] for dataset in (first, second)]
+    found = []
+    for name, one, other in zip(family.compared, *sides, strict=True):
+        if one is not None and other is not None:
+            found.append(_numbers(name, one, other, (first, second)))
+    count = sum(int(np.isfinite(numbers.left).sum()) for numbers in found)
+    if not count:
+        return Judgement("no scatter" if found else "nothing")
+    found = [numbers for numbers in found if np.isfinite(numbers.left).any()]
+    levels = {n.name: np.asarray(stdtrit(n.freedom, 1 - FALSE_ALARMS / (2 * count)), dtype=float) for n in found}
+    p_value = min(1.0, count * min(_least_likely(n.left, n.freedom) for n in found))
+    p_without_errors = count * min(_least_likely(n.difference, n.freedom) for n in found)
+    worst = max((_worst(n, levels[n.name]) for n in found), key=lambda place: place.deviation / place.allowed)
+    resolution = {n.name: float(np.nanmax(levels[n.name] * n.error)) for n in found}
+    hidden = all(resolution[n.name] > n.size for n in found)
+    why = decide(p_value, p_without_errors, min(n.runs for n in found), hidden)
+    return Judgement(why, p_value, worst, {k: float(np.nanmin(v)) for k, v in levels.items()}, resolution)
+
+
+def _worst(numbers: _Numbers, levels: FloatArray) -> Place:
+    at = np.unravel_index(np.nanargmax(np.abs(numbers.left) / levels), levels.shape)
+    return Place(numbers.name, tuple(map(int, at)), float(abs(numbers.left[at])), float(levels[at]))
+
+
+def _with_prediction(dataset: xr.Dataset, name: str, results: Sequence[xr.Dataset]) -> Moments | None:
+    """Moments of a quantity, with its predicted variance where too few runs show one."""
+    found = moments(dataset, name)
+    if found is None or found.runs >= FEWEST or is_prediction(dataset):
+        return found
+    known = (predicted_variance(result, name) for result in results)
+    variance = next((values for values in known if values is not None and values.shape == found.mean.shape), None)
+    if variance is None or found.runs < 1:
+        return found
+    return Moments(found.mean, variance / (label_of(dataset, "dimension") * found.runs), np.inf)
+
+
+def _numbers(name: str, one: Moments, other: Moments, datasets: tuple[xr.Dataset, xr.Dataset]) -> _Numbers:
+    difference, variance = other.mean - one.mean, one.variance + other.variance
+    error = np.where(variance > (NO_SPREAD * np.maximum(1.0, np.abs(one.mean))) ** 2, np.sqrt(variance), np.nan)
+    allowed = sum((stated for stated in (stated_error(d, name) for d in datasets) if stated is not None), 0.0)
+    left = difference - np.clip(difference, -allowed, allowed)
+    # Welch's degrees of freedom of a sum of two estimated variances
+    doubt = one.variance**2 / max(one.runs - 1, 1e-9) + other.variance**2 / max(other.runs - 1, 1e-9)
+    freedom = np.clip(variance**2 / np.maximum(doubt, np.finfo(float).tiny), 1e-3, MOST_FREEDOM)
+    runs, size = min(one.runs, other.runs), largest_value(*datasets, name)
+    return _Numbers(name, runs, size, difference / error, left / error, error, freedom)
+
+
+def _least_likely(deviations: FloatArray, freedom: FloatArray) -> float:
+    """Least probability with which chance exceeds one of the deviations in either direction."""
+    return float(np.nanmin(2 * stdtr(freedom, -np.abs(deviations))))

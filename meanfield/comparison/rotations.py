@@ -1,0 +1,211 @@
+"""Test of runs against a prediction, or of two sets of runs, by random rotations of the runs.
+
+Runs of training are independent, and what they differ in, overlaps at all times as well as distribution functions of
+their weights, is Gaussian up to O(1/sqrt(N)). Its covariance, over times and over all weights of a run, which share
+the overlap of that run, is unknown, and eight runs cannot estimate it. But rows of independent Gaussian vectors with
+mean zero have the same law after any rotation of the rows, whatever their covariance (Langsrud, Statistics and
+Computing 15, 53, 2005). So a difference is compared with those that random rotations of the same runs show: such a
+test has exactly its false-alarm rate for two runs and more, and for any number of quantities at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.comparison.judgement import FALSE_ALARMS
+from meanfield.typing import FloatArray, IntArray
+
+ROTATIONS = 4999
+"""Number of random rotations: p = 0.05 is then known to 0.003."""
+
+MOST_ROWS = 128
+"""Largest number of rows that are rotated: more runs are added up in batches, which are runs of a larger N."""
+
+ROWS_AT_ONCE = 2**22
+"""Largest number of rotated values in memory."""
+
+Measure = Callable[[FloatArray], FloatArray]
+"""Size of deviations over the last axis, such as an integral or the largest one."""
+
+
+class Contrast(NamedTuple):
+    """Direction in the space of runs along which a difference of means shows.
+
+    Parameters
+    ----------
+    direction : ndarray, shape (runs,)
+        Unit vector.
+    common : ndarray, shape (runs,)
+        Unit vector along which an unknown mean of all runs shows; zero if the mean is predicted.
+    reach : float
+        Component along `direction` of rows whose means differ by one.
+    """
+
+    direction: FloatArray
+    common: FloatArray
+    reach: float
+
+    @property
+    def freedom(self) -> int:
+        """Number of independent directions in which runs scatter and means do not differ."""
+        return len(self.direction) - 1 - int(self.common.any())
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """Deviations of runs from a prediction, or runs of which two sets are compared, in one quantity.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (runs, places, points)
+        The quantity at some places, such as times, as a vector of points.
+    allowance : ndarray, shape (places, points)
+        Largest deviation of the means that errors of the prediction explain.
+    measures : mapping of str to callable
+        Names of variables of the comparison, and how each makes one number of the points of a place.
+    where : tuple of ndarray, shape (places,)
+        Positions of the places in these variables, one array for each of their dims.
+    """
+
+    rows: FloatArray
+    allowance: FloatArray
+    measures: Mapping[str, Measure]
+    where: tuple[IntArray, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """Outcome of a test.
+
+    Parameters
+    ----------
+    p_value : float
+        Share of rotations that differ by as much in the least likely of all quantities.
+    levels : dict of str to float
+        For each measure the largest deviation over its places, in standard errors, that chance allows: at most
+        `FALSE_ALARMS` of true pairs exceed any of them.
+    deviations, standard_errors : dict of str to ndarray, shape (places,)
+        Deviations in standard errors after the allowance, and standard errors, place by place.
+    """
+
+    p_value: float
+    levels: dict[str, float]
+    deviations: dict[str, FloatArray]
+    standard_errors: dict[str, FloatArray]
+
+
+def one_sample(sizes: FloatArray) -> Contrast:
+    """Contrast of runs and a prediction that was subtracted from them.
+
+    Parameters
+    ----------
+    sizes : ndarray, shape (rows,)
+        Number of runs that each row is the scaled sum of; see `batched`.
+    """
+    root = np.sqrt(sizes)
+    reach = float(np.linalg.norm(root))
+    return Contrast(root / reach, np.zeros_like(root), reach)
+
+
+def two_samples(first: FloatArray, second: FloatArray) -> Contrast:
+    """Contrast of the second set of runs minus the first, whose common mean is unknown.
+
+    Parameters
+    ----------
+    first, second : ndarray
+        Sizes of the rows, in units of the inverse of their variance: number of runs times N.
+    """
+    root = np.sqrt(np.concatenate([first, second]))
+    common = root / np.linalg.norm(root)
+    step = np.concatenate([np.zeros_like(first), np.sqrt(second)])
+    step = step - common * (common @ step)
+    reach = float(np.linalg.norm(step))
+    return Contrast(step / reach, common, reach)
+
+
+def batched(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rows of runs, or of batches of runs if they are many, scaled to the variance of one run; and sizes of batches."""
+    if len(rows) <= MOST_ROWS:
+        return rows, np.ones(len(rows))
+    starts = np.linspace(0, len(rows), MOST_ROWS + 1).astype(int)[:-1]
+    sizes = np.diff([*starts, len(rows)]).astype(float)
+    scale = np.sqrt(sizes).reshape(-1, *np.ones(rows.ndim - 1, dtype=int))
+    return np.add.reduceat(rows, starts, axis=0) / scale, sizes
+
+
+def rotation_test(contrast: Contrast, quantities: Sequence[Deviations], with_allowance: bool = True) -> Outcome:
+    """Test whether means differ by more than the scatter of the runs and the allowance explain.
+
+    Parameters
+    ----------
+    contrast : Contrast
+    quantities : sequence of Deviations
+        Of the same runs, each multiplied by the square root of its size.
+    with_allowance : bool
+        Whether the allowances of the quantities count.
+    """
+    directions = np.vstack([contrast.direction, _random_directions(contrast)])
+    largest, shown, errors = {}, {}, {}
+    for quantity in quantities:
+        rows = _rows(contrast, quantity, with_allowance)
+        sizes = _sizes(directions, rows, contrast.freedom, quantity.measures)
+        spread = _spread(contrast, rows)
+        for name, measure in quantity.measures.items():
+            largest[name], shown[name] = sizes[name].max(axis=1), sizes[name][0]
+            errors[name] = measure(spread)
+    # The p value of each quantity alone, for the pair and for each rotation; the smallest of them is the statistic.
+    smallest = np.min([_tail_shares(values) for values in largest.values()], axis=0)
+    p_value = float(np.mean(smallest <= smallest[0]))
+    least = float(np.quantile(smallest, FALSE_ALARMS, method="inverted_cdf"))
+    levels = {name: float(np.quantile(values, 1 - least, method="higher")) for name, values in largest.items()}
+    return Outcome(p_value, levels, shown, errors)
+
+
+def _random_directions(contrast: Contrast) -> FloatArray:
+    """Unit vectors that are uniform among those without a component along the common mean."""
+    drawn = np.random.default_rng(0).normal(size=(ROTATIONS, len(contrast.direction)))
+    drawn -= np.outer(drawn @ contrast.common, contrast.common)
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
+
+
+def _rows(contrast: Contrast, quantity: Deviations, with_allowance: bool) -> FloatArray:
+    """Rows without what is common to all, and without the difference within the allowance that explains most."""
+    rows = quantity.rows - np.tensordot(contrast.common, np.tensordot(contrast.common, quantity.rows, 1), 0)
+    if not with_allowance:
+        return np.asarray(rows)
+    along = np.tensordot(contrast.direction, rows, 1)
+    allowed = quantity.allowance * contrast.reach
+    return np.asarray(rows - np.tensordot(contrast.direction, np.clip(along, -allowed, allowed), 0))
+
+
+def _sizes(
+    directions: FloatArray, rows: FloatArray, freedom: int, measures: Mapping[str, Measure]
+) -> dict[str, FloatArray]:
+    """Deviations along each direction at each place, in units of the scatter across it; shape (directions, places)."""
+    squares = np.einsum("rpx,rpx->px", rows, rows)
+    flat = rows.reshape(len(rows), -1)
+    result = {name: np.empty((len(directions), rows.shape[1])) for name in measures}
+    step = max(1, ROWS_AT_ONCE // max(flat.shape[1], 1))
+    for start in range(0, len(directions), step):
+        along = (directions[start : start + step] @ flat).reshape(-1, *squares.shape)
+        across = np.sqrt(np.clip(squares - along**2, 0.0, None) / freedom)
+        np.abs(along, out=along)
+        for name, measure in measures.items():
+            result[name][start : start + step] = measure(along) / np.maximum(measure(across), np.finfo(float).tiny)
+    return result
+
+
+def _spread(contrast: Contrast, rows: FloatArray) -> FloatArray:
+    """Standard error of the difference of means at each place and point."""
+    along = np.tensordot(contrast.direction, rows, 1)
+    across = np.einsum("rpx,rpx->px", rows, rows) - along**2
+    return np.asarray(np.sqrt(np.clip(across, 0.0, None) / contrast.freedom) / contrast.reach)
+
+
+def _tail_shares(values: FloatArray) -> FloatArray:
+    """Share of the values that are at least as large, for each of them."""
+    ordered = np.sort(values)
+    return np.asarray(1.0 - np.searchsorted(ordered, values, side="left") / len(values))

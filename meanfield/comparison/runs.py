@@ -1,0 +1,122 @@
+"""Judgement by the scatter of runs: of runs against a prediction, and of two sets of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import xarray as xr
+
+from meanfield.comparison.judgement import NO_SPREAD, Judgement, Place, decide
+from meanfield.comparison.rotations import (
+    Contrast,
+    Deviations,
+    Outcome,
+    batched,
+    one_sample,
+    rotation_test,
+    two_samples,
+)
+from meanfield.comparison.sides import finished_runs, has_runs, largest_value, stated_error
+from meanfield.problems.family import Family, resolve
+from meanfield.results.schema import problem_of
+from meanfield.typing import FloatArray
+
+MOST_PLACES = 4096
+"""Largest number of times and components of a quantity that are rotated; of more, evenly spread ones are."""
+
+
+def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, family: Family) -> Judgement:
+    """Judge two results of which one at least holds runs one by one, and the other such runs or a prediction.
+
+    Parameters
+    ----------
+    first, second : xarray.Dataset
+    comparison : xarray.Dataset
+        The pair of them in what `compare` returns, without a verdict.
+    family : Family
+    """
+    first, second = (finished_runs(dataset) if has_runs(dataset) else dataset for dataset in (first, second))
+    contrast = _contrast(first, second)
+    quantities = list(_quantities(first, second, comparison, family)) if contrast.freedom > 0 else []
+    if not quantities:
+        return Judgement("no scatter")
+    outcome = rotation_test(contrast, quantities)
+    p_without_errors = outcome.p_value
+    if any(quantity.allowance.any() for quantity in quantities):
+        p_without_errors = rotation_test(contrast, quantities, with_allowance=False).p_value
+    levels, resolution, distances = {}, {}, {}
+    for quantity in quantities:
+        for name in quantity.measures:
+            allowed = outcome.levels[name] * outcome.standard_errors[name]
+            if name in family.compared:
+                levels[name], resolution[name] = outcome.levels[name], float(allowed.max())
+            else:
+                distances[name] = quantity.where, allowed
+    hidden = all(size > largest_value(first, second, name) for name, size in resolution.items())
+    why = decide(outcome.p_value, p_without_errors, contrast.freedom + 1, hidden)
+    return Judgement(why, outcome.p_value, _worst(outcome, quantities), levels, resolution, distances)
+
+
+def _contrast(first: xr.Dataset, second: xr.Dataset) -> Contrast:
+    """Contrast of the two results, whose rows are weighted by their numbers of runs, and by N if both hold runs."""
+    sides = [dataset for dataset in (first, second) if has_runs(dataset)]
+    sizes = [batched(np.zeros(dataset.sizes["replica"]))[1] for dataset in sides]
+    if len(sides) == 1:
+        return one_sample(sizes[0])
+    return two_samples(*(size * _dimension(dataset) for size, dataset in zip(sizes, sides, strict=True)))
+
+
+def _dimension(dataset: xr.Dataset) -> float:
+    """Dimension N, to whose inverse the covariance of runs is proportional; 1 in families without."""
+    return float(problem_of(dataset).labels.get("dimension", 1.0))
+
+
+def _quantities(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, family: Family) -> Iterator[Deviations]:
+    """Deviations of all quantities that both results hold and in which runs scatter."""
+    for name in family.compared:
+        if name in first and name in second:
+            found = _compared(first, second, name)
+            if found is not None:
+                yield found
+    if family.measure_deviations and has_runs(first) != has_runs(second):
+        prediction, runs = (second, first) if has_runs(first) else (first, second)
+        for found in resolve(family.measure_deviations)(prediction, runs, comparison):
+            yield Deviations(batched(found.rows)[0], found.allowance, found.measures, found.where)
+
+
+def _compared(first: xr.Dataset, second: xr.Dataset, name: str) -> Deviations | None:
+    """Deviations in a compared variable at all times, None if runs scatter at none of them."""
+    datasets = (first, second)
+    sides = [d[name].transpose("replica", "time", ..., missing_dims="ignore").values for d in datasets]
+    held = [x for x, dataset in zip(sides, datasets, strict=True) if has_runs(dataset)]
+    if len(held) == 2:
+        rows = np.concatenate([batched(x)[0] * np.sqrt(_dimension(d)) for x, d in zip(sides, datasets, strict=True)])
+    else:
+        rows = batched(sides[0] - sides[1])[0]
+    scatter = np.max([x.std(axis=0) for x in held], axis=0)
+    scale = np.maximum(1.0, np.max([np.abs(x).max(axis=0) for x in held], axis=0))
+    where = np.nonzero(np.isfinite(rows).all(axis=0) & (scatter > NO_SPREAD * scale))
+    if not len(where[0]):
+        return None
+    kept = np.linspace(0, len(where[0]) - 1, min(len(where[0]), MOST_PLACES)).astype(int)
+    where = tuple(index[kept] for index in where)
+    errors = [stated_error(dataset, name) for dataset in datasets]
+    allowance = sum((error[where] for error in errors if error is not None), np.zeros(len(kept)))
+    return Deviations(np.moveaxis(rows, 0, -1)[where].T[..., None], allowance[:, None], {name: _only}, where)
+
+
+def _only(values: FloatArray) -> FloatArray:
+    """Size of a vector of one component."""
+    return np.asarray(values[..., 0])
+
+
+def _worst(outcome: Outcome, quantities: list[Deviations]) -> Place:
+    """Place with the largest deviation in units of what chance allows."""
+    places = []
+    for quantity in quantities:
+        for name in quantity.measures:
+            at = int(np.argmax(outcome.deviations[name]))
+            index = tuple(int(positions[at]) for positions in quantity.where)
+            places.append(Place(name, index, float(outcome.deviations[name][at]), outcome.levels[name]))
+    return max(places, key=lambda place: place.deviation / place.allowed)

@@ -1,0 +1,97 @@
+"""What a result says of a compared quantity: values with their errors, runs one by one, or moments over runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from meanfield.comparison.judgement import FEWEST
+from meanfield.results.schema import family_of_result, kind_of, label_of
+from meanfield.typing import FloatArray
+
+
+class Moments(NamedTuple):
+    """Mean of a quantity over runs, the variance of that mean, and the number of runs that the variance is known from.
+
+    The variance is NaN where it is not known, and zero, from infinitely many runs, of a prediction.
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    runs: float
+
+
+def has_runs(dataset: xr.Dataset) -> bool:
+    """Whether a result holds compared quantities of runs one by one."""
+    return any("replica" in dataset[name].dims for name in family_of_result(dataset).compared if name in dataset)
+
+
+def is_prediction(dataset: xr.Dataset) -> bool:
+    """Whether a result holds compared quantities without runs."""
+    return not has_runs(dataset) and not any(f"{name}_mean" in dataset for name in family_of_result(dataset).compared)
+
+
+def finished_runs(dataset: xr.Dataset) -> xr.Dataset:
+    """Runs that reached the end, or, if these are too few, all that began."""
+    names = [name for name in family_of_result(dataset).compared if name in dataset]
+    finite = [np.isfinite(dataset[name].transpose("replica", ...).values) for name in names]
+    finite = [values.reshape(len(values), -1) for values in finite]
+    finished = np.all([values.all(axis=1) for values in finite], axis=0)
+    begun = np.all([values.any(axis=1) for values in finite], axis=0)
+    return dataset.isel(replica=np.flatnonzero(finished if finished.sum() >= FEWEST else begun))
+
+
+def moments(dataset: xr.Dataset, name: str) -> Moments | None:
+    """Moments of a quantity over runs, None if the result does not hold it."""
+    if f"{name}_mean" in dataset:
+        count = int(dataset["count"])
+        variance = _scaled_variance(dataset, name) / (max(count, 1) * label_of(dataset, "dimension"))
+        return Moments(dataset[f"{name}_mean"].values, variance, count)
+    if name not in dataset:
+        return None
+    values = dataset[name]
+    if "replica" not in values.dims:
+        return Moments(values.values, np.zeros(values.shape), np.inf)
+    runs = values.count("replica").values
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = values.sum("replica").values / runs
+        variance = ((values - mean) ** 2).sum("replica").values / (runs - 1) / runs
+    return Moments(mean, np.where(runs > 1, variance, np.nan), float(runs.max(initial=0)))
+
+
+def predicted_variance(prediction: xr.Dataset, name: str) -> FloatArray | None:
+    """Variance of a quantity over runs of SGD times N, where a result predicts it."""
+    if is_prediction(prediction) and {f"{name}_variance", f"{name}_covariance"} & set(prediction):
+        return _scaled_variance(prediction, name)
+    return None
+
+
+def _scaled_variance(dataset: xr.Dataset, name: str) -> FloatArray:
+    """Variance over runs times N, which results hold for a single number or as a part of a covariance."""
+    if f"{name}_variance" in dataset:
+        return np.asarray(dataset[f"{name}_variance"].values)
+    return np.asarray(np.einsum("...kk->...k", dataset[f"{name}_covariance"].values))
+
+
+def stated_error(dataset: xr.Dataset, name: str) -> FloatArray | None:
+    """Error of a predicted quantity, as its result or its kind states it, None where nobody does; zero of runs.
+
+    The largest one up to a time: an estimate that passes through zero on its way from plus to minus is no better there.
+    """
+    values = dataset[name if name in dataset else f"{name}_mean"]
+    shape = tuple(size for dim, size in values.sizes.items() if dim != "replica")
+    if not is_prediction(dataset):
+        return np.zeros(shape)
+    if f"{name}_error" in dataset:
+        error = dataset[f"{name}_error"].transpose("time", ...).values
+        return np.asarray(np.maximum.accumulate(np.nan_to_num(error, nan=0.0, posinf=np.inf)))
+    accuracy = kind_of(dataset).accuracy
+    return None if accuracy is None else np.full(shape, accuracy)
+
+
+def largest_value(first: xr.Dataset, second: xr.Dataset, name: str) -> float:
+    """Largest absolute value of a quantity in two results."""
+    values = [np.abs(found.mean) for found in (moments(first, name), moments(second, name)) if found is not None]
+    return float(np.max(np.nan_to_num(values), initial=0.0))

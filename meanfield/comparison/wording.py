@@ -1,0 +1,216 @@
+"""Comparisons in words: the verdict on each pair, its reason with a remedy, and the largest differences."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import xarray as xr
+
+from meanfield.comparison.judgement import FEWEST, Judgement, Place
+from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
+from meanfield.results.numbers import plain
+from meanfield.results.schema import family_of_result
+
+DISTANCES = {
+    "W1": "W1 distance of w",
+    "KS": "KS distance of w",
+    "W1_given_u": "W1 distance of w given u",
+    "KS_given_u": "KS distance of w given u",
+    "P_l1": "L1 distance of P",
+}
+"""Distances in words, in the order of tables; others go by their names."""
+
+MOST_VERDICTS = 3
+"""Largest number of pairs whose verdicts stand on a figure one by one."""
+
+WIDTH = 100
+"""Number of columns of printed reasons."""
+
+
+def overall(verdicts: Sequence[str]) -> str:
+    """Verdict on all pairs together: the worst one."""
+    return next(word for word in (DIFFERS, CANNOT_TELL, AGREES) if word in verdicts)
+
+
+def reason(judgement: Judgement, pair: xr.Dataset) -> str:
+    """What decides a judgement, and what to change, in a sentence or two.
+
+    Parameters
+    ----------
+    judgement : Judgement
+    pair : xarray.Dataset
+        The pair in a comparison that needs no verdict yet.
+    """
+    name, size = _worst(judgement.worst, pair) if judgement.worst else ("", "")
+    limits = "chance and stated errors allow" if judgement.p_value >= 0 else "the stated errors allow"
+    shown = " or of ".join(f"{name} by {size:.2g}" for name, size in judgement.resolution.items())
+    more_runs = f"take {FEWEST} or more, better {2 * FEWEST}"
+    return {
+        "chance": f"The largest difference, {name}, is {size} what chance allows. A difference of {shown} would have "
+        "shown at any time.",
+        "errors": f"The largest difference, {name}, is {size} what {limits}.",
+        "beyond": f"The largest difference, {name}, is {size} what {limits}. "
+        + (
+            "Repeat with a larger N: what falls like 1/N is the bias of SGD at finite N; what stays is an error of "
+            "one of the two, and changes with the discretisation of that one."
+            if judgement.p_value >= 0
+            else "Lower the tolerances of both: the result that is wrong moves."
+        ),
+        "few": f"The largest difference, {name}, is {size} what chance allows, but so few runs would hide a large one: "
+        f"{more_runs}.",
+        "no scatter": f"There are no runs whose scatter could judge: {more_runs}, or add order parameters to the "
+        "comparison, which predict the scatter.",
+        "coarse": "Differences as large as the quantities themselves are allowed: take more runs, a larger N or a "
+        "lower tolerance.",
+        "imprecise": "The difference is larger than chance allows, and a stated error is large enough to explain it: "
+        "lower the tolerance of the prediction.",
+        "unstated": f"The largest difference, {name}, is {size} what the stated errors allow, and one of the two "
+        "states none: solve that one on a finer discretisation, and see whether the difference falls.",
+        "nothing": "The two hold no quantity in common that could be judged.",
+    }[judgement.why]
+
+
+def _worst(place: Place, pair: xr.Dataset) -> tuple[str, str]:
+    """Name of the largest difference, and its size in units of what is allowed."""
+    ratio = place.deviation / place.allowed
+    what = DISTANCES.get(place.name, place.name)
+    name = f"{what}{_component(pair, place.name, place.position)}{_at(pair, place.name, place.position)}"
+    return name, f"{ratio:.2f} of" if ratio <= 1 else f"{ratio:.3g} times"
+
+
+def _component(pair: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
+    """Number of the component of a quantity that has several, from 1."""
+    dims = _dims(pair, name)
+    inner = [i for dim, i in zip(dims, index, strict=True) if dim not in ("time", "snapshot_time", "group")]
+    several = any(pair.sizes[dim] > 1 for dim in dims if dim not in ("time", "snapshot_time", "group"))
+    return "".join(str(i + 1) for i in inner) if several and "group" not in dims else ""
+
+
+def _at(pair: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
+    """Time and group of a position in a quantity or distance."""
+    position = dict(zip(_dims(pair, name), index, strict=True))
+    parts = [f"t = {plain(float(pair[dim][i]))}" for dim, i in position.items() if dim in ("time", "snapshot_time")]
+    if "group" in position and "group_u" in pair:
+        group = pair["group_u"].isel({dim: i for dim, i in position.items() if dim in pair["group_u"].dims})
+        number = position.get("feature", 0) + 1 if pair.sizes.get("feature", 1) > 1 else ""
+        parts.append(f"u{number} = {plain(float(group))}")
+    return f" at {', '.join(parts)}" if parts else ""
+
+
+def _dims(pair: xr.Dataset, name: str) -> tuple[str, ...]:
+    """Dims of a quantity in a pair."""
+    family = family_of_result(pair)
+    return tuple(dim for dim in family.variables[name].dims if dim != "pair")
+
+
+def format_comparison(report: xr.Dataset) -> str:
+    """Comparison as text: for each pair the verdict with its reason, and the largest difference of each quantity.
+
+    Parameters
+    ----------
+    report : xarray.Dataset
+        From `compare`.
+    """
+    lines = []
+    for index, name in enumerate(report["pair"].values):
+        pair = report.isel(pair=index)
+        lines.append(f"{name}{': ' + verdict_of_pair(pair) if 'verdict' in pair else ''}")
+        if "reason" in pair:
+            lines += textwrap.wrap(str(pair["reason"].values), WIDTH, initial_indent="  ", subsequent_indent="  ")
+        lines += [f"  {name:<44} {value}" for name, value in summary_of_pair(pair)]
+    return "\n".join(lines)
+
+
+def verdict_of_pair(pair: xr.Dataset) -> str:
+    """Verdict on a pair and its p value, such as "AGREES (p = 0.31)".
+
+    Parameters
+    ----------
+    pair : xarray.Dataset
+        One pair of what `compare` returns, from a version that gives verdicts.
+    """
+    p_value = float(pair["p_value"])
+    return str(pair["verdict"].values) + ("" if np.isnan(p_value) else f" (p = {p_value:.2g})")
+
+
+def verdicts_of(comparison: xr.Dataset) -> list[str]:
+    """Verdicts pair by pair if these are few; else how many pairs agree, and those that differ. For titles of figures.
+
+    Parameters
+    ----------
+    comparison : xarray.Dataset
+        From `compare`, or from a version of it that gave no verdicts: then there are none.
+    """
+    if "verdict" not in comparison:
+        return []
+    pairs = [comparison.isel(pair=i) for i in range(comparison.sizes["pair"])]
+    lines = [f"{pair['pair'].values}: {verdict_of_pair(pair)}" for pair in pairs]
+    if len(pairs) <= MOST_VERDICTS:
+        return lines
+    words = comparison["verdict"].values.tolist()
+    differing = [line for line, word in zip(lines, words, strict=True) if word == DIFFERS]
+    return [", ".join(f"{words.count(word)} pairs: {word}" for word in VERDICTS if word in words), *differing]
+
+
+def rows_of_pair(pair: xr.Dataset) -> list[tuple[str, str]]:
+    """Rows of a table: the verdict on a pair with its reason, and the largest differences.
+
+    Parameters
+    ----------
+    pair : xarray.Dataset
+        One pair of what `compare` returns.
+    """
+    judged = [("verdict", verdict_of_pair(pair)), ("why", str(pair["reason"].values))] if "verdict" in pair else []
+    return [*judged, *summary_of_pair(pair)]
+
+
+def summary_of_pair(report: xr.Dataset) -> list[tuple[str, str]]:
+    """Largest differences of a pair of results, where they are, and what chance allows, as names and values.
+
+    Parameters
+    ----------
+    report : xarray.Dataset
+        One pair of what `compare` returns.
+    """
+    return [*_differences(report), *_distances(report)]
+
+
+def _differences(report: xr.Dataset) -> Iterator[tuple[str, str]]:
+    for name in family_of_result(report).compared:
+        difference = np.abs(report[f"{name}_difference"].values)
+        deviation = difference / report[f"{name}_standard_error"].values
+        if np.isfinite(difference).any():
+            yield f"max |difference of {name}|", _largest(report, name, difference, difference, "{:.2e}", np.nan)
+        if np.isfinite(deviation).any():
+            level = float(report.get(f"{name}_chance", np.nan))
+            yield "  in standard errors, max", _largest(report, name, deviation, deviation, "{:.2f}", level)
+
+
+def _distances(report: xr.Dataset) -> Iterator[tuple[str, str]]:
+    held = [name for name in family_of_result(report).distances if name in DISTANCES and name in report]
+    for name in sorted(held, key=list(DISTANCES).index):
+        value = report[name].values
+        allowed = report[f"{name}_chance"].values if f"{name}_chance" in report else np.full(value.shape, np.nan)
+        if np.isfinite(value).any():
+            relative = value / allowed if np.isfinite(allowed).any() else value
+            yield DISTANCES[name], _largest(report, name, relative, value, "{:.4f}", allowed)
+
+
+def _largest(
+    report: xr.Dataset, name: str, relative: np.ndarray, value: np.ndarray, form: str, allowed: np.ndarray | float
+) -> str:
+    """Value where it is largest in relative terms, where that is, and what chance allows there."""
+    at = tuple(map(int, np.unravel_index(np.nanargmax(relative), relative.shape)))
+    level = float(np.broadcast_to(allowed, value.shape)[at])
+    chance = "" if np.isnan(level) else f"  (chance: up to {form.format(level)})"
+    if value[at] == 0:
+        return form.format(0.0)
+    return f"{form.format(value[at])}{_component_at(report, name, at)}{chance}"
+
+
+def _component_at(report: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
+    """Where a row of a table is from: the component of a quantity that has several, and the time."""
+    component = _component(report, name, index)
+    return f"{f' in {name}{component}' if component else ''}{_at(report, name, index)}"
