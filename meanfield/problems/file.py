@@ -13,6 +13,7 @@ from meanfield.errors import InputError
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.known_families import DEFAULT, find_family, written_name
 from meanfield.problems.messages import message
+from meanfield.problems.toml_faults import described
 
 P = TypeVar("P", bound=BaseProblem)
 
@@ -86,7 +87,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:  # tomllib's own, or a whole number of thousands of digits
-        raise InputError(f"not a TOML file: {error}; correct the line, strings go in double quotes") from error
+        raise InputError(f"not a TOML file: {described(error, text)}") from error
     except RecursionError as error:
         raise InputError("not a problem file: lists or tables are nested hundreds of levels deep") from error
 
