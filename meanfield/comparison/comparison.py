@@ -13,7 +13,7 @@ import xarray as xr
 from meanfield.errors import InputError
 from meanfield.problems.family import Family, resolve
 from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset, family_of_result, kind_of, label_of, problem_of
+from meanfield.results.schema import build_dataset, check_dataset, family_of_result, kind_of, label_of, problem_of
 from meanfield.typing import FloatArray
 
 NO_SPREAD = 1e-12
@@ -44,6 +44,8 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         If there are fewer than two results, one of them failed, or their problems differ in what decides the limit.
     """
     started = time.perf_counter()
+    for dataset in datasets:
+        check_dataset(dataset)
     names = list(labels) if labels is not None else _default_labels(datasets)
     _check(datasets, names)
     pairs = list(combinations(range(len(datasets)), 2))

@@ -10,7 +10,7 @@ from typing import Any
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import Part
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import BaseProblem, check_problem
 from meanfield.problems.file import P, validated
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -122,6 +122,7 @@ def held_by(problem: BaseProblem, key: str) -> Any:
     InputError
         If there is no such key.
     """
+    check_problem(problem)
     steps = _steps(key)
     spelt = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
     if spelt != key or not key:

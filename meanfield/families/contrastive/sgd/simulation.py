@@ -15,6 +15,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.memory import working_set
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.ingredients.priors import PRIORS, make_prior
+from meanfield.problems.base import check_problem
 from meanfield.problems.file import format_problem
 from meanfield.results.schema import build_dataset
 
@@ -75,6 +76,7 @@ def simulation_of(problem: Problem) -> Simulation:
     InputError
         If the method cannot give what is asked for.
     """
+    check_problem(problem, Problem)
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain = method == "chain"
     return Simulation(
