@@ -63,7 +63,8 @@ def run_ensemble(
     Raises
     ------
     InputError
-        If the run does not fit into the free memory, or the record belongs to another one.
+        If the run does not fit into the free memory, would take longer than `particles.longest_days`, or the record
+        belongs to another one.
     """
     if not isinstance(record, Record | None):
         raise InputError(f"record = {record!r:.60}: give a folder as meanfield.Checkpoint(folder), or nothing")
