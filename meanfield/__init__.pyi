@@ -35,6 +35,7 @@ from .ingredients.activations import Activation as Activation
 from .ingredients.priors import Prior as Prior
 from .methods import solve as solve
 from .problems.file import load_problem as load_problem
+from .problems.file import parse_problem as parse_problem
 from .results.files import load as load
 from .results.files import save as save
 from .sweep import (
@@ -69,6 +70,7 @@ __all__ = [
     "load",
     "load_problem",
     "load_sweep",
+    "parse_problem",
     "phase_portrait",
     "run_sweep",
     "save",

@@ -7,7 +7,6 @@ sets up an environment; what they name must exist.
 
 import contextlib
 import io
-import math
 import os
 import re
 import runpy
@@ -31,6 +30,7 @@ from meanfield.ingredients.part import Part
 from meanfield.problems.file import parse_problem
 from meanfield.sweep import Sweep, parse_sweep
 from meanfield.sweep.definition import Axis
+from tests.documentation.outputs import assert_same
 from tests.documentation.pages import ROOT, Block
 
 SET_UP = (
@@ -42,10 +42,6 @@ SET_UP = (
     r"dask (scheduler|worker .+)",
 )
 SMALL_TOOLS = ("cat", "cp", "echo", "ls", "mkdir", "printf", "rm", "sed")
-
-NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?(?![\w.]\d)", re.IGNORECASE)
-SAME, TINY = 2e-2, 1e-6
-"""Compilers and libraries differ in rounding: it shows in numbers that are all rounding, and hardly in others."""
 
 
 def lay_out(folder: Path) -> None:
@@ -69,7 +65,8 @@ class Reader:
             Path(block.caption).parent.mkdir(parents=True, exist_ok=True)
             Path(block.caption).write_text(block.text)
         shown = getattr(self, block.language)(block)
-        if block.output is not None and shown is not None:
+        if block.output is not None:
+            assert shown is not None, f"a block of {block.language} prints nothing, and the page shows {block.output}"
             assert_same(block.output, shown)
 
     def python(self, block: Block) -> str | None:
@@ -187,15 +184,3 @@ def shown_by(run: Callable[[], object], words: list[str]) -> str:
         run()
     assert ended.value.code == 0, f"{words}: {shown.getvalue()}"
     return shown.getvalue()
-
-
-def assert_same(expected: str, shown: str) -> None:
-    """Compare words exactly and numbers roughly; a line `...` stands for any lines."""
-    pieces = re.split(r"^ *\.\.\. *\n", expected, flags=re.MULTILINE)
-    words = [r"\s+".join(map(re.escape, NUMBER.sub("#", piece).split())) for piece in pieces]
-    given = NUMBER.sub("#", shown).strip()
-    assert re.fullmatch(r"\s*.*?\s*".join(words), given, re.DOTALL), f"the page shows\n{expected}\nand this is\n{shown}"
-    if len(pieces) == 1:
-        for on_page, here in zip(NUMBER.findall(expected), NUMBER.findall(shown), strict=True):
-            close = math.isclose(float(on_page), float(here), rel_tol=SAME, abs_tol=TINY)
-            assert close, f"the page shows {on_page} for {here} in\n{shown}"

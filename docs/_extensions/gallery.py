@@ -52,16 +52,25 @@ def page() -> str:
 
 
 def figure_card(text: str) -> Card:
-    """The card of a section of docs/figures.md: its claim, and how many of its statements hold."""
+    """The card of a section of docs/figures.md: its claim, and what its numbers decide."""
     title, _, body = text.partition("\n")
     claim, _, decided = body.strip().partition("![")
     image = re.search(r"\]\((.+?)\)", decided)
     assert image is not None, title
     said = re.sub(r"^Figure \w+ of the paper: ", "", first_sentence(claim))
-    holds, fails = decided.count("| holds |"), decided.count("| **does not hold** |")
-    verdict = f"{holds} of {holds + fails} statements hold." if fails else f"All {holds} statements hold."
     said = said[0].upper() + said[1:] if said[:2].isalpha() else said
-    return Card(title, f"figures.md#{slug(title)}", image[1], said, verdict)
+    return Card(title, f"figures.md#{slug(title)}", image[1], said, verdict(decided))
+
+
+def verdict(decided: str) -> str:
+    """What a table of statements decides of the paper, and of the software."""
+    confirmed, contradicted, holds, fails = (
+        decided.count(f"| {word} |") for word in ("confirmed", "**contradicted**", "holds", "**fails**")
+    )
+    of_the_paper = f"Of the paper's statements {confirmed} are confirmed"
+    of_the_paper += f", {contradicted} contradicted ([errata](errata.md))." if contradicted else "."
+    ours = f"Of ours {holds} hold, {fails} fail." if fails else "Ours hold."
+    return " ".join([*([of_the_paper] if confirmed or contradicted else []), *([ours] if holds or fails else [])])
 
 
 def other_card(name: str) -> Card:

@@ -36,6 +36,6 @@ def _listed_methods() -> str:
     for family in families():
         width = max(map(len, family.methods))
         lines += ["", f"methods of the family {family.name}:"]
-        about = {name: family.kinds[method.kinds[0]].title for name, method in family.methods.items()}
+        about = {name: method.purpose or family.kinds[method.kinds[0]].title for name, method in family.methods.items()}
         lines += [f"  {name:{width}}  {title}" for name, title in about.items()]
     return "\n".join(lines)

@@ -17,7 +17,7 @@ from meanfield.comparison.wording import overall, reason
 from meanfield.errors import InputError
 from meanfield.problems.family import Family, resolve
 from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset, family_of_result, kind_of, problem_of
+from meanfield.results.schema import build_dataset, check_dataset, family_of_result, kind_of, problem_of
 from meanfield.typing import FloatArray
 
 
@@ -48,6 +48,8 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         If there are fewer than two results, one of them failed, or their problems differ in what decides the limit.
     """
     started = time.perf_counter()
+    for dataset in datasets:
+        check_dataset(dataset)
     names = list(labels) if labels is not None else _default_labels(datasets)
     _check(datasets, names)
     pairs = list(combinations(range(len(datasets)), 2))

@@ -13,13 +13,19 @@ from meanfield.ensembles.arrays import DIGEST, Array, Record
 from meanfield.ensembles.collectors import Collector, Rows
 from meanfield.ensembles.simulation import Simulation
 from meanfield.ensembles.stepper import Stepper
-from meanfield.errors import BlowUpError
+from meanfield.errors import BlowUpError, InputError
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
 from meanfield.typing import IntArray
 
 FIRST_CALL = 64
 """Number of steps of the first call of a stepper."""
+
+TRIAL_SECONDS = 2.0
+"""Time in seconds after which the pace of a run is known well enough to say how long it will take."""
+
+DAY = 86400.0
+"""Seconds of a day."""
 
 CALL_SECONDS = 0.2
 """Time in seconds, about, that a stepper runs between two checks of the clock and of the keyboard."""
@@ -59,9 +65,18 @@ class Ensemble:
         """Digest of the results of each block that is done."""
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._saved_at = time.monotonic()
+        self._rounds = 0
+        """Number of blocks that a thread advances, one after another."""
+        self._too_long: InputError | None = None
 
     def run(self, workers: int) -> str:
-        """Run all replicas that are not done, and return the status."""
+        """Run all replicas that are not done, and return the status.
+
+        Raises
+        ------
+        InputError
+            If that would take longer than the problem allows.
+        """
         saved = self._record.load_state("ensemble")
         if saved is not None:
             self._done[:], self._digests[:] = saved["done"], saved["digests"]
@@ -69,6 +84,7 @@ class Ensemble:
             for b in np.flatnonzero(self._done):
                 self._record.check(self._results(int(b)), self._digests[b])
         steps, left = int(self._step_at[-1]), np.flatnonzero(~self._done)
+        self._rounds = -(-len(left) // workers)
         with progress_bar(steps * self._replicas, f"SGD ({self._simulation.label})", "step") as bar:
 
             def tick(count: int) -> None:
@@ -88,6 +104,8 @@ class Ensemble:
                     self._stop.set()
                     if not isinstance(error, KeyboardInterrupt):
                         raise
+        if self._too_long is not None:
+            raise self._too_long
         if self._stop.is_set():
             self._save()
             return "interrupted"
@@ -112,7 +130,7 @@ class Ensemble:
         rows = self._collector.rows(replicas)
         output, step = self._resume_block(b, stepper, rows)
         tick(step * len(replicas))
-        pace, saved_at = _Pace(), time.monotonic()
+        pace, trial, saved_at = _Pace(), _Trial(), time.monotonic()
         while output < last:
             end = int(self._step_at[output + 1])
             while step < end and stepper.reached.max() >= step:  # else none is finite any more
@@ -120,6 +138,8 @@ class Ensemble:
                 stepper.advance(step, count)
                 step += count
                 pace.look(count)
+                if (seconds_per_step := trial.pace(step)) is not None:
+                    self._check_length(seconds_per_step)
                 tick(count * len(replicas))
                 if self._stop.is_set() or time.monotonic() - saved_at > self._record.save_every:
                     self._save_block(b, output, step, stepper, rows)
@@ -131,6 +151,21 @@ class Ensemble:
                 tick((int(self._step_at[-1]) - step) * len(replicas))
                 break
         self._finish_block(b, stepper, rows)
+
+    def _check_length(self, seconds_per_step: float) -> None:
+        """Stop a run that would take longer than the problem allows, at the pace of one of its blocks."""
+        settings, steps = self._simulation.particles, int(self._step_at[-1])
+        days = seconds_per_step * steps * self._rounds / DAY
+        if days > settings.longest_days:
+            number, unit = (days, "days") if days < 1000 else (days / 365, "years")
+            length = f"{float(f'{number:.2g}'):,g} {unit}"
+            self._too_long = InputError(
+                f"particles: {self._replicas} replicas of {steps:.4g} steps ('{self._simulation.label}') would take "
+                f"about {length} at the pace of the first seconds, and particles.longest_days = "
+                f"{settings.longest_days:g}; lower time.stop, particles.dimension or particles.replicas, or raise "
+                "particles.longest_days"
+            )
+            self._stop.set()
 
     def _keep(self, replicas: range, output: int, stepper: Stepper, rows: Rows) -> bool:
         """Keep the results of replicas that are finite at an output time; false if there are none."""
@@ -195,6 +230,25 @@ class Ensemble:
             self._saved_at = time.monotonic()
         for b in np.flatnonzero(self._done):
             self._record.forget_state(f"block-{b}")
+
+
+class _Trial:
+    """Pace of the first seconds of a block, after a first call that may compile."""
+
+    def __init__(self) -> None:
+        self._from: tuple[int, float] | None = None
+        self._over = False
+
+    def pace(self, step: int) -> float | None:
+        """Seconds per step, once, when they are known at a step."""
+        now = time.monotonic()
+        if self._from is None:
+            self._from = step, now
+        first, since = self._from
+        if self._over or now - since < TRIAL_SECONDS:
+            return None
+        self._over = True
+        return (now - since) / (step - first)
 
 
 class _Pace:

@@ -11,6 +11,7 @@ from meanfield.ensembles.collectors import make_collector
 from meanfield.ensembles.ensemble import Ensemble, MakeStepper
 from meanfield.ensembles.memory import check_memory
 from meanfield.ensembles.simulation import Simulation
+from meanfield.errors import InputError
 from meanfield.process.cores import available_cores
 from meanfield.results.provenance import provenance
 
@@ -62,8 +63,11 @@ def run_ensemble(
     Raises
     ------
     InputError
-        If the run does not fit into the free memory, or the record belongs to another one.
+        If the run does not fit into the free memory, would take longer than `particles.longest_days`, or the record
+        belongs to another one.
     """
+    if not isinstance(record, Record | None):
+        raise InputError(f"record = {record!r:.60}: give a folder as meanfield.Checkpoint(folder), or nothing")
     started = time.perf_counter()
     workers, record = workers or available_cores(), record or Record()
     check_memory(simulation, workers, record.in_memory)

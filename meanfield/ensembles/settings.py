@@ -31,6 +31,12 @@ class EnsembleSettings(Part):
         default="replicas",
         description="'replicas' keeps the order parameters of each, 'statistics' their mean, covariance and quantiles",
     )
+    longest_days: float = Field(
+        default=1.0,
+        gt=0,
+        le=1e5,
+        description="days that a run may take: it is refused if its first seconds show that it would take longer",
+    )
 
     @property
     def kind(self) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from meanfield.ingredients.nearest import nearest
+
+FEW_KEYS = 8
+"""Largest number of keys of a table that are all listed in the message about an unknown one."""
+
+LARGEST_EXACT = 2**53
+"""Largest number below which a double stands for one whole number."""
 
 
 class FieldError(ValueError):
@@ -28,7 +34,7 @@ Parameters = Annotated[dict[str, float], AfterValidator(NamedNumbers)]
 
 
 class Part(BaseModel):
-    """Frozen part of a problem that takes only the keys it knows, each of exactly its type."""
+    """Frozen part of a problem that takes only the keys it knows, each of its type; 1e4 is a whole number, too."""
 
     keys_besides: ClassVar[tuple[str, ...]] = ()
     """Keys of the table of a part that are read before it is validated."""
@@ -37,10 +43,24 @@ class Part(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _reject_unknown_keys(cls, data: Any) -> Any:
-        if isinstance(data, dict):
-            known = list(cls.model_fields)
-            for key in data:
-                if key not in known:
-                    raise ValueError(f"unknown key '{key}'; {nearest(key, [*known, *cls.keys_besides])}")
-        return data
+    def _read_keys(cls, data: Any) -> Any:
+        """Refuse unknown keys, and take floats such as 1e4 where whole numbers are wanted."""
+        if not isinstance(data, dict):
+            return data
+        known = [*cls.model_fields, *cls.keys_besides]
+        for key in data:
+            if key not in cls.model_fields:
+                raise ValueError(f"unknown key '{key}'; {_hint(key, known)}")
+        return {key: _whole(value, cls.model_fields[key].annotation) for key, value in data.items()}
+
+
+def _whole(value: Any, wanted: Any) -> Any:
+    """Whole number for a float that is one exactly, if a whole number is wanted."""
+    exact = isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT
+    return int(value) if exact and int in (wanted, *get_args(wanted)) else value
+
+
+def _hint(key: str, known: list[str]) -> str:
+    """Suggestion for an unknown key, with all keys of the table where they are few."""
+    suggestion, listed = nearest(key, known), f"known: {', '.join(sorted(known))}"
+    return suggestion if suggestion == listed or len(known) > FEW_KEYS else f"{suggestion} ({listed})"

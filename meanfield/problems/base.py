@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from meanfield.errors import InputError
 from meanfield.ingredients.part import Part
 from meanfield.typing import FloatArray
 
@@ -56,3 +58,23 @@ class BaseProblem(Part):
     def limit(self) -> dict[str, Any]:
         """Data that fix the limit N -> infinity: everything but the title and the settings of methods."""
         return self.model_dump(exclude={"title", *self.settings})
+
+
+def check_problem(given: object, wanted: type[BaseProblem] = BaseProblem) -> None:
+    """Refuse what is no problem of a class, and say how to get one.
+
+    Raises
+    ------
+    InputError
+    """
+    if isinstance(given, wanted):
+        return
+    if isinstance(given, BaseProblem):
+        raise InputError(
+            f"this function takes problems of {wanted.__module__}, not of {type(given).__module__}; "
+            "meanfield.solve(problem, method) takes those of every family"
+        )
+    if isinstance(given, str | Path):
+        call = "parse_problem(text)" if "\n" in str(given) else f"load_problem('{given}')"
+        raise InputError(f"a text is no problem; call meanfield.{call} first, and give what it returns")
+    raise InputError(f"{type(given).__name__} is no problem; give what meanfield.load_problem returns")

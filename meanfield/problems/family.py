@@ -145,6 +145,8 @@ class Method:
         Whether it takes `workers`, a number of threads.
     keep : tuple of str
         Names of the family's reductions that apply to its results.
+    purpose : str
+        What it is for, in a line of `--help`; the title of its first kind of result if nothing is said.
     """
 
     title: str
@@ -155,6 +157,7 @@ class Method:
     resumes: bool = False
     threads: bool = False
     keep: tuple[str, ...] = ()
+    purpose: str = ""
 
     def __call__(self, problem: Any, **options: Any) -> Any:
         """Solve a problem; see `meanfield.methods.solve`."""

@@ -13,6 +13,7 @@ from meanfield.errors import InputError
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.known_families import DEFAULT, find_family, written_name
 from meanfield.problems.messages import message
+from meanfield.problems.toml_faults import described
 
 P = TypeVar("P", bound=BaseProblem)
 
@@ -36,6 +37,8 @@ def load_problem(path: str | Path) -> Any:
         If the file is missing, is not TOML or does not describe a problem. The message names every
         offending key with its value, what is allowed and what to change.
     """
+    if "\n" in str(path):
+        raise InputError("load_problem takes the path of a file; call meanfield.parse_problem(text) for a text")
     path = Path(path)
     text = read_text(path, "problem file", "data/problems/")
     try:
@@ -71,7 +74,30 @@ def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -
         Where files and modules that the text names are looked for. Without it none is opened or imported here.
     trusted : bool
         False for the text in a result: what it names is not opened or imported later either.
+
+    Returns
+    -------
+    BaseProblem
+        Of the family that the text names: `meanfield.Problem` if it names none.
+
+    Raises
+    ------
+    InputError
+        If the text is not TOML or does not describe a problem; see `load_problem`.
+
+    Examples
+    --------
+    >>> import meanfield
+    >>> problem = meanfield.parse_problem('''
+    ... model = { activation = "quadratic", learning_rate = 0.05, batch_size = 10 }
+    ... features = [{ hidden = { law = "laplace", second_moment = 1.5 }, initial_overlap = 0.3 }]
+    ... time = { stop = 10.0 }
+    ... ''')
+    >>> problem.model.learning_rate
+    0.05
     """
+    if text.endswith(".toml"):
+        raise InputError(f"parse_problem takes the text of a file; call meanfield.load_problem('{text}') for its path")
     return problem_from(parse_toml(text), folder, trusted)
 
 
@@ -86,7 +112,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:  # tomllib's own, or a whole number of thousands of digits
-        raise InputError(f"not a TOML file: {error}; correct the line, strings go in double quotes") from error
+        raise InputError(f"not a TOML file: {described(error, text)}") from error
     except RecursionError as error:
         raise InputError("not a problem file: lists or tables are nested hundreds of levels deep") from error
 

@@ -142,6 +142,9 @@ def written_name(problem: Any) -> str:
 
 
 def _known(problem: Any) -> tuple[str, Family]:
+    from meanfield.problems.base import check_problem  # listing families needs no classes of problems
+
+    check_problem(problem)
     if type(problem) not in _of_class:
         _import_classes()
     if type(problem) not in _of_class:

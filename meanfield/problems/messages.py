@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Iterator
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError
+from meanfield.problems.number_slips import meant_number
 
 MOST_LINES = 20
 """Largest number of faults in a message."""
@@ -52,7 +55,8 @@ def _shortened(line: str) -> str:
 
 def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
     """Faults as one line per offending key, or per failed check of a problem class."""
-    reasons: dict[tuple[str, str], list[str]] = {}
+    reasons: dict[str, list[str]] = {}
+    hints: dict[str, str] = {}
     for item in error.errors():
         location, given, kind = item["loc"], item["input"], item["type"]
         if kind == "value_error":
@@ -74,13 +78,24 @@ def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
             location = (*location, "law")
         elif kind == "missing" and isinstance(location[-1], int):
             location, reason = location[:-1], "has too few elements"
-        shown = "" if isinstance(given, dict) else f" = {given!r}"
-        # A key that takes several kinds of value has one reason for each.
-        reasons.setdefault((_key(location, model) + shown, hint), []).append(reason)
-    for (start, hint), alternatives in reasons.items():
-        first, *others = alternatives
+        start = _key(location, model) + ("" if isinstance(given, dict) else f" = {given!r}")
+        # A key that takes several kinds of value has one reason for each, and what was probably meant is the best hint.
+        reasons.setdefault(start, []).append(reason)
+        meant = _meant(given, reason) if isinstance(given, str) else None
+        if meant or start not in hints:
+            hints[start] = meant or hint
+    for start, (first, *others) in reasons.items():
         reason = " or ".join([first, *(other.removeprefix("should be ") for other in others)])
-        yield f"{start}: {reason}" + (f" ({hint})" if hint else "")
+        yield f"{start}: {reason}" + (f" ({hints[start]})" if hints[start] else "")
+
+
+def _meant(given: str, reason: str) -> str | None:
+    """What was probably meant by a text where a number is wanted, or in place of one of some words."""
+    if "valid number" in reason or "valid integer" in reason:
+        meant = meant_number(given)
+        return meant if meant is None or "with" in meant else f"{meant}, without quotes"
+    words = re.findall(r"'([^']*)'", reason)
+    return nearest(given, words) if given.casefold() in words else None
 
 
 def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import Part
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import BaseProblem, check_problem
 from meanfield.problems.file import P, validated
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -53,7 +53,7 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
     problem : Problem
     values : mapping
         From keys, such as `prior.strength`, `model.activation` or `features[0].hidden`, to what a problem file may say
-        there. Keys of tables that the problem leaves out begin such a table. Whole numbers may be given as floats.
+        there. Keys of tables that the problem leaves out begin such a table.
     folder : Path, optional
         Where files and modules that the values name are looked for; see `meanfield.problems.file.parse_problem`.
 
@@ -64,9 +64,8 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
     """
     data: Any = problem
     for key, value in values.items():
-        before = held_by(problem, key)
-        whole = isinstance(before, int | None) and isinstance(value, float) and value.is_integer()
-        data = _replaced(data, _steps(key), int(value) if whole else value)
+        held_by(problem, key)  # refuses keys that there are not
+        data = _replaced(data, _steps(key), value)
     changed = validated(type(problem), data, folder) if values else problem
     for key in values:
         _keep_functions(problem, changed, _steps(key))
@@ -123,6 +122,7 @@ def held_by(problem: BaseProblem, key: str) -> Any:
     InputError
         If there is no such key.
     """
+    check_problem(problem)
     steps = _steps(key)
     spelt = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
     if spelt != key or not key:

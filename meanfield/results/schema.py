@@ -6,6 +6,7 @@ A run is one flat Dataset. Its attributes `family` and `method` say of which fam
 from __future__ import annotations
 
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
@@ -79,6 +80,23 @@ def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str)
     } | problem.labels
 
 
+def check_dataset(given: object) -> None:
+    """Refuse what is no Dataset, and say how to get one.
+
+    Raises
+    ------
+    InputError
+    """
+    if isinstance(given, str | Path):
+        raise InputError(f"a path is no result; call meanfield.load('{given}') first, and give what it returns")
+    if isinstance(given, BaseProblem):
+        raise InputError("a problem is no result; give what meanfield.solve(problem, method) returns")
+    if not isinstance(given, xr.Dataset):
+        raise InputError(
+            f"{type(given).__name__} is no result; give a Dataset, as solvers and meanfield.load return it"
+        )
+
+
 def family_of_result(dataset: xr.Dataset) -> Family:
     """Family of a result. Nothing is imported because a result names it, but for families that are installed.
 
@@ -87,6 +105,7 @@ def family_of_result(dataset: xr.Dataset) -> Family:
     InputError
         If it is of none that is known.
     """
+    check_dataset(dataset)
     return find_family(dataset.attrs.get("family", DEFAULT), trusted=False)
 
 
@@ -186,6 +205,7 @@ def variables_of(dataset: xr.Dataset) -> list[str]:
 
 def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
     """Dataset converted to the newest version of the schema if it obeys an older one; others as they are."""
+    check_dataset(dataset)
     version = dataset.attrs.get("schema_version")
     if not isinstance(version, Integral) or int(version) >= SCHEMA_VERSION:
         return dataset
@@ -204,6 +224,7 @@ def problem_of(dataset: xr.Dataset) -> Any:
     InputError
         If the attribute `problem` holds none.
     """
+    check_dataset(dataset)
     text = dataset.attrs.get("problem")
     if not isinstance(text, str):
         raise InputError("the attribute 'problem' is missing, or is no text; run the solver again")

@@ -67,6 +67,8 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
     The numbers of a point depend on its problem alone: not on where, when and beside what it is solved. Random streams
     come from `particles.seed` and the values of the keys, unless the seed is itself a key.
     """
+    if not isinstance(sweep, Sweep):
+        raise InputError("run_sweep takes a sweep; give what meanfield.load_sweep(path) returns")
     if workers is not None and scheduler is not None:
         raise InputError("workers are started on this machine only; a cluster brings its own: give one of the two")
     if workers is not None and workers < 1:

@@ -8,6 +8,7 @@ import pytest
 import meanfield
 from meanfield.commands import entry
 from meanfield.commands.table import COMMANDS
+from meanfield.families.contrastive import FAMILY
 from tests import ROOT
 from tests.commands.names import NAMES, SCRIPTS
 from tests.example_problems import SMALL
@@ -89,7 +90,12 @@ def test_a_command_solves_and_its_result_says_how_it_was_called(call, tmp_path):
 def test_solve_finds_the_method_in_the_family_of_the_problem(call, tmp_path):
     (tmp_path / "small.toml").write_text(SMALL)
     needed = (tmp_path / "small.toml", "-o", tmp_path / "out.nc")
-    assert "  order_parameters  " in call("solve", "--help")[1]
+    shown = call("solve", "--help")[1]
+    lines = [
+        line.split(maxsplit=1) for line in shown.partition("family contrastive:\n")[2].partition("\n\n")[0].splitlines()
+    ]
+    assert [name for name, _ in lines] == list(FAMILY.methods)
+    assert len({about for _, about in lines}) == len(lines)  # each says what it alone is for
     code, out, err = call("solve", "order_parameters", *needed)
     assert (code, err) == (0, "")
     assert out.startswith(f"wrote {tmp_path / 'out.nc'} (order_parameters, q(1) = ")

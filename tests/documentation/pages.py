@@ -47,7 +47,8 @@ def blocks(text: str) -> list[Block]:
     lines = text.splitlines()
     found = list(_blocks(lines, 0, len(lines)))
     for index, (block, after) in enumerate(pairwise(found)):
-        if after.language == "text" and not "".join(lines[block.end + 1 : after.begin]).strip():
+        between = lines[block.end + 1 : after.begin - 1]  # between the two fences
+        if after.language == "text" and block.language != "text" and not "".join(between).strip():
             found[index] = replace(block, output=after.text)
     return found
 

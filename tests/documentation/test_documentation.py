@@ -11,8 +11,9 @@ import matplotlib.pyplot as plt
 import pytest
 
 from meanfield.problems.known_families import ENTRY_POINTS
+from tests.documentation.outputs import assert_same
 from tests.documentation.pages import PAGES, ROOT, anchors, blocks, links, outside_code, page_text
-from tests.reader import Reader, assert_same, lay_out
+from tests.reader import Reader, lay_out
 
 MADE = ("data/runs", "docs/_build")
 """Folders of files that runs and builds make."""
@@ -119,20 +120,52 @@ def test_a_page_that_is_wrong_is_noticed(fence, text, message, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("expected", "shown", "same"),
     [
-        ("q(10) = 0.9298\n", "q(10) = 0.9300\n", True),
-        ("q(10) = 0.9298\n", "q(10) = 0.9500\n", False),
+        ("q(10) = 0.9298\n", "q(10) = 0.9299\n", True),
+        ("q(10) = 0.9298\n", "q(10) = 0.9300\n", False),
         ("q(10) = 0.9298\n", "r(10) = 0.9298\n", False),
+        ("q(10) = 0.9298\n", "q(10) = 0.9298, 0.5\n", False),
+        ("of order 5e-08\n", "of order 6e-08\n", True),
+        ("of order 5e-08\n", "of order 9e-08\n", False),
+        ("after 40 points\n", "after 41 points\n", False),
         ("mass 3.3e-14\n", "mass 1.2e-13\n", True),
-        ("first\n...\nlast 1\n", "first\nsecond\nthird\nlast 1\n", True),
+        ("in 0.18 s, and in < 0.1 s\n", "in 2.5 s, and in 0.24 s\n", True),
+        ("in 0.18 s\n", "in 6 s\n", False),
+        ("in < 0.1 s\n", "in 12 s\n", False),
+        ("17 kB\n", "19 kB\n", True),
+        ("17 kB\n", "17 MB\n", False),
+        ("first\n...\nlast 1\n", "first\nsecond 2\nthird\nlast 1\n", True),
+        ("first\n...\nlast 1\n", "first\nsecond 2\nthird\nlast 2\n", False),
         ("first\n...\nlast 1\n", "second\nlast 1\n", False),
     ],
 )
-def test_outputs_are_compared_in_words_exactly_and_in_numbers_roughly(expected, shown, same):
+def test_outputs_are_compared_in_words_exactly_and_in_numbers_to_their_digits(expected, shown, same):
     if same:
         assert_same(expected, shown)
     else:
         with pytest.raises(AssertionError, match="the page shows"):
             assert_same(expected, shown)
+
+
+@pytest.mark.parametrize("between", ["", "\n", "\n\n"])
+def test_a_wrong_output_below_a_block_is_noticed(between):
+    for printed, wrong in ((2, False), (3, True)):
+        code, shown = blocks(f"```python\nprint(1 + 1)\n```\n{between}```text\n{printed}\n```\n")
+        assert code.output == shown.text == f"{printed}\n"
+        with pytest.raises(AssertionError, match="the page shows 3 for 2") if wrong else contextlib.nullcontext():
+            Reader().follow(code)
+
+
+def test_words_between_a_block_and_text_keep_them_apart():
+    first, _ = blocks("```python\nprint(1 + 1)\n```\nA tree:\n```text\na -> b\n```\n")
+    assert first.output is None
+    second, *_ = blocks("```toml\n[prior]\nstrength = 1.0\n```\n\n```text\nstrength\n```\n")
+    with pytest.raises(AssertionError, match="a block of toml prints nothing, and the page shows strength"):
+        Reader().follow(second)
+
+
+def test_most_blocks_that_are_run_have_their_output_beside_them():
+    run = [block for page in PAGES for block in blocks(page.read_text()) if block.language in ("python", "sh")]
+    assert sum(block.output is not None for block in run) > 60
 
 
 def test_a_link_that_leads_nowhere_is_noticed():

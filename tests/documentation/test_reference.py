@@ -171,6 +171,7 @@ def test_every_study_has_a_card(page):
     for figure in (ROOT / "validation").rglob("*.png"):
         assert f"](../{figure.relative_to(ROOT)})" in text
     assert "figures.md#figure-2a" in text
+    assert "*Of the paper's statements 6 are confirmed, 1 contradicted ([errata](errata.md)). Ours hold.*" in text
 
 
 @pytest.mark.parametrize("room", ROOMS)

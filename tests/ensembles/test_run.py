@@ -91,6 +91,36 @@ def test_quantiles_are_kept_of_the_rows_that_are_named():
     assert not {"quantile", "x_quantile"} & set(simulate(simulation_of(RECORDS["statistics"], quantiles=())).arrays)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_run_of_years_is_refused_within_seconds(workers, monkeypatch):
+    monkeypatch.setattr(ensemble, "TRIAL_SECONDS", 0.05)
+    long = SMALL | {"dimension": 10**6, "replicas": 2}
+    with pytest.raises(
+        InputError, match=r"2 replicas of 1e\+12 steps .* about .* (days|years) at .*longest_days = 1; lower"
+    ):
+        simulate(simulation_of(long, stop=1e6), workers)
+
+
+def test_how_long_a_run_may_take_is_said_by_the_problem(monkeypatch):
+    monkeypatch.setattr(ensemble, "TRIAL_SECONDS", 1e-3)
+    particles = SMALL | {"dimension": 10_000, "replicas": 1}
+    assert simulate(simulation_of(particles, stop=0.5)).status == "complete"
+    with pytest.raises(InputError, match=r"longest_days = 1e-09; lower"):
+        simulate(simulation_of(particles | {"longest_days": 1e-9}, stop=0.5))
+
+
+def test_the_call_that_may_compile_does_not_count_as_the_pace(monkeypatch):
+    monkeypatch.setattr(ensemble, "TRIAL_SECONDS", 0.05)
+
+    class SlowAtFirst(OrnsteinUhlenbeck):
+        def advance(self, first, steps):
+            time.sleep(0.2 if first == 0 else 0.0)  # 3 ms a step would make it 30 s
+            super().advance(first, steps)
+
+    particles = SMALL | {"dimension": 20_000, "replicas": 1, "longest_days": 10.0 / ensemble.DAY}
+    assert simulate(simulation_of(particles, stop=0.5), stepper=SlowAtFirst).status == "complete"
+
+
 class Matrices(OrnsteinUhlenbeck):
     @property
     def rows(self):

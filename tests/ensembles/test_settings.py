@@ -6,7 +6,7 @@ from meanfield.families.contrastive.settings import ParticleSettings
 
 def test_a_family_adds_keys_around_the_common_ones():
     """The order of keys in problem files, and so in results and checkpoints, stays as it was."""
-    common = ["dimension", "replicas", "seed", "snapshots", "snapshot_precision", "record"]
+    common = ["dimension", "replicas", "seed", "snapshots", "snapshot_precision", "record", "longest_days"]
     assert list(EnsembleSettings.model_fields) == common
     assert list(ParticleSettings.model_fields) == ["method", *common, "escape_overlap"]
     assert list(ParticleSettings().model_dump()) == list(ParticleSettings.model_fields)

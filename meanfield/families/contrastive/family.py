@@ -41,6 +41,7 @@ FAMILY = Family(
             check=f"{HERE}.order_parameters.field:check_closes",
             cost=f"{COSTS}:dynamics",
             keep=("similarity", "states", "growth"),
+            purpose="fixed points of the order parameters, what attracts from where, thresholds, random starts",
         ),
         "fixed_points": Method(
             "fixed points",
@@ -48,6 +49,7 @@ FAMILY = Family(
             ("dynamics",),
             check=f"{HERE}.order_parameters.field:check_closes",
             keep=("similarity", "states", "growth"),
+            purpose="the fixed points alone, in a fiftieth of the time, for sweeps",
         ),
         "stationary": Method(
             "stationary states",

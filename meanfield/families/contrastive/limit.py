@@ -5,6 +5,7 @@ from __future__ import annotations
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.problems.base import check_problem
 
 
 def limit_of(problem: Problem, closure: Closure | None = None) -> Limit:
@@ -22,6 +23,7 @@ def limit_of(problem: Problem, closure: Closure | None = None) -> Limit:
     InputError
         If the problem has no closure; see `Closure`.
     """
+    check_problem(problem, Problem)
     return Limit(
         closure=Closure(problem) if closure is None else closure,
         learning_rate=problem.model.learning_rate,

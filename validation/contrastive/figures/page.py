@@ -20,6 +20,11 @@ HEAD = """# Figures
 
 Every figure of Meng and Wang (2024), and further studies: what is claimed, what the numbers say. `make figures` makes
 this page, the figures, and a netCDF file of the numbers behind each in data/runs/figures.
+
+Two kinds of statements are judged. A statement *of the paper* is confirmed or contradicted by the equations that follow
+from its model, and by SGD, which takes no side; one that is contradicted is no failure of the software, and the
+[errata](errata.md) have what holds in its place, with a proof. A statement of this documentation (*theory*) or of the
+software (*ours*) holds or fails. The last column says why.
 """
 
 
@@ -29,10 +34,17 @@ def section(numbers: Path) -> str:
     claim = ast.get_docstring(ast.parse((FIGURES / f"{name}.py").read_text())) or ""
     with xr.open_dataset(numbers) as dataset:
         statements = json.loads(dataset.attrs["statements"])
-    rows = [(s["text"], s["source"], "holds" if s["holds"] else "**does not hold**", s["number"]) for s in statements]
+    rows = [(s["text"], s["source"], verdict(s["source"], s["holds"]), s["number"]) for s in statements]
     table = markdown_table(("statement", "made in", "verdict", "number"), rows)
     title = name.replace("_", " ").capitalize()
     return f"## {title}\n\n{claim}\n\n![{title}](../validation/contrastive/figures/{name}.png)\n\n{table}\n"
+
+
+def verdict(source: str, holds: bool) -> str:
+    """Verdict in a word: the paper is confirmed or contradicted, the software's own statements hold or fail."""
+    if source.startswith("paper"):
+        return "confirmed" if holds else "**contradicted**"
+    return "holds" if holds else "**fails**"
 
 
 def main() -> int:

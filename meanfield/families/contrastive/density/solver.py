@@ -11,6 +11,7 @@ from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.condensation import with_condensate
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, solve
+from meanfield.problems.base import check_problem
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 
@@ -59,6 +60,7 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
 
 def check_density(problem: Problem, backend: str = "numba") -> None:
     """Refuse problems whose density cannot be computed; see `solve_density`."""
+    check_problem(problem, Problem)
     check_backend(backend)
     if len(problem.features) > MOST_FEATURES:
         raise InputError(

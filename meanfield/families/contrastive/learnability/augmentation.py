@@ -21,6 +21,7 @@ from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.learnability.learnability import origin
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Augmentation, Problem
+from meanfield.problems.base import check_problem
 
 SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
 """Noise strengths at which the search begins, in units of the strongest."""
@@ -112,6 +113,7 @@ def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationD
     A grid of strengths and correlations is refined by maximising over both in turn. Source: theory.md, section 2 for
     the fixed points, section 7 for the threshold; the paper's section IV.C.
     """
+    check_problem(problem, Problem)
     if not 0 < strongest < math.inf:
         raise InputError(f"strongest = {strongest:g}: give a positive variance, for instance 2.0")
     noises = [(share * strongest, rho) for rho in CORRELATIONS for share in SHARES]

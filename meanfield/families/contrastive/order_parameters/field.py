@@ -14,6 +14,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.priors import PRIORS, make_prior
+from meanfield.problems.base import check_problem
 from meanfield.typing import FloatArray
 
 LONGEST_DIFFERENCE = 1e-3
@@ -31,6 +32,7 @@ def check_closes(problem: Problem) -> None:
     InputError
         If phi is not linear.
     """
+    check_problem(problem, Problem)
     if not problem.prior.functions.linear:
         closing = ", ".join(name for name in PRIORS if make_prior(name).linear)
         raise InputError(

@@ -15,6 +15,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.memory import working_set
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.ingredients.priors import PRIORS, make_prior
+from meanfield.problems.base import check_problem
 from meanfield.problems.file import format_problem
 from meanfield.results.schema import build_dataset
 
@@ -51,7 +52,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Raises
     ------
     InputError
-        If the method cannot give what is asked for, or the run does not fit into the free memory.
+        If the method cannot give what is asked for, a step of the prior is longer than a weight, or the run does not
+        fit into the free memory or into `particles.longest_days`.
 
     Notes
     -----
@@ -73,8 +75,10 @@ def simulation_of(problem: Problem) -> Simulation:
     Raises
     ------
     InputError
-        If the method cannot give what is asked for.
+        If the method cannot give what is asked for, or a step of the prior is longer than a weight.
     """
+    check_problem(problem, Problem)
+    check_pull(problem)
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain = method == "chain"
     return Simulation(
@@ -92,6 +96,23 @@ def simulation_of(problem: Problem) -> Simulation:
         working_set=working_set(problem, method),
         remedy="lower model.learning_rate, or prior.strength if it is large",
     )
+
+
+def check_pull(problem: Problem) -> None:
+    """Refuse a prior that moves a weight of size 1 past 0 in a single step, which no limit describes.
+
+    Raises
+    ------
+    InputError
+    """
+    N, tau, prior = problem.particles.dimension, problem.model.learning_rate, problem.prior
+    step = tau / N * float(abs(prior.force(np.ones(1))[0]))
+    if step > 1:
+        raise InputError(
+            f"prior.strength = {prior.strength:g} with particles.dimension = {N}: one step of SGD moves a weight of "
+            f"size 1 by {step:.3g}, past 0 and out on the other side; raise particles.dimension above {step * N:.2g}, "
+            "or lower prior.strength or model.learning_rate"
+        )
 
 
 def check_simulation(problem: Problem) -> None:

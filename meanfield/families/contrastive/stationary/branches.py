@@ -13,6 +13,7 @@ from meanfield.families.contrastive.stationary.absence import NONE_FOUND, noise_
 from meanfield.families.contrastive.stationary.potential import potential_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import StationaryBranches, check_features, without_states
+from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
@@ -53,6 +54,7 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     Branches start from all states at both ends, and from states in between that no such branch leads to. A branch that
     ends inside the range does so where its density can no longer be normalised. Source: theory.md, section 6.
     """
+    check_problem(problem, Problem)
     check_features(len(problem.features))
     return continue_states(
         problem,

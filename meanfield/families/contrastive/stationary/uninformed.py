@@ -37,6 +37,7 @@ from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquati
 from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.search import check_features
 from meanfield.mckean_vlasov.stationary.stability import stability
+from meanfield.problems.base import check_problem
 
 
 def growth_rate_at_zero(problem: Problem) -> float:
@@ -64,6 +65,7 @@ def growth_rate_at_zero(problem: Problem) -> float:
     Source: theory.md, sections 6 and 7, and the module's text. A run that starts from Gaussian weights relaxes to the
     state's density first, and grows at this rate from then on.
     """
+    check_problem(problem, Problem)
     closure = Closure(problem)
     origin(closure)  # refuses where q = 0 is not stationary
     equations, state = _state(problem, closure)

@@ -66,6 +66,17 @@ def test_what_a_method_cannot_give_is_refused(lines, message):
         simulate(*lines)
 
 
+@pytest.mark.parametrize("prior", ["l1", "l2", "quartic"])
+def test_a_prior_that_throws_weights_past_zero_is_refused(prior):
+    """With tau = 0.5, N = 40 a step moves a weight of size 1 by strength/80."""
+    lines = "particles.snapshots = []", "particles.replicas = 1"
+    assert simulate(f'prior = {{ name = "{prior}", strength = 79.9 }}', *lines).status == "complete"
+    with pytest.raises(
+        InputError, match=r"strength = 160 with .* = 40: .* of size 1 by 2, .* above 80, or lower prior"
+    ):
+        simulate(f'prior = {{ name = "{prior}", strength = 160.0 }}', *lines)
+
+
 @pytest.mark.parametrize("method", ["plain", "projected", "chain"])
 def test_numbers_do_not_depend_on_workers_or_on_other_replicas(method):
     lines = (
@@ -162,6 +173,7 @@ def test_prior_work_of_linear_priors_is_known():
 
 @pytest.mark.parametrize("method", ["plain", "projected", "chain"])
 def test_a_blow_up_says_when_and_what_to_change(method, monkeypatch):
+    monkeypatch.setattr("meanfield.families.contrastive.sgd.simulation.check_pull", lambda problem: None)
     monkeypatch.setattr(ensemble, "FIRST_CALL", 3)  # the calls that would follow do not hide when it was
     lines = (f"particles.method = '{method}'", 'prior = { name = "l2", strength = 1e250 }', "particles.snapshots = []")
     run = simulate(*lines, "model.learning_rate = 1e6")
