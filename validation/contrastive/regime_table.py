@@ -28,7 +28,7 @@ LONG_NAMES = {
     "excess": "largest true error in units of the claimed one, those of the reference added to it",
     "reference_error": "claimed error of the reference itself",
     "second_excess": "largest difference from the other scheme in units of both claimed errors",
-    "marginal_error": "largest error of the marginal density in L1 over all output times, for linear priors",
+    "marginal_error": "larger error of the marginal density in L1 halfway and at the end, for linear priors",
     "marginal_claimed": "claimed error of densities in L1",
 }
 
