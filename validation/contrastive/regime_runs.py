@@ -59,7 +59,7 @@ class Run:
     errors : list of list of float
         Their claimed errors, of the same shape; empty where none are claimed.
     residual : tuple of float, optional
-        Largest residual of stationary states by another quadrature, and the claimed error of q and the equations.
+        Largest residual of stationary states by another quadrature, the claimed error, and that of the quadrature.
     marginal : tuple of float, optional
         Error of the marginal density in L1 halfway and at the end, and the claimed one.
     """
@@ -68,7 +68,7 @@ class Run:
     seconds: float
     moments: list[list[float | None]]
     errors: list[list[float]]
-    residual: tuple[float, float] | None = None
+    residual: tuple[float, float, float] | None = None
     marginal: tuple[float, float] | None = None
 
 
@@ -173,12 +173,13 @@ def _moments(result: xr.Dataset) -> tuple[list[list[float | None]], list[list[fl
     return [[None if math.isnan(x) else x for x in row] for row in np.column_stack([q, r]).tolist()], errors
 
 
-def _residual(problem: Problem, result: xr.Dataset) -> tuple[float, float] | None:
+def _residual(problem: Problem, result: xr.Dataset) -> tuple[float, float, float] | None:
     states = [result.isel(state=k) for k in range(result.sizes["state"])]
     if not states:
         return None
     claimed = float((result["residual"] + result["quadrature_error"]).max())
-    return max(stationary_residual(problem, state) for state in states), claimed
+    found = [stationary_residual(problem, state) for state in states]
+    return max(residual for residual, _ in found), claimed, max(error for _, error in found)
 
 
 def _marginal(problem: Problem, result: xr.Dataset) -> tuple[float, float] | None:

@@ -33,7 +33,7 @@ LONG_NAMES = {
 }
 
 ROUNDING = 1e-9
-"""Error of the quadrature that stationary states are held against."""
+"""Error of the quadrature over w that stationary states are held against."""
 
 MOST_EXCESS = 1.0
 """Largest ratio of a true error to a claimed one that is honest."""
@@ -83,8 +83,8 @@ def truth_of(seed: int, method: str, runs: Runs) -> tuple[Truth, float]:
     if outcome_of(run) != "complete":
         return Truth(), math.nan
     if method == "stationary" and run.residual is not None:
-        found, claimed = run.residual
-        return Truth(found, claimed, found / (claimed + ROUNDING), ROUNDING), math.nan
+        found, claimed, own = run.residual
+        return Truth(found, claimed, found / (claimed + own + ROUNDING), own + ROUNDING), math.nan
     if method not in IN_TIME:
         return Truth(), math.nan
     names = [name for name in REFERENCES if (seed, name) in runs and outcome_of(runs[seed, name]) == "complete"]
