@@ -10,7 +10,7 @@ LIBRARY := $(shell find meanfield -name "*.py")
 BENCHMARKS := machine density particles closures dynamics stationary sweep
 NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow test-dist test-lowest bench accuracy cost finite-size figures predictions faults fuzz docs clean
+.PHONY: demo test test-slow test-dist test-lowest bench accuracy cost finite-size figures predictions regimes faults fuzz docs clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.contrastive.demo
@@ -56,6 +56,12 @@ $(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
 
 predictions: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.contrastive.predictions
+
+# Linear algebra on one thread: each run has one core. `make regimes REGIMES="--problems 40 --seed 5000"` chooses others.
+REGIMES := --page docs/regimes.md
+regimes: export OMP_NUM_THREADS := 1
+regimes: $(VENV)/installed $(VENV)/sources
+	$(BIN)/python -m validation.contrastive.regimes $(REGIMES)
 
 fuzz: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/python -m validation.fuzzing.run --page docs/fuzzing.md

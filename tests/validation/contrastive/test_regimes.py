@@ -1,0 +1,132 @@
+"""The judge of random problems: outcomes, causes, true errors, and the exact solutions that it judges by."""
+
+import argparse
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad_vec
+from scipy.special import ndtr
+from scipy.stats import laplace, norm
+
+import meanfield
+from meanfield.errors import InputError
+from meanfield.problems.file import parse_problem
+from tests.example_problems import features, make_problem
+from validation.contrastive import regimes
+from validation.contrastive.exact_marginal import exact_marginal
+from validation.contrastive.random_problems import random_problem
+from validation.contrastive.regime_runs import Run, run_one, solvers_of
+from validation.contrastive.regime_table import cause_of, compare, statements, summary, table
+from validation.contrastive.stationary_residual import stationary_residual
+
+HALF = Run("complete", 1.0, [[0.5, 0.0]], [[1e-6, 1e-6]])
+
+
+def run_of(q, claimed=1e-6, status="complete", seconds=0.1):
+    return Run(status, seconds, [[q, 0.0]], [[claimed, 0.0]])
+
+
+def test_an_error_is_held_against_what_was_claimed():
+    truth = compare(run_of(0.5 + 3e-6), Run("complete", 0.0, [[0.5, 0.0]], [[5e-7, 0.0]]))
+    assert truth.error == pytest.approx(3e-6)
+    assert truth.excess == pytest.approx(2.0)
+    assert truth.reference_error == 5e-7
+
+
+def test_what_a_method_does_not_give_is_not_compared():
+    truth = compare(Run("complete", 0.0, [[0.5, None]], []), HALF)
+    assert truth.error == 0.0
+    assert math.isnan(truth.claimed)
+
+
+def test_a_miss_is_told_from_an_honest_estimate_and_from_a_failure():
+    reference = Run("complete", 0.0, [[0.5, 0.0]], [])  # of a linear prior: exact
+    runs = {
+        (1, "density"): run_of(0.5 + 1e-7),
+        (2, "density"): run_of(0.5 + 3e-6),
+        (8, "density"): run_of(0.5, status="failed: the error 1e-3 is too large; raise it"),
+        (14, "density"): Run("broken: Traceback\n...\nValueError: 3 things", 60.0, [], []),
+    }
+    runs |= {(seed, "exact"): reference for seed, _ in [*runs]}
+    data = table(runs, ["density"])
+    found = summary(data, "density", 1e-6)
+    assert found.counts == {"complete": 2, "refused": 0, "failed": 1, "time limit": 0, "broken": 1}
+    assert (found.judged, found.honest, found.missed) == (2, 1, 1)
+    assert data.cause.values[2:, 0].tolist() == ["the error # is too large", "ValueError: # things"]
+    assert not any(one.holds for one in statements(data, 1e-6)[:4])
+
+
+def test_causes_have_no_numbers():
+    assert cause_of(run_of(0.5, status="failed: at t = 1.5: 3e-7 is left; do this")) == "at t = #: # is left"
+    assert cause_of(HALF) == ""
+
+
+def test_a_marginal_is_the_law_of_its_parts():
+    laws = (
+        f'{{ hidden = {{ law = "rademacher" }}, coordinate = {{ law = "{law}" }}, initial_overlap = 0.0 }}'
+        for law in ("laplace", "uniform")
+    )
+    problem = make_problem(features(*laws))
+    q, edges = np.array([0.6, -0.75]), np.array([-0.3, 0.1, 0.4, 3.0])
+    width, spread = 0.75 * 2 * math.sqrt(3), math.sqrt(1 - q @ q)
+
+    def below(u):  # the uniform law in closed form, given the other coordinate
+        low, high = ((edges - 0.6 * u + side * width / 2) / spread for side in (-1, 1))
+        inner = [x * ndtr(x) + norm.pdf(x) for x in (low, high)]
+        return laplace.pdf(u, scale=math.sqrt(0.5)) * (inner[1] - inner[0]) * spread / width
+
+    total = sum(quad_vec(below, *ends, epsabs=1e-12)[0] for ends in ((-20, 0), (0, 20)))
+    # both quadratures to 1e-12 or better, over cells no narrower than 0.3
+    np.testing.assert_allclose(exact_marginal(problem, q, edges), np.diff(total) / np.diff(edges), atol=1e-11)
+
+
+def test_residuals_of_states_are_those_of_their_equations():
+    problem = random_problem(102)
+    states = meanfield.find_stationary_states(problem)
+    for k in range(states.sizes["state"]):
+        state = states.isel(state=k)
+        residual, own_error = stationary_residual(problem, state)
+        assert max(residual, own_error) < 1e-9  # what the quadrature over w leaves; states claim 1e-10
+        wrong = state.assign(multiplier=state.multiplier + 1e-3 * state.Lambda)
+        assert stationary_residual(problem, wrong)[0] > 1e-4
+
+
+def test_references_follow_the_prior():
+    linear, other = (make_problem(f'prior = {{ name = "{name}" }}') for name in ("l2", "quartic"))
+    assert solvers_of(linear, ["density", "dynamics"]) == ["density", "dynamics", "exact"]
+    assert solvers_of(other, ["density", "dynamics"])[:2] == ["density", "refined"]
+    assert solvers_of(other, ["stationary"]) == ["stationary"]
+
+
+def test_a_run_is_numbers_that_travel():
+    run = run_one(8, "order_parameters", 1e-6)
+    reference = run_one(8, "exact", 1e-6)
+    assert compare(run, reference).error < 1e-9  # both by integrators at 1e-11 per step or better
+    assert run.status == "complete"
+    assert "Infinity" not in json.dumps(run.moments)
+
+
+def test_runs_are_read_again_but_not_those_of_another_tolerance(tmp_path):
+    path, identity = tmp_path / "runs.jsonl", {"tolerance": 1e-6, "time_limit": 60.0}
+    row = {"seed": 3, "solver": "density"} | vars(HALF)
+    path.write_text(f'{json.dumps(identity)}\n{json.dumps(row)}\n{{"seed": 4, "sol')
+    assert regimes.read_runs(path, identity) == {(3, "density"): HALF}
+    with pytest.raises(InputError, match="leave --resume out"):
+        regimes.read_runs(path, identity | {"tolerance": 1e-8})
+
+
+def test_the_page_says_what_became_of_all():
+    runs = {(8, "density"): run_of(0.5), (8, "exact"): HALF, (3, "density"): run_of(0.5, status="failed: at t = 3: no")}
+    data = table(runs, ["density"])
+    arguments = argparse.Namespace(problems=2, seed=3, tolerance=1e-6, time_limit=60.0, methods=["density"])
+    text = regimes.page(data, arguments, statements(data, 1e-6))
+    assert "| density | failed | at t = #: no | 1 |" in text
+    assert "| density | 2 | 1 | 0 | 1 | 0 | 0 |" in text
+
+
+def test_a_seed_is_shown_as_a_problem_file(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["regimes", "--show", "7"])
+    assert regimes.main() == 0
+    assert parse_problem(capsys.readouterr().out).title == "Random problem 7"

@@ -1,0 +1,287 @@
+"""Every method on random problems: what is complete, what fails and why, seconds, and errors against their estimates.
+
+Problems are those of `random_problems.py`. Each method runs in a child process of its own, on one core, with a limit on
+its processor time. Overlaps q and the prior's work r of the density and of SGD are held against references: the reduced
+ODEs by another integrator where the prior is linear, otherwise the density at a thirtieth of the tolerance and, where
+there is one, by the other scheme. Stationary states are held against their equations by another quadrature.
+
+Writes data/runs/regimes/table.nc, and with --page the page docs/regimes.md; `make regimes` does both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from argparse import ArgumentTypeError, Namespace
+from collections import Counter
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from meanfield.cli import DONE, FAILED, at_least, parser, run
+from meanfield.errors import InputError
+from meanfield.process.atomic_files import check_writable
+from meanfield.process.cores import available_cores
+from meanfield.process.progress import progress_bar
+from meanfield.results.files import save
+from meanfield.results.provenance import describe_machine, provenance
+from validation import OUTPUT, ROOT
+from validation.bounded_calls import Outcome, bounded_calls
+from validation.contrastive.random_problems import random_problem, random_text
+from validation.contrastive.regime_runs import METHODS, Run, run_one, solvers_of
+from validation.contrastive.regime_table import MOST_EXCESS, OUTCOMES, statements, summary, table
+from validation.pages import markdown_table
+from validation.study import Statement
+
+FOLDER = OUTPUT / "regimes"
+PAGE = ROOT / "docs" / "regimes.md"
+
+WARM_UP = (3, 8)
+"""Seeds of problems with and without a nonlinear prior that every method solves first: what is compiled then is not
+compiled in the time that runs have."""
+
+INTRODUCTION = """# Every method on random problems
+
+Written by `make regimes`, which runs everything anew. Problems are drawn at random by a law that covers all built-in
+activations, priors and laws, strengths from 0.03 to 10, learning rates from 0.003 to 1, batches of 1 to 5000, one or
+two features, and times up to 100 (`validation/contrastive/random_problems.py`); a seed fixes a problem, and everything
+that the law does not draw is left at its default. Each method runs in a process of its own, on one core, with a limit
+on its processor time."""
+
+NOTES = f"""- **complete**, **refused**, **failed**: a result; an input error, or a status, that names the reason.
+  **Time limit** and **broken** (a traceback, a crash) must not happen.
+- **known**: complete runs whose true error is known, because a reference is complete: the reduced ODEs by another
+  integrator under a linear prior; otherwise the density itself at a thirtieth of the tolerance. Stationary states are
+  put into their equations with another quadrature; the error is the largest residual.
+- **honest**: true errors that are below the claimed ones, by at most {MOST_EXCESS:g} of these and those of the
+  reference. SGD claims five standard errors of its mean over replicas; fixed points claim nothing.
+- **missed**: densities that are complete, but further from the reference than the tolerance."""
+
+
+def seconds_above(least: float, text: str) -> float:
+    """The type of an argument that is a number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not least <= value < np.inf:
+        raise ArgumentTypeError(f"'{text}': give seconds, a number from {least:g} on")
+    return value
+
+
+def tolerance_of(text: str) -> float:
+    """The type of an argument that is a tolerance of the density."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not 1e-10 <= value <= 1e-2:
+        raise ArgumentTypeError(f"'{text}': give a tolerance of the density, from 1e-10 to 1e-2")
+    return value
+
+
+def read_runs(path: Path, identity: dict[str, float]) -> dict[tuple[int, str], Run]:
+    """Runs of an earlier call with the same tolerance and limit; the last line may be cut.
+
+    Raises
+    ------
+    InputError
+        If the file is of another tolerance or limit.
+    """
+    lines = path.read_text().splitlines() if path.exists() else []
+    if lines and json.loads(lines[0]) != identity:
+        raise InputError(f"{path} holds runs of {lines[0]}, not of {json.dumps(identity)}; leave --resume out")
+    found = {}
+    for line in lines[1:]:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        task = row.pop("seed"), row.pop("solver")
+        found[task] = Run(**row)
+    return found
+
+
+def as_run(outcome: Outcome[tuple[int, str], Run], limit: float) -> Run:
+    """Run of a child, also of one that took too long or broke."""
+    if outcome.value is not None:
+        return outcome.value
+    status = outcome.fault if outcome.fault == "time limit" else f"broken: {outcome.fault}"
+    return Run(status, limit, [], [])
+
+
+def run_all(arguments: Namespace) -> dict[tuple[int, str], Run]:
+    """All runs; each is written to a file as it ends, from which --resume goes on."""
+    seeds = range(arguments.seed, arguments.seed + arguments.problems)
+    tasks = [(seed, name) for seed in seeds for name in solvers_of(random_problem(seed), arguments.methods)]
+    identity = {"tolerance": arguments.tolerance, "time_limit": arguments.time_limit}
+    path = arguments.output.with_suffix(".jsonl")
+    runs = read_runs(path, identity) if arguments.resume else {}
+    runs = {task: one for task, one in runs.items() if task in tasks}
+    rows = [json.dumps({"seed": task[0], "solver": task[1]} | asdict(one)) for task, one in runs.items()]
+    path.write_text("\n".join([json.dumps(identity), *rows]) + "\n")
+    left = [task for task in tasks if task not in runs]
+    cores = usable_cores()[: arguments.workers]
+    if left:
+        warm_up(cores[0])
+    work = partial(_run_task, tolerance=arguments.tolerance)
+    with progress_bar(len(left), "regimes", unit="run") as bar, path.open("a") as file:
+        for outcome in bounded_calls(work, left, arguments.time_limit, cores):
+            one = runs[outcome.argument] = as_run(outcome, arguments.time_limit)
+            seed, solver = outcome.argument
+            file.write(json.dumps({"seed": seed, "solver": solver} | asdict(one)) + "\n")
+            file.flush()
+            if one.status.startswith("broken"):
+                bar.write(f"seed {seed}, {solver}: {one.status}", file=sys.stderr)
+            bar.update()
+    return runs
+
+
+def _run_task(task: tuple[int, str], tolerance: float) -> Run:
+    return run_one(*task, tolerance)
+
+
+def usable_cores() -> list[int]:
+    """Cores that this process may use."""
+    if not hasattr(os, "sched_getaffinity"):
+        return list(range(available_cores()))
+    return sorted(os.sched_getaffinity(0))[: available_cores()]
+
+
+def warm_up(core: int) -> None:
+    """Solve an example by everything on one core, so that no thread is left for the children to miss."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+    for seed in WARM_UP:
+        for name in solvers_of(random_problem(seed), list(METHODS)):
+            run_one(seed, name, 1e-3)
+
+
+def page(data: xr.Dataset, arguments: Namespace, holding: list[Statement]) -> str:
+    """The page of the site."""
+    about = (
+        f"Machine: {describe_machine()} {arguments.problems} problems from seed {arguments.seed} on; tolerance of the"
+        f" density {arguments.tolerance:g}; at most {arguments.time_limit:g} s of processor time for a run."
+    )
+    parts = [
+        INTRODUCTION,
+        about,
+        "\n".join(f"- {statement}" for statement in holding),
+        "## Methods",
+        markdown_table(*method_table(data, arguments)),
+        NOTES,
+        "## Marginal densities",
+        marginals(data),
+        "## The density by prior",
+        markdown_table(*prior_table(data)) if "density" in arguments.methods else "Not asked for.",
+        "## Causes of what is not complete",
+        markdown_table(*cause_table(data)),
+        "Numbers in messages are written as #; the problem of a seed is printed by"
+        " `python -m validation.contrastive.regimes --show SEED`.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def method_table(data: xr.Dataset, arguments: Namespace) -> tuple[list[str], list[list[str]]]:
+    """One row for each method: outcomes, seconds, errors."""
+    rows = []
+    for method in data.method.values.tolist():
+        one = summary(data, method, arguments.tolerance)
+        times = [f"{x:.2g}" for x in np.quantile(one.seconds, [0.5, 0.95, 1.0])] if one.runs else ["", "", ""]
+        errors = [str(one.judged), str(one.honest), f"{one.largest:.1e}"] if one.judged else ["", "", ""]
+        missed = str(one.missed) if method == "density" else ""
+        rows.append([method, str(one.runs), *(str(one.counts[name]) for name in OUTCOMES), *times, *errors, missed])
+    header = ["method", "problems", *OUTCOMES, "median, s", "95 %, s", "most, s", "known", "honest", "largest error"]
+    return [*header, "missed"], rows
+
+
+def marginals(data: xr.Dataset) -> str:
+    """Marginal densities under linear priors against exact mixtures of Gaussians."""
+    error, claimed = (data[name].values for name in ("marginal_error", "marginal_claimed"))
+    known = np.isfinite(error)
+    if not known.any():
+        return "No result has a marginal density `P_w` of a linear prior."
+    return (
+        f"Under linear priors the marginal is an exact mixture of Gaussians. Of {known.sum()} results the L1 distance"
+        f" of `P_w` from it, halfway and at the end, has the median {np.median(error[known]):.1e} and is at most"
+        f" {error[known].max():.1e}; it is below the claimed error in {(error[known] <= claimed[known]).sum()}."
+    )
+
+
+def prior_table(data: xr.Dataset) -> tuple[list[str], list[list[str]]]:
+    """Outcomes and seconds of the density for each prior and number of features."""
+    column = data.loc[{"method": "density"}]
+    rows = []
+    for prior in sorted(set(data.prior.values.tolist())):
+        for features in (1, 2):
+            some = column.isel(problem=np.flatnonzero((data.prior == prior) & (data.features == features)))
+            if some.sizes["problem"]:
+                times = np.quantile(some.seconds, [0.5, 1.0])
+                complete = f"{int((some.outcome == 0).sum())} of {some.sizes['problem']}"
+                rows.append([prior, str(features), complete, *(f"{x:.2g}" for x in times)])
+    return ["prior", "features", "complete", "median, s", "most, s"], rows
+
+
+def cause_table(data: xr.Dataset) -> tuple[list[str], list[list[str]]]:
+    """Messages of runs that are not complete, with how many there are and three of the seeds."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    seeds: dict[tuple[str, str, str], list[str]] = {}
+    for method in data.method.values.tolist():
+        column = data.loc[{"method": method}]
+        for seed, outcome, cause in zip(column.problem.values, column.outcome.values, column.cause.values, strict=True):
+            if outcome > 0:
+                key = method, OUTCOMES[outcome], str(cause)
+                counts[key] += 1
+                seeds.setdefault(key, []).append(str(seed))
+    rows = [[*key, str(number), ", ".join(seeds[key][:3])] for key, number in counts.most_common()]
+    return ["method", "outcome", "cause", "how many", "seeds"], rows
+
+
+def main() -> int:
+    """Run, judge, print; write the table and the page."""
+    command = parser(__doc__ or "")
+    command.add_argument("--problems", type=at_least(1, "problems"), default=400, metavar="N")
+    command.add_argument("--seed", type=at_least(0, "the first seed"), default=0, help="seed of the first problem")
+    command.add_argument("--methods", nargs="+", choices=[*METHODS], default=[*METHODS], metavar="METHOD")
+    command.add_argument("--tolerance", type=tolerance_of, default=1e-6, help="tolerance of the density")
+    command.add_argument(
+        "--time-limit", type=partial(seconds_above, 1.0), default=60.0, help="processor time of a run in seconds"
+    )
+    command.add_argument("--workers", type=at_least(1, "workers"), default=available_cores(), help="runs at a time")
+    command.add_argument(
+        "--output", type=Path, default=FOLDER / "table.nc", metavar="OUT.nc", help="where the table goes"
+    )
+    command.add_argument("--resume", action="store_true", help="keep the runs of a call that was stopped")
+    command.add_argument("--page", type=Path, metavar="OUT.md", help="where the page of the site goes")
+    command.add_argument("--show", type=at_least(0, "a seed"), metavar="SEED", help="print the problem file of a seed")
+    arguments = command.parse_args()
+    if arguments.show is not None:
+        print(random_text(arguments.show))
+        return DONE
+    began = time.perf_counter()
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    check_writable(arguments.output)
+    runs = run_all(arguments)
+    data = table(runs, arguments.methods)
+    holding = statements(data, arguments.tolerance)
+    data.attrs |= {
+        "Conventions": "CF-1.11",
+        "title": "Every method on random problems",
+        "statements": json.dumps([asdict(statement) for statement in holding]),
+        "provenance": provenance(time.perf_counter() - began),
+    }
+    save(data, arguments.output)
+    text = page(data, arguments, holding)
+    print(text)
+    if arguments.page:
+        arguments.page.write_text(text, encoding="utf-8")
+    return DONE if all(statement.holds for statement in holding) else FAILED
+
+
+if __name__ == "__main__":
+    run(main)
