@@ -576,6 +576,7 @@ def test_all_defaults_are_written_out():
         "seed": 0,
         "snapshot_precision": "double",
         "record": "replicas",
+        "longest_days": 1.0,
     }
     assert written["prior"] == {"name": "none", "strength": 1.0, "parameters": {}}
     assert written["title"] == ""
