@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from meanfield.errors import InputError
+from meanfield.process.interrupts import swallowed_interrupts_again
 from meanfield.process.start_up import INTACT, INTERRUPTED
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
@@ -65,7 +66,8 @@ def run(main: Callable[[], int]) -> NoReturn:
     """
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = _outcome(main)
+        with swallowed_interrupts_again():
+            code = _outcome(main)
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
         code = FAILED

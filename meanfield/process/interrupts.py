@@ -1,14 +1,18 @@
-"""Blocks that Ctrl-C, or SIGTERM where it is taken as Ctrl-C, must not end half-way."""
+"""Ctrl-C, or SIGTERM where it is taken as Ctrl-C: blocks that it must not end half-way, callbacks that swallow it."""
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = signal.SIGINT, signal.SIGTERM
+
+AGAIN_AFTER = 0.01
+"""Seconds after which a Ctrl-C that a callback swallowed comes again: callbacks take microseconds."""
 
 
 @contextmanager
@@ -32,3 +36,26 @@ def uninterrupted() -> Iterator[Sequence[object]]:
             signal.signal(number, handler)
         for received in waiting[:1]:
             handlers[signal.Signals(received[0])](*received)
+
+
+@contextmanager
+def swallowed_interrupts_again() -> Iterator[None]:
+    """Repeat a Ctrl-C that fell into a finalizer or a callback of a weak reference, from which Python lets nothing out.
+
+    Python reports such an exception with a traceback and goes on, and the run would not end.
+    """
+    before = sys.unraisablehook
+
+    def report(unraisable: sys.UnraisableHookArgs) -> None:
+        if isinstance(unraisable.exc_value, KeyboardInterrupt):
+            again = threading.Timer(AGAIN_AFTER, signal.raise_signal, (signal.SIGINT,))
+            again.daemon = True  # a run that ends meanwhile needs no Ctrl-C
+            again.start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = report
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before

@@ -1,6 +1,9 @@
 import os
 import signal
+import sys
 import threading
+import time
+import weakref
 
 import pytest
 import xarray as xr
@@ -8,7 +11,7 @@ import xarray as xr
 import meanfield
 from meanfield.mckean_vlasov.density.evolution import Evolution
 from meanfield.problems.file import parse_problem
-from meanfield.process.interrupts import uninterrupted
+from meanfield.process.interrupts import swallowed_interrupts_again, uninterrupted
 from tests.example_problems import SMALL
 
 NODES = SMALL.replace("feature_nodes = 15", "feature_nodes = 40")
@@ -119,3 +122,32 @@ def test_a_thread_that_cannot_be_started_leaves_none_that_waits_for_it(monkeypat
     with pytest.raises(RuntimeError, match="new thread"):
         meanfield.solve_density(parse_problem(NODES))
     futures[0].result(timeout=60)
+
+
+class Thing:
+    """Object with weak references."""
+
+
+def test_ctrl_c_in_a_callback_that_swallows_exceptions_comes_again():
+    def press(_):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)  # the handler runs here, at the latest
+
+    thing = Thing()
+    watched = weakref.ref(thing, press)
+    with swallowed_interrupts_again(), pytest.raises(KeyboardInterrupt):  # noqa: PT012 -- it comes later
+        del thing
+        assert watched() is None
+        time.sleep(10.0)
+
+
+def test_other_exceptions_of_callbacks_are_reported_as_ever(monkeypatch):
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+    thing = Thing()
+    watched = weakref.ref(thing, lambda _: 1 / 0)
+    with swallowed_interrupts_again():
+        del thing
+    assert watched() is None
+    assert [each.exc_type for each in reported] == [ZeroDivisionError]
+    assert sys.unraisablehook == reported.append
