@@ -24,7 +24,7 @@ POINTS = 851
 """Number of points: shares of weights then have an error of a percent."""
 
 RELATIVE_STEP = 1e-2
-"""Step in units of 1 + s: shares then have an error of a percent more."""
+"""Step in units of 1/gamma: shares then have an error of a percent more."""
 
 FEWEST = 1e-14
 """Share of the weights at which the flow ends."""
@@ -87,7 +87,7 @@ def coarsening(prior: Prior, elapsed: float) -> Coarsening:
         maps.append(w)
         if s >= elapsed or 2.0 * ndtr(-xi[w > 0.0][0]) < FEWEST:
             break
-        step = min(RELATIVE_STEP * (1.0 + s), elapsed - s)
+        step = min(RELATIVE_STEP / float(mass @ (w * np.abs(pull))), elapsed - s)
         middle = w + 0.5 * step * (ratio * w - pull)
         moved = np.where(middle > 0.0, np.maximum(w - step * bounded_pull(prior, middle), 0.0), 0.0)
         w = moved / np.sqrt(mass @ moved**2)

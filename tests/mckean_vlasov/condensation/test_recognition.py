@@ -1,5 +1,7 @@
 """Condensation in densities: found where the norm goes to few weights, silent elsewhere, and put into words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,13 +62,26 @@ def test_shares_are_sums_over_cells(condensing):
     limit, arrays = condensing
     critical = condensate(limit, arrays).critical_weight[4]
     edges, P = arrays["w_edge"], arrays["u_weight"] @ arrays["P"][4]
-    w = np.linspace(edges[0], edges[-1], 2_000_001)
+    w = np.linspace(edges[0], edges[-1], 400_001)
     far = np.abs(w) > critical
     values = P[np.clip(np.searchsorted(edges, w, side="right") - 1, 0, len(P) - 1)]
     h = w[1] - w[0]
     found = condensate(limit, arrays)
-    assert found.weights[4] == pytest.approx(h * values[far].sum(), abs=2e-5)  # one of these cells, and mass - 1
+    assert found.weights[4] == pytest.approx(
+        h * values[far].sum(), abs=1e-4
+    )  # the ends, one of these points, and mass - 1
     assert found.norm[4] == pytest.approx(h * values[far] @ w[far] ** 2, abs=1e-3)  # and E[w^2] in cells: h^2/12
+
+
+def test_the_l2_part_of_a_prior_is_undone_by_the_multiplier(condensing):
+    """Half l1 and half l2, twice as strong, is l1 with r larger by the l2 part's work, strength E[w^2]."""
+    _, arrays = condensing
+    plain = condensate(limit_with("l1", 0.01), arrays)
+    twice = limit_with("elastic_net", 0.01, ratio=0.5)
+    twice = replace(twice, prior=twice.prior.model_copy(update={"strength": 2 * STRENGTH}))
+    found = condensate(twice, arrays | {"r": arrays["r"] + STRENGTH})
+    np.testing.assert_allclose(found.critical_weight, plain.critical_weight, rtol=1e-11)  # rounding of G - c kappa
+    np.testing.assert_allclose(found.weights, plain.weights, rtol=1e-9)
 
 
 def test_words_name_the_onset_the_weights_and_the_dimension_that_follows(condensing):

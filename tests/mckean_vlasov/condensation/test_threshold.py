@@ -100,6 +100,20 @@ def test_priors_that_hold_every_norm_have_no_threshold(settings):
     assert held_norm(settings, TAU, 0.0) >= 1.0
 
 
+def test_formulas_that_overflow_far_out_and_forces_without_a_value_there_do_no_harm():
+    def tanh(w):
+        return math.tanh(w)
+
+    def overflowing(w):
+        return (math.exp(w) - math.exp(-w)) / (math.exp(w) + math.exp(-w))
+
+    def log_cosh(w):
+        return math.log(math.cosh(w))
+
+    assert norm_at(Prior(tanh, log_cosh), 2.0) == norm_at(Prior(tanh), 2.0) < 1.0
+    assert norm_at(Prior(overflowing), 2.0) == math.inf  # phi is not known far out, and nothing is claimed
+
+
 @pytest.mark.parametrize("name", ["l1", "elastic_net", "cauchy", "log_cosh", "smooth_l1"])
 def test_a_state_exists_above_the_threshold_and_none_below(name):
     """The solver of stationary states finds G by itself, and knows nothing of thresholds."""
