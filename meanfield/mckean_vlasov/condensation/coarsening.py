@@ -2,7 +2,7 @@
 
 dw/ds = gamma w - phi0(w) with s = tau strength t, and gamma = E[w phi0(w)] such that E[w^2] = 1. The flow keeps the
 order of weights, so that the density is the image of N(0, 1) under an increasing map X(xi). A step moves all points by
--phi0 by the midpoint rule, lets those that reach 0 stay there, and restores the norm, as SGD does.
+-phi0, lets those that reach 0 stay there, and restores the norm, as SGD does.
 """
 
 from __future__ import annotations
@@ -88,8 +88,7 @@ def coarsening(prior: Prior, elapsed: float) -> Coarsening:
         if s >= elapsed or 2.0 * ndtr(-xi[w > 0.0][0]) < FEWEST:
             break
         step = min(RELATIVE_STEP / float(mass @ (w * np.abs(pull))), elapsed - s)
-        middle = w + 0.5 * step * (ratio * w - pull)
-        moved = np.where(middle > 0.0, np.maximum(w - step * bounded_pull(prior, middle), 0.0), 0.0)
+        moved = np.maximum(w - step * pull, 0.0)
         w = moved / np.sqrt(mass @ moved**2)
         s += step
     found = critical_weight(prior, np.array(ratios))

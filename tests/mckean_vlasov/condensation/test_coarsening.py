@@ -6,7 +6,9 @@ from scipy.integrate import solve_ivp
 from scipy.stats import norm
 
 from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.ingredients.priors import Prior
 from meanfield.mckean_vlasov.condensation import coarsening, critical_weight
+from tests.user_functions import uneven
 
 ACCURACY = 0.02
 """Relative error of shares by steps of 0.5 % and points 0.01 apart, which the module claims to be a percent."""
@@ -71,6 +73,8 @@ def test_critical_weights_solve_their_equation():
     assert critical_weight(functions("cauchy"), ratio) == pytest.approx(np.sqrt(1 / ratio - 1), rel=1e-14)
     found = critical_weight(functions("log_cosh"), ratio)
     assert np.tanh(found) == pytest.approx(ratio * found, rel=1e-14)
+    both_sides = critical_weight(Prior(uneven, kinks=(0.3,)), ratio)
+    assert both_sides == pytest.approx(1.5 / ratio, rel=1e-12)  # 2 on one side, 1 on the other, less w/2
 
 
 def test_no_weight_runs_away_without_a_multiplier_and_all_do_beyond_the_steepest_pull():

@@ -7,14 +7,8 @@ import pytest
 
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.prior_settings import PriorSettings
-from meanfield.mckean_vlasov.condensation import (
-    LEAST_WEIGHTS,
-    coarsening,
-    condensate,
-    enough_weights,
-    following_time,
-    with_condensate,
-)
+from meanfield.mckean_vlasov.condensation import coarsening, condensate, following_time, with_condensate
+from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS, enough_weights
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
 from meanfield.mckean_vlasov.limit import Limit
@@ -117,8 +111,14 @@ def test_outputs_that_were_not_reached_are_left_out(condensing):
 
 def test_an_onset_in_the_middle_is_the_first_output_from_which_on_weights_run_away(condensing):
     limit, arrays = condensing
-    late = arrays | {"Lambda": np.where(limit.times < 3.5, 1.0, arrays["Lambda"])}
-    assert limit.times[condensate(limit, late).onset] == 4.0
+    # Lambda = 0.505 is above Lambda_c = 0.5, and leaves G positive at t = 0 and 1
+    late = arrays | {"Lambda": np.where(limit.times < 1.5, 0.505, arrays["Lambda"])}
+    assert limit.times[condensate(limit, late).onset] == 2.0
+    # Lambda = 0.4 is below it, and G negative from t = 3 on
+    noisy = arrays | {"Lambda": np.full(9, 0.4)}
+    assert condensate(limit, noisy) is None
+    multiplier = TAU * arrays["r"] - 0.5 * arrays["Lambda"]
+    assert condensate(limit, arrays).critical_weight == pytest.approx(np.sqrt(1 / multiplier - 1), rel=1e-12)
     assert condensate(limit, arrays | {"Lambda": np.where(limit.times > 7.5, 1.0, arrays["Lambda"])}) is None
 
 

@@ -61,6 +61,7 @@ def test_thresholds_are_those_of_closed_forms(name, parameters, threshold):
     settings = prior(name, **parameters)
     found = critical_diffusion(settings, TAU)
     assert found == pytest.approx(threshold * PULL, rel=1e-10)  # digits of the oracle's quadrature and roots
+    assert held_norm(settings, TAU, 0.0) < 1e-10  # b is cut off at 2^40
     assert held_norm(settings, TAU, found) == pytest.approx(1.0, rel=1e-10)  # the same digits
     assert held_norm(settings, TAU, 0.9 * found) < 1.0 < held_norm(settings, TAU, 1.1 * found)
 
