@@ -4,27 +4,16 @@ from meanfield.mckean_vlasov.condensation.coarsening import Coarsening, coarseni
 from meanfield.mckean_vlasov.condensation.pull import critical_weight
 from meanfield.mckean_vlasov.condensation.recognition import Condensate, condensate
 from meanfield.mckean_vlasov.condensation.threshold import critical_diffusion, held_norm
-from meanfield.mckean_vlasov.condensation.wording import (
-    LEAST_WEIGHTS,
-    NOTABLE,
-    enough_weights,
-    following_time,
-    percent,
-    with_condensate,
-)
+from meanfield.mckean_vlasov.condensation.wording import following_time, with_condensate
 
 __all__ = [
-    "LEAST_WEIGHTS",
-    "NOTABLE",
     "Coarsening",
     "Condensate",
     "coarsening",
     "condensate",
     "critical_diffusion",
     "critical_weight",
-    "enough_weights",
     "following_time",
     "held_norm",
-    "percent",
     "with_condensate",
 ]

@@ -2,7 +2,7 @@
 
 dw/ds = gamma w - phi0(w) with s = tau strength t, and gamma = E[w phi0(w)] such that E[w^2] = 1. The flow keeps the
 order of weights, so that the density is the image of N(0, 1) under an increasing map X(xi). A step moves all points by
--phi0 by the midpoint rule, lets those that reach 0 stay there, and restores the norm, as SGD does.
+-phi0, lets those that reach 0 stay there, and restores the norm, as SGD does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POINTS = 851
 """Number of points: shares of weights then have an error of a percent."""
 
 RELATIVE_STEP = 1e-2
-"""Step in units of 1 + s: shares then have an error of a percent more."""
+"""Step in units of 1/gamma: shares then have an error of a percent more."""
 
 FEWEST = 1e-14
 """Share of the weights at which the flow ends."""
@@ -87,9 +87,8 @@ def coarsening(prior: Prior, elapsed: float) -> Coarsening:
         maps.append(w)
         if s >= elapsed or 2.0 * ndtr(-xi[w > 0.0][0]) < FEWEST:
             break
-        step = min(RELATIVE_STEP * (1.0 + s), elapsed - s)
-        middle = w + 0.5 * step * (ratio * w - pull)
-        moved = np.where(middle > 0.0, np.maximum(w - step * bounded_pull(prior, middle), 0.0), 0.0)
+        step = min(RELATIVE_STEP / float(mass @ (w * np.abs(pull))), elapsed - s)
+        moved = np.maximum(w - step * pull, 0.0)
         w = moved / np.sqrt(mass @ moved**2)
         s += step
     found = critical_weight(prior, np.array(ratios))

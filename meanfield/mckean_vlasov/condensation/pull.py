@@ -17,8 +17,8 @@ from meanfield.typing import FloatArray
 FAR = 2.0**500
 """Weight at which the l2 part is read off: phi0 = |w|^0.9 still adds 1e-15 of it, and squares do not overflow."""
 
-NEARER, GROWS = 2.0**250, 1.5
-"""Factor between two weights at which phi(w)/w is compared, and the ratio beyond which it has no limit."""
+NEARER, GROWS = 2.0**250, 0.5
+"""Factor between two weights at which phi(w)/w is compared, and the relative growth that shows that it has no limit."""
 
 ROUNDED = 1e-9
 """Largest pull, in units of the l2 part, that is rounding: such a prior is linear."""
@@ -36,7 +36,7 @@ def stiffness(prior: Prior) -> float:
     ends = np.array([-FAR, FAR])
     with np.errstate(all="ignore"):
         slope, before = (float(np.min(prior.forces(w) / w)) for w in (ends, ends / NEARER))
-    return slope if math.isfinite(slope) and slope <= GROWS * before else math.inf
+    return slope if math.isfinite(slope) and slope - before <= GROWS * abs(before) else math.inf
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.mckean_vlasov.condensation.pull import critical_weight, stiffness
-from meanfield.mckean_vlasov.condensation.threshold import critical_diffusion
+from meanfield.mckean_vlasov.condensation.threshold import critical_diffusion, held_norm
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.typing import FloatArray
 
@@ -62,10 +62,10 @@ def condensate(limit: Limit, arrays: Mapping[str, FloatArray]) -> Condensate | N
     The tilt u.g of single weights is left out of w_c. Source: theory.md, section 6.
     """
     prior, pull = limit.prior.functions, limit.learning_rate * limit.prior.strength
-    below = arrays["Lambda"] < critical_diffusion(limit.prior, limit.learning_rate)
     reached = np.flatnonzero(np.isfinite(arrays["r"]))
-    if not len(reached) or not below[reached[-1]]:
+    if not len(reached) or held_norm(limit.prior, limit.learning_rate, float(arrays["Lambda"][reached[-1]])) >= 1.0:
         return None
+    below = arrays["Lambda"] < critical_diffusion(limit.prior, limit.learning_rate)
     G = np.sum(arrays["q"] * arrays["g"], axis=1) + limit.learning_rate * arrays["r"] - 0.5 * arrays["Lambda"]
     critical = critical_weight(prior, G / pull - stiffness(prior))
     critical = np.where(below & np.isfinite(critical), critical, np.nan)

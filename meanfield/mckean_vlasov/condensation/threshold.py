@@ -33,8 +33,11 @@ DEPTH = 45.0
 ROUNDS = 60
 """Largest number of times that panels are halved, which a peak of width 1e-16 needs."""
 
-FEW, MANY = 2.0**-30, 2.0**40
-"""Range of b in which the critical one is looked for, and the largest b that is told from no noise."""
+MANY = 2.0**40
+"""Largest b that is told from no noise."""
+
+LARGEST, STRIDE = math.log(MANY), math.log(8.0)
+"""Largest |log b| at which the critical b is looked for, and the step with which it is bracketed."""
 
 OVERFLOW = 1e300
 """n0 that stands for infinity where a root is looked for."""
@@ -85,12 +88,20 @@ def critical_diffusion(prior: PriorSettings, learning_rate: float) -> float:
 @lru_cache(maxsize=256)
 def critical_stiffness(prior: Prior) -> float:
     """The b at which n0 = 1; infinite if there is none."""
-    if norm_at(prior, MANY) >= 1.0:
-        return math.inf
-    root = brentq(
-        lambda x: math.log(min(norm_at(prior, math.exp(x)), OVERFLOW)), math.log(FEW), math.log(MANY), xtol=1e-12
-    )
-    return math.exp(root)
+
+    def excess(x: float) -> float:
+        return math.log(min(max(norm_at(prior, math.exp(x)), 1.0 / OVERFLOW), OVERFLOW))
+
+    low = high = 0.0
+    while excess(high) >= 0.0:
+        if high > LARGEST:
+            return math.inf
+        low, high = high, high + STRIDE
+    while excess(low) < 0.0:
+        if low < -LARGEST:
+            return math.inf
+        low, high = low - STRIDE, low
+    return math.exp(brentq(excess, low, high, xtol=1e-12))
 
 
 def norm_at(prior: Prior, b: float) -> float:
@@ -101,6 +112,8 @@ def norm_at(prior: Prior, b: float) -> float:
     edges = _start(prior)
     for _ in range(ROUNDS):
         w, energy = _energies(prior, b, edges)
+        if energy[0, 0] > energy[0, -1] or energy[-1, -1] > energy[-1, 0]:
+            return math.inf  # Phi0 falls far out
         top = energy.max()
         middle = 0.5 * (edges[1:] + edges[:-1])
         uneven = (np.ptp(energy, axis=1) > VARIATION) & (energy.max(axis=1) > top - DEPTH)
@@ -126,7 +139,8 @@ def _energies(prior: Prior, b: float, edges: FloatArray) -> tuple[FloatArray, Fl
     w = middle[:, None] + half[:, None] * np.concatenate([[-1.0], NODES, [1.0]])
     w[:, 0], w[:, -1] = edges[:-1], edges[1:]
     flat = w.ravel()
-    steps = prior.potential_steps(flat) - 0.5 * stiffness(prior) * np.diff(flat**2)
+    # Differences of phi's own integral: formulas of Phi may overflow far out, where phi does not.
+    steps = Prior(prior.unit_force, kinks=prior.kinks).potential_steps(flat) - 0.5 * stiffness(prior) * np.diff(flat**2)
     origin = int(np.searchsorted(flat, 0.0))
     # From 0 outwards: sums from the far end would carry its rounding.
     right, left = np.cumsum(steps[origin:]), np.cumsum(-steps[:origin][::-1])[::-1]

@@ -1,18 +1,14 @@
 """Condensation in densities: found where the norm goes to few weights, silent elsewhere, and put into words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.prior_settings import PriorSettings
-from meanfield.mckean_vlasov.condensation import (
-    LEAST_WEIGHTS,
-    coarsening,
-    condensate,
-    enough_weights,
-    following_time,
-    with_condensate,
-)
+from meanfield.mckean_vlasov.condensation import coarsening, condensate, following_time, with_condensate
+from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS, enough_weights
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
 from meanfield.mckean_vlasov.limit import Limit
@@ -60,13 +56,26 @@ def test_shares_are_sums_over_cells(condensing):
     limit, arrays = condensing
     critical = condensate(limit, arrays).critical_weight[4]
     edges, P = arrays["w_edge"], arrays["u_weight"] @ arrays["P"][4]
-    w = np.linspace(edges[0], edges[-1], 2_000_001)
+    w = np.linspace(edges[0], edges[-1], 400_001)
     far = np.abs(w) > critical
     values = P[np.clip(np.searchsorted(edges, w, side="right") - 1, 0, len(P) - 1)]
     h = w[1] - w[0]
     found = condensate(limit, arrays)
-    assert found.weights[4] == pytest.approx(h * values[far].sum(), abs=2e-5)  # one of these cells, and mass - 1
+    assert found.weights[4] == pytest.approx(
+        h * values[far].sum(), abs=1e-4
+    )  # the ends, one of these points, and mass - 1
     assert found.norm[4] == pytest.approx(h * values[far] @ w[far] ** 2, abs=1e-3)  # and E[w^2] in cells: h^2/12
+
+
+def test_the_l2_part_of_a_prior_is_undone_by_the_multiplier(condensing):
+    """Half l1 and half l2, twice as strong, is l1 with r larger by the l2 part's work, strength E[w^2]."""
+    _, arrays = condensing
+    plain = condensate(limit_with("l1", 0.01), arrays)
+    twice = limit_with("elastic_net", 0.01, ratio=0.5)
+    twice = replace(twice, prior=twice.prior.model_copy(update={"strength": 2 * STRENGTH}))
+    found = condensate(twice, arrays | {"r": arrays["r"] + STRENGTH})
+    np.testing.assert_allclose(found.critical_weight, plain.critical_weight, rtol=1e-11)  # rounding of G - c kappa
+    np.testing.assert_allclose(found.weights, plain.weights, rtol=1e-9)
 
 
 def test_words_name_the_onset_the_weights_and_the_dimension_that_follows(condensing):
@@ -102,8 +111,14 @@ def test_outputs_that_were_not_reached_are_left_out(condensing):
 
 def test_an_onset_in_the_middle_is_the_first_output_from_which_on_weights_run_away(condensing):
     limit, arrays = condensing
-    late = arrays | {"Lambda": np.where(limit.times < 3.5, 1.0, arrays["Lambda"])}
-    assert limit.times[condensate(limit, late).onset] == 4.0
+    # Lambda = 0.505 is above Lambda_c = 0.5, and leaves G positive at t = 0 and 1
+    late = arrays | {"Lambda": np.where(limit.times < 1.5, 0.505, arrays["Lambda"])}
+    assert limit.times[condensate(limit, late).onset] == 2.0
+    # Lambda = 0.4 is below it, and G negative from t = 3 on
+    noisy = arrays | {"Lambda": np.full(9, 0.4)}
+    assert condensate(limit, noisy) is None
+    multiplier = TAU * arrays["r"] - 0.5 * arrays["Lambda"]
+    assert condensate(limit, arrays).critical_weight == pytest.approx(np.sqrt(1 / multiplier - 1), rel=1e-12)
     assert condensate(limit, arrays | {"Lambda": np.where(limit.times > 7.5, 1.0, arrays["Lambda"])}) is None
 
 

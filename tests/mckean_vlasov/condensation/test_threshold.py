@@ -61,6 +61,7 @@ def test_thresholds_are_those_of_closed_forms(name, parameters, threshold):
     settings = prior(name, **parameters)
     found = critical_diffusion(settings, TAU)
     assert found == pytest.approx(threshold * PULL, rel=1e-10)  # digits of the oracle's quadrature and roots
+    assert held_norm(settings, TAU, 0.0) < 1e-10  # b is cut off at 2^40
     assert held_norm(settings, TAU, found) == pytest.approx(1.0, rel=1e-10)  # the same digits
     assert held_norm(settings, TAU, 0.9 * found) < 1.0 < held_norm(settings, TAU, 1.1 * found)
 
@@ -98,6 +99,20 @@ HOLDING = [
 def test_priors_that_hold_every_norm_have_no_threshold(settings):
     assert critical_diffusion(settings, TAU) == 0.0
     assert held_norm(settings, TAU, 0.0) >= 1.0
+
+
+def test_formulas_that_overflow_far_out_and_forces_without_a_value_there_do_no_harm():
+    def tanh(w):
+        return math.tanh(w)
+
+    def overflowing(w):
+        return (math.exp(w) - math.exp(-w)) / (math.exp(w) + math.exp(-w))
+
+    def log_cosh(w):
+        return math.log(math.cosh(w))
+
+    assert norm_at(Prior(tanh, log_cosh), 2.0) == norm_at(Prior(tanh), 2.0) < 1.0
+    assert norm_at(Prior(overflowing), 2.0) == math.inf  # phi is not known far out, and nothing is claimed
 
 
 @pytest.mark.parametrize("name", ["l1", "elastic_net", "cauchy", "log_cosh", "smooth_l1"])

@@ -21,7 +21,8 @@ from scipy.integrate import cumulative_trapezoid
 
 import meanfield
 from meanfield.ingredients.prior_settings import PriorSettings
-from meanfield.mckean_vlasov.condensation import LEAST_WEIGHTS, held_norm
+from meanfield.mckean_vlasov.condensation import held_norm
+from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS
 from meanfield.plotting import COLOURS
 from validation.contrastive.figures.condensing import (
     ELAPSED,

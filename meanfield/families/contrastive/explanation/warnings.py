@@ -15,7 +15,8 @@ from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.absence import noise_ratio, why_none
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
-from meanfield.mckean_vlasov.condensation import LEAST_WEIGHTS, NOTABLE, coarsening, enough_weights, percent
+from meanfield.mckean_vlasov.condensation import coarsening
+from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS, NOTABLE, enough_weights, percent
 
 ZERO_RATE = 1e-12
 """Largest rate that counts as 0, by rounding."""

@@ -28,7 +28,9 @@ def why_none(problem: Problem, closure: Closure) -> str:
     """
     ratio, tau = noise_ratio(problem, closure), problem.model.learning_rate
     if ratio >= 1:
-        return f"Lambda is {ratio:.6g} times Lambda_c there; look where a long run of the density or of SGD goes"
+        return "the noise would hold the norm; look where a long run of the density or of SGD goes"
+    if ratio == 0:
+        return "there is no noise, Lambda = 0; lower model.batch_size"
     critical = critical_diffusion(problem.prior, tau)
     held = held_norm(problem.prior, tau, ratio * critical)
     return (

@@ -109,7 +109,7 @@ def _state(problem: Problem, closure: Closure) -> tuple[StationaryEquations, Sta
     state = equations.state(np.zeros(len(problem.features)))
     if state is None:
         raise InputError(
-            f"prior.strength = {problem.prior.strength:g}: at q = 0 no density with E[w^2] = 1 is stationary, because "
+            f"prior.strength = {problem.prior.strength:g}: no stationary density with q = 0 and E[w^2] = 1 was found; "
             f"{why_none(problem, closure)}"
         )
     return equations, state
