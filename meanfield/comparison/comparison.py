@@ -84,8 +84,8 @@ def _judged(judgements: Sequence[Judgement], measured: xr.Dataset) -> dict[str, 
         allowed = np.full(measured[name].shape, np.nan)
         for row, judgement in enumerate(judgements):
             if name in judgement.distances:
-                where, values = judgement.distances[name]
-                allowed[row][where] = values
+                where, times = judgement.distances[name]
+                allowed[row][where] = measured[name].values[row][where] * times
         arrays[f"{name}_chance"] = allowed
     return arrays
 

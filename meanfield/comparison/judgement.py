@@ -59,7 +59,7 @@ class Judgement:
     resolution : dict of str to float
         Difference of each compared quantity that would have shown at any time.
     distances : dict of str to (tuple of ndarray, ndarray)
-        Positions in each distance, and the largest values that chance allows there.
+        Positions in each distance, and how many times as large chance and stated errors allow it to be there.
     """
 
     why: Why

@@ -17,7 +17,7 @@ ROUNDING = 1e-9
 
 
 def judge_predictions(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, family: Family) -> Judgement:
-    """Judge two predictions by all compared variables that both hold, and by the distances that errors bound.
+    """Judge two predictions by all compared variables that both hold, and on equal grids by distances with a bound.
 
     Parameters
     ----------
@@ -57,5 +57,11 @@ def _differences(
             yield name, np.abs(comparison[f"{name}_difference"].values), errors, largest_value(first, second, name)
     for name in family.distances:
         bound = family.variables[name].bounded_by
-        if bound and bound in first and bound in second:
+        if bound and bound in first and bound in second and _on_one_grid(first, second):
             yield name, comparison[name].values, [first[bound].values, second[bound].values], 1.0
+
+
+def _on_one_grid(first: xr.Dataset, second: xr.Dataset) -> bool:
+    """Whether what does not depend on time, such as cells and nodes, is the same: else distances measure the grids."""
+    fixed = [name for name, variable in first.variables.items() if "time" not in variable.dims or name == "time"]
+    return all(name in second and first[name].equals(second[name]) for name in fixed)

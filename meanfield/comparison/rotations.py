@@ -25,8 +25,11 @@ ROTATIONS = 4999
 MOST_ROWS = 128
 """Largest number of rows that are rotated: more runs are added up in batches, which are runs of a larger N."""
 
-ROWS_AT_ONCE = 2**22
-"""Largest number of rotated values in memory."""
+VALUES_AT_ONCE = 2**16
+"""Number of rotated values that are worked on at once, few enough for the cache."""
+
+NEGLIGIBLE = 0.05
+"""Largest allowance, in standard errors, that decides nothing."""
 
 Measure = Callable[[FloatArray], FloatArray]
 """Size of deviations over the last axis, such as an integral or the largest one."""
@@ -87,12 +90,15 @@ class Outcome(NamedTuple):
     levels : dict of str to float
         For each measure the largest deviation over its places, in standard errors, that chance allows: at most
         `FALSE_ALARMS` of true pairs exceed any of them.
+    has_allowance : bool
+        Whether any allowance is large enough to matter.
     deviations, standard_errors : dict of str to ndarray, shape (places,)
         Deviations in standard errors after the allowance, and standard errors, place by place.
     """
 
     p_value: float
     levels: dict[str, float]
+    has_allowance: bool
     deviations: dict[str, FloatArray]
     standard_errors: dict[str, FloatArray]
 
@@ -148,11 +154,12 @@ def rotation_test(contrast: Contrast, quantities: Sequence[Deviations], with_all
         Whether the allowances of the quantities count.
     """
     directions = np.vstack([contrast.direction, _random_directions(contrast)])
-    largest, shown, errors = {}, {}, {}
+    largest, shown, errors, has_allowance = {}, {}, {}, False
     for quantity in quantities:
         rows = _rows(contrast, quantity, with_allowance)
         sizes = _sizes(directions, rows, contrast.freedom, quantity.measures)
         spread = _spread(contrast, rows)
+        has_allowance |= bool(np.any(quantity.allowance.max(axis=1) > NEGLIGIBLE * spread.max(axis=1)))
         for name, measure in quantity.measures.items():
             largest[name], shown[name] = sizes[name].max(axis=1), sizes[name][0]
             errors[name] = measure(spread)
@@ -161,7 +168,7 @@ def rotation_test(contrast: Contrast, quantities: Sequence[Deviations], with_all
     p_value = float(np.mean(smallest <= smallest[0]))
     least = float(np.quantile(smallest, FALSE_ALARMS, method="inverted_cdf"))
     levels = {name: float(np.quantile(values, 1 - least, method="higher")) for name, values in largest.items()}
-    return Outcome(p_value, levels, shown, errors)
+    return Outcome(p_value, levels, has_allowance, shown, errors)
 
 
 def _random_directions(contrast: Contrast) -> FloatArray:
@@ -188,7 +195,7 @@ def _sizes(
     squares = np.einsum("rpx,rpx->px", rows, rows)
     flat = rows.reshape(len(rows), -1)
     result = {name: np.empty((len(directions), rows.shape[1])) for name in measures}
-    step = max(1, ROWS_AT_ONCE // max(flat.shape[1], 1))
+    step = max(1, VALUES_AT_ONCE // max(flat.shape[1], 1))
     for start in range(0, len(directions), step):
         along = (directions[start : start + step] @ flat).reshape(-1, *squares.shape)
         across = np.sqrt(np.clip(squares - along**2, 0.0, None) / freedom)

@@ -43,16 +43,18 @@ def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, fa
         return Judgement("no scatter")
     outcome = rotation_test(contrast, quantities)
     p_without_errors = outcome.p_value
-    if any(quantity.allowance.any() for quantity in quantities):
+    if outcome.has_allowance:
         p_without_errors = rotation_test(contrast, quantities, with_allowance=False).p_value
     levels, resolution, distances = {}, {}, {}
     for quantity in quantities:
-        for name in quantity.measures:
+        for name, measure in quantity.measures.items():
             allowed = outcome.levels[name] * outcome.standard_errors[name]
             if name in family.compared:
                 levels[name], resolution[name] = outcome.levels[name], float(allowed.max())
-            else:
-                distances[name] = quantity.where, allowed
+                continue
+            all_of_it = measure(np.abs(np.tensordot(contrast.direction, quantity.rows, 1)) / contrast.reach)
+            by_errors = all_of_it - outcome.deviations[name] * outcome.standard_errors[name]
+            distances[name] = quantity.where, (allowed + by_errors) / all_of_it
     hidden = all(size > largest_value(first, second, name) for name, size in resolution.items())
     why = decide(outcome.p_value, p_without_errors, contrast.freedom + 1, hidden)
     return Judgement(why, outcome.p_value, _worst(outcome, quantities), levels, resolution, distances)

@@ -16,7 +16,7 @@ from meanfield.comparison import conditional
 from meanfield.comparison.rotations import Deviations
 from meanfield.typing import FloatArray
 
-POINTS = 96
+POINTS = 64
 """Number of weights at which distribution functions are taken; W1 between true pairs is then right to a few 1e-3."""
 
 

@@ -58,7 +58,7 @@ class Variable:
         Whether it is a distance of runs and a prediction that comparisons judge: beside it is the largest one that
         chance allows.
     bounded_by : str
-        Error estimate of which two results that are right have a sum as large as this distance of them, or larger.
+        Error estimate whose sum for two results on the same grid is at least this distance of them if both are right.
     """
 
     dims: tuple[str, ...]

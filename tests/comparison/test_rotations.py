@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from meanfield.comparison import rotations
+from meanfield.comparison.rotations import Deviations, batched, one_sample, rotation_test, two_samples
+
+
+def only(values):
+    return values[..., 0]
+
+
+def columns(rows, allowance=0.0):
+    """Deviations of several numbers, each judged by its own scatter."""
+    return Deviations(rows[..., None], np.full((rows.shape[1], 1), allowance), {"q": only})
+
+
+def functions(rows):
+    """Deviations of functions of 12 points, judged by their integral and by their largest value."""
+    measures = {"W1": lambda values: values.sum(axis=-1), "KS": lambda values: values.max(axis=-1)}
+    return Deviations(rows, np.zeros(rows.shape[1:]), measures)
+
+
+def correlated(rng, runs, places):
+    """Paths whose neighbouring values, and whose scales, hang together."""
+    return np.cumsum(rng.normal(size=(runs, places)), axis=1) * np.linspace(0.1, 5.0, places)
+
+
+@pytest.mark.parametrize("values", [[0.3, 1.1, 0.9, -0.2], [2.0, 2.2], [0.1, -0.2, 0.3, 0.25, -0.4, 0.05]])
+def test_one_number_has_the_p_value_of_the_t_test(values):
+    outcome = rotation_test(one_sample(np.ones(len(values))), [columns(np.array(values)[:, None])])
+    right = stats.ttest_1samp(values, 0.0)
+    # four standard errors of a share of 4999 rotations, which are always the same
+    assert outcome.p_value == pytest.approx(right.pvalue, abs=4 * np.sqrt(right.pvalue * (1 - right.pvalue) / 4999))
+    assert outcome.deviations["q"][0] == pytest.approx(abs(right.statistic), rel=1e-12)  # rounding
+    assert outcome.standard_errors["q"][0] == pytest.approx(stats.sem(values), rel=1e-12)  # rounding
+    assert outcome.levels["q"] == pytest.approx(stats.t.isf(0.025, len(values) - 1), rel=0.35)  # two runs: a wide tail
+
+
+def test_two_sets_have_the_p_value_of_the_t_test():
+    first, second = np.array([0.3, 1.1, 0.9, -0.2]), np.array([1.0, 1.4, 2.2])
+    rows = np.concatenate([first, second])[:, None]
+    outcome = rotation_test(two_samples(np.ones(4), np.ones(3)), [columns(rows + 7.0)])
+    right = stats.ttest_ind(first, second)
+    assert outcome.p_value == pytest.approx(right.pvalue, abs=4 * np.sqrt(right.pvalue * (1 - right.pvalue) / 4999))
+    assert outcome.deviations["q"][0] == pytest.approx(abs(right.statistic), rel=1e-9)  # rounding, after taking off 7
+
+
+def test_sets_of_other_variance_are_those_of_weighted_least_squares():
+    """Runs at N = 100 and 400, whose variances are as 4 to 1."""
+    first, second = np.array([0.3, 1.1, 0.9, -0.2]), np.array([1.0, 1.1, 0.9])
+    root = np.repeat([10.0, 20.0], [4, 3])
+    design = root[:, None] * np.column_stack([np.ones(7), np.repeat([0.0, 1.0], [4, 3])])
+    rows = root * np.concatenate([first, second])
+    solution, squares, *_ = np.linalg.lstsq(design, rows)
+    error = np.sqrt(squares[0] / 5 * np.linalg.inv(design.T @ design)[1, 1])
+    sizes = np.full(4, 100.0), np.full(3, 400.0)
+    outcome = rotation_test(two_samples(*sizes), [columns(rows[:, None])])
+    assert outcome.standard_errors["q"][0] == pytest.approx(error, rel=1e-10)  # rounding
+    assert outcome.deviations["q"][0] == pytest.approx(abs(solution[1]) / error, rel=1e-10)  # rounding
+
+
+@pytest.mark.parametrize("runs", [2, 8])
+def test_false_alarms(runs, monkeypatch):
+    """Any covariance, more numbers than runs, several measures: 1000 true pairs; one seed in 4000 fails by chance."""
+    monkeypatch.setattr(rotations, "ROTATIONS", 99)  # the rate is exact for any number of rotations
+    rng = np.random.default_rng(runs)
+    contrast, count = one_sample(np.ones(runs)), 1000
+    p = np.empty(count)
+    for i in range(count):
+        rows = correlated(rng, runs, 24)
+        p[i] = rotation_test(contrast, [columns(rows[:, :12]), functions(rows.reshape(runs, 2, 12))]).p_value
+    for level in (0.05, 0.5):
+        assert np.mean(p <= level) == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / count))
+
+
+def test_levels_are_exceeded_when_the_verdict_says_so():
+    """A difference is beyond a level if and only if p is at most 5 %, up to ties of rotations."""
+    rng = np.random.default_rng(5)
+    for shift in np.linspace(0.0, 4.0, 16):
+        rows = correlated(rng, 6, 10) + shift
+        outcome = rotation_test(one_sample(np.ones(6)), [columns(rows), functions(rows[:, None])])
+        beyond = any(np.max(outcome.deviations[name]) > level for name, level in outcome.levels.items())
+        assert beyond == (outcome.p_value <= 0.05) or abs(outcome.p_value - 0.05) < 1e-3  # ties of a few rotations
+
+
+def test_errors_within_the_allowance_raise_no_alarm():
+    rng = np.random.default_rng(6)
+    rows = 0.1 * rng.normal(size=(8, 5)) + 1.0
+    contrast = one_sample(np.ones(8))
+    assert rotation_test(contrast, [columns(rows)]).p_value <= 0.05
+    assert rotation_test(contrast, [columns(rows, 1.1)]).p_value == 1.0
+    outcome = rotation_test(contrast, [columns(rows, 0.5)])
+    assert outcome.p_value <= 0.05
+    assert rotation_test(contrast, [columns(rows, 1.1)], with_allowance=False).p_value <= 0.05
+    half = (np.abs(rows.mean(axis=0)) - 0.5) / (rows.std(axis=0, ddof=1) / np.sqrt(8))
+    assert outcome.deviations["q"] == pytest.approx(half, rel=1e-9)  # rounding
+
+
+def test_many_runs_are_batched_without_changing_the_mean():
+    rng = np.random.default_rng(7)
+    x = rng.normal(1.0, 2.0, size=(1001, 3))
+    rows, sizes = batched(x)
+    assert sizes.sum() == 1001
+    assert (np.sqrt(sizes)[:, None] * rows).sum(axis=0) == pytest.approx(x.sum(axis=0), rel=1e-12)  # rounding
+    outcome = rotation_test(one_sample(sizes), [columns(rows - np.sqrt(sizes)[:, None])])
+    # the same variance from 127 instead of 1000 degrees of freedom: 4 standard errors 1/sqrt(2 * 127); 2e-4 each
+    assert outcome.standard_errors["q"] == pytest.approx(stats.sem(x), rel=0.26)
+    assert outcome.p_value > 0.05

@@ -1,0 +1,182 @@
+import numpy as np
+import pytest
+
+import meanfield
+from meanfield.comparison import rotations
+from meanfield.comparison.runs import _quantities
+from meanfield.comparison.sides import finished_runs
+from meanfield.comparison.verdict import judge
+from meanfield.comparison.wording import format_comparison, summary_of_pair
+from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS
+from meanfield.problems.file import parse_problem
+from meanfield.results.schema import family_of_result
+from tests.example_problems import SMALL
+
+TEXT = SMALL.replace("stop = 1.0\noutputs = 3", "stop = 2.0\noutputs = 5").replace(
+    "cells = 200\nfeature_nodes = 15", "tolerance = 1e-4"
+)
+
+
+def with_runs(dimension, replicas, **settings):
+    problem = parse_problem(TEXT)
+    settings |= {"dimension": dimension, "replicas": replicas}
+    return problem.model_copy(update={"particles": problem.particles.model_copy(update=settings)})
+
+
+@pytest.fixture(scope="module")
+def density():
+    return meanfield.solve_density(parse_problem(TEXT))
+
+
+@pytest.fixture(scope="module")
+def ode():
+    return meanfield.solve_order_parameters(parse_problem(TEXT))
+
+
+@pytest.fixture(scope="module")
+def sgd():
+    """Runs with weights, enough for many comparisons."""
+    return meanfield.simulate_sgd(with_runs(128, 240, method="projected", snapshots=(0.0, 2.0)), workers=1)
+
+
+@pytest.fixture(scope="module")
+def chain():
+    return meanfield.simulate_sgd(with_runs(4096, 160, method="chain"), workers=1)
+
+
+def some(runs, start, count):
+    return runs.isel(replica=slice(start, start + count))
+
+
+def verdict(*datasets):
+    return meanfield.compare(*datasets).attrs["verdict"]
+
+
+def reason(*datasets):
+    return str(meanfield.compare(*datasets)["reason"].values[0])
+
+
+def test_false_alarms_of_weights(density, sgd, monkeypatch):
+    """60 true pairs in q, W1 and KS, of four runs each: 5 % give 3; 10 and more one seed in 1000."""
+    monkeypatch.setattr(rotations, "ROTATIONS", 199)
+    places = meanfield.compare(density, some(sgd, 0, 4)).isel(pair=0)
+    found = [judge(density, some(sgd, start, 4), places, []).verdict for start in range(0, 240, 4)]
+    assert found.count(DIFFERS) < 10
+    assert found.count(AGREES) > 50
+
+
+def test_error_of_a_hundredth_is_found(ode, chain, density):
+    """Eight runs at N = 4096 find it in all of 20 comparisons; without it they differ as often as by chance."""
+    wrong = ode.assign(q=ode["q"] + 0.01 * (ode["time"] > 0))
+    places = meanfield.compare(ode, some(chain, 0, 8)).isel(pair=0)
+    groups = [some(chain, start, 8) for start in range(0, 160, 8)]
+    assert [judge(wrong, group, places, []).verdict for group in groups].count(DIFFERS) == 20
+    assert [judge(ode, group, places, []).verdict for group in groups].count(DIFFERS) < 6  # 5 % of 20: 3e-4
+    assert verdict(density.assign(q=density["q"] + 0.01), groups[0]) == DIFFERS
+
+
+def test_the_reason_names_the_time_and_a_remedy(ode, chain):
+    wrong = ode.copy(deep=True)
+    wrong["q"][3] += 0.03
+    text = reason(wrong, some(chain, 0, 8))
+    assert "q at t = 1.5" in text
+    assert "a larger N" in text
+    report = meanfield.compare(wrong, some(chain, 0, 8))
+    rows = dict(summary_of_pair(report.isel(pair=0)))
+    assert "at t = 1.5" in rows["max |difference of q|"]
+    assert "chance: up to" in rows["  in standard errors, max"]
+    assert "DIFFERS (p = " in format_comparison(report)
+
+
+def test_weights_are_judged_when_the_overlap_is_right(density, sgd):
+    wrong = density.assign(P=density["P"].roll(w=8, roll_coords=False))
+    report = meanfield.compare(wrong, some(sgd, 0, 16))
+    assert report.attrs["verdict"] == DIFFERS
+    assert "distance of w" in str(report["reason"].values[0])
+    assert (report["W1"] > report["W1_chance"]).any()
+    right = meanfield.compare(density, some(sgd, 0, 16))
+    assert (right["W1"] < right["W1_chance"]).all()
+    assert (right["W1_given_u"] < right["W1_given_u_chance"]).all()
+
+
+def test_rotated_distances_are_those_that_are_reported(density, sgd):
+    """W1 at 64 points is that of the samples, of which a group has at least 100, up to 8 %; KS misses its peaks."""
+    runs = some(sgd, 0, 8)
+    report = meanfield.compare(density, runs)
+    for quantity in _quantities(density, runs, report.isel(pair=0), family_of_result(density)):
+        mean = np.abs(quantity.rows.mean(axis=0))
+        for name, measure in quantity.measures.items():
+            if name.startswith(("W1", "KS")):
+                ratio = measure(mean) / report[name].values[0][quantity.where]
+                assert ratio == pytest.approx(1.0, abs=0.08) if name.startswith("W1") else np.all(ratio < 1 + 1e-6)
+                assert np.all(ratio > 0.6)
+
+
+def test_few_runs_differ_or_cannot_tell(density, ode, chain):
+    pair = some(chain, 0, 2)
+    assert verdict(density, pair) == CANNOT_TELL
+    assert "take 4 or more" in reason(density, pair)
+    assert verdict(density.assign(q=density["q"] + 0.5), pair) == DIFFERS
+    single = some(chain, 0, 1)
+    assert "no runs whose scatter" in reason(density, single)
+    report = meanfield.compare(ode, single)  # order parameters predict the scatter
+    assert report.attrs["verdict"] == AGREES
+    assert np.isfinite(report["q_chance"]).all()
+    assert verdict(ode.assign(q=ode["q"] + 0.1), single) == DIFFERS
+
+
+def test_statistics_are_judged(ode, chain):
+    ensemble = meanfield.simulate_sgd(with_runs(4096, 200, method="chain", record="statistics"), workers=1)
+    assert verdict(ode, ensemble) == AGREES
+    assert verdict(ode.assign(q=ode["q"] + 0.01), ensemble) == DIFFERS
+    assert verdict(ensemble, chain) == AGREES
+
+
+def test_two_sets_of_runs_are_judged(chain, sgd):
+    other = meanfield.simulate_sgd(with_runs(1024, 6, method="chain"), workers=1)
+    assert verdict(some(chain, 0, 8), other) == AGREES
+    assert verdict(some(chain, 0, 8), other.assign(q=other["q"] + 0.1)) == DIFFERS
+
+
+def test_stated_errors_are_allowed_for(density, chain):
+    runs = some(chain, 0, 8)
+    wrong = density.assign(q=density["q"] + 0.01)
+    assert verdict(wrong, runs) == DIFFERS
+    stated = wrong.assign(q_error=wrong["q_error"] + 0.012)
+    assert verdict(stated, runs) == CANNOT_TELL
+    assert "lower the tolerance" in reason(stated, runs)
+    assert (
+        verdict(density.assign(q_error=density["q_error"] + 10.0, P_error=density["P_error"] + 1.0), density)
+        == CANNOT_TELL
+    )
+
+
+def test_predictions_agree_within_their_errors(density, ode):
+    assert verdict(density, ode) == AGREES
+    assert verdict(density, ode.assign(q=ode["q"] + 1e-4)) == DIFFERS
+    fixed = parse_problem(TEXT.replace("tolerance = 1e-4", "cells = 200\nfeature_nodes = 31"))
+    silent = meanfield.solve_density(fixed)  # states no error
+    assert "states none" in reason(silent, ode)
+    finer = meanfield.solve_density(parse_problem(TEXT.replace("tolerance = 1e-4", "tolerance = 1e-6")))
+    assert verdict(density, finer) == AGREES
+    shifted = density.assign(P=density["P"].roll(w=1, roll_coords=False))
+    assert "L1 distance of P" in reason(density, shifted)
+
+
+def test_unfinished_runs_are_judged_as_far_as_they_came(ode, chain):
+    runs = some(chain, 0, 8).copy(deep=True)
+    runs["q"][:, 3:] = np.nan
+    assert verdict(ode, runs) == AGREES
+    runs["q"][5:] = np.nan
+    assert finished_runs(runs).sizes["replica"] == 5
+    assert verdict(ode.assign(q=ode["q"] + 0.1), runs) == DIFFERS
+    runs["q"][:] = np.nan
+    assert verdict(ode, runs) == CANNOT_TELL
+
+
+def test_the_worst_verdict_stands_for_all_pairs(ode, density, chain):
+    report = meanfield.compare(ode, density, some(chain, 0, 1))
+    assert set(report["verdict"].values) == {AGREES}
+    report = meanfield.compare(ode.assign(q=ode["q"] + 0.2), density, some(chain, 0, 8))
+    assert list(report["verdict"].values) == [DIFFERS, DIFFERS, AGREES]
+    assert report.attrs["verdict"] == DIFFERS
