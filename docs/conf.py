@@ -5,14 +5,15 @@ can be said by the code is said by it: see `_extensions/generated.py`.
 """
 
 import sys
-from importlib.metadata import version as installed_version
 from pathlib import Path
+
+from meanfield import __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "meanfield"
 author = "the meanfield developers"
-release = version = installed_version("meanfield")
+release = version = __version__
 language = "en"
 
 extensions = [
