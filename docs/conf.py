@@ -29,7 +29,8 @@ extensions = [
 exclude_patterns = ["_build", "_extensions", "_templates", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "substitution"]
+myst_substitutions = {"version": version}
 myst_heading_anchors = 4  # headings down to this level can be linked to by their words
 
 nb_execution_mode = "cache"  # a notebook runs again when its code has changed
@@ -44,7 +45,7 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template of classes lists them
 
 html_theme = "furo"
-html_title = "meanfield"
+html_title = f"meanfield {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"

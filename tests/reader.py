@@ -151,7 +151,7 @@ def script(line: str) -> Path | None:
 def is_installed(line: str) -> bool:
     """Whether a command is `meanfield` with one of its commands."""
     words = shlex.split(line, comments=True)
-    return words[:1] == ["meanfield"] and words[1:2] != [] and words[1] in (*COMMANDS, "--help")
+    return words[:1] == ["meanfield"] and words[1:2] != [] and words[1] in (*COMMANDS, "--help", "--version")
 
 
 def study(line: str) -> Path | None:
