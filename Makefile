@@ -10,7 +10,7 @@ LIBRARY := $(shell find meanfield -name "*.py")
 BENCHMARKS := machine density particles closures dynamics stationary sweep
 NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test test-slow test-dist test-lowest bench accuracy cost finite-size figures predictions regimes faults fuzz docs clean
+.PHONY: demo test notebooks test-slow test-dist test-lowest bench accuracy cost finite-size figures predictions regimes faults fuzz docs clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.contrastive.demo
@@ -71,6 +71,9 @@ docs: $(VENV)/installed-docs $(VENV)/sources
 	rm -rf docs/api/generated
 	$(BIN)/sphinx-build -W --keep-going -n -q -E -a docs docs/_build/html
 	@echo "wrote docs/_build/html/index.html"
+
+notebooks: $(VENV)/installed-docs $(VENV)/sources
+	$(BIN)/python docs/notebooks/make.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'

@@ -5,14 +5,15 @@ can be said by the code is said by it: see `_extensions/generated.py`.
 """
 
 import sys
-from importlib.metadata import version as installed_version
 from pathlib import Path
+
+from meanfield import __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "meanfield"
 author = "the meanfield developers"
-release = version = installed_version("meanfield")
+release = version = __version__
 language = "en"
 
 extensions = [
@@ -28,7 +29,8 @@ extensions = [
 exclude_patterns = ["_build", "_extensions", "_templates", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "substitution"]
+myst_substitutions = {"version": version}
 myst_heading_anchors = 4  # headings down to this level can be linked to by their words
 
 nb_execution_mode = "cache"  # a notebook runs again when its code has changed
@@ -43,7 +45,7 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template of classes lists them
 
 html_theme = "furo"
-html_title = "meanfield"
+html_title = f"meanfield {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"

@@ -133,7 +133,10 @@ def is_set_up(line: str) -> bool:
     if words.startswith("make"):
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert set(words.split()[1:]) <= set(targets), f"'{line}': there is no such target"
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    if re.search(r"pip install .*meanfield(?!-)", words):
+        assert project["name"] == "meanfield", f"'{line}': the distribution is called {project['name']}"
     for named in re.findall(r"\[([\w,]+)\]", words):
         assert set(named.split(",")) <= set(extras), f"'{line}': there is no such extra"
     return True
@@ -148,7 +151,7 @@ def script(line: str) -> Path | None:
 def is_installed(line: str) -> bool:
     """Whether a command is `meanfield` with one of its commands."""
     words = shlex.split(line, comments=True)
-    return words[:1] == ["meanfield"] and words[1:2] != [] and words[1] in (*COMMANDS, "--help")
+    return words[:1] == ["meanfield"] and words[1:2] != [] and words[1] in (*COMMANDS, "--help", "--version")
 
 
 def study(line: str) -> Path | None:

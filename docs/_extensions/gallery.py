@@ -15,7 +15,7 @@ OTHERS = {
     "demo": "The demo",
     "finite_size": "How SGD approaches the limit",
     "accuracy": "Accuracy of the density",
-    "cost": "What a density costs",
+    "cost": "Cost of the density",
     "digits": "Hidden variables from real data",
 }
 """Studies in validation/contrastive/ with a figure of the same name beside them."""

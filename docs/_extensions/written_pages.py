@@ -13,7 +13,7 @@ def page() -> str:
     """Entries for all notebooks, and for all pages that exist."""
     notebooks = [f"notebooks/{path.stem}" for path in sorted((DOCS / "notebooks").glob("*.ipynb"))]
     studies = ["gallery", *(name for name in STUDIES if (DOCS / f"{name}.md").exists())]
-    return "\n\n".join([*([toctree("Notebooks", notebooks)] if notebooks else []), toctree("Evidence", studies)])
+    return "\n\n".join([*([toctree("Notebooks", notebooks)] if notebooks else []), toctree("Studies", studies)])
 
 
 def toctree(caption: str, names: list[str]) -> str:

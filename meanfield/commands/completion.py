@@ -31,7 +31,7 @@ def run(arguments: Namespace) -> int:
     try:
         from shtab import FILE, complete
     except ImportError as error:
-        raise InputError("completion is made by shtab: pip install shtab") from error
+        raise InputError("completion is made by shtab: pip install 'meanfield-dynamics[completion]'") from error
     print(complete(_whole_parser(FILE), arguments.shell))
     return DONE
 

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("meanfield", "numpy", "scipy", "numba", "xarray", "netCDF4")
+PACKAGES = ("numpy", "scipy", "numba", "xarray", "netCDF4")
 
 
 def provenance(wall_time: float, **extra: Any) -> str:
@@ -29,7 +29,7 @@ def provenance(wall_time: float, **extra: Any) -> str:
     record = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": " ".join(sys.argv),
-        "versions": {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
+        "versions": _versions(),
         "commit": _commit(),
         "platform": platform.platform(),
         "wall_time_seconds": round(wall_time, 3),
@@ -45,6 +45,12 @@ def describe_machine() -> str:
         model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
     versions = f"Python {platform.python_version()}, NumPy {_version('numpy')}, numba {_version('numba')}"
     return f"{model}, {os.cpu_count()} cores; {versions}."
+
+
+def _versions() -> dict[str, str]:
+    """Versions of Python, of this package as it is imported, installed or not, and of what it computes with."""
+    own = {"python": platform.python_version(), "meanfield": str(sys.modules["meanfield"].__version__)}
+    return own | {name: _version(name) for name in PACKAGES}
 
 
 @cache

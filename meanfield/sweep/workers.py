@@ -196,7 +196,7 @@ class ClusterWorkers:
             from distributed.comm.addressing import parse_address, parse_host_port
             from distributed.scheduler import KilledWorker
         except ImportError as error:
-            raise InputError("a cluster needs Dask: pip install dask distributed") from error
+            raise InputError("a cluster needs Dask: pip install 'meanfield-dynamics[cluster]'") from error
         connect: Any = Client  # has no types
         try:
             # A client that found nobody hangs when it is collected: knock first.

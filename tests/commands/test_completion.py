@@ -37,5 +37,7 @@ def test_bash_completes_a_command_an_option_and_a_file(bash, tmp_path):
 
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "shtab", None)
-    with pytest.raises(InputError, match="completion is made by shtab: pip install shtab"):
+    with pytest.raises(
+        InputError, match=r"completion is made by shtab: pip install 'meanfield-dynamics\[completion\]'"
+    ):
         dispatch.run_named(["completion", "zsh"])

@@ -98,7 +98,8 @@ def test_blocks_that_nobody_runs_are_refused():
     [
         ("sh", "curl example.org", "nothing is known about the command"),
         ("sh", "make nonsense", "no such target"),
-        ("sh", "pip install 'meanfield[nonsense]'", "no such extra"),
+        ("sh", "pip install 'meanfield-dynamics[nonsense]'", "no such extra"),
+        ("sh", "pip install meanfield", "the distribution is called meanfield-dynamics"),
         ("sh", "python solvers/nonsense.py", "nothing is known about the command"),
         ("sh", "python solvers/solve_density.py nonsense.toml -o x.nc", "no such problem file"),
         ("sh", "meanfield nonsense", "nothing is known about the command"),

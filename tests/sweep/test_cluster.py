@@ -97,7 +97,7 @@ def test_no_scheduler(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="give one of the two"):
         run_sweep(make_sweep(), tmp_path / "out", workers=2, scheduler="tcp://127.0.0.1:1")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(InputError, match="a cluster needs Dask: pip install dask distributed"):
+    with pytest.raises(InputError, match=r"a cluster needs Dask: pip install 'meanfield-dynamics\[cluster\]'"):
         run_sweep(make_sweep(), tmp_path / "out", scheduler="tcp://127.0.0.1:1")
 
 

@@ -126,7 +126,7 @@ def per_cell_step(point: Point) -> float:
 
 def write_page(scans: dict[str, list[Point]], shared: list[tuple[Point, Point]]) -> str:
     parts = [
-        "# What a density costs",
+        "# Cost of the density",
         "Written by `make cost`, which measures it anew. One solution of order 2 with an l1 prior, in processor time of"
         " one core; order 4 adds a second one with twice as many cells and twice as many steps, five times the work in"
         " all. The kernel takes u-nodes in blocks of 16 and fills the last block up.",

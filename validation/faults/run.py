@@ -92,7 +92,7 @@ def _outcomes(tally: Tally) -> str:
     return "; ".join(f"{outcome}: {count}" for outcome, count in tally.outcomes.most_common() if count)
 
 
-INTRODUCTION = """# What was tried to lose a result
+INTRODUCTION = """# Fault injection
 
 Written by `make faults`, which tries it anew. Each trial begins with an earlier result in the place of the new one. It
 holds if the earlier result or the new one is there afterwards, whole; if a script that fails says why in a line or two,

@@ -201,7 +201,7 @@ def page(found: dict[str, Findings], seconds: float) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-INTRODUCTION = """# Files that nobody would write
+INTRODUCTION = """# Fuzzing
 
 Written by `make fuzz`, which makes and tries them anew. Problem files are nearly right tables from hypothesis with edge
 values, lost and misspelt keys (other tables once the code has changed, from which hypothesis takes constants), and
