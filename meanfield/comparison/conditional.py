@@ -1,8 +1,8 @@
 """Conditional distributions of the weights given the feature coordinate u, of SGD and of densities alike.
 
-The density is known at quadrature nodes and SGD has every u, so a comparison at a value of u would need
-interpolation in u. Groups with smooth membership need none: averages over the nodes are then as accurate as any
-expectation, and averages over an SGD run weigh each coordinate by its membership.
+SGD has other u than the nodes of a density, and few near each. So what is compared is averages over groups of u with a
+smooth membership: of SGD, each coordinate weighed by its membership, and of the laws that the density predicts between
+its nodes.
 """
 
 from __future__ import annotations
@@ -12,19 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from meanfield.mckean_vlasov.marginal import Laws, laws_given, marginal_density
 from meanfield.numerics.distances import distribution_function
+from meanfield.results.schema import problem_of
 from meanfield.typing import FloatArray
 
 CENTRES = (-1.5, -0.75, 0.0, 0.75, 1.5)
 """Centres of the groups of a feature coordinate with many values."""
 
 WIDTH = 0.35
-"""Least standard deviation of the Gaussian membership of a group of feature coordinates; neighbouring groups
-overlap."""
-
-WIDTH_IN_NODES = 0.75
-"""Least standard deviation of the membership in units of the distance of quadrature nodes: averages over nodes then err
-by 2 exp(-2 pi^2 0.75^2)."""
+"""Standard deviation of the Gaussian membership of a group of feature coordinates; neighbouring groups overlap."""
 
 FEW_VALUES = 3
 """Largest number of values of a coordinate law for which each value is a group of its own."""
@@ -60,13 +57,35 @@ def groups_of(density: xr.Dataset, feature: int) -> list[Group]:
     values = np.unique(density["u"].values[:, feature])
     if len(values) <= FEW_VALUES:
         return [Group(float(value), neighbours=values) for value in values]
-    width = max(WIDTH, WIDTH_IN_NODES * float(np.diff(values).max()))
-    return [Group(centre, width) for centre in CENTRES]
+    return [Group(centre) for centre in CENTRES]
 
 
 def marginal_distribution(density: xr.Dataset, time: float) -> tuple[FloatArray, FloatArray]:
-    """Distribution function of w alone at the cell edges; see `group_distribution`."""
-    return _mixture(density, time, np.ones(density.sizes["node"]))
+    """Distribution function of w alone at the cell edges, and n Var[F_n]; see `group_distribution`."""
+    F = distribution_function(density["w_edge"].values, marginal_of(density.sel(time=time, method="nearest")).values)
+    return F, np.clip(F * (1 - F), 0.0, None)
+
+
+def marginal_of(density: xr.Dataset) -> xr.DataArray:
+    """Density of w alone, averaged over cells, of a result or of a part of one; older files lack it, and w|u tells."""
+    if "P_w" in density:
+        return density["P_w"]
+    P = density["P"].transpose(..., "node", "w")
+    P_w, _ = marginal_density(
+        problem_of(density).coordinates,
+        density["u"].values,
+        density["u_weight"].values,
+        density["w_edge"].values,
+        P.values.reshape(-1, *P.shape[-2:]),
+    )
+    return P.isel(node=0, drop=True).copy(data=P_w.reshape(*P.shape[:-2], P.shape[-1]))
+
+
+def laws_given_u(density: xr.Dataset, time: float, feature: int) -> Laws:
+    """Laws of w given one feature coordinate, at nodes close enough to add them up; see `laws_given`."""
+    P = density["P"].sel(time=time, method="nearest").values
+    rule = density["u"].values, density["u_weight"].values
+    return laws_given(problem_of(density).coordinates, *rule, density["w_edge"].values, P, feature)
 
 
 def group_distribution(density: xr.Dataset, time: float, feature: int, group: Group) -> tuple[FloatArray, FloatArray]:
@@ -80,18 +99,13 @@ def group_distribution(density: xr.Dataset, time: float, feature: int, group: Gr
         n Var[F_n] of the weighted empirical distribution function of n independent pairs (w, u) for large n. For
         equal memberships it is F (1 - F).
     """
-    return _mixture(density, time, group.membership(density["u"].values[:, feature]))
-
-
-def _mixture(density: xr.Dataset, time: float, membership: FloatArray) -> tuple[FloatArray, FloatArray]:
-    P = density["P"].sel(time=time, method="nearest").values
-    given_u = distribution_function(density["w_edge"].values, P)
-    weight = density["u_weight"].values
-    share = weight @ membership
-    F = (weight * membership) @ given_u / share
+    laws = laws_given_u(density, time, feature)
+    membership = group.membership(laws.u[:, feature])
+    share = laws.weight @ membership
+    F = (laws.weight * membership) @ laws.F / share
     # E[(psi (1{w <= x} - F))^2] / E[psi]^2, the variance of a ratio of two means
-    squared = weight * membership**2
-    variance = (1 - 2 * F) * (squared @ given_u) + squared.sum() * F**2
+    squared = laws.weight * membership**2
+    variance = (1 - 2 * F) * (squared @ laws.F) + squared.sum() * F**2
     return F, np.clip(variance, 0.0, None) / share**2
 
 

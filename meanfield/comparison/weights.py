@@ -71,7 +71,7 @@ def _l1(first: xr.Dataset, second: xr.Dataset) -> FloatArray:
     P, Q = first["P"].values, second["P"].values
     weight = first["u_weight"].values
     if first["u"].shape != second["u"].shape or not np.allclose(first["u"], second["u"]):
-        P, Q = (weight @ P)[:, None], (second["u_weight"].values @ Q)[:, None]
+        P, Q = (conditional.marginal_of(dataset).values[:, None] for dataset in (first, second))
         weight = np.ones(1)
     edges, others = first["w_edge"].values, second["w_edge"].values
     if len(edges) > len(others):

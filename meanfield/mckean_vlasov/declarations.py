@@ -52,13 +52,19 @@ DENSITY = {
         range=(-SUM_TOLERANCE, inf),
         gaps="unfinished",
     ),
+    "P_w": Variable(
+        ("time", "w"),
+        "density P_t(w) of weights alone, averaged over a cell",
+        range=(-SUM_TOLERANCE, inf),
+        gaps="unfinished",
+    ),
     "u": Variable(("node", "feature"), "feature coordinate u at a quadrature node", gaps="never"),
     "u_weight": Variable(("node",), "probability weight of a quadrature node", range=PROBABILITY, gaps="never"),
     "w": Variable(("w",), "weight w, cell centre", gaps="never", increasing=True),
     "w_edge": Variable(("edge",), "weight w, cell edge", gaps="never", increasing=True),
     "q_error": Variable(("time", "feature"), "estimated error of the overlap q", range=POSITIVE),
     "r_error": Variable(("time",), "estimated error of r", range=POSITIVE),
-    "P_error": Variable(("time",), "estimated L1 error of P, averaged over u", range=POSITIVE),
+    "P_error": Variable(("time",), "estimated L1 error of P, averaged over u, and of P_w", range=POSITIVE),
     "critical_weight": Variable(
         ("time",), "weight beyond which weights run away, where the norm condenses", range=POSITIVE
     ),
@@ -151,7 +157,7 @@ KINDS = {
     "density": Kind(
         "density of weights and features, from the Fokker-Planck equation",
         ("time", "q", "r", "P", "u", "u_weight", "w", "w_edge", "mass", "norm", "g", "Lambda"),
-        ("q_error", "r_error", "P_error", "critical_weight", "runaway_weights", "runaway_norm"),
+        ("P_w", "q_error", "r_error", "P_error", "critical_weight", "runaway_weights", "runaway_norm"),
         made_by="solve_density",
         check="meanfield.mckean_vlasov.checks:faults",
         figure="meanfield.plotting.results:plot_density_run",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 
 from meanfield.typing import FloatArray
+
+PANEL_NODES = 8
+"""Nodes of a Gauss-Legendre panel: polynomials of degree 15 are exact."""
 
 
 def gaussian_trapezoid(nodes: int, cutoff: float = 8.5) -> tuple[FloatArray, FloatArray]:
@@ -29,6 +33,37 @@ def gaussian_trapezoid(nodes: int, cutoff: float = 8.5) -> tuple[FloatArray, Flo
     weight = np.exp(-0.5 * x * x)
     weight /= weight.sum()
     return x / np.sqrt(weight @ (x * x)), weight
+
+
+def panel_rule(
+    cuts: Sequence[float], density: Callable[[FloatArray], FloatArray], spacing: float
+) -> tuple[FloatArray, FloatArray]:
+    """Gauss-Legendre rule on panels for a law, with nodes no further apart than asked for.
+
+    Unlike a Gauss rule of the law it resolves integrands that vary over some `spacing`, wherever they do.
+
+    Parameters
+    ----------
+    cuts : sequence of float
+        Ends of the law, and points in between where its density is not smooth.
+    density : callable
+        Probability density of the law.
+    spacing : float
+        Largest distance of neighbouring nodes.
+
+    Returns
+    -------
+    x, weight : ndarray, shape (nodes,)
+        Increasing nodes, and weights that add up to one.
+    """
+    points, weights = np.polynomial.legendre.leggauss(PANEL_NODES)
+    widest = 2.0 * spacing / float(np.diff(points).max())
+    edges = [np.linspace(a, b, math.ceil((b - a) / widest) + 1) for a, b in pairwise(cuts)]
+    left = np.concatenate([part[:-1] for part in edges])[:, None]
+    width = np.concatenate([np.diff(part) for part in edges])[:, None]
+    x = (left + 0.5 * width * (points + 1.0)).ravel()
+    weight = (width * weights).ravel() * density(x)
+    return x, weight / weight.sum()
 
 
 def tensor_rule(rules: Sequence[tuple[FloatArray, FloatArray]], negligible: float) -> tuple[FloatArray, FloatArray]:

@@ -99,10 +99,9 @@ class _Film:
         if particles is not None:
             plot_overlap(particles, overlap, "SGD", COLOURS[1])
         self._now = overlap.axvline(self.times[0], color="0.4", lw=1.0)
-        everything = Group(0.0, width=np.inf)
         groups = conditional.groups_of(density, feature)
         chosen = np.unique(np.linspace(0, len(groups) - 1, GROUPS).astype(int))
-        self._parts = [self._part(everything, self._all, COLOURS[-1], "-", "density")]
+        self._parts = [self._part(None, self._all, COLOURS[-1], "-", "density")]
         name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"
         for group, colour, line in zip([groups[i] for i in chosen], COLOURS, LINES, strict=False):
             label = rf"${name} \approx {group.centre:g}$"
@@ -120,9 +119,13 @@ class _Film:
         self.figure.draw_without_rendering()
         self.figure.set_layout_engine("none")
 
-    def _part(self, group: Group, axes: Axes, colour: str, line: str, label: str) -> _Part:
+    def _part(self, group: Group | None, axes: Axes, colour: str, line: str, label: str) -> _Part:
+        """Part of the weights whose u is in a group, or all of them."""
         distributions = [
-            conditional.group_distribution(self._density, time, self._feature, group)[0] for time in self.times
+            conditional.marginal_distribution(self._density, time)[0]
+            if group is None
+            else conditional.group_distribution(self._density, time, self._feature, group)[0]
+            for time in self.times
         ]
         predicted = density_of(self._density["w_edge"].values, np.array(distributions))
         simulated = np.array([self._heights(time, group) for time in self._snapshots])
@@ -134,10 +137,11 @@ class _Film:
         histogram = axes.stairs(simulated[0], self._bins, **style) if len(simulated) else None
         return _Part(predicted, simulated, axes.plot([], [], line, color=colour, label=label)[0], histogram)
 
-    def _heights(self, time: float, group: Group) -> FloatArray:
+    def _heights(self, time: float, group: Group | None) -> FloatArray:
         """Density of the weights of a group in the bins, of all replicas that reached the snapshot."""
         assert self._particles is not None
-        w, _, membership = conditional.group_sample(self._particles, time, self._feature, group)
+        everything = group or Group(0.0, width=np.inf)
+        w, _, membership = conditional.group_sample(self._particles, time, self._feature, everything)
         known = np.isfinite(w)
         counts, edges = np.histogram(w[known], self._bins, weights=membership[known])
         return np.asarray(counts / (membership[known].sum() * np.diff(edges)))

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from meanfield.comparison.conditional import marginal_of
 from meanfield.plotting.style import COLOURS
 from meanfield.plotting.weights import visible_range
 from meanfield.typing import FloatArray
@@ -34,12 +35,8 @@ def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
     stationary : xarray.Dataset
         From `meanfield.find_stationary_states`.
     axes : Axes
-
-    Notes
-    -----
-    Alone, w has a mixture of the densities at the nodes in u: where these are narrow, its waves are those of the nodes.
     """
-    P = np.einsum("n,snw->sw", stationary["u_weight"].values, stationary["P"].values)
+    P = marginal_of(stationary).values
     colours = {stability: cycle(of_it) for stability, (_, of_it, _) in STATE_STYLES.items()}
     for alike in _alike(P, stationary["stability"].values):
         stability = int(stationary["stability"].values[alike[0]])

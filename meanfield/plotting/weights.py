@@ -74,11 +74,11 @@ def plot_density_given_u(dataset: xr.Dataset, axes: Axes, time: float | None = N
     """
     chosen = reached(dataset)[-1] if time is None else time
     snapshot = dataset.sel(time=chosen, method="nearest")
-    u, place = np.unique(dataset["u"].values[:, feature], return_inverse=True)
-    weight = dataset["u_weight"].values
-    share = np.bincount(place, weight)
+    laws = conditional.laws_given_u(dataset, float(chosen), feature)
+    u, place = np.unique(laws.u[:, feature], return_inverse=True)
+    share = np.bincount(place, laws.weight)
     P = np.zeros((len(u), dataset.sizes["w"]))
-    np.add.at(P, place, weight[:, None] * snapshot["P"].values)
+    np.add.at(P, place, laws.weight[:, None] * density_of(dataset["w_edge"].values, laws.F))
     shown = np.minimum(np.cumsum(share), np.cumsum(share[::-1])[::-1]) > VISIBLE
     u, P = u[shown], P[shown] / share[shown, None]
     w = dataset["w"].values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -11,6 +11,9 @@ from pydantic import Field
 from meanfield.errors import InputError
 from meanfield.ingredients.part import Part
 from meanfield.typing import FloatArray
+
+if TYPE_CHECKING:
+    from meanfield.ingredients.laws import CoordinateLaw
 
 
 class Time(Part):
@@ -49,6 +52,11 @@ class BaseProblem(Part):
     def fixed_dims(self) -> dict[str, int]:
         """Sizes of those dims of results that the problem fixes, such as one entry per feature."""
         return {}
+
+    @property
+    def coordinates(self) -> tuple[CoordinateLaw, ...]:
+        """Laws of the feature coordinates u, where the limit is a density of weights and feature coordinates."""
+        return ()
 
     @property
     def labels(self) -> dict[str, float]:

@@ -101,7 +101,7 @@ def test_two_features_have_groups_for_each():
 def test_a_wrong_density_is_far_away(problem, results):
     """Shift the density's overlap by a tenth: distances must leave the sampling distance."""
     wrong = results["density"].copy(deep=True)
-    wrong["P"] = wrong["P"].roll(w=20)
+    wrong["P"], wrong["P_w"] = wrong["P"].roll(w=20), wrong["P_w"].roll(w=20)
     report = meanfield.compare(wrong, results["SGD"])
     assert float((report["W1"] / report["W1_expected"]).min()) > 5
 

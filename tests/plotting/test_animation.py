@@ -26,7 +26,7 @@ def test_frames_show_density_and_nearest_histogram(results, film):
         film._func(frame)
         assert everything.get_title() == f"all weights, $t = {time:g}$"
         assert list(overlap.lines[-1].get_xdata()) == [time, time]
-        P = density["u_weight"].values @ density["P"].values[frame]
+        P = density["P_w"].values[frame]
         assert np.allclose(everything.lines[0].get_ydata(), P, rtol=1e-9, atol=1e-12)  # by way of sums
         snapshot = int(np.argmin(np.abs(sgd["snapshot_time"].values - time)))
         heights, edges, _ = everything.patches[0].get_data()

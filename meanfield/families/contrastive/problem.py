@@ -231,6 +231,11 @@ class Problem(BaseProblem):
         return (self.hidden,) if self.hidden is not None else tuple(f.hidden for f in self.features if f.hidden)
 
     @property
+    def coordinates(self) -> tuple[CoordinateLaw, ...]:
+        """See `BaseProblem.coordinates`."""
+        return tuple(feature.coordinate for feature in self.features)
+
+    @property
     def noise_covariance(self) -> FloatArray:
         """V, shape (2, 2); zero without augmentation."""
         return np.zeros((2, 2)) if self.augmentation is None else self.augmentation.covariance

@@ -185,7 +185,7 @@ KINDS = DENSITY_KINDS | {
     "stationary": Kind(
         "stationary states of the density",
         (*OF_A_STATE, "P", "u", "u_weight", "w", "w_edge"),
-        ("potential",),
+        ("P_w", "potential"),
         leading="state",
         made_by="find_stationary_states",
         check=CHECKS,

@@ -1,7 +1,8 @@
 """Laws of one feature coordinate u, with mean 0 and variance 1.
 
 Adding a law means adding one class here and naming it in `CoordinateLaw`. `default_nodes` are the quadrature nodes that
-the density takes with one, two and three features.
+the density takes with one, two and three features. Continuous laws have a `density`, which is smooth between the points
+of their `support`; the quadrature of a discrete law is its values.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ class GaussianCoordinate(Part):
 
     law: Literal["gaussian"] = "gaussian"
     default_nodes: ClassVar = (47, 25, 13)
+    support: ClassVar[tuple[float, ...]] = (-7.5, 7.5)  # 6e-14 of the probability lie beyond
+
+    def density(self, u: FloatArray) -> FloatArray:
+        """Probability density at u."""
+        return np.asarray(np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi))
 
     def quadrature(self, nodes: int) -> tuple[FloatArray, FloatArray]:
         """Nodes and weights for expectations over u.
@@ -60,6 +66,11 @@ class UniformCoordinate(Part):
 
     law: Literal["uniform"] = "uniform"
     default_nodes: ClassVar = (24, 16, 10)
+    support: ClassVar[tuple[float, ...]] = (-math.sqrt(3), math.sqrt(3))
+
+    def density(self, u: FloatArray) -> FloatArray:
+        """Probability density at u."""
+        return np.full_like(u, 0.5 / math.sqrt(3))
 
     def quadrature(self, nodes: int) -> tuple[FloatArray, FloatArray]:
         """Gauss-Legendre rule for the uniform law."""
@@ -89,6 +100,11 @@ class LaplaceCoordinate(Part):
 
     law: Literal["laplace"] = "laplace"
     default_nodes: ClassVar = (40, 24, 14)
+    support: ClassVar[tuple[float, ...]] = (-LAPLACE_CUTOFF, 0.0, LAPLACE_CUTOFF)
+
+    def density(self, u: FloatArray) -> FloatArray:
+        """Probability density at u."""
+        return np.asarray(np.exp(-math.sqrt(2) * np.abs(u)) / math.sqrt(2))
 
     def quadrature(self, nodes: int) -> tuple[FloatArray, FloatArray]:
         """A Gauss rule for each half of the law, cut at `LAPLACE_CUTOFF` and scaled to unit variance."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
@@ -61,7 +62,9 @@ class Solution:
         q = self.moments[:, :-3]
         unknown = np.full(q.shape[1] + 1, np.nan)
         values = [called_values(limit.closure, row) if np.all(np.isfinite(row)) else unknown for row in q]
-        closed = np.array(values)
+        closed, grid = np.array(values), self.grid
+        P_w, between = marginal_density(limit.coordinates, grid.u, grid.u_weight, grid.edges, self.density)
+        errors = self.errors and replace(self.errors, density=self.errors.density + between)
         return {
             "time": limit.times,
             "q": q,
@@ -71,8 +74,9 @@ class Solution:
             "g": closed[:, :-1],
             "Lambda": closed[:, -1],
             "P": self.density,
-            "u": self.grid.u,
-            "u_weight": self.grid.u_weight,
-            "w": self.grid.centres,
-            "w_edge": self.grid.edges,
-        } | (self.errors.arrays() if self.errors else {})
+            "P_w": P_w,
+            "u": grid.u,
+            "u_weight": grid.u_weight,
+            "w": grid.centres,
+            "w_edge": grid.edges,
+        } | (errors.arrays() if errors else {})

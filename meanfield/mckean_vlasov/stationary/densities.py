@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.ingredients.priors import potential_of
+from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
 from meanfield.mckean_vlasov.stationary.panels import all_panels
 from meanfield.numerics.compiled.scalar_functions import evaluate
@@ -32,9 +33,12 @@ def density_arrays(
     u_weight : ndarray, shape (nodes,)
     """
     edges = cell_edges(equations, states, u)
-    P = [cell_averages(equations, state, u, edges) for state in states]
+    averages = [cell_averages(equations, state, u, edges) for state in states]
+    P = np.array(averages).reshape(len(states), len(u), len(edges) - 1)
+    P_w, _ = marginal_density(equations.limit.coordinates, u, u_weight, edges, P)
     return {
-        "P": np.array(P).reshape(len(states), len(u), len(edges) - 1),
+        "P": P,
+        "P_w": P_w,
         "u": u,
         "u_weight": u_weight,
         "w": 0.5 * (edges[1:] + edges[:-1]),

@@ -1,0 +1,168 @@
+"""Laws of weights w averaged over feature coordinates u, from conditional laws at the quadrature nodes in u.
+
+Coordinates are averaged out one after the other, the sharpest first: after that the others are smooth, because their
+laws are mixtures. A discrete coordinate has a node for each of its values, and needs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.ingredients.laws import CoordinateLaw
+from meanfield.numerics.mixtures import ContinuousLaw, Mixture, largest_step, resolved, resolving_spacing
+from meanfield.numerics.normal_scores import normal_scores
+from meanfield.typing import FloatArray, IntArray
+
+MOST_APART = 2.0
+"""Largest L1 distance of two densities."""
+
+VANISHING = 1e-100
+"""Probability of a cell that is set to zero, because processors take long for the least numbers that there are."""
+
+UNLIKELY = 1e-7
+"""Probability of values of the other coordinates for which laws are added up as they are."""
+
+SHOWN_SPACING = 0.25
+"""Largest distance of nodes in a coordinate given which laws are shown."""
+
+
+@dataclass(frozen=True)
+class Laws:
+    """Laws of w given u at nodes in u.
+
+    Parameters
+    ----------
+    edges : ndarray, shape (cells + 1,)
+    u : ndarray, shape (nodes, d1)
+        NaN for the coordinates that have been averaged out.
+    weight : ndarray, shape (nodes,)
+        Adding up to one.
+    F : ndarray, shape (nodes, cells + 1)
+        Distribution functions at the cell edges.
+    error : float
+        Estimated L1 error of the densities by interpolation in u, averaged over u.
+    """
+
+    edges: FloatArray
+    u: FloatArray
+    weight: FloatArray
+    F: FloatArray
+    error: float = 0.0
+
+    @cached_property
+    def z(self) -> FloatArray:
+        """Normal scores of F."""
+        return normal_scores(self.edges, np.diff(self.F))
+
+    @property
+    def average(self) -> FloatArray:
+        """Distribution function of w at the cell edges, averaged over u."""
+        return np.asarray(self.weight @ self.F)
+
+    def lines(self, axis: int) -> list[IntArray]:
+        """Nodes that differ in one coordinate only, in its order."""
+        others = np.delete(self.u, axis, axis=1)
+        others = others[:, ~np.isnan(others).any(axis=0)]
+        order = np.lexsort((self.u[:, axis], *others.T))
+        return np.split(order, np.flatnonzero(np.any(np.diff(others[order], axis=0) != 0, axis=1)) + 1)
+
+    def sharpness(self, axis: int) -> float:
+        """Largest step of normal scores from node to node along a coordinate."""
+        return max(largest_step(self.weight[line], self.z[line]) for line in self.lines(axis))
+
+    def averaged(self, axis: int, law: ContinuousLaw) -> Laws:
+        """Laws with one coordinate averaged out."""
+        lines = self.lines(axis)
+        mixtures = [self._mixture(line, axis, law) for line in lines]
+        u = self.u[[line[0] for line in lines]]
+        u[:, axis] = np.nan
+        weight = np.array([self.weight[line].sum() for line in lines])
+        error = self.error + float(weight @ [mixture.error for mixture in mixtures])
+        return Laws(self.edges, u, weight, np.array([mixture.average for mixture in mixtures]), error)
+
+    def refined(self, axis: int, law: ContinuousLaw, spacing: float) -> Laws:
+        """Laws at values of one coordinate that are as close as asked for, and as it takes to add them up."""
+        lines = self.lines(axis)
+        needed = [resolving_spacing(self.u[line, axis], self.weight[line], self.z[line]) for line in lines]
+        mixtures = [self._mixture(line, axis, law, min(spacing, *needed)) for line in lines]
+        counts = [len(mixture.u) for mixture in mixtures]
+        u = np.repeat(self.u[[line[0] for line in lines]], counts, axis=0)
+        u[:, axis] = np.concatenate([mixture.u for mixture in mixtures])
+        shares = np.array([self.weight[line].sum() for line in lines])
+        weight = np.repeat(shares, counts) * np.concatenate([mixture.weight for mixture in mixtures])
+        error = self.error + float(shares @ [mixture.error for mixture in mixtures])
+        return Laws(self.edges, u, weight, np.concatenate([mixture.F for mixture in mixtures]), error)
+
+    def _mixture(self, line: IntArray, axis: int, law: ContinuousLaw, spacing: float | None = None) -> Mixture:
+        """Mixture over one coordinate for given values of the others."""
+        u, weight, share = self.u[line, axis], self.weight[line], float(self.weight[line].sum())
+        if share < UNLIKELY:
+            return Mixture(u, weight / share, self.F[line], MOST_APART)
+        return resolved(law, u, weight / share, self.edges, self.F[line], self.z[line], spacing)
+
+
+def laws_given(
+    coordinates: Sequence[CoordinateLaw],
+    u: FloatArray,
+    u_weight: FloatArray,
+    edges: FloatArray,
+    P: FloatArray,
+    feature: int | None = None,
+) -> Laws:
+    """Laws of w given one feature coordinate, or given none of the continuous ones.
+
+    Parameters
+    ----------
+    coordinates : sequence of CoordinateLaw
+        Laws of the coordinates, whose number is d1.
+    u, u_weight : ndarray, shape (nodes, d1) and (nodes,)
+        Quadrature rule for them.
+    edges : ndarray, shape (cells + 1,)
+    P : ndarray, shape (nodes, cells)
+        P(w|u) averaged over cells.
+    feature : int, optional
+        Number of the coordinate that is not averaged out. If it is continuous, nodes in it are at most `SHOWN_SPACING`
+        apart.
+    """
+    masses = P * np.diff(edges)
+    F = np.zeros((len(u), len(edges)))
+    np.cumsum(np.where(masses > VANISHING, masses, 0.0), axis=1, out=F[:, 1:])
+    laws = Laws(edges, u, u_weight, F)
+    continuous = {k: law for k, law in enumerate(coordinates) if isinstance(law, ContinuousLaw)}
+    others = [k for k in continuous if k != feature]
+    for k in sorted(others, key=laws.sharpness, reverse=True) if len(others) > 1 else others:
+        laws = laws.averaged(k, continuous[k])
+    if feature is not None and feature in continuous:
+        return laws.refined(feature, continuous[feature], SHOWN_SPACING)
+    return laws
+
+
+def marginal_density(
+    coordinates: Sequence[CoordinateLaw], u: FloatArray, u_weight: FloatArray, edges: FloatArray, P: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Density of w alone at several times, averaged over cells, and its error by interpolation in u.
+
+    Parameters
+    ----------
+    coordinates, u, u_weight, edges
+        As for `laws_given`.
+    P : ndarray, shape (times, nodes, cells)
+        P(w|u) averaged over cells; NaN at times that were not reached.
+
+    Returns
+    -------
+    P_w : ndarray, shape (times, cells)
+        Of the same mass as P.
+    error : ndarray, shape (times,)
+        Estimated L1 distance from the density for infinitely many nodes.
+    """
+    P_w, error = np.full((len(P), P.shape[2]), np.nan), np.full(len(P), np.nan)
+    for index, each in enumerate(P):
+        if np.isfinite(each).all():
+            laws = laws_given(coordinates, u, u_weight, edges, each)
+            P_w[index], error[index] = np.maximum(np.diff(laws.average), 0.0) / np.diff(edges), laws.error
+    return P_w, error

@@ -1,0 +1,253 @@
+"""Mixtures over a parameter u of laws of w that are known at quadrature nodes in u only.
+
+Averages over w of every smooth function are right with nodes that are further apart than the laws are wide. The density
+of the mixture is not: the sum over nodes has a peak at each of them. Where that matters the laws between the nodes are
+interpolated by splines in u, in one of two ways:
+
+- by normal scores z at fixed w, which is exact for Gaussian laws whose mean moves steadily with u, and good where peaks
+  stay where they are, as at w = 0 under an l1 prior, or where wells trade probability;
+- by curves (w - E[w|u], z), which is exact for laws of any shape that moves steadily, and good where narrow peaks move
+  along a bend.
+
+The distance of two interpolations, or of one of them from itself with every other node, tells the error, and the best
+one is taken. Where the sum over nodes agrees with interpolation it stands, because it converges exponentially.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.special import ndtr
+
+from meanfield.numerics.quadrature import panel_rule
+from meanfield.typing import FloatArray
+
+RESOLVED_STEP = 0.6
+"""Largest step of normal scores between neighbouring nodes up to which their sum is exact to exp(-2 pi^2/0.6^2)."""
+
+FINE_STEP = 1.0
+"""Step of normal scores between nodes of a rule for interpolated laws, which leaves an L1 error of 8e-7."""
+
+VISIBLE_SCORE = 3.0
+"""Largest score that counts in steps between nodes: beyond lies 0.1 % of the probability."""
+
+VISIBLE_WEIGHT = 1e-7
+"""Least weight of neighbouring nodes between which a step counts."""
+
+GOOD_ENOUGH = 3e-5
+"""Error of a mixture with which no other interpolation is tried."""
+
+SAFETY = 2.0
+"""Safety factor on the distance of two interpolations, both of which may be wrong, but not alike."""
+
+FINEST, COARSEST = 1e-3, 0.25
+"""Least and largest distance of nodes of a rule for interpolated laws."""
+
+SMOOTH_DEGREE, ROUGH_DEGREE = 5, 3
+"""Degree of splines in u, and that of splines which must bear with laws that change much from node to node."""
+
+FARTHEST_SCORE = 6.0
+"""Largest score of points of a curve, and of those for which its probability is computed: beyond lies 1e-9."""
+
+CURVE_POINTS = (201, 1201)
+"""Numbers of points of a curve, the second for laws with jumps."""
+
+
+@runtime_checkable
+class ContinuousLaw(Protocol):
+    """Law of a parameter with a density, which is smooth between neighbouring points of `support`."""
+
+    support: ClassVar[tuple[float, ...]]
+
+    def density(self, u: FloatArray) -> FloatArray:
+        """Probability density at u."""
+
+    def __hash__(self) -> int:
+        """Equal laws share their rules."""
+
+
+class Mixture(NamedTuple):
+    """Laws of w at the nodes of a rule in u that is fine enough to add them up.
+
+    Parameters
+    ----------
+    u, weight : ndarray, shape (nodes,)
+        Nodes and weights that add up to one.
+    F : ndarray, shape (nodes, edges)
+        Distribution functions at cell edges.
+    error : float
+        Estimated L1 error of the density of the mixture by interpolation in u.
+    """
+
+    u: FloatArray
+    weight: FloatArray
+    F: FloatArray
+    error: float = 0.0
+
+    @property
+    def average(self) -> FloatArray:
+        """Distribution function of the mixture at the cell edges."""
+        return np.asarray(self.weight @ self.F)
+
+
+def resolved(
+    law: ContinuousLaw,
+    u: FloatArray,
+    weight: FloatArray,
+    edges: FloatArray,
+    F: FloatArray,
+    z: FloatArray,
+    spacing: float | None = None,
+) -> Mixture:
+    """Mixture of laws that are known at the nodes of a quadrature rule, on a rule that resolves them.
+
+    Parameters
+    ----------
+    law : ContinuousLaw
+        Law of the parameter; it can be hashed.
+    u, weight : ndarray, shape (nodes,)
+        Increasing nodes, and weights that add up to one.
+    edges : ndarray, shape (cells + 1,)
+    F, z : ndarray, shape (nodes, cells + 1)
+        Distribution functions at the edges, and their normal scores by
+        `meanfield.numerics.normal_scores.normal_scores`.
+    spacing : float, optional
+        Largest distance of nodes; without it the nodes stay those of the quadrature where their laws add up.
+    """
+    nodes = Mixture(u, weight, F)
+    if len(u) < 2 or (spacing is None and largest_step(weight, z) <= RESOLVED_STEP):
+        return nodes
+    rule = Rule(law, min(spacing or COARSEST, resolving_spacing(u, weight, z)))
+    best = nodes._replace(error=np.inf)
+    for mixture in _candidates(nodes, edges, z, rule):
+        best = min(best, mixture, key=lambda each: each.error)
+        if best.error <= GOOD_ENOUGH:
+            break
+    return best
+
+
+def _candidates(nodes: Mixture, edges: FloatArray, z: FloatArray, rule: Rule) -> Iterator[Mixture]:
+    """Mixtures with their errors, the cheapest first."""
+    u, half = nodes.u, slice(None, None, 2)
+    smooth = _by_scores(u, z, rule, SMOOTH_DEGREE)
+    yield smooth._replace(error=SAFETY * distance(nodes, smooth))
+    yield smooth._replace(error=distance(smooth, _by_scores(u[half], z[half], rule, ROUGH_DEGREE)))
+    for points in CURVE_POINTS:
+        every = _by_curves(u, z, edges, rule, points)
+        apart = distance(every, _by_curves(u[half], z[half], edges, rule, points))
+        yield every._replace(error=every.error + apart)
+        if apart > every.error:
+            return  # more points would not help
+
+
+def largest_step(weight: FloatArray, z: FloatArray) -> float:
+    """Largest step of visible normal scores from a node to the next."""
+    return float(_largest_steps(weight, z).max(initial=0.0))
+
+
+def resolving_spacing(u: FloatArray, weight: FloatArray, z: FloatArray) -> float:
+    """Distance of nodes that resolves laws with these normal scores; powers of sqrt(2), so that there are few rules."""
+    slope = float((_largest_steps(weight, z) / np.diff(u)).max(initial=0.0))
+    spacing = np.clip(FINE_STEP / max(slope, FINE_STEP), FINEST, COARSEST)
+    return float(2.0 ** (0.5 * np.floor(2.0 * np.log2(spacing))))
+
+
+def _largest_steps(weight: FloatArray, z: FloatArray) -> FloatArray:
+    """Largest steps of visible normal scores from each node to the next, shape (nodes - 1,)."""
+    below, above = z[:-1], z[1:]
+    visible = (np.minimum(np.abs(below), np.abs(above)) < VISIBLE_SCORE) | (below * above < 0)
+    visible &= (np.minimum(weight[:-1], weight[1:]) > VISIBLE_WEIGHT)[:, None]
+    return np.asarray(np.max(np.abs(above - below), axis=1, where=visible, initial=0.0))
+
+
+def distance(first: Mixture, second: Mixture) -> float:
+    """L1 distance of the densities of two mixtures."""
+    return float(np.abs(np.diff(first.average - second.average)).sum())
+
+
+class Rule(NamedTuple):
+    """Rule for a law with nodes at most some distance apart."""
+
+    law: ContinuousLaw
+    spacing: float
+
+    @property
+    def nodes(self) -> tuple[FloatArray, FloatArray]:
+        """Nodes and weights."""
+        return _panels(self.law, self.spacing)
+
+    def shares(self, u: FloatArray) -> FloatArray:
+        """Probability that a parameter is nearest to each of some values."""
+        x, weight = self.nodes
+        return np.asarray(np.bincount(np.searchsorted(0.5 * (u[1:] + u[:-1]), x), weight, len(u)), dtype=float)
+
+    def interpolation(self, u: FloatArray, degree: int) -> FloatArray:
+        """Matrix that takes values at some nodes to those at the nodes of the rule."""
+        return _splines(u.tobytes(), self, min(degree, len(u) - 1))
+
+
+@lru_cache(maxsize=64)
+def _panels(law: ContinuousLaw, spacing: float) -> tuple[FloatArray, FloatArray]:
+    return panel_rule(law.support, law.density, spacing)
+
+
+@lru_cache(maxsize=64)
+def _splines(nodes: bytes, rule: Rule, degree: int) -> FloatArray:
+    """Splines between nodes, and straight lines beyond them."""
+    u, at = np.frombuffer(nodes), rule.nodes[0]
+    if degree == 0:
+        return np.ones((len(at), 1))
+    spline = make_interp_spline(u, np.eye(len(u)), k=degree)
+    within = np.clip(at, u[0], u[-1])
+    return np.asarray(spline(within) + spline.derivative()(within) * (at - within)[:, None])
+
+
+def _by_scores(u: FloatArray, z: FloatArray, rule: Rule, degree: int) -> Mixture:
+    """Mixture by interpolation of normal scores at fixed w."""
+    return _from_scores(rule, _increasing(rule.interpolation(u, degree) @ z))
+
+
+def _by_curves(u: FloatArray, z: FloatArray, edges: FloatArray, rule: Rule, count: int) -> Mixture:
+    """Mixture by interpolation of the curves (w - E[w|u], z) at fixed sums of both coordinates.
+
+    Along the sum even a jump of w with z is a straight line. The error is what a finite number of points does to the
+    mixture of the laws at the nodes.
+    """
+    masses = np.diff(ndtr(z))
+    mean = masses @ (0.5 * (edges[1:] + edges[:-1]))
+    v = edges - mean[:, None]
+    along = z + v
+    ends = [np.interp((-FARTHEST_SCORE, FARTHEST_SCORE), *pair) for pair in zip(z, along, strict=True)]
+    points = np.linspace(np.min(ends), np.max(ends), count)
+    curves = np.array([np.interp(points, *pair) for pair in zip(along, v, strict=True)])
+    again = np.diff(ndtr(_scores_on(curves, points, v)))
+    matrix = rule.interpolation(u, ROUGH_DEGREE)
+    between = _scores_on(_increasing(matrix @ curves), points, edges - (matrix @ mean)[:, None])
+    error = float(np.abs(rule.shares(u) @ (again - masses)).sum())
+    return _from_scores(rule, _increasing(between))._replace(error=error)
+
+
+def _scores_on(curves: FloatArray, points: FloatArray, v: FloatArray) -> FloatArray:
+    """Normal scores at values of v on curves that are given by values of v at sums of v and the score."""
+    rows = zip(curves, v, strict=True)
+    return np.array([np.interp(x, row, points, left=-np.inf, right=np.inf) - x for row, x in rows])
+
+
+def _increasing(rows: FloatArray) -> FloatArray:
+    """Rows without steps down, which splines may make between rows without."""
+    falling = np.any(rows[:, 1:] < rows[:, :-1], axis=1)
+    rows[falling] = np.maximum.accumulate(rows[falling], axis=1)
+    return rows
+
+
+def _from_scores(rule: Rule, z: FloatArray) -> Mixture:
+    """Mixture of laws with given normal scores at the nodes of a rule."""
+    F = (z > 0).astype(float)
+    near = np.abs(z) < FARTHEST_SCORE
+    F[near] = ndtr(z[near])
+    F[:, 0], F[:, -1] = 0.0, 1.0  # what lies beyond the cells is put into the outermost ones
+    return Mixture(*rule.nodes, F)
