@@ -89,7 +89,7 @@ def test_the_reason_names_the_time_and_a_remedy(ode, chain):
 
 
 def test_weights_are_judged_when_the_overlap_is_right(density, sgd):
-    wrong = density.assign(P=density["P"].roll(w=8, roll_coords=False))
+    wrong = density.assign({name: density[name].roll(w=8, roll_coords=False) for name in ("P", "P_w")})
     report = meanfield.compare(wrong, some(sgd, 0, 16))
     assert report.attrs["verdict"] == DIFFERS
     assert "distance of w" in str(report["reason"].values[0])
