@@ -109,8 +109,8 @@ NOTES = """## What the words mean
   time is up. What a killed writer leaves is a hidden folder `.NAME.0.part`, which the next writer of that name deletes.
   A simulation by SGD goes on from its checkpoint, with the same bits.
 - **Ctrl-C**: `solve_density.py` and `simulate_sgd.py` save what they have computed ("first part of the new result").
-  SIGTERM, which clusters send before they kill, is taken as Ctrl-C. While Python starts and imports, a second or two in
-  which nothing is written, it is Python that answers, with a traceback.
+  SIGTERM, which clusters send before they kill, is taken as Ctrl-C. While a command imports, in the first second or
+  two, it ends at once, with one line; nothing is written by then.
 - **full disk**: a disk in memory of which all but a part is taken. With *file size limit* files cannot grow beyond a
   size, which needs no root.
 - **a worker killed**: one of two processes that solve the points of a sweep. In the kill of a sweep, it is the process
