@@ -12,7 +12,7 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.typing import FloatArray
 
 LEAST_WEIGHTS = 100.0
-"""Number of weights beyond w_c from which on SGD follows the limit: r then varies by some 5 % from run to run."""
+"""Number of weights beyond w_c from which on SGD follows the limit: the multiplier is then off by some 3 %."""
 
 NOTABLE = 0.1
 """Share of the weights beyond w_c below which the norm counts as condensed; at the start it is some 0.2."""

@@ -2,7 +2,8 @@
 
 No feature can be learnt here (sigma = x^2, Gaussian hidden variable with m2 = 1), so that noise and prior are all there
 is: dw = [G w - c phi(w)] dt + sqrt(Lambda) dB with c = tau strength. Time is s = c t, noise is given in units of the
-threshold Lambda_c, and steps are c/N = 0.002 for every N. Lines are predictions, points are SGD.
+threshold Lambda_c, and steps are c/N = 0.002 for every N. Lines are predictions, points are SGD: 64 runs with
+N = 10^3, one with 10^6, which has no spread.
 
 The share of the weights beyond the critical one falls like 2/(e s)^2 under l1, 1/(e (1 + 2 s)) under cauchy, and s^-4
 under |w|^1.5. Survivors are what is left of the initial tail, |w| = A (y - theta) under l1, so that their law is that
@@ -54,7 +55,7 @@ STANDARD_ERRORS = 4.0
 """Largest accepted deviation of a share in standard errors, as if weights were independent: of 30 looks one is farther
 off by chance once in 500 runs."""
 
-SYSTEMATIC = 0.06
+SYSTEMATIC = 0.03
 """Accepted relative deviation of shares and multipliers besides: Lambda > 0, and the points of the flow."""
 
 FINITE = 0.05
@@ -168,9 +169,9 @@ def _against_sgd(numbers: xr.Dataset) -> list[Statement]:
     off = distance(numbers["sgd_law_l1"].values, lifshitz_slyozov_beyond)
     statements.append(
         Statement(
-            "survivors have Lifshitz and Slyozov's law",
-            "coarsening by diffusion",
-            off < 0.05,
+            "survivors do not have Lifshitz and Slyozov's law",
+            "ours, extremes",
+            off > 0.3,
             f"off by {off:.2f} in probability",
         )
     )
@@ -303,18 +304,20 @@ def _draw_deviations(axes: Axes, numbers: xr.Dataset) -> None:
         for k, colour in enumerate(COLOURS[:2]):
             for marker, x, y in zip(MARKERS.values(), left[k], off[k], strict=True):
                 axes.loglog(x, y, marker, color=colour, ms=5, mfc="none")
-    axes.loglog([0.1, 1e5], np.array([0.1, 1e5]) ** -0.5, color="0.6", ls=":", label="$(N f)^{-1/2}$")
+    ends = np.array([0.2, 2e5])
+    axes.loglog(ends, (np.e**2 * ends) ** -0.5, color="0.6", ls=":", label="surviving weights$^{-1/2}$, l1")
     axes.set(
         xlabel="weights left beyond $w_c$, $N f$",
         ylabel="$G$: deviation or spread, relative",
         title="SGD leaves the limit when few weights are left",
         xlim=(0.2, 2e5),
+        ylim=(5e-4, 1),
     )
     axes.legend(frameon=False, fontsize=8)
 
 
 def _draw_laws(axes: Axes, numbers: xr.Dataset) -> None:
-    x = np.linspace(0.0, 7.0, 400)
+    x = np.linspace(0.0, 7.0, 5001)
     axes.semilogy(x, np.exp(-x), color="0.4", label="exponential")
     axes.semilogy(x[x < 2], 1 - x[x < 2] / 2, color="0.4", ls="--", label="uniform")
     axes.semilogy(x[x < 1.5], lifshitz_slyozov_beyond(x[x < 1.5]), color="0.4", ls=":", label="Lifshitz and Slyozov")
@@ -356,7 +359,7 @@ def _draw_thresholds(axes: Axes, numbers: xr.Dataset) -> None:
         xlabel=r"$\Lambda/\Lambda_c$",
         ylabel="norm of the largest weight",
         ylim=(-0.03, 1.05),
-        title="in the end one weight carries what the noise does not hold",
+        title="in the end one weight carries the norm $1 - n_0$",
     )
     axes.legend(frameon=False, fontsize=8)
 

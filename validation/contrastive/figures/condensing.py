@@ -40,7 +40,7 @@ SIZES = {1_000: 64, 10_000: 16, 100_000: 2, 1_000_000: 1}
 LAW_AT = SNAPSHOTS.index(10)
 """Snapshot of which the law of survivors is shown."""
 
-POWER_SIZE, POWER_STOP, UNIFORM_STOP = 100_000, 20, 5
+POWER_SIZE, POWER_STOP, UNIFORM_STOP = 100_000, 20, 3
 """N and duration of runs under |w|^1.5 and |w|^2.5, and from uniform weights."""
 
 NOISES = (0.25, 0.5, 0.7, 0.85, 1.2, 2.0)
