@@ -10,7 +10,7 @@ LIBRARY := $(shell find meanfield -name "*.py")
 BENCHMARKS := machine density particles closures dynamics stationary sweep
 NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
-.PHONY: demo test notebooks test-slow test-dist test-lowest bench accuracy cost finite-size figures predictions regimes faults fuzz docs clean
+.PHONY: demo test notebooks test-slow test-dist test-lowest bench accuracy cost finite-size verdicts figures predictions regimes faults fuzz docs clean
 
 demo: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.contrastive.demo
@@ -42,6 +42,10 @@ cost: $(VENV)/installed $(VENV)/sources
 
 finite-size: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.contrastive.finite_size
+
+verdicts: export OMP_NUM_THREADS := 1
+verdicts: $(VENV)/installed $(VENV)/sources
+	$(BIN)/python -m validation.contrastive.verdicts
 
 faults: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.faults.run

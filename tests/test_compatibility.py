@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 import meanfield
+from meanfield.comparison import format_comparison
 from meanfield.families.contrastive import FAMILY
+from meanfield.plotting import plot_result
+from meanfield.problems.family import VERDICTS
 from meanfield.results import schema
 
 NEWER = {"sweep"}
@@ -49,3 +52,13 @@ def test_old_files_can_be_compared_with_each_other(version):
     assert report["W1"].notnull().any()
     for run in runs.values():
         assert run["q"].values[..., 0, 0] == pytest.approx(0.5, abs=2e-4)  # the start; 40 cells put it 1e-4 off
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem.startswith("comparison")], ids=lambda p: p.stem)
+def test_old_comparisons_without_verdicts_are_told_and_drawn(path):
+    report = meanfield.load(path)
+    text = format_comparison(report)
+    assert "max |difference of q|" in text
+    assert not any(word in text for word in VERDICTS)
+    labels = [axes.get_ylabel() for axes in plot_result(report).axes]
+    assert any("mean of samples" in label for label in labels)

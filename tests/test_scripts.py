@@ -136,6 +136,22 @@ def test_compare_prints_a_table_and_writes_report_and_figure(runs, folder, insid
     assert (folder / "f.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_compare_says_which_results_differ_and_strict_exits_with_1(runs, folder, tmp_path, inside):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    right = meanfield.load(runs[1])
+    meanfield.save(right, tmp_path / "a" / "out.nc")
+    meanfield.save(right.assign(q=right["q"] + 0.01), tmp_path / "b" / "out.nc")
+    files = tmp_path / "a" / "out.nc", tmp_path / "b" / "out.nc"
+    result = inside("compare", *files, "-o", tmp_path / "report.nc")
+    assert result.returncode == 0, result.stderr
+    assert "a/out - b/out: DIFFERS" in result.stdout
+    assert meanfield.load(tmp_path / "report.nc").attrs["verdict"] == "DIFFERS"
+    assert inside("compare", *files, "-o", tmp_path / "report.nc", "--strict").returncode == 1
+    assert inside("compare", runs[1], files[0], "-o", tmp_path / "report.nc", "--strict").returncode == 0
+    assert "is named twice" in inside("compare", files[0], files[0], "-o", tmp_path / "other.nc").stderr
+
+
 def test_compare_animates_the_density_over_sgd(runs, folder, inside):
     result = inside("compare", runs[0], runs[2], "-o", folder / "report.nc", "--animate", folder / "weights.gif")
     assert result.returncode == 0, result.stderr

@@ -37,6 +37,8 @@ def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, fa
     family : Family
     """
     first, second = (finished_runs(dataset) if has_runs(dataset) else dataset for dataset in (first, second))
+    if any(dataset.sizes["replica"] == 0 for dataset in (first, second) if has_runs(dataset)):
+        return Judgement("no scatter")
     contrast = _contrast(first, second)
     quantities = list(_quantities(first, second, comparison, family)) if contrast.freedom > 0 else []
     if not quantities:
@@ -55,7 +57,7 @@ def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, fa
             all_of_it = measure(np.abs(np.tensordot(contrast.direction, quantity.rows, 1)) / contrast.reach)
             by_errors = all_of_it - outcome.deviations[name] * outcome.standard_errors[name]
             distances[name] = quantity.where, (allowed + by_errors) / all_of_it
-    hidden = all(size > largest_value(first, second, name) for name, size in resolution.items())
+    hidden = bool(resolution) and all(size > largest_value(first, second, name) for name, size in resolution.items())
     why = decide(outcome.p_value, p_without_errors, contrast.freedom + 1, hidden)
     return Judgement(why, outcome.p_value, _worst(outcome, quantities), levels, resolution, distances)
 

@@ -85,8 +85,8 @@ def stated_error(dataset: xr.Dataset, name: str) -> FloatArray | None:
     if not is_prediction(dataset):
         return np.zeros(shape)
     if f"{name}_error" in dataset:
-        error = dataset[f"{name}_error"].transpose("time", ...).values
-        return np.asarray(np.maximum.accumulate(np.nan_to_num(error, nan=0.0, posinf=np.inf)))
+        error = np.nan_to_num(dataset[f"{name}_error"].values, nan=0.0, posinf=np.inf)
+        return np.asarray(np.maximum.accumulate(error) if "time" in values.dims else error)
     accuracy = kind_of(dataset).accuracy
     return None if accuracy is None else np.full(shape, accuracy)
 

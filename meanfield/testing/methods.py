@@ -104,13 +104,14 @@ def check_figure(example: Example, method: str, folder: Path) -> None:
 
 
 def check_comparison(example: Example, folder: Path) -> None:
-    """Check that results of methods that hold compared variables are compared pair by pair."""
+    """Check that results of methods that hold compared variables are compared pair by pair, with a verdict."""
     results = {method: example.result(method) for method in example.family.methods}
     compared = {word for name in example.family.compared for word in (name, f"{name}_mean")}
     fitting = [d for d in results.values() if "time" in d.dims and compared & set(map(str, d.variables))]
     for first, second in combinations([*fitting, *fitting[:1]], 2):
         found = compare(first, second)
         check(found)
+        assert str(found["reason"].values[0]), "the verdict of the comparison has no reason"
         save(found, folder / "comparison.nc")
         assert format_comparison(load(folder / "comparison.nc")), "the comparison has no words"
 

@@ -62,10 +62,10 @@ def test_sets_of_other_variance_are_those_of_weighted_least_squares():
 
 @pytest.mark.parametrize("runs", [2, 8])
 def test_false_alarms(runs, monkeypatch):
-    """Any covariance, more numbers than runs, several measures: 1000 true pairs; one seed in 4000 fails by chance."""
+    """Any covariance, more numbers than runs, several measures: 600 true pairs; one seed in 4000 fails by chance."""
     monkeypatch.setattr(rotations, "ROTATIONS", 99)  # the rate is exact for any number of rotations
     rng = np.random.default_rng(runs)
-    contrast, count = one_sample(np.ones(runs)), 1000
+    contrast, count = one_sample(np.ones(runs)), 600
     p = np.empty(count)
     for i in range(count):
         rows = correlated(rng, runs, 24)

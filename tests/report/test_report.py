@@ -138,6 +138,8 @@ def test_every_method_has_its_words_numbers_and_figure(page, results):
     assert "solve_density" not in parsed.text
     assert "density - particles" in parsed.text
     assert "in standard errors" in parsed.text
+    assert "chance: up to" in parsed.text
+    assert "CANNOT TELL" in parsed.text  # three runs are too few
     assert "6 points: 5 complete, 1 failed" in parsed.text
     assert "1 failed: at t = 1: it blew up; lower <b>tau</b>" in parsed.text
 

@@ -42,21 +42,22 @@ def solve_without_prior() -> dict[str, xr.Dataset]:
     }
 
 
-def compare_and_save(results: Mapping[str, xr.Dataset], directory: Path) -> None:
-    """Print the comparison and write every Dataset to a netCDF file."""
+def compare_and_save(results: Mapping[str, xr.Dataset], directory: Path) -> xr.Dataset:
+    """Print the comparison, and write it and every result to a netCDF file."""
     directory.mkdir(parents=True, exist_ok=True)
     report = meanfield.compare(*results.values(), labels=list(results))
     print(f"\n{directory.name}\n{format_comparison(report)}")
     for label, dataset in (results | {"comparison": report}).items():
         meanfield.save(dataset, directory / f"{label.split(',')[0].lower()}.nc")
+    return report
 
 
 def main() -> int:
     """Solve both problems, compare, and say where the files are."""
     sparse, without = solve_sparse(), solve_without_prior()
-    compare_and_save(sparse, OUTPUT / "sparse_prior")
+    report = compare_and_save(sparse, OUTPUT / "sparse_prior")
     compare_and_save(without, OUTPUT / "no_prior")
-    save_figure(plot_comparison(sparse | {"ODE without the prior": without["ODE"]}), OUTPUT / "demo.png")
+    save_figure(plot_comparison(sparse | {"ODE without the prior": without["ODE"]}, report), OUTPUT / "demo.png")
     print(f"\nnetCDF files: {OUTPUT}/sparse_prior, {OUTPUT}/no_prior\nfigure: {OUTPUT}/demo.png")
     complete = all(dataset.attrs["status"] == "complete" for dataset in (sparse | without).values())
     return DONE if complete else FAILED

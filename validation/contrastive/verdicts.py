@@ -47,7 +47,7 @@ DEFAULTS = {"activation": "quadratic", "features": SPARSE, "prior": "none", "str
 
 CLOSED = {
     "quadratic": DEFAULTS | {"tau": 0.05, "stop": 8.0},
-    "quadratic, l2": DEFAULTS | {"tau": 0.05, "stop": 8.0, "prior": "l2"},
+    "tanh": DEFAULTS | {"tau": 0.2, "stop": 8.0, "activation": "tanh"},
     "ReLU": DEFAULTS | {"tau": 0.1, "stop": 8.0, "activation": "relu", "features": COARSE},
     "two features": DEFAULTS | {"tau": 0.05, "stop": 8.0, "features": f"{SPARSE}, {COARSE}"},
 }
