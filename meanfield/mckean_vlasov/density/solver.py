@@ -14,6 +14,16 @@ from meanfield.numerics.finite_volumes.step import MakeStep
 MOST_FEATURES = 3
 """Largest number of features: the number of nodes grows exponentially with it."""
 
+MARGINAL_TOLERANCE = 1e-3
+"""Estimated L1 error of the density of w alone by interpolation in u, above which more nodes are taken. The estimate
+compares with every other node; the error itself is some ten times less."""
+
+INTERPOLATION_ORDER = 4
+"""Power of the distance of nodes with which that error falls."""
+
+MORE_NODES, MOST_NODES = 2.0, 4.0
+"""Largest factors on the number of nodes in one step, and altogether."""
+
 BACKENDS: dict[str, MakeStep | None] = {"numba": None, "fipy": FiPyStep}
 """Software that computes steps, by name; None is the compiled kernel."""
 
@@ -58,7 +68,24 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
     settings = DensitySettings() if settings is None else settings
     if settings.tolerance is None:
         return solve_fixed(limit, settings, BACKENDS[backend])
-    return solve_to_tolerance(limit, settings, settings.tolerance, BACKENDS[backend])
+    return _with_enough_nodes(limit, settings, settings.tolerance, BACKENDS[backend])
+
+
+def _with_enough_nodes(
+    limit: Limit, settings: DensitySettings, tolerance: float, make_step: MakeStep | None
+) -> Solution:
+    """Solve with more nodes in u, if those that q and r need are too few for the density of w alone."""
+    solution, scale = solve_to_tolerance(limit, settings, tolerance, make_step), 1.0
+    while solution.status == "complete" and not settings.feature_nodes and scale < MOST_NODES:
+        error = solution.error_between_nodes(limit)
+        if error <= MARGINAL_TOLERANCE:
+            break
+        scale = min(MOST_NODES, scale * min(MORE_NODES, (error / MARGINAL_TOLERANCE) ** (1 / INTERPOLATION_ORDER)))
+        better = solve_to_tolerance(limit, settings, tolerance, make_step, node_scale=scale)
+        if better.status != "complete":
+            break
+        solution = better
+    return solution
 
 
 def check_backend(backend: str) -> None:
