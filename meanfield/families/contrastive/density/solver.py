@@ -27,11 +27,11 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        `q`, `r`, `P`, `u`, `u_weight`, `w`, `w_edge`, `mass`, `norm`, `g`, `Lambda` as
-        `meanfield.families.contrastive.results` describes them. P holds averages over cells. With a tolerance also
-        `q_error`, `r_error` and `P_error`, estimates. The attribute `status` is `complete`, `interrupted` or `failed:
-        ...`; output times that were not reached are NaN. A tolerance that was missed is a failure, with all output
-        times and the errors there are.
+        `q`, `r`, `P`, `P_w`, `u`, `u_weight`, `w`, `w_edge`, `mass`, `norm`, `g`, `Lambda` as
+        `meanfield.families.contrastive.results` describes them. P and P_w hold averages over cells. With a tolerance
+        also `q_error`, `r_error` and `P_error`, estimates. The attribute `status` is `complete`, `interrupted` or
+        `failed: ...`; output times that were not reached are NaN. A tolerance that was missed is a failure, with all
+        output times and the errors there are.
 
     Raises
     ------
@@ -42,7 +42,8 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     Notes
     -----
     `density.tolerance` is the error allowed in q and r at every output time; half-width, cells, nodes and steps follow
-    from it. With `density.cells`, `density.steps` or `density.order` they are fixed instead, and nothing is estimated.
+    from it; more nodes are taken where the density of w alone needs them. With `density.cells`, `density.steps` or
+    `density.order` they are fixed instead, and nothing is estimated.
     `meanfield.mckean_vlasov.density.solver.solve` describes the scheme. All quantities are dimensionless. Source:
     theory.md, section 2.
     """
@@ -50,8 +51,9 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     started = time.perf_counter()
     limit = limit_of(problem)
     solution = solve(limit, problem.density, backend)
+    arrays = solution.arrays(limit)
     record = provenance(time.perf_counter() - started, backend=backend, **solution.effort)
-    return build_dataset("density", problem, solution.arrays(limit), solution.status, record)
+    return build_dataset("density", problem, arrays, solution.status, record)
 
 
 def check_density(problem: Problem, backend: str = "numba") -> None:
