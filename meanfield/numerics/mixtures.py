@@ -138,7 +138,11 @@ def _candidates(nodes: Mixture, edges: FloatArray, z: FloatArray, rule: Rule, su
     """Mixtures with their errors, the cheapest first."""
     u, half = nodes.u, slice(None, None, 2)
     smooth = _by_scores(u, z, rule, SMOOTH_DEGREE)
-    yield (nodes if sum_is_good else smooth)._replace(error=SAFETY * distance(nodes, smooth))
+    error = SAFETY * distance(nodes, smooth)
+    if sum_is_good:
+        yield nodes._replace(error=error)
+        return
+    yield smooth._replace(error=error)
     yield smooth._replace(error=distance(smooth, _by_scores(u[half], z[half], rule, ROUGH_DEGREE)))
     for points in CURVE_POINTS:
         every = _by_curves(u, z, edges, rule, points)
@@ -223,7 +227,7 @@ def _by_scores(u: FloatArray, z: FloatArray, rule: Rule, degree: int) -> Mixture
     inner = between[first:last]
     inner[upper < -FARTHEST_SCORE] = -FARTHEST_SCORE
     inner[lower > FARTHEST_SCORE] = FARTHEST_SCORE
-    return _from_scores(rule, _increasing(between))
+    return _from_scores(rule, between)
 
 
 def _by_curves(u: FloatArray, z: FloatArray, edges: FloatArray, rule: Rule, count: int) -> Mixture:
@@ -243,7 +247,7 @@ def _by_curves(u: FloatArray, z: FloatArray, edges: FloatArray, rule: Rule, coun
     matrix = rule.interpolation(u, ROUGH_DEGREE)
     between = _scores_on(_increasing(matrix @ curves), points, edges - (matrix @ mean)[:, None])
     error = float(np.abs(rule.shares(u) @ (again - masses)).sum())
-    return _from_scores(rule, _increasing(between))._replace(error=error)
+    return _from_scores(rule, between)._replace(error=error)
 
 
 def _scores_on(curves: FloatArray, points: FloatArray, v: FloatArray) -> FloatArray:
@@ -261,6 +265,7 @@ def _increasing(rows: FloatArray) -> FloatArray:
 
 def _from_scores(rule: Rule, z: FloatArray) -> Mixture:
     """Mixture of laws with given normal scores at the nodes of a rule."""
+    z = _increasing(np.clip(z, -FARTHEST_SCORE, FARTHEST_SCORE))
     F = (z > 0).astype(float)
     near = np.abs(z) < FARTHEST_SCORE
     F[near] = ndtr(z[near])
