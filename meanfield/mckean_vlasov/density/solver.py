@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.density.fixed import solve_fixed
 from meanfield.mckean_vlasov.density.refinement import solve_to_tolerance
@@ -68,20 +71,26 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
     settings = DensitySettings() if settings is None else settings
     if settings.tolerance is None:
         return solve_fixed(limit, settings, BACKENDS[backend])
-    return _with_enough_nodes(limit, settings, settings.tolerance, BACKENDS[backend])
+    at_scale = partial(solve_to_tolerance, limit, settings, settings.tolerance, BACKENDS[backend])
+    return at_scale() if settings.feature_nodes else _with_enough_nodes(limit, at_scale)
 
 
-def _with_enough_nodes(
-    limit: Limit, settings: DensitySettings, tolerance: float, make_step: MakeStep | None
-) -> Solution:
-    """Solve with more nodes in u, if those that q and r need are too few for the density of w alone."""
-    solution, scale = solve_to_tolerance(limit, settings, tolerance, make_step), 1.0
-    while solution.status == "complete" and not settings.feature_nodes and scale < MOST_NODES:
+def _with_enough_nodes(limit: Limit, at_scale: Callable[..., Solution]) -> Solution:
+    """Solve with more nodes in u, if those that q and r need are too few for the density of w alone.
+
+    Parameters
+    ----------
+    limit : Limit
+    at_scale : callable
+        Solution with a factor `node_scale`, 1 if left out, on the number of nodes to begin with.
+    """
+    solution, scale = at_scale(), 1.0
+    while solution.status == "complete" and scale < MOST_NODES:
         error = solution.error_between_nodes(limit)
         if error <= MARGINAL_TOLERANCE:
             break
         scale = min(MOST_NODES, scale * min(MORE_NODES, (error / MARGINAL_TOLERANCE) ** (1 / INTERPOLATION_ORDER)))
-        better = solve_to_tolerance(limit, settings, tolerance, make_step, node_scale=scale)
+        better = at_scale(node_scale=scale)
         if better.status != "complete":
             break
         solution = better
