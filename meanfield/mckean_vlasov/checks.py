@@ -56,10 +56,13 @@ def _faults_of_masses(dataset: xr.Dataset) -> Iterator[str]:
         if abs(total - 1) > SUM_TOLERANCE:
             yield f"variable 'u_weight' sums to {total:.9g}, not to 1"
     if "mass" in dataset:
-        mass = np.diff(dataset["w_edge"].values) @ (dataset["u_weight"].values @ dataset["P"].values).T
-        gap = np.abs(mass - dataset["mass"].values)
-        if np.any(gap > SUM_TOLERANCE):
-            yield f"variable 'P' has a mass that differs from 'mass' by {np.nanmax(gap):.3g}"
+        densities = {"P": dataset["u_weight"].values @ dataset["P"].values}
+        if "P_w" in dataset:
+            densities["P_w"] = dataset["P_w"].values
+        for name, density in densities.items():
+            gap = np.abs(density @ np.diff(dataset["w_edge"].values) - dataset["mass"].values)
+            if np.any(gap > SUM_TOLERANCE):
+                yield f"variable '{name}' has a mass that differs from 'mass' by {np.nanmax(gap):.3g}"
 
 
 def _faults_of_overlaps(dataset: xr.Dataset) -> Iterator[str]:

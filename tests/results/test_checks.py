@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 import meanfield
+from meanfield.comparison.conditional import marginal_of
 from meanfield.errors import InputError
 from meanfield.results import checks
 from tests import ROOT
@@ -46,6 +47,7 @@ CASES = [
     ("density", with_values("q", lambda q: q.astype("datetime64[ns]")), "'q' holds datetime64"),
     ("density", with_values("P", at(70, -0.1)), r"'P' holds -0.1, outside"),
     ("density", with_values("P", at(70, 9.0)), "'P' has a mass that differs from 'mass' by"),
+    ("density", lambda d: d.assign(P_w=1.01 * marginal_of(d)), "'P_w' has a mass that differs from 'mass' by"),
     ("density", with_values("u_weight", lambda weight: 0.5 * weight), "'u_weight' sums to 0.5, not to 1"),
     ("density", with_values("w_edge", at(3, 5.0)), "'w_edge' does not increase"),
     ("density", with_values("w", lambda w: w + 1.0), "'w' holds cells that do not lie between their edges"),

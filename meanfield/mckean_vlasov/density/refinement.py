@@ -100,12 +100,17 @@ def solve_to_tolerance(
     tolerance: float,
     make_step: MakeStep | None = None,
     watch: Watch = lambda *_: None,
+    node_scale: float = 1.0,
 ) -> Solution:
-    """Solve with an error of q and r below the tolerance; a failure says by how much it is missed."""
+    """Solve with an error of q and r below the tolerance; a failure says by how much it is missed.
+
+    `node_scale` is a factor on the number of nodes in u to begin with.
+    """
     widest = 1.0 if settings.half_width else WIDEST
 
     def attempt(factors: Factors) -> Attempt:
         plan = coarse_plan(limit, settings, tolerance, *factors)
+        plan = replace(plan, node_scale=node_scale * plan.node_scale)
         search = _Search(limit, settings, plan, tolerance, make_step, watch)
         try:
             found = search.solve()

@@ -12,6 +12,9 @@ from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
+SAMPLED_OUTPUTS = 5
+"""Number of output times at which the density of w alone tells whether there are enough nodes in u."""
+
 
 @dataclass(frozen=True)
 class Errors:
@@ -56,6 +59,14 @@ class Solution:
     status: str
     effort: dict[str, object]
     errors: Errors | None = None
+
+    def error_between_nodes(self, limit: Limit) -> float:
+        """Largest estimated error of the density of w alone by interpolation in u, of some output times."""
+        outputs = np.unique(np.linspace(0, len(self.density) - 1, SAMPLED_OUTPUTS).astype(int))
+        _, error = marginal_density(
+            limit.coordinates, self.grid.u, self.grid.u_weight, self.grid.edges, self.density[outputs]
+        )
+        return float(error.max())
 
     def arrays(self, limit: Limit) -> dict[str, FloatArray]:
         """The variables of the Dataset."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.density.fixed import solve_fixed
 from meanfield.mckean_vlasov.density.refinement import solve_to_tolerance
@@ -13,6 +16,16 @@ from meanfield.numerics.finite_volumes.step import MakeStep
 
 MOST_FEATURES = 3
 """Largest number of features: the number of nodes grows exponentially with it."""
+
+MARGINAL_TOLERANCE = 1e-3
+"""Estimated L1 error of the density of w alone by interpolation in u, above which more nodes are taken. The estimate
+compares with every other node; the error itself is some ten times less."""
+
+INTERPOLATION_ORDER = 4
+"""Power of the distance of nodes with which that error falls."""
+
+MORE_NODES, MOST_NODES = 2.0, 4.0
+"""Largest factors on the number of nodes in one step, and altogether."""
 
 BACKENDS: dict[str, MakeStep | None] = {"numba": None, "fipy": FiPyStep}
 """Software that computes steps, by name; None is the compiled kernel."""
@@ -58,7 +71,30 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
     settings = DensitySettings() if settings is None else settings
     if settings.tolerance is None:
         return solve_fixed(limit, settings, BACKENDS[backend])
-    return solve_to_tolerance(limit, settings, settings.tolerance, BACKENDS[backend])
+    at_scale = partial(solve_to_tolerance, limit, settings, settings.tolerance, BACKENDS[backend])
+    return at_scale() if settings.feature_nodes else _with_enough_nodes(limit, at_scale)
+
+
+def _with_enough_nodes(limit: Limit, at_scale: Callable[..., Solution]) -> Solution:
+    """Solve with more nodes in u, if those that q and r need are too few for the density of w alone.
+
+    Parameters
+    ----------
+    limit : Limit
+    at_scale : callable
+        Solution with a factor `node_scale`, 1 if left out, on the number of nodes to begin with.
+    """
+    solution, scale = at_scale(), 1.0
+    while solution.status == "complete" and scale < MOST_NODES:
+        error = solution.error_between_nodes(limit)
+        if error <= MARGINAL_TOLERANCE:
+            break
+        scale = min(MOST_NODES, scale * min(MORE_NODES, (error / MARGINAL_TOLERANCE) ** (1 / INTERPOLATION_ORDER)))
+        better = at_scale(node_scale=scale)
+        if better.status != "complete":
+            break
+        solution = better
+    return solution
 
 
 def check_backend(backend: str) -> None:

@@ -29,12 +29,12 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        `q`, `r`, `P`, `u`, `u_weight`, `w`, `w_edge`, `mass`, `norm`, `g`, `Lambda` as
-        `meanfield.families.contrastive.results` describes them. P holds averages over cells. With a tolerance also
-        `q_error`, `r_error` and `P_error`, estimates. The attribute `status` is `complete`, `interrupted` or `failed:
-        ...`; output times that were not reached are NaN. A tolerance that was missed is a failure, with all output
-        times and the errors there are. Where the norm goes to ever fewer weights, `critical_weight`, `runaway_weights`
-        and `runaway_norm` say which, and the attribute `warning` says so in words.
+        `q`, `r`, `P`, `P_w`, `u`, `u_weight`, `w`, `w_edge`, `mass`, `norm`, `g`, `Lambda` as
+        `meanfield.families.contrastive.results` describes them. P and P_w hold averages over cells. With a tolerance
+        also `q_error`, `r_error` and `P_error`, estimates. The attribute `status` is `complete`, `interrupted` or
+        `failed: ...`; output times that were not reached are NaN. A tolerance that was missed is a failure, with all
+        output times and the errors there are. Where the norm goes to ever fewer weights, `critical_weight`,
+        `runaway_weights` and `runaway_norm` say which, and the attribute `warning` says so in words.
 
     Raises
     ------
@@ -45,7 +45,8 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     Notes
     -----
     `density.tolerance` is the error allowed in q and r at every output time; half-width, cells, nodes and steps follow
-    from it. With `density.cells`, `density.steps` or `density.order` they are fixed instead, and nothing is estimated.
+    from it; more nodes are taken where the density of w alone needs them. With `density.cells`, `density.steps` or
+    `density.order` they are fixed instead, and nothing is estimated.
     `meanfield.mckean_vlasov.density.solver.solve` describes the scheme. All quantities are dimensionless. Source:
     theory.md, section 2.
     """
@@ -53,8 +54,9 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     started = time.perf_counter()
     limit = limit_of(problem)
     solution = solve(limit, problem.density, backend)
+    arrays = solution.arrays(limit)
     record = provenance(time.perf_counter() - started, backend=backend, **solution.effort)
-    arrays, warning = with_condensate(limit, solution.arrays(limit), problem.particles.dimension)
+    arrays, warning = with_condensate(limit, arrays, problem.particles.dimension)
     return build_dataset("density", problem, arrays, solution.status, record, warning)
 
 

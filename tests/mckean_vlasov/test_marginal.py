@@ -1,0 +1,98 @@
+"""Laws of w averaged over one to three feature coordinates against exact Gaussian mixtures."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from meanfield.ingredients.laws.coordinate import (
+    GaussianCoordinate,
+    LaplaceCoordinate,
+    RademacherCoordinate,
+    ThreePointCoordinate,
+    UniformCoordinate,
+)
+from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+from meanfield.mckean_vlasov.marginal import laws_given, marginal_density
+from meanfield.numerics.distances import l1_distance
+
+EDGES = np.linspace(-11.0, 11.0, 551)
+GAUSSIAN, RADEMACHER, SPARSE = GaussianCoordinate(), RademacherCoordinate(), ThreePointCoordinate(fourth_moment=5.0)
+
+CASES = {
+    "one": ((GAUSSIAN,), (0.995,)),
+    "two alike": ((GAUSSIAN, GAUSSIAN), (0.7, 0.7)),
+    "one much sharper": ((GAUSSIAN, GAUSSIAN), (0.1, 0.99)),
+    "one discrete": ((RADEMACHER, GAUSSIAN), (0.7, 0.7)),
+    "a sharp discrete one": ((SPARSE, GAUSSIAN), (0.95, 0.3)),
+    "none but discrete": ((RADEMACHER, SPARSE), (0.6, 0.79)),
+    "three": ((GAUSSIAN, RADEMACHER, GAUSSIAN), (0.57, 0.57, 0.57)),
+}
+
+
+def conditional_densities(u, q):
+    """Cell averages of w|u ~ N(u.q, 1 - |q|^2), which is exact without a prior (theory.md, section 2)."""
+    F = norm.cdf(EDGES, (u @ q)[:, None], np.sqrt(1 - q @ q))
+    return np.diff(F / F[:, -1:], axis=1) / np.diff(EDGES)
+
+
+def exact_mixture(coordinates, q):
+    """Cell averages of the law of w: Gaussian but for the discrete coordinates, over whose values it is summed."""
+    discrete = [k for k, law in enumerate(coordinates) if law is not GAUSSIAN]
+    width = np.sqrt(1 - sum(q[k] ** 2 for k in discrete))
+    F = np.zeros(len(EDGES))
+    for values in product(*(np.transpose(coordinates[k].quadrature(0)) for k in discrete)):
+        F += np.prod([p for _, p in values]) * norm.cdf(
+            EDGES, sum(q[k] * x for k, (x, _) in zip(discrete, values, strict=True)), width
+        )
+    return np.diff(F) / np.diff(EDGES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_density_of_w_alone_is_the_exact_mixture(case):
+    coordinates, q = CASES[case][0], np.array(CASES[case][1])
+    u, weight = feature_quadrature(coordinates, None, 0.75)
+    P = conditional_densities(u, q)
+    (P_w,), (error,) = marginal_density(coordinates, u, weight, EDGES, P[None])
+    exact = exact_mixture(coordinates, q)
+    assert (P_w >= 0).all()
+    assert P_w @ np.diff(EDGES) == pytest.approx(1.0, abs=1e-12)  # rounding
+    assert l1_distance(EDGES, P_w, exact) <= error + 2e-6  # the rule itself, whose corners are left out
+    assert error < 1e-4
+    if case != "none but discrete":
+        assert l1_distance(EDGES, weight @ P, exact) > 5e-3  # the sum over nodes
+
+
+@pytest.mark.parametrize("law", [UniformCoordinate(), LaplaceCoordinate()], ids=lambda law: law.law)
+def test_other_coordinates_make_the_mixtures_of_many_thin_slices(law):
+    q, (cut, *_, end) = 0.97, law.support
+    x = np.linspace(cut, end, 16_001)
+    x = 0.5 * (x[1:] + x[:-1])
+    F = (law.density(x) / law.density(x).sum()) @ norm.cdf(EDGES[::10], q * x[:, None], np.sqrt(1 - q * q))
+    u, weight = feature_quadrature((law,), None)
+    (P_w,), (error,) = marginal_density((law,), u, weight, EDGES, conditional_densities(u, np.array([q]))[None])
+    found = np.concatenate([[0.0], np.cumsum(P_w * np.diff(EDGES))])[::10]
+    np.testing.assert_allclose(found, F, rtol=0, atol=error + 1e-6)  # slices 0.002 thin: 0.002^2 / 24
+    assert error < 1e-4
+
+
+def test_laws_given_one_coordinate_are_averages_over_the_other():
+    q = np.array([0.5, 0.85])
+    u, weight = feature_quadrature((GAUSSIAN, GAUSSIAN), None, 0.75)
+    laws = laws_given((GAUSSIAN, GAUSSIAN), u, weight, EDGES, conditional_densities(u, q), feature=0)
+    near = np.abs(laws.u[:, 0]) < 4
+    exact = norm.cdf(EDGES, q[0] * laws.u[near, :1], np.sqrt(1 - q[0] ** 2))
+    np.testing.assert_allclose(laws.F[near], exact, rtol=0, atol=1e-5)  # as good as the mixtures above
+    assert np.isnan(laws.u[:, 1]).all()
+    assert np.diff(np.sort(laws.u[:, 0])).max() <= 0.25
+    assert laws.weight.sum() == pytest.approx(1.0, abs=1e-12)  # rounding
+
+
+def test_times_that_were_not_reached_stay_unknown():
+    u, weight = feature_quadrature((GAUSSIAN,), None)
+    P = np.stack([conditional_densities(u, np.array([0.5])), np.full((len(u), len(EDGES) - 1), np.nan)])
+    P_w, error = marginal_density((GAUSSIAN,), u, weight, EDGES, P)
+    assert np.isfinite(P_w[0]).all()
+    assert np.isnan(P_w[1]).all()
+    assert np.isnan(error[1])
