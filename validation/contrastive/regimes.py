@@ -128,7 +128,7 @@ def run_all(arguments: Namespace) -> dict[tuple[int, str], Run]:
     left = [task for task in tasks if task not in runs]
     cores = usable_cores()[: arguments.workers]
     if left:
-        warm_up(cores[0])
+        warm_up(cores[0], arguments.methods)
     work = partial(_run_task, tolerance=arguments.tolerance)
     with progress_bar(len(left), "regimes", unit="run") as bar, path.open("a") as file:
         for outcome in bounded_calls(work, left, arguments.time_limit, cores):
@@ -153,12 +153,12 @@ def usable_cores() -> list[int]:
     return sorted(os.sched_getaffinity(0))[: available_cores()]
 
 
-def warm_up(core: int) -> None:
+def warm_up(core: int, methods: list[str]) -> None:
     """Solve an example by everything on one core, so that no thread is left for the children to miss."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     for seed in WARM_UP:
-        for name in solvers_of(random_problem(seed), list(METHODS)):
+        for name in solvers_of(random_problem(seed), methods):
             run_one(seed, name, 1e-3)
 
 
