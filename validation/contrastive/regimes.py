@@ -2,8 +2,8 @@
 
 Problems are those of `random_problems.py`. Each method runs in a child process of its own, on one core, with a limit on
 its processor time. Overlaps q and the prior's work r of the density and of SGD are held against references: the reduced
-ODEs by another integrator where the prior is linear, otherwise the density at a thirtieth of the tolerance and, where
-there is one, by the other scheme. Stationary states are held against their equations by another quadrature.
+ODEs by another integrator where the prior is linear, otherwise the density at a thirtieth of the tolerance, and with
+--eulerian also its Eulerian scheme. Stationary states are held against their equations by another quadrature.
 
 Writes data/runs/regimes/table.nc, and with --page the page docs/regimes.md; `make regimes` does both.
 """
@@ -118,7 +118,11 @@ def as_run(outcome: Outcome[tuple[int, str], Run], limit: float) -> Run:
 def run_all(arguments: Namespace) -> dict[tuple[int, str], Run]:
     """All runs; each is written to a file as it ends, from which --resume goes on."""
     seeds = range(arguments.seed, arguments.seed + arguments.problems)
-    tasks = [(seed, name) for seed in seeds for name in solvers_of(random_problem(seed), arguments.methods)]
+    tasks = [
+        (seed, name)
+        for seed in seeds
+        for name in solvers_of(random_problem(seed), arguments.methods, arguments.eulerian)
+    ]
     identity = {"tolerance": arguments.tolerance, "time_limit": arguments.time_limit}
     path = arguments.output.with_suffix(".jsonl")
     runs = read_runs(path, identity) if arguments.resume else {}
@@ -255,6 +259,9 @@ def main() -> int:
     command.add_argument("--workers", type=at_least(1, "workers"), default=available_cores(), help="runs at a time")
     command.add_argument(
         "--output", type=Path, default=FOLDER / "table.nc", metavar="OUT.nc", help="where the table goes"
+    )
+    command.add_argument(
+        "--eulerian", action="store_true", help="hold densities against the Eulerian scheme, too (slow)"
     )
     command.add_argument("--resume", action="store_true", help="keep the runs of a call that was stopped")
     command.add_argument("--page", type=Path, metavar="OUT.md", help="where the page of the site goes")
