@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.mckean_vlasov.stationary.coordinates import Coordinates
-from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations, coordinates_of
 from meanfield.mckean_vlasov.stationary.search import all_overlaps, resolved
 from meanfield.mckean_vlasov.stationary.variables import state_variables
 from meanfield.numerics.continuation import CachedEquations
@@ -36,7 +35,7 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
     def make(self, p: float, latest: StationaryEquations | None) -> StationaryEquations:
         """Equations at a value of the parameter; the latest ones give an estimate of the multiplier."""
         limit = self._limit_at(p)
-        made = StationaryEquations(limit, Coordinates(limit.coordinates, self._rung))
+        made = StationaryEquations(limit, coordinates_of(limit, self._rung))
         made.hint = latest.hint if latest else None
         return made
 

@@ -7,6 +7,13 @@ At fixed (q, G) the stationary density is P(w|u) = exp(E)/Z with
 E[w^2] grows with G, because its derivative is a variance. So G is a function of q, found first, and the equations that
 remain are F(q) = E[u w] - q = 0, as many as there are features. All derivatives of averages are covariances; only
 those of g and Lambda are differences.
+
+Where the noise is small, w given u is close to -u.g/|g|: E[u w] turns around near every zero of g, and Newton's method
+finds no root there but from a start that is very close. F/V with V = E[Var(w|u)] has the same roots, and is as smooth
+as g: by linear response E[u w] = -(2 V/Lambda) g for small g. Searches therefore solve F/V = 0.
+
+Under a linear phi w given u is Gaussian with a mean proportional to u, so that averages need the second moments of u
+alone, which are those of u = +-1: no law needs more nodes than these two.
 """
 
 from __future__ import annotations
@@ -17,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.priors import Prior, potential_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Tilts
@@ -31,7 +39,13 @@ UNIT_NORM = 1e-13
 """Largest deviation of E[w^2] from 1 at the multiplier G."""
 
 ROUNDED_NORM = 1e-10
-"""Largest deviation of E[w^2] from 1 where the rounding of G allows no smaller one."""
+"""Largest deviation of E[w^2] from 1 by the rounding of its own sum."""
+
+ROUNDINGS = 1e-15
+"""Relative error of G by rounding, which moves E[w^2] by its product with G and the derivative of E[w^2]."""
+
+LARGEST_ROUNDED_NORM = 1e-6
+"""Largest deviation of E[w^2] from 1 by rounding that is accepted: at a jump the derivative is arbitrarily large."""
 
 NARROW = 1e-8
 """Width of a bracket for G, in units of Lambda, within which a jump of E[w^2] past 1 means that no G solves it."""
@@ -59,7 +73,7 @@ class State(NamedTuple):
     ----------
     q : ndarray, shape (d1,)
     G : float
-        The multiplier of the norm.
+        The multiplier of the norm, less `StationaryEquations.shift`.
     coefficients : Coefficients
     tilts : Tilts
         Nodes in u.
@@ -77,6 +91,11 @@ class State(NamedTuple):
     def residual(self) -> FloatArray:
         """F(q) = E[u w] - q, shape (d1,)."""
         return np.asarray(self.tilts.mean.T @ self.moments[:, 0] - self.q)
+
+    @property
+    def spread(self) -> float:
+        """V = E[Var(w|u)]."""
+        return float(self.tilts.weight @ (self.moments[:, 1] - self.moments[:, 0] ** 2))
 
 
 def coefficients(closure: Callable[[FloatArray], tuple[FloatArray, float]], q: FloatArray) -> Coefficients:
@@ -100,6 +119,12 @@ def _is_even(prior: Prior) -> bool:
     )
 
 
+def coordinates_of(limit: Limit, rung: int = 0) -> Coordinates:
+    """Nodes in u that the equations of a limit need."""
+    laws = [RademacherCoordinate() for _ in limit.coordinates] if limit.prior.functions.linear else limit.coordinates
+    return Coordinates(laws, rung)
+
+
 class StationaryEquations:
     """F(q) = E[u w] - q with its Jacobian.
 
@@ -111,14 +136,24 @@ class StationaryEquations:
         Nodes in u; without them the fewest of the ladder.
     fineness : float
         1, or more for narrower panels in w.
+
+    Attributes
+    ----------
+    pull : float
+        Factor tau of Phi in the exponent; 0 for a linear phi.
+    shift : float
+        Multiplier of the norm less the G of states: tau phi(1) for a linear phi, otherwise 0.
     """
 
     def __init__(self, limit: Limit, coordinates: Coordinates | None = None, fineness: float = 1.0) -> None:
         self.limit = limit
-        self.coordinates = coordinates or Coordinates(limit.coordinates)
+        self.coordinates = coordinates or coordinates_of(limit)
         self._fineness = fineness
         prior = limit.prior.functions
-        self.pull = limit.learning_rate * limit.prior.strength
+        pull = limit.learning_rate * limit.prior.strength
+        # A linear phi acts like G; apart they could be many digits larger than their difference.
+        self.shift = pull * float(prior.forces(np.ones(1))[0]) if prior.linear else 0.0
+        self.pull = 0.0 if prior.linear else pull
         self.potential = compile_scalar(potential_of(prior))
         self.kinks = np.array(sorted(prior.kinks))
         typical = np.linspace(-4.0, 4.0, 81) + 0.01
@@ -130,12 +165,27 @@ class StationaryEquations:
     def __call__(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """F, shape (d1,), and its Jacobian, shape (d1, d1); NaN where there is no density of unit norm."""
         state = self.state(q)
+        return self._nowhere(q) if state is None else (state.residual, self._slopes(state)[:-1])
+
+    def by_spread(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """F/V with V = E[Var(w|u)], shape (d1,), and its Jacobian; NaN where there is no density of unit norm."""
+        state = self.state(q)
         if state is None:
-            return np.full(len(q), np.nan), np.full((len(q), len(q)), np.nan)
+            return self._nowhere(q)
+        slopes, residual, spread = self._slopes(state), state.residual, state.spread
+        return residual / spread, slopes[:-1] / spread - np.outer(residual, slopes[-1]) / spread**2
+
+    @staticmethod
+    def _nowhere(q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.full(len(q), np.nan), np.full((len(q), len(q)), np.nan)
+
+    def _slopes(self, state: State) -> FloatArray:
+        """Derivatives of F and V by q at unit norm, shape (d1 + 1, d1); that of G is kept as a hint for the next G."""
         by_q, by_G = self._derivatives(state)
         G_slope = -by_q[-1] / by_G[-1]
-        self.hint = q, state.G, G_slope
-        return state.residual, by_q[:-1] + np.outer(by_G[:-1], G_slope) - np.eye(len(q))
+        self.hint = state.q, state.G, G_slope
+        slopes = by_q[:-1] + np.outer(by_G[:-1], G_slope)
+        return np.asarray(np.vstack([slopes[:-1] - np.eye(len(state.q)), -slopes[-1]]))  # V = 1 - E[m^2]
 
     def state(self, q: FloatArray) -> State | None:
         """Density of unit norm at an overlap; None where there is none, or q is not inside the ball."""
@@ -164,7 +214,8 @@ class StationaryEquations:
             if status == 0:
                 slope = float(tilts.weight @ (moments[:, 3] - moments[:, 1] ** 2)) / c.diffusion
                 trial = G + norm * (1.0 - norm) / slope
-                if abs(trial - G) <= 4e-16 * abs(G) and abs(norm - 1.0) <= ROUNDED_NORM:
+                rounded = min(ROUNDED_NORM + ROUNDINGS * abs(G) * slope, LARGEST_ROUNDED_NORM)
+                if abs(trial - G) <= 4e-16 * abs(G) and abs(norm - 1.0) <= rounded:
                     return State(q, G, c, tilts, moments)
             if not low < trial < high:
                 stride *= 2.0
@@ -187,16 +238,18 @@ class StationaryEquations:
         return moments, status
 
     def _derivatives(self, state: State) -> tuple[FloatArray, FloatArray]:
-        """Derivatives of (E[u w], E[w^2]) by q at fixed G, shape (d1 + 1, d1), and by G, shape (d1 + 1,)."""
+        """Derivatives of (E[u w], E[m^2], E[w^2]), m = E[w|u], by q at fixed G, shape (d1 + 2, d1), and by G."""
         m, t, c = state.moments.T, state.tilts, state.coefficients
         w_w, w_square, square_square = m[1] - m[0] ** 2, m[2] - m[0] * m[1], m[3] - m[1] ** 2
         w_potential, square_potential = m[5] - m[0] * m[4], m[6] - m[1] * m[4]
         # covariances of w and w^2 with Lambda E/2
         w_energy = 0.5 * state.G * w_square - t.tilt * w_w - self.pull * w_potential
         square_energy = 0.5 * state.G * square_square - t.tilt * w_square - self.pull * square_potential
-        by_g = -2.0 * np.vstack([np.einsum("c,ckl->kl", w_w, t.second), w_square @ t.mean])
-        by_diffusion = -2.0 / c.diffusion * np.array([*(w_energy @ t.mean), square_energy @ t.weight])
-        by_G = np.array([*(w_square @ t.mean), square_square @ t.weight])
+        twice = 2.0 * m[0]  # dm^2 = 2 m dm, and the derivatives of m are the covariances with w
+        by_g = -2.0 * np.vstack([np.einsum("c,ckl->kl", w_w, t.second), (twice * w_w) @ t.mean, w_square @ t.mean])
+        of_means = [(twice * w_energy) @ t.weight, square_energy @ t.weight]
+        by_diffusion = -2.0 / c.diffusion * np.array([*(w_energy @ t.mean), *of_means])
+        by_G = np.array([*(w_square @ t.mean), (twice * w_square) @ t.weight, square_square @ t.weight])
         by_q = by_g @ c.g_slope + np.outer(by_diffusion, c.diffusion_slope)
         return by_q / c.diffusion, by_G / c.diffusion
 

@@ -9,11 +9,20 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
-from meanfield.numerics.continuation import ball_starts, find_roots, newton, signed_permutations
+from meanfield.numerics.continuation import ball_starts, directions, find_roots, newton, signed_permutations
 from meanfield.typing import FloatArray
 
 MOST_FEATURES = 3
 """Largest number of features: the numbers of starts and of nodes grow like powers with it."""
+
+ROUGH = 1e-8
+"""Largest component of F/V at a root before it is polished: V may be so small that rounding allows no less."""
+
+MOST_ROUNDS = 4
+"""Largest number of searches, each of which ends with starts that bring nothing new."""
+
+OUTERMOST = 0.97
+"""Value of |q| up to which a density of unit norm must exist for the indices of states to add up."""
 
 NODE_ERROR = 1e-10
 """Largest error of q by the nodes in u that is accepted while there are more nodes to take."""
@@ -29,10 +38,46 @@ def check_features(features: int) -> None:
 
 
 def all_overlaps(equations: StationaryEquations, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
-    """Overlaps of all stationary states that are not known yet, in order."""
+    """Overlaps of all stationary states that are not known yet, in order.
+
+    Notes
+    -----
+    Completeness has a witness. |E[u w]| < 1, so that F points inwards on the sphere, and the indices sign det(-dF/dq)
+    of all roots add up to 1 (Poincare and Hopf) where every overlap has a density of unit norm. Where they do not, the
+    search goes on from further starts.
+    """
+    starts, found = ball_starts(len(equations.limit.coordinates)), list(known)
+    for _ in range(MOST_ROUNDS):
+        rough = find_roots(equations.by_spread, starts, signed_permutations, found, ROUGH)
+        found += polished(equations, rough)
+        if _index_sum(equations, found) == 1 or not _exists_everywhere(equations):
+            break
+    return sorted(found[len(known) :], key=lambda q: np.round(q, 9).tolist())
+
+
+def polished(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> list[FloatArray]:
+    """Roots close to some overlaps, as accurate as they can be.
+
+    Notes
+    -----
+    Where noise is small, the rounding of g may move F by more than `newton` accepts; then F/V is what vanishes.
+    """
+    roots = []
+    for q in overlaps:
+        root = newton(equations, q)
+        roots.append(newton(equations.by_spread, q, tolerance=ROUGH) if root is None else root)
+    return [root for root in roots if root is not None]
+
+
+def _index_sum(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> int:
+    return sum(int(np.sign(np.linalg.det(-equations(q)[1]))) for q in overlaps)
+
+
+def _exists_everywhere(equations: StationaryEquations) -> bool:
+    """Whether there is a density of unit norm at the centre, where it is the last to exist, and towards the sphere."""
     d1 = len(equations.limit.coordinates)
-    found = find_roots(equations, ball_starts(d1), signed_permutations, known)
-    return sorted(found, key=lambda q: np.round(q, 9).tolist())
+    probes = [np.zeros(d1), *(OUTERMOST * direction for direction in directions(d1))]
+    return all(equations.state(q) is not None for q in probes)
 
 
 def resolved(limit: Limit) -> tuple[StationaryEquations, list[FloatArray]]:
@@ -44,8 +89,7 @@ def resolved(limit: Limit) -> tuple[StationaryEquations, list[FloatArray]]:
         if finer is None:
             break
         equations = StationaryEquations(limit, finer)
-        polished = (newton(equations, q) for q in overlaps)
-        overlaps = [q for q in polished if q is not None]
+        overlaps = polished(equations, overlaps)
     return equations, overlaps
 
 

@@ -42,8 +42,9 @@ def state_variables(equations: StationaryEquations, state: State) -> dict[str, A
         "r": r,
         "g": c.g,
         "Lambda": c.diffusion,
-        "multiplier": state.G,
-        "multiplier_residual": state.G - (state.q @ c.g + limit.learning_rate * r - 0.5 * c.diffusion),
+        "multiplier": state.G + equations.shift,
+        "multiplier_residual": state.G
+        - (state.q @ c.g + (limit.learning_rate * r - equations.shift) - 0.5 * c.diffusion),
         "residual": max(float(np.abs(state.residual).max()), abs(norm - 1.0)),
         "quadrature_error": equations.node_error(state.q),
         "growth_rate": spectrum.growth_rate,

@@ -4,7 +4,7 @@ Equations are functions x -> (F, dF/dx), shapes (n,) and (n, n), or (x, p) -> (F
 parameter p. They return NaN outside their domain.
 """
 
-from meanfield.numerics.continuation.ball import ball_starts, signed_permutations
+from meanfield.numerics.continuation.ball import ball_starts, directions, signed_permutations
 from meanfield.numerics.continuation.branches import Branch, ParametricEquations, crossings, follow
 from meanfield.numerics.continuation.cached import CachedEquations
 from meanfield.numerics.continuation.diagram import SearchableEquations, all_branches, by_difference
@@ -20,6 +20,7 @@ __all__ = [
     "ball_starts",
     "by_difference",
     "crossings",
+    "directions",
     "find_roots",
     "follow",
     "newton",

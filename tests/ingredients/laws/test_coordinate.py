@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from meanfield import InputError
 from meanfield.ingredients.laws import CoordinateLaw
@@ -215,3 +215,12 @@ def test_what_is_no_law(coordinate, words):
     with pytest.raises(InputError) as error:
         parse_problem(TEXT.format(coordinate=coordinate))
     assert all(word in str(error.value) for word in ["features[0].", *words]), error.value
+
+
+@pytest.mark.parametrize(("law", "density"), CONTINUOUS, ids=ids)
+def test_no_error_is_left_by_many_nodes(law, density):
+    """Where a law is cut, more nodes show nothing: E[u tanh u] must be better than the tightest tolerance, 1e-10."""
+    u, weight = quadrature(law, 140)
+    reach = min(density.support()[1], 40.0)
+    exact = 2.0 * integrate.quad(lambda x: x * math.tanh(x) * density.pdf(x), 0.0, reach, epsabs=1e-13, limit=200)[0]
+    assert weight @ (u * np.tanh(u)) == pytest.approx(exact, abs=1e-10)

@@ -7,6 +7,8 @@ from meanfield.families.contrastive.limit import limit_of
 from meanfield.ingredients.laws.coordinate import GaussianCoordinate, RademacherCoordinate, UniformCoordinate
 from meanfield.mckean_vlasov.stationary.coordinates import Coordinates
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.line import Line
+from meanfield.mckean_vlasov.stationary.stability import stability
 from tests.example_problems import feature, features, gaussian, make_problem
 
 MIXED = features(feature(0.5), feature(0.3, gaussian(1.4), "rademacher"), feature(0.2))
@@ -29,16 +31,22 @@ def test_jacobian_is_the_derivative(prior):
         _, slope = equations(np.array(q))
         numerical = differences(lambda x: equations(x)[0], np.array(q))  # noqa: B023
         assert slope == pytest.approx(numerical, abs=1e-8)  # differences of step 1e-5 of values good to 1e-13
+        values, slope = equations.by_spread(np.array(q))
+        assert values * equations.state(np.array(q)).spread == pytest.approx(equations(np.array(q))[0], abs=1e-13)
+        numerical = differences(lambda x: equations.by_spread(x)[0], np.array(q))  # noqa: B023
+        assert slope == pytest.approx(numerical, rel=1e-6, abs=1e-6)  # values are larger by 1/V, up to 100
 
 
 @pytest.mark.parametrize("prior", ["none", "l2"])
 def test_linear_priors_have_gaussian_densities(prior):
-    """W given u is N(-u.g/|G'|, Lambda/(2|G'|)) with G' = G - tau strength."""
+    """W given u is N(-u.g/|G|, Lambda/(2|G|)) with G the multiplier less tau strength."""
     equations = equations_of(f'prior.name = "{prior}"', MIXED)
     q = np.array([0.5, -0.4, 0.3])
     state = equations.state(q)
     c = state.coefficients
-    stiffness = equations.pull * (prior == "l2") - state.G
+    stiffness = -state.G
+    strength = equations.limit.learning_rate * (prior == "l2")
+    assert (equations.shift, equations.pull) == (strength, 0.0)
     assert state.moments[:, 0] == pytest.approx(-state.tilts.tilt / stiffness, abs=1e-12)  # rounding
     variance = state.moments[:, 1] - state.moments[:, 0] ** 2
     assert variance == pytest.approx(0.5 * c.diffusion / stiffness, rel=1e-11)  # rounding of squares up to 50
@@ -70,6 +78,18 @@ def test_gaussian_coordinates_need_one_line_of_nodes():
     expected = g[0] * np.exp(0.5 * (g[0] ** 2 + g[1] ** 2)) * np.sinh(x) / x
     # Beyond the 6.7 deviations of the rule lie 2e-11 of the probability, times exp(3.9) and times u = 7.
     assert tilts.mean[:, 0] @ np.exp(tilts.tilt) == pytest.approx(expected, rel=1e-8)  # see the line above
+
+
+def test_linear_priors_need_no_nodes_but_two():
+    """Averages of Gaussian densities depend on the second moments of u alone, also in the spectrum."""
+    limit = limit_of(make_problem(MIXED, 'prior.name = "l2"'))
+    few, many = StationaryEquations(limit), StationaryEquations(limit, Coordinates(limit.coordinates, 1))
+    assert len(few.coordinates.tilts(np.ones(3)).weight) == 8
+    q = np.array([0.5, -0.4, 0.3])
+    for one, other in zip(few(q), many(q), strict=True):
+        assert one == pytest.approx(other, abs=1e-9)  # what 71 nodes leave, beyond 8 deviations
+    first, second = (stability(Line(e, e.state(q)), e.state(q)).eigenvalues for e in (few, many))
+    assert first == pytest.approx(second, abs=1e-7, nan_ok=True)  # likewise, and eigenvalues of a matrix of moments
 
 
 def test_discrete_coordinates_have_exact_nodes():

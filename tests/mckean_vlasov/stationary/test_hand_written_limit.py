@@ -64,7 +64,7 @@ LAWS = {
 @pytest.mark.parametrize("laws", LAWS.values(), ids=LAWS)
 def test_linear_priors_have_the_states_of_the_closed_form(laws, strength):
     """All of them: q = 0, and two along each axis, since gains differ. An l2 prior moves the multiplier alone."""
-    _, states = all_states(limit_with(laws, PriorSettings(name="l2", strength=strength)))
+    equations, states = all_states(limit_with(laws, PriorSettings(name="l2", strength=strength)))
     found = np.array([state.q for state in states])
     axes = [sign * recovered(gain) * e for gain, e in zip(GAINS, np.eye(len(laws)), strict=False) for sign in (-1, 1)]
     expected = np.array([np.zeros(len(laws)), *axes])
@@ -73,7 +73,9 @@ def test_linear_priors_have_the_states_of_the_closed_form(laws, strength):
         nearest = int(np.argmin(np.linalg.norm(found - q, axis=1)))
         assert found[nearest] == pytest.approx(q, abs=SOLVED)  # nine digits of the differences, see SOLVED
         multiplier = -np.array(GAINS[: len(laws)]) @ q**2 + TAU * strength - 0.5 * NOISE * (1 + q @ q)
-        assert pytest.approx(multiplier, abs=SOLVED) == states[nearest].G  # nine digits of the differences, see SOLVED
+        assert states[nearest].G + equations.shift == pytest.approx(
+            multiplier, abs=SOLVED
+        )  # nine digits of the differences, see SOLVED
 
 
 def test_rates_are_those_of_the_closed_form():
@@ -150,7 +152,7 @@ def test_branches_follow_the_closed_form_through_its_pitchfork():
 
 def test_laws_may_depend_on_the_parameter():
     def limit_at(p):
-        return limit_with((RademacherCoordinate(),) if p < 0.5 else (GaussianCoordinate(),))
+        return limit_with((RademacherCoordinate(),) if p < 0.5 else (GaussianCoordinate(),), PriorSettings(name="l1"))
 
     equations = StationaryBranches(limit_at, (0.0, 1.0))
     assert len(equations.at(0.0).coordinates.tilts(np.ones(1)).weight) == 2

@@ -58,6 +58,16 @@ def test_a_miss_is_told_from_an_honest_estimate_and_from_a_failure():
     assert not any(one.holds for one in statements(data, 1e-6)[:4])
 
 
+def test_a_reference_that_missed_its_tolerance_still_tells_errors():
+    runs = {
+        (3, "density"): run_of(0.5 + 3e-6),
+        (3, "refined"): run_of(0.5, 2e-7, "failed: the error is 2e-7; raise it"),
+    }
+    assert summary(table(runs, ["density"]), "density", 1e-6).missed == 1
+    runs[3, "refined"] = Run("failed: at t = 1: no", 0.1, [[None, None]], [[1e-7, 1e-7]])
+    assert summary(table(runs, ["density"]), "density", 1e-6).judged == 0
+
+
 def test_causes_have_no_numbers():
     assert cause_of(run_of(0.5, status="failed: at t = 1.5: 3e-7 is left; do this")) == "at t = #: # is left"
     assert cause_of(HALF) == ""
@@ -96,7 +106,8 @@ def test_residuals_of_states_are_those_of_their_equations():
 def test_references_follow_the_prior():
     linear, other = (make_problem(f'prior = {{ name = "{name}" }}') for name in ("l2", "quartic"))
     assert solvers_of(linear, ["density", "dynamics"]) == ["density", "dynamics", "exact"]
-    assert solvers_of(other, ["density", "dynamics"])[:2] == ["density", "refined"]
+    assert solvers_of(other, ["density", "dynamics"]) == ["density", "refined"]
+    assert solvers_of(other, ["density"], eulerian=True) == ["density", "refined", "eulerian"]
     assert solvers_of(other, ["stationary"]) == ["stationary"]
 
 
