@@ -11,7 +11,7 @@ from meanfield.numerics.compiled.exponential import INTEGER_SHIFT, LN2_HIGH, LN2
 HALF_ROOT = 0x3FE6A09E667F3BCD
 """Bits of sqrt(1/2): numbers are split into m 2^n with m between it and sqrt(2)."""
 
-# log((1 + z)/(1 - z)) = 2 z (1 + z^2/3 + z^4/5 + ...); what follows is below 1e-17 for |z| <= (sqrt(2) - 1)/(sqrt(2) + 1).
+# log((1 + z)/(1 - z)) = 2 z (1 + z^2/3 + z^4/5 + ...); what follows is below 1e-17 for |z| <= 3 - 2 sqrt(2).
 L1, L2, L3, L4, L5, L6, L7, L8, L9, L10 = (1.0 / (2 * j + 1) for j in range(1, 11))
 
 

@@ -166,20 +166,24 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
     Points move across a kink one by one. The average is three times differentiable in their positions, so that time
     steps need not notice.
     """
-    for j in range(X.size):
-        frame.force[j] = mesh.strength * call_scalar(mesh.force, X[j])
-    for k in range(mesh.kinks.shape[1]):
-        kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
-        for j in range(X.size):
-            i = (j // LANES) % mesh.points
-            x = X[j]
-            before = X[j - LANES] if i > 0 else x
-            after = X[j + LANES] if i < mesh.points - 1 else x
-            spacing = 0.5 * (after - before)
-            z = x - kink
-            if abs(z) < 2.0 * spacing:
-                _, part, corner = _spline(z / spacing)
-                frame.force[j] += jump * (part - _side(z)) + bend * (spacing * corner - max(z, 0.0))
+    last = mesh.points - 1
+    for block in range(X.size // (mesh.points * LANES)):
+        for i in range(mesh.points):
+            for lane in range(LANES):
+                j = (block * mesh.points + i) * LANES + lane
+                x = X[j]
+                force = mesh.strength * call_scalar(mesh.force, x)
+                if mesh.kinks.shape[1] > 0:
+                    before = X[j - LANES] if i > 0 else x
+                    after = X[j + LANES] if i < last else x
+                    spacing = 0.5 * (after - before)
+                    for k in range(mesh.kinks.shape[1]):
+                        z = x - mesh.kinks[0, k]
+                        if abs(z) < 2.0 * spacing:
+                            _, part, corner = _spline(z / spacing)
+                            force += mesh.kinks[1, k] * (part - _side(z))
+                            force += mesh.kinks[2, k] * (spacing * corner - max(z, 0.0))
+                frame.force[j] = force
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -148,17 +148,26 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             drift = growth * x - tilt - learning_rate * phi + noise * xi * q
             half = noise * xi
             diffusion = noise * inner / load(mesh.spacing, at, LANES)
-            by_after = share_by_after * drift - diffusion * after_by_after + s * (
-                half * (of_after * after_by_after) - learning_rate * load(own.after, at, LANES)
+            by_after = (
+                share_by_after * drift
+                - diffusion * after_by_after
+                + s * (half * (of_after * after_by_after) - learning_rate * load(own.after, at, LANES))
             )
-            by_before = share_by_before * drift + diffusion * before_by_before + s * (
-                half * (of_before * before_by_before) - learning_rate * load(own.before, at, LANES)
+            by_before = (
+                share_by_before * drift
+                + diffusion * before_by_before
+                + s * (half * (of_before * before_by_before) - learning_rate * load(own.before, at, LANES))
             )
-            by_here = share_by_here * drift - diffusion * (after_by_here - before_by_here) + s * (
-                growth
-                - learning_rate * load(own.here, at, LANES)
-                - noise * p * q
-                + half * (of_after * after_by_here + of_before * before_by_here)
+            by_here = (
+                share_by_here * drift
+                - diffusion * (after_by_here - before_by_here)
+                + s
+                * (
+                    growth
+                    - learning_rate * load(own.here, at, LANES)
+                    - noise * p * q
+                    + half * (of_after * after_by_here + of_before * before_by_here)
+                )
             )
             if i == 0:
                 by_here, by_before = by_here + by_before, nothing

@@ -173,11 +173,9 @@ class Level:
     def _advance(self, time: float) -> None:
         steps = max(1, int(WORK_PER_CALL / self._mesh.zeta.size))
         while True:
-            end = advance(
-                time, steps, self._closure, self._coupling, self._mesh, self._frame, self._own, self._state
-            )
+            end = advance(time, steps, self._closure, self._coupling, self._mesh, self._frame, self._own, self._state)
             self._callback.reraise()
-            if end == STUCK or end == STOPPED:
+            if end in (STUCK, STOPPED):
                 raise self._stuck()
             if end != PAUSED:
                 return

@@ -17,8 +17,8 @@ import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values
 from meanfield.numerics.compiled.callbacks import call_back
-from meanfield.numerics.quantile_frame.frame import Frame, Mesh, average_force, force_slopes, place, weigh
-from meanfield.numerics.quantile_frame.linearised import Elimination, eliminate, respond
+from meanfield.numerics.quantile_frame.frame import average_force, force_slopes, place, weigh
+from meanfield.numerics.quantile_frame.linearised import eliminate, respond
 from meanfield.numerics.quantile_frame.rosenbrock import DENSE, GAMMA, ORDER, STAGES, A, B, C
 from meanfield.numerics.quantile_frame.stages import combine, correct, solve_stage, squared_length
 from meanfield.typing import FloatArray, IntArray
@@ -276,9 +276,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         if _sensitivity(averages, values, damping, closure, coupling, sensitivity):
             return STOPPED
         force_slopes(state.end, mesh, own.before, own.here, own.after)
-        eliminate(
-            state.end, mesh, frame, own, state.sums, growth, state.tilts, noise, 1.0 / (dt * GAMMA), tau
-        )
+        eliminate(state.end, mesh, frame, own, state.sums, growth, state.tilts, noise, 1.0 / (dt * GAMMA), tau)
         _feedback(sensitivity, own, points, coupling, state, feedback)
         ordered = True
         for stage in range(STAGES):
@@ -292,9 +290,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                 growth, noise = _growth(averages, values, damping, tau), 0.5 * values[d1]
                 _tilt(coupling, values[:d1], state.tilts)
             X = state.stage if stage > 0 else state.end
-            solve_stage(
-                X, mesh, frame, own, state.increments, C[stage] / dt, stage, growth, state.tilts, noise, tau
-            )
+            solve_stage(X, mesh, frame, own, state.increments, C[stage] / dt, stage, growth, state.tilts, noise, tau)
             respond(state.increments[stage], own, points, state.changes)
             _weighted(state.changes, coupling, change)
             for i in range(d1 + 2):

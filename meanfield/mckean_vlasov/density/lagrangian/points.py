@@ -18,7 +18,8 @@ from meanfield.typing import FloatArray
 MIRROR_ROUNDING = 1e-13
 """Largest difference of two mirror images by rounding, relative to the largest value."""
 
-BISECTIONS = 90
+BISECTIONS, FARTHEST_RESIDUAL = 60, 40.0
+"""Number of bisections for weights at t = 0 with a residual that is not Gaussian, and where they begin."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class Frames:
 
     def _start_of(self, limit: Limit, zeta: FloatArray, means: FloatArray, deviation: float) -> FloatArray:
         """Weights at t = 0 with a residual of any law, by bisection."""
-        low = np.full_like(zeta, -limit.initial_residual.farthest)
+        low = np.full_like(zeta, -FARTHEST_RESIDUAL)
         high = -low
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)

@@ -23,10 +23,8 @@ TRIAL_TOLERANCE = 1e-5
 """Error of a step in a trial run."""
 
 MOST_TRIALS = 12
-MOST_FINER = 3
-"""Number of times that a trial run that failed is repeated with more points."""
-
-FINER = 1.5
+FINER = 1.3
+"""Factor on the number of points after a trial run that failed."""
 
 NEEDED_REACH = 7.5
 """Quantile that the last points must not cross on their way inwards."""
@@ -52,15 +50,29 @@ def prepare(limit: Limit, nodes: Nodes) -> Frames:
         If no trial run succeeds.
     """
     noise, deficit = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1]), 0.0
-    frames = Frames.plain(nodes, grading_of(limit, noise))
-    for _ in range(MOST_TRIALS):
-        level = _trial(limit, frames)
+    frames, finer = Frames.plain(nodes, grading_of(limit, noise)), 1.0
+    for trial in range(MOST_TRIALS):
+        points = math.ceil(finer * first_points(limit, frames))
+        level = Level(limit, frames, points, TRIAL_TOLERANCE, TRIAL_STEPS)
+        failed = False
+        try:
+            run(level, "density, trial run")
+        except ExpensiveError:
+            raise
+        except BlowUpError:
+            if trial == MOST_TRIALS - 1:
+                raise
+            failed = True
         if frames.grading.terms.size:
             missing = max(0.0, NEEDED_REACH - level.nearest_end)
             if level.least_noise >= QUIETER * noise and missing == 0.0:
-                break
+                if not failed:
+                    break
+                finer *= FINER
             noise, deficit = min(noise, level.least_noise), deficit + 1.1 * missing
             frames = Frames.plain(nodes, grading_of(limit, noise, deficit))
+        elif failed:
+            finer *= FINER
         else:
             jumps = jumps_of(level)
             better = pays(frames.jumps, jumps)
@@ -68,23 +80,6 @@ def prepare(limit: Limit, nodes: Nodes) -> Frames:
             if not better:
                 break
     return frames
-
-
-def _trial(limit: Limit, frames: Frames) -> Level:
-    """A level of low accuracy, with more points if fewer fail."""
-    points = first_points(limit, frames)
-    for finer in range(MOST_FINER + 1):
-        level = Level(limit, frames, math.ceil(points * FINER**finer), TRIAL_TOLERANCE, TRIAL_STEPS)
-        try:
-            run(level, "density, trial run")
-        except ExpensiveError:
-            raise
-        except BlowUpError:
-            if finer == MOST_FINER:
-                raise
-            continue
-        break
-    return level
 
 
 def run(level: Level, label: str) -> None:

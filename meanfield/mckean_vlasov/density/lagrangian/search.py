@@ -7,6 +7,7 @@ time steps, the nodes in u, and E[w^2] = 1.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ import psutil
 from meanfield.errors import BlowUpError, InputError
 from meanfield.mckean_vlasov.density.lagrangian import display
 from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, estimated, extrapolated, weights_of
-from meanfield.mckean_vlasov.density.lagrangian.grading import Grading, PLAIN_REACH
+from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grading
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import first_points, prepare, run
@@ -28,7 +29,7 @@ from meanfield.typing import FloatArray
 FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Factors on the number of points, in the order in which levels are solved."""
 
-STEP_SHARE = 0.02
+STEP_SHARE = 0.01
 """Error of w that a step may make, as a share of the tolerance."""
 
 LOOSER = 10.0
@@ -45,6 +46,12 @@ MORE_NODES = 1.35
 
 NODES_SHARE = 0.2
 """Share of the tolerance that is left to the error of the nodes in u."""
+
+POINTS_SHARE = 0.2
+"""Share of the tolerance below which the error of the points is not what misses it."""
+
+FINEST_STEPS = 1e-5
+"""Least error of a step in units of the tolerance; rounding is not far below."""
 
 MOST_NODES = 4000
 
@@ -78,22 +85,38 @@ class _Parts:
         return self.points + self.steps + self.nodes + self.norm
 
     @property
+    def of_points(self) -> float:
+        """Largest part that more points reduce."""
+        return float(self.points.max())
+
+    @property
+    def of_steps(self) -> float:
+        """Largest part that shorter steps reduce."""
+        return float((self.steps + self.norm).max())
+
+    @property
     def largest(self) -> str:
         """Name of the largest part."""
         sizes = {"points": self.points, "time steps": self.steps, "nodes in u": self.nodes, "norm": self.norm}
         return max(sizes, key=lambda name: float(sizes[name].max()))
 
 
-def solve_to_tolerance(limit: Limit, settings: DensitySettings, tolerance: float) -> Solution:
+Watch = Callable[[Level, float], None]
+"""Observer, called with each level before its solution and its factor; an exception ends the search."""
+
+
+def solve_to_tolerance(
+    limit: Limit, settings: DensitySettings, tolerance: float, watch: Watch = lambda *_: None
+) -> Solution:
     """Solve with an error of q and r below the tolerance; a failure says by how much it is missed."""
-    return _Search(limit, settings, tolerance).solve()
+    return _Search(limit, settings, tolerance, watch).solve()
 
 
 class _Search:
     """The levels of one problem."""
 
-    def __init__(self, limit: Limit, settings: DensitySettings, tolerance: float) -> None:
-        self._limit, self._settings, self._tolerance = limit, settings, tolerance
+    def __init__(self, limit: Limit, settings: DensitySettings, tolerance: float, watch: Watch) -> None:
+        self._limit, self._settings, self._tolerance, self._watch = limit, settings, tolerance, watch
         self._step_tolerance = STEP_SHARE * tolerance
         scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
         self._scale = scale
@@ -102,7 +125,7 @@ class _Search:
         self._levels: list[Level] = []
         self._unfinished: Level | None = None
         self._parts: _Parts | None = None
-        self._work = 0.0
+        self._work, self._why = 0.0, ""
 
     def _nodes_of(self, scale: float) -> Nodes:
         return Nodes.of(self._limit, self._settings.feature_nodes, scale)
@@ -112,28 +135,43 @@ class _Search:
         try:
             self._frames = prepare(self._limit, self._nodes)
             first = self._choose_nodes()
-            steps = self._steps_error(first)
-            self._levels = [first]
-            for factor in FACTORS[1:]:
-                if self._too_expensive(factor):
-                    return self.solution(self._missed("more levels would take too long"))
-                level = self._solved(self._frames, factor, self._step_tolerance)
-                if level is not None:
-                    self._levels.append(level)
-                if len(self._levels) < LEAST_LEVELS:
-                    continue
-                norm = np.abs(extrapolated(self._levels)[:, -2:-1] - 1.0) * np.maximum(
-                    np.abs(extrapolated(self._levels)[:, :-2]), 0.0
-                ).max(axis=1, keepdims=True)
-                points = estimated(self._levels, self._tolerance)
-                self._parts = _Parts(points, steps, self._node_error, np.broadcast_to(norm, points.shape))
-                if self._parts.total.max() <= SAFE_SHARE * self._tolerance:
-                    return self.solution("complete")
+            while not self._converged(first) and self._parts and self._parts.of_steps > self._parts.of_points:
+                if self._step_tolerance < FINEST_STEPS * self._tolerance:
+                    break
+                self._step_tolerance /= LOOSER
+                first = self._coarsest(self._frames, self._step_tolerance)
         except BlowUpError as error:
             return self.solution(error.status)
         except KeyboardInterrupt:
             return self.solution("interrupted")
-        return self.solution(self._missed("it does not fall with more points"))
+        if self._parts and self._parts.total.max() <= SAFE_SHARE * self._tolerance:
+            return self.solution("complete")
+        return self.solution(self._missed(self._why))
+
+    def _converged(self, first: Level) -> bool:
+        """Add levels until the estimated error is small enough, or more points do not help."""
+        steps, levels = self._steps_error(first), [first]
+        least = first.points / first_points(self._limit, self._frames)
+        for factor in (each for each in FACTORS if each > 1.1 * least):
+            if self._too_expensive(levels[-1], factor):
+                self._why = "more levels would take too long"
+                return False
+            level = self._solved(self._frames, factor, self._step_tolerance)
+            if level is not None:
+                levels.append(level)
+            if len(levels) < LEAST_LEVELS:
+                continue
+            self._levels = levels
+            best = extrapolated(levels)[:, :-1]
+            norm = np.abs(best[:, -1:] - 1.0) * np.abs(best[:, :-1]).max(axis=1, keepdims=True)
+            points = estimated(levels, self._tolerance)
+            self._parts = _Parts(points, steps, self._node_error, np.broadcast_to(norm, points.shape))
+            if self._parts.total.max() <= SAFE_SHARE * self._tolerance:
+                return True
+            if points.max() <= POINTS_SHARE * self._tolerance:
+                break
+        self._why = "it does not fall with more points"
+        return False
 
     def _solved(self, frames: Frames, factor: float, step_tolerance: float) -> Level | None:
         """A level, or None where its points are too few."""
@@ -142,6 +180,7 @@ class _Search:
         level = Level(self._limit, frames, points, step_tolerance, MOST_STEPS)
         if frames is self._frames:
             self._unfinished = level
+        self._watch(level, factor)
         try:
             run(level, f"density, {points} points")
         except ExpensiveError:
@@ -170,8 +209,10 @@ class _Search:
             more = self._nodes_of(MORE_NODES * self._scale)
             if len(more.u_weight) == len(self._nodes.u_weight):
                 return level  # laws of the coordinates with finitely many values
-            frames = prepare(self._limit, more) if any(j.size for j in self._frames.jumps) else Frames.plain(
-                more, self._frames.grading
+            frames = (
+                prepare(self._limit, more)
+                if any(j.size for j in self._frames.jumps)
+                else Frames.plain(more, self._frames.grading)
             )
             better = self._coarsest(frames, self._step_tolerance)
             self._node_error = np.abs(better.moments - level.moments)[:, :-2]
@@ -187,8 +228,7 @@ class _Search:
         run(looser, f"density, {level.points} points")
         return np.asarray(STEP_SAFETY * np.abs(looser.moments - level.moments)[:, :-2])
 
-    def _too_expensive(self, factor: float) -> bool:
-        last = self._levels[-1]
+    def _too_expensive(self, last: Level, factor: float) -> bool:
         points = factor * first_points(self._limit, self._frames)
         return self._work + last.work * points / last.points > MOST_WORK
 
@@ -242,7 +282,7 @@ class _Search:
             "steps": [level.steps for level in levels],
             "nodes": len(nodes.u_weight),
         }
-        errors = self._parts and Errors(self._parts.total, shape)
+        errors = None if self._parts is None else Errors(self._parts.total, shape)
         return Solution(Grid(edges, nodes.u, nodes.u_weight), moments, P, status, effort, errors)
 
     def _empty(self) -> Level:
