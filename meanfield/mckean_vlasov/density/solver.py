@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.density.fixed import solve_fixed
 from meanfield.mckean_vlasov.density.lagrangian import search as lagrangian
@@ -22,11 +24,11 @@ MARGINAL_TOLERANCE = 1e-3
 """Estimated L1 error of the density of w alone by interpolation in u, above which more nodes are taken. The estimate
 compares with every other node; the error itself is some ten times less."""
 
-INTERPOLATION_ORDER = 4
-"""Power of the distance of nodes with which that error falls."""
+INTERPOLATION_ORDER = 2
+"""Power of the distance of nodes with which that error falls at least, where narrow laws bend."""
 
-MORE_NODES, MOST_NODES = 2.0, 4.0
-"""Largest factors on the number of nodes in one step, and altogether."""
+LEAST_MORE_NODES, MORE_NODES, MOST_NODES = 1.4, 2.0, 4.0
+"""Least and largest factor on the number of nodes from one solution to the next, and the largest altogether."""
 
 BACKENDS: dict[str, MakeStep | None] = {"numba": None, "fipy": FiPyStep}
 """Software that computes steps, by name; None is the compiled kernel."""
@@ -97,7 +99,8 @@ def _with_enough_nodes(limit: Limit, at_scale: Callable[..., Solution]) -> Solut
         error = solution.error_between_nodes(limit)
         if error <= MARGINAL_TOLERANCE:
             break
-        scale = min(MOST_NODES, scale * min(MORE_NODES, (error / MARGINAL_TOLERANCE) ** (1 / INTERPOLATION_ORDER)))
+        factor = (error / MARGINAL_TOLERANCE) ** (1 / INTERPOLATION_ORDER)
+        scale = min(MOST_NODES, scale * float(np.clip(factor, LEAST_MORE_NODES, MORE_NODES)))
         better = at_scale(node_scale=scale)
         if better.status != "complete":
             break
