@@ -128,9 +128,9 @@ DISTANCES = {
     "KS_expected": Variable(("pair", "snapshot_time"), "mean of KS for independent samples of that size"),
     "group_u": Variable(("pair", "feature", "group"), "mean feature coordinate u of a group of weights"),
     "W1_given_u": Variable(_GROUPS, "W1 within a group", range=POSITIVE, judged=True),
-    "W1_expected_given_u": Variable(_GROUPS, "mean of W1 by sampling alone", range=POSITIVE),
+    "W1_expected_given_u": Variable(_GROUPS, "mean of W1 of as many independent weights", range=POSITIVE),
     "KS_given_u": Variable(_GROUPS, "KS within a group", range=PROBABILITY, judged=True),
-    "KS_expected_given_u": Variable(_GROUPS, "mean of KS by sampling alone"),
+    "KS_expected_given_u": Variable(_GROUPS, "mean of KS of as many independent weights"),
 }
 """Distances of densities and weights, by `meanfield.comparison.weights`."""
 
