@@ -7,15 +7,19 @@ law, n ~ N(0, 1) and eps = `smoothing`. Adding a law means adding one class here
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
-from scipy.special import ndtr
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri_exp
 
 from meanfield.ingredients.part import Part
 from meanfield.typing import FloatArray
+
+SCORE_POINTS, SCORE_REACH = 40, 10.0
+"""Gauss-Legendre points of normal scores of the uniform law, and the standard deviations that they cover."""
 
 
 class GaussianResidual(Part):
@@ -36,9 +40,18 @@ class GaussianResidual(Part):
         mass = np.where(upper, ndtr(-z[:, :-1]) - ndtr(-z[:, 1:]), ndtr(z[:, 1:]) - ndtr(z[:, :-1]))
         return np.asarray(mass / np.diff(edges))
 
+    def score(self, x: FloatArray) -> FloatArray:
+        """Normal score of x: the number below which N(0, 1) lies as often as xi lies below x."""
+        return x
+
     def sample(self, rng: Generator, size: int) -> FloatArray:
         """Independent draws of xi."""
         return rng.standard_normal(size)
+
+
+def _score_of_symmetric(x: FloatArray, log_below: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Normal score, from the logarithm of the distribution function at negative numbers."""
+    return np.asarray(np.where(x > 0, -1.0, 1.0) * ndtri_exp(log_below(-np.abs(x))))
 
 
 class _Smoothed(Part):
@@ -84,6 +97,26 @@ class UniformResidual(_Smoothed):
         mass = np.where(same_side, np.abs(right - left), 1 - left - right)
         return np.asarray(mass / np.diff(edges))
 
+    def score(self, x: FloatArray) -> FloatArray:
+        """See `GaussianResidual.score`."""
+        points, weights = np.polynomial.legendre.leggauss(SCORE_POINTS)
+        width = math.sqrt(3) * self.sharp
+
+        def log_below(y: FloatArray) -> FloatArray:
+            # The part of [-width, width] whose Gaussians reach y, which is what Gauss-Legendre points must resolve.
+            low = np.clip(y - SCORE_REACH * self.smoothing, -width, width)
+            high = np.clip(y + SCORE_REACH * self.smoothing, -width, width)
+            centre, half = 0.5 * (low + high), 0.5 * (high - low)
+            terms = log_ndtr((y[..., None] - centre[..., None] - half[..., None] * points) / self.smoothing)
+            certain = (low + width) / (2 * width)
+            near = logsumexp(terms, axis=-1, b=weights * half[..., None] / (2 * width))
+            far = logsumexp(log_ndtr((y[..., None] - width * points) / self.smoothing), axis=-1, b=0.5 * weights)
+            with np.errstate(divide="ignore"):
+                inside = np.logaddexp(near, np.log(certain))
+            return np.asarray(np.where(half > 0, inside, far))
+
+        return _score_of_symmetric(x, log_below)
+
     def _draw(self, rng: Generator, size: int) -> FloatArray:
         return rng.uniform(-math.sqrt(3), math.sqrt(3), size)
 
@@ -102,6 +135,16 @@ class _Atoms(_Smoothed):
         values, probability = self._atoms
         averages = [gaussian.cell_average(edges, mean + deviation * self.sharp * a, width) for a in values]
         return np.asarray(np.tensordot(probability, averages, axes=1))
+
+    def score(self, x: FloatArray) -> FloatArray:
+        """See `GaussianResidual.score`."""
+        values, probability = self._atoms
+
+        def log_below(y: FloatArray) -> FloatArray:
+            terms = log_ndtr((y[..., None] - self.sharp * values) / self.smoothing)
+            return np.asarray(logsumexp(terms, axis=-1, b=probability))
+
+        return _score_of_symmetric(x, log_below)
 
     def _draw(self, rng: Generator, size: int) -> FloatArray:
         values, probability = self._atoms

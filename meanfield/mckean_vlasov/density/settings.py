@@ -13,6 +13,9 @@ DEFAULT_TOLERANCE, DEFAULT_ORDER = 1e-6, 4
 FIXED_KEYS = ("cells", "steps", "order")
 """Keys of the density that fix its cells and steps."""
 
+EULERIAN_KEYS = (*FIXED_KEYS, "half_width")
+"""Keys of the density that only the Eulerian scheme has."""
+
 
 class DensitySettings(Part):
     """Accuracy of the density, or its discretisation; what is left out is chosen from the problem."""
@@ -23,6 +26,11 @@ class DensitySettings(Part):
         le=1e-2,
         description=f"error allowed in q and r, {DEFAULT_TOLERANCE:g} if nothing is said; cells, nodes and steps "
         "follow from it",
+    )
+    scheme: Literal["lagrangian", "eulerian"] | None = Field(
+        default=None,
+        description="'lagrangian' for points that follow the weights, 'eulerian' for cells that stay where they are; "
+        f"if nothing is said, 'eulerian' with any of {', '.join(EULERIAN_KEYS)}, else 'lagrangian'",
     )
     cells: int | None = Field(
         default=None, ge=8, le=10**7, multiple_of=2, description="number of cells in w, even, so that w = 0 is an edge"
@@ -54,6 +62,9 @@ class DensitySettings(Part):
         """Fill in the default that decides between accuracy and fixed cells, so that a stored problem has it."""
         if not isinstance(data, dict):
             return data
+        if data.get("scheme") is None:
+            eulerian = any(data.get(key) is not None for key in EULERIAN_KEYS)
+            data = {**data, "scheme": "eulerian" if eulerian else "lagrangian"}
         if all(data.get(key) is None for key in FIXED_KEYS):
             return {"tolerance": DEFAULT_TOLERANCE} | data
         return data if data.get("tolerance") is not None else {"order": DEFAULT_ORDER} | data
@@ -65,5 +76,11 @@ class DensitySettings(Part):
             raise ValueError(
                 f"tolerance = {self.tolerance:g} with {', '.join(fixed)}: cells and steps follow from the tolerance; "
                 "remove one or the other"
+            )
+        given = [f"{key} = {getattr(self, key)}" for key in EULERIAN_KEYS if getattr(self, key) is not None]
+        if given and self.scheme == "lagrangian":
+            raise ValueError(
+                f"scheme = 'lagrangian' with {', '.join(given)}: its points follow the weights and have no cells; "
+                f"remove {' and '.join(entry.split()[0] for entry in given)}, or take scheme = 'eulerian'"
             )
         return self

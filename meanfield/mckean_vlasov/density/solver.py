@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.density.fixed import solve_fixed
+from meanfield.mckean_vlasov.density.lagrangian import search as lagrangian
 from meanfield.mckean_vlasov.density.refinement import solve_to_tolerance
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution
@@ -43,11 +44,16 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
 
     Notes
     -----
-    Finite volumes with Scharfetter-Gummel fluxes from differences of the potential; implicit midpoint rule; Richardson
-    extrapolation in cell width and time step together. `tolerance` is the error allowed in q and r at every output
-    time; half-width, cells, nodes and steps follow from it. With `cells`, `steps` or `order` they are fixed instead,
-    and nothing is estimated. Densities are corrected by positive factors, so that they stay positive. All quantities
-    are dimensionless. Source: theory.md, section 2.
+    `tolerance` is the error allowed in q and r at every output time; points or cells, nodes and steps follow from it.
+
+    The Lagrangian scheme follows the weights w = X(xi) of a node at quantiles xi of the normal law: second order in the
+    points with Richardson extrapolation, linearly implicit steps of order 5 (`meanfield.numerics.quantile_frame`). No
+    weight is advected through cells, however little noise there is.
+
+    The Eulerian scheme has finite volumes with Scharfetter-Gummel fluxes from differences of the potential; implicit
+    midpoint rule; Richardson extrapolation in cell width and time step together. With `cells`, `steps` or `order` they
+    are fixed, and nothing is estimated. The backend "fipy" always takes it. All quantities are dimensionless. Source:
+    theory.md, section 2.
     """
     check_backend(backend)
     if len(limit.coordinates) > MOST_FEATURES:
@@ -58,6 +64,8 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
     settings = DensitySettings() if settings is None else settings
     if settings.tolerance is None:
         return solve_fixed(limit, settings, BACKENDS[backend])
+    if settings.scheme == "lagrangian" and backend == "numba":
+        return lagrangian.solve_to_tolerance(limit, settings, settings.tolerance)
     return solve_to_tolerance(limit, settings, settings.tolerance, BACKENDS[backend])
 
 

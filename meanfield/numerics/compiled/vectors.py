@@ -139,3 +139,37 @@ def where_less(typing_context, x, limit, yes, no):  # type: ignore[no-untyped-de
         return builder.select(builder.fcmp_ordered("<", x, limit), yes, no)
 
     return x(x, types.float64, yes, no), generate
+
+
+@intrinsic
+def smaller(typing_context, x, y):  # type: ignore[no-untyped-def]
+    """Smaller one of two vectors in each lane; that of `y` where one of them is not a number."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.select(builder.fcmp_ordered("<", *arguments), *arguments)
+
+    return x(x, x), generate
+
+
+@intrinsic
+def choose_smaller(typing_context, x, y, yes, no):  # type: ignore[no-untyped-def]
+    """Choice in each lane between four vectors: `yes` where x < y, else `no`."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        x, y, yes, no = arguments
+        return builder.select(builder.fcmp_ordered("<", x, y), yes, no)
+
+    return x(x, x, x, x), generate
+
+
+@intrinsic
+def square_root(typing_context, x):  # type: ignore[no-untyped-def]
+    """Square root in each lane."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        (value,) = arguments
+        name, kind = f"llvm.sqrt.v{value.type.count}f64", ir.FunctionType(value.type, [value.type])
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        return builder.call(function, [value])
+
+    return x(x), generate

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.density.solver import check_density
+from meanfield.families.contrastive.explanation.cost import DensityCost
+from meanfield.families.contrastive.explanation.lagrangian_pilot import lagrangian_cost
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.laws.coordinate import ThreePointCoordinate
@@ -55,28 +57,6 @@ LATEST_CHOICE = 4
 
 LEAST_STEPS = 20
 """Least number of steps of a trial run on given cells."""
-
-
-@dataclass(frozen=True)
-class DensityCost:
-    """Predicted cost of a density.
-
-    Parameters
-    ----------
-    seconds : float
-    memory : float
-        Bytes at the peak, besides what Python and its packages take.
-    nodes, cells : int
-        Numbers of nodes and cells of P in the result.
-    warning : str
-        Warning that the method fails, or will miss its accuracy, with a remedy; empty if neither is to be expected.
-    """
-
-    seconds: float
-    memory: float
-    nodes: int
-    cells: int
-    warning: str = ""
 
 
 class _OverBudgetError(Exception):
@@ -171,6 +151,8 @@ def density_cost(problem: Problem, closure: Closure) -> DensityCost:
     _warm_up(limit)
     if settings.tolerance is None:
         return _fixed_cost(limit, settings)
+    if settings.scheme == "lagrangian":
+        return lagrangian_cost(limit, settings, settings.tolerance)
     return _search_cost(limit, settings, settings.tolerance)
 
 

@@ -1,0 +1,1 @@
+"""Lagrangian solution of a limit: points of fixed mass that follow the weights (numerics.quantile_frame)."""

@@ -1,0 +1,82 @@
+"""Densities on cells in w, from differences of the normal distribution function at the quantiles of their edges."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr
+
+from meanfield.mckean_vlasov.density.lagrangian.level import Level
+from meanfield.numerics.quantile_frame.crossing import crossings
+from meanfield.typing import FloatArray
+
+SHOWN = 6.5
+"""Largest quantile, on the scale of the normal law, that the cells of P reach at any node and time."""
+
+WIDTH = 0.06
+"""Largest width of cells where nothing is narrow."""
+
+PER_DEVIATION = 0.25
+"""Width of cells in units of the local width of a conditional density."""
+
+MOST_CELLS, MOST_EQUAL_CELLS = 1200, 600
+"""Largest number of cells, and of cells of equal width."""
+
+LEAST_WEIGHT = 1e-5
+"""Weight of a node, relative to the largest one, below which its widths are not resolved."""
+
+SMOOTHING = 25
+"""Number of times that the density of edges is averaged with its neighbours."""
+
+
+def edges_for(level: Level) -> FloatArray:
+    """Edges of cells that hold all densities of a level and resolve them: equal ones where these suffice.
+
+    Zero is an edge.
+    """
+    xi, X = (values.reshape(-1, level.points) for values in (level.xi, level.X))
+    outputs = level.X.shape[0]
+    known = np.all(np.isfinite(X), axis=1)
+    _, weight = level.frames.nodes.solved
+    heavy = np.tile(weight > LEAST_WEIGHT * weight.max(), outputs) & known
+    shown = (np.abs(xi) <= SHOWN) & known[:, None]
+    reach = float(np.abs(X[shown]).max())
+    middle, slopes = 0.5 * (X[:, 1:] + X[:, :-1])[heavy], (np.diff(xi, axis=1) / np.diff(X, axis=1))[heavy]
+    dense = np.abs(0.5 * (xi[:, 1:] + xi[:, :-1])[heavy]) < 3.0
+    needed = float(slopes[dense].max()) / PER_DEVIATION
+    cells = 2 * int(np.ceil(reach / min(WIDTH, 1 / needed)))
+    if cells <= MOST_EQUAL_CELLS:
+        edges = np.linspace(-reach, reach, cells + 1)
+        edges[cells // 2] = 0.0
+        return edges
+    return _graded_edges(reach, np.abs(middle[dense]), slopes[dense])
+
+
+def _graded_edges(reach: float, places: FloatArray, slopes: FloatArray) -> FloatArray:
+    """Symmetric edges whose distance follows the narrowest density nearby."""
+    grid = np.concatenate([[0.0], np.geomspace(1e-7 * reach, reach, 2000)])
+    rate = np.full(grid.size, 1 / WIDTH)
+    np.maximum.at(rate, np.searchsorted(grid, places).clip(0, grid.size - 1), slopes / PER_DEVIATION)
+    for _ in range(SMOOTHING):
+        wider = np.maximum(rate, np.maximum(np.append(rate[1:], 0), np.append(0, rate[:-1])) * 0.9)
+        rate = 0.5 * (wider + rate)
+    count = np.concatenate([[0.0], np.cumsum(0.5 * (rate[1:] + rate[:-1]) * np.diff(grid))])
+    half = min(int(np.ceil(count[-1])), MOST_CELLS // 2)
+    positive = np.interp(np.linspace(0, count[-1], half + 1), count, grid)
+    return np.concatenate([-positive[:0:-1], positive])
+
+
+def quantiles(level: Level, edges: FloatArray) -> FloatArray:
+    """Quantiles of the edges, on the scale of the normal law, shape (outputs, nodes solved, edges)."""
+    return crossings(edges, level.X, level.xi, level.frames.grading.terms)
+
+
+def masses(xi: FloatArray) -> FloatArray:
+    """Probabilities of the cells between edges of given quantiles; the outermost take the tails beyond.
+
+    Differences of the smaller tail keep the relative accuracy.
+    """
+    low, high = xi[..., :-1].copy(), xi[..., 1:].copy()
+    low[..., 0], high[..., -1] = -np.inf, np.inf
+    low, high = np.where(np.isnan(xi[..., :-1]), np.nan, low), np.where(np.isnan(xi[..., 1:]), np.nan, high)
+    upper = low > 0
+    return np.asarray(np.where(upper, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)))

@@ -1,0 +1,58 @@
+"""Extrapolation of levels in their points, and an honest estimate of what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from meanfield.mckean_vlasov.density.lagrangian.level import Level
+from meanfield.numerics.extrapolation import SMOOTH_POWERS
+from meanfield.typing import FloatArray
+
+LEAST_LEVELS = 3
+"""Number of levels from which an error can be estimated."""
+
+MOST_LEVELS = 4
+"""Number of levels that are extrapolated at most."""
+
+ORDER_SLACK = 0.3
+"""Relative deviation from second order of the last difference of levels above which nothing is extrapolated."""
+
+COARSER_SHARE = 0.2
+"""Share of the change by the last level that is added to the change by the last power: a guard against chance."""
+
+
+def weights_of(points: Sequence[int]) -> FloatArray:
+    """Weights of levels that eliminate the leading even powers of their spacing."""
+    scaled = np.array(points, dtype=float) / points[-1]
+    rows = np.array([scaled**-p for p in (0, *SMOOTH_POWERS[: len(points) - 1])])
+    return np.linalg.solve(rows, np.eye(len(points))[0])
+
+
+def extrapolated(levels: Sequence[Level]) -> FloatArray:
+    """Moments by extrapolation over the last levels, shape (outputs, d1 + 3)."""
+    used = levels[-MOST_LEVELS:]
+    weights = weights_of([level.points for level in used])
+    return np.asarray(sum(weight * level.moments for weight, level in zip(weights, used, strict=True)))
+
+
+def estimated(levels: Sequence[Level], tolerance: float) -> FloatArray:
+    """Estimated errors of q and r by the number of points, shape (outputs, d1 + 1).
+
+    The change by one power less, and a share of the change by the last level. Where differences of levels do not fall
+    like the square of the spacing, points do not resolve the solution, and the last difference itself counts.
+    """
+    used = levels[-MOST_LEVELS:]
+    best = extrapolated(used)
+    change = np.abs(best - extrapolated(used[1:]))[:, :-2]
+    change = change + COARSER_SHARE * np.abs(best - extrapolated(used[:-1]))[:, :-2]
+    first, second, third = used[-3:]
+    last, before = third.moments - second.moments, second.moments - first.moments
+    squares = [1.0 / level.points**2 for level in (first, second, third)]
+    expected = before * (squares[2] - squares[1]) / (squares[1] - squares[0])
+    for k in range(change.shape[1]):
+        size = np.abs(last[:, k]).max()
+        if np.abs(last - expected)[:, k].max() > ORDER_SLACK * size + 0.1 * tolerance:
+            change[:, k] = np.maximum(change[:, k], np.abs(last[:, k]))
+    return np.asarray(change)

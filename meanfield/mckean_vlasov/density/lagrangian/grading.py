@@ -1,0 +1,131 @@
+"""Where points gather: at kinks of the prior, and around the core that a prior of bounded pull leaves behind.
+
+A prior whose pull phi(w) grows slower than w, such as l1, draws most weights into a core of width D/(tau phi) with
+D = Lambda/2, while some may escape for ever (condensation). Points that kept their quantile would cross the corner
+between core and survivors one by one. Graded points stay where they are in w, uniformly within the core, where the
+density falls by `CORE_EXPONENT` powers of e, and at growing distances beyond.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.typing import FloatArray
+
+CORE_EXPONENT = 30.0
+"""Potential difference, in units of the noise, at which the core of a density ends."""
+
+CORE_AMPLITUDE, CORE_ENDS, TAIL_AMPLITUDE = 2.0, 4.0, 0.8
+"""Share of the points in the core, the ratio of the width at which they cease to gather to that of the core, and the
+points per factor e of the distance beyond."""
+
+LAYER_SHARE = 0.5
+"""Width within which points next to a jump of phi are equally spaced, in units of the layer's D/(tau |phi|)."""
+
+SMOOTH_WIDTH = 0.1
+"""Largest width within which points next to a jump are equally spaced."""
+
+WIDEST_CORE = 3.0
+"""Width of a core beyond which the whole density is one: its points need no grading."""
+
+NARROWEST_LAYER, SMALLEST_NOISE = 1e-9, 1e-300
+"""Least width of a layer that is resolved, and the noise that stands for none."""
+
+SUBLINEAR = 0.9
+"""Ratio of phi(w)/w far out and farther out below which the pull of a prior is sublinear."""
+
+CONDENSED_REACH = 8.5
+PLAIN_REACH = 7.5
+"""Quantiles at which points end, on the scale of the normal law: beyond them lie 4e-14 and 1e-17 of the probability."""
+
+FAR_OUT = 1e8
+"""Weight at which the linear part of a prior is read off."""
+
+
+@dataclass(frozen=True)
+class Grading:
+    """Terms of psi, and the quantile up to which points reach.
+
+    Parameters
+    ----------
+    terms : ndarray, shape (3, terms)
+        Amplitudes, centres and inverse widths.
+    reach : float
+    """
+
+    terms: FloatArray
+    reach: float
+
+
+def kinks_of(limit: Limit) -> FloatArray:
+    """Kinks of the prior and the jumps there of phi and of its slope, shape (3, kinks)."""
+    prior = limit.prior
+    rows = []
+    for kink in prior.functions.kinks:
+        near, step = 1e-7 * (1 + abs(kink)), 1e-5 * (1 + abs(kink))
+        points = kink + np.array([-2 * near, -near, near, 2 * near, -2 * step, -step, step, 2 * step])
+        f = prior.force(points)
+        jump = (2 * f[2] - f[3]) - (2 * f[1] - f[0])
+        bend = (f[7] - f[6]) / step - (f[5] - f[4]) / step
+        size = 1e-6 * max(prior.strength, float(np.abs(f).max()))
+        rows.append((kink, jump if abs(jump) > size else 0.0, bend if abs(bend) > 1e2 * size else 0.0))
+    return np.array(rows, dtype=float).reshape(-1, 3).T.copy()
+
+
+def grading_of(limit: Limit, noise: float, deficit: float = 0.0) -> Grading:
+    """Grading for the smallest noise D = Lambda/2 of a run.
+
+    Parameters
+    ----------
+    limit : Limit
+    noise : float
+    deficit : float
+        Quantiles by which the last points have moved inwards in a trial run, because their weights grew.
+    """
+    if limit.prior.functions.linear or limit.prior.strength == 0.0 or limit.learning_rate == 0.0:
+        return Grading(np.zeros((3, 0)), PLAIN_REACH)
+    terms = _terms(limit, max(noise, SMALLEST_NOISE))
+    reach = CONDENSED_REACH + deficit if terms else PLAIN_REACH
+    return Grading(np.array(terms, dtype=float).reshape(-1, 3).T.copy(), reach)
+
+
+def _terms(limit: Limit, noise: float) -> list[tuple[float, float, float]]:
+    """Terms around the jumps of phi, or else around the core of a sublinear prior."""
+    jumps = [(kink, jump) for kink, jump, _ in kinks_of(limit).T if jump > 0.0]
+    if jumps:
+        terms = []
+        for kink, jump in jumps:
+            layer = max(2.0 * noise / (limit.learning_rate * jump), NARROWEST_LAYER)
+            terms += _around(kink, CORE_EXPONENT * layer, min(LAYER_SHARE * layer, SMOOTH_WIDTH), len(jumps))
+        return terms
+    if not _sublinear(limit):
+        return []
+    core = _core_width(limit, noise)
+    return _around(0.0, core, core, 1) if core < WIDEST_CORE else []
+
+
+def _around(centre: float, core: float, layer: float, shares: int) -> list[tuple[float, float, float]]:
+    """Terms for a core of points, and a tail from a layer on."""
+    terms = [(TAIL_AMPLITUDE / shares, centre, 1 / layer)]
+    if core < WIDEST_CORE:
+        terms.append((CORE_AMPLITUDE / shares, centre, 1 / core))
+        terms.append((-CORE_AMPLITUDE / shares, centre, 1 / (CORE_ENDS * core)))
+    return terms
+
+
+def _sublinear(limit: Limit) -> bool:
+    """Whether phi(w)/w falls far out, after its linear part has been removed."""
+    far = float(limit.prior.force(np.array([FAR_OUT]))[0]) / FAR_OUT
+    near, out = (float(limit.prior.force(np.array([w]))[0]) / w - far for w in (4.0, 40.0))
+    return bool(np.isfinite(far)) and near > 0.0 and out < SUBLINEAR * near
+
+
+def _core_width(limit: Limit, noise: float) -> float:
+    """Weight at which the potential of the prior is CORE_EXPONENT times the noise, or more than WIDEST_CORE."""
+    w = np.concatenate([[0.0], np.geomspace(1e-6, 2 * WIDEST_CORE, 400)])
+    potential = np.concatenate([[0.0], np.cumsum(limit.prior.potential_steps(w))]) * limit.learning_rate / noise
+    beyond = np.flatnonzero(potential > CORE_EXPONENT)
+    return float(w[beyond[0]]) if beyond.size else 2 * WIDEST_CORE

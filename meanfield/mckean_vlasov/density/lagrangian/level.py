@@ -1,0 +1,201 @@
+"""One solution on a given number of points, at the output times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.errors import BlowUpError
+from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.density.lagrangian.grading import kinks_of
+from meanfield.mckean_vlasov.density.lagrangian.marching import (
+    GROW,
+    PAUSED,
+    STOPPED,
+    STUCK,
+    Coupling,
+    State,
+    advance,
+    average,
+    interpolate,
+)
+from meanfield.mckean_vlasov.density.lagrangian.points import Frames, packed, unpacked
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.compiled.callbacks import Callback
+from meanfield.numerics.compiled.scalar_functions import compile_scalar
+from meanfield.numerics.quantile_frame.frame import LANES, ROOT_TWO_PI, Frame, Mesh
+from meanfield.numerics.quantile_frame.linearised import Elimination
+from meanfield.numerics.quantile_frame.rosenbrock import STAGES
+from meanfield.typing import FloatArray
+
+FIRST_STEP = 1e-4
+"""First step, as a fraction of the time in which the fastest coefficient acts; it grows or shrinks as errors allow."""
+
+WORK_PER_CALL = 2e6
+"""Points times steps between two looks at signals, some tenth of a second."""
+
+
+class StuckError(BlowUpError):
+    """Error of points that no step however short keeps in order."""
+
+
+class ExpensiveError(BlowUpError):
+    """Error of a level that takes more steps than it may."""
+
+
+class Level:
+    """Moments and points at the output times; NaN where they were not reached.
+
+    Parameters
+    ----------
+    limit : Limit
+    frames : Frames
+    points : int
+        Number of points of each node.
+    tolerance : float
+        Root mean square error of w that a step may make.
+    most_steps : int
+        Largest number of steps, refused ones included.
+
+    Attributes
+    ----------
+    points : int
+    moments : ndarray, shape (outputs, d1 + 3)
+        q, r, E[w^2] and the mass by the quadrature over points.
+    xi, X : ndarray, shape (outputs, nodes, points)
+        Quantiles on the scale of the normal law, and the weights there.
+    """
+
+    def __init__(self, limit: Limit, frames: Frames, points: int, tolerance: float, most_steps: int) -> None:
+        self.points, self._limit, self._most_steps = points, limit, most_steps
+        self.frames = frames
+        u, u_weight = frames.nodes.solved
+        self.nodes, d1 = u.shape
+        zeta, spacing, X = frames.start(limit, points)
+        self._mesh = _mesh(limit, frames, packed(zeta), packed(spacing), points)
+        self._coupling, self._callback = self._couple(u, u_weight, tolerance)
+        self._closure, _ = limit.compiled_closure
+        size, padded = self._mesh.zeta.size, len(self._coupling.u_weight)
+        weight = self._mesh.spacing * np.exp(-0.5 * self._mesh.zeta**2) / ROOT_TWO_PI
+        self._frame = Frame(self._mesh.zeta.copy(), np.zeros(size), weight, np.zeros(size), np.zeros(size))
+        self._own = Elimination(*(np.zeros(size) for _ in Elimination._fields))
+        start = packed(X)
+        self._state = State(
+            np.array([0.0, 0.0, self._first_step(), GROW, np.inf]),
+            np.zeros(2, dtype=np.int64),
+            start.copy(),
+            start.copy(),
+            start.copy(),
+            np.zeros((STAGES, size)),
+            np.zeros((4, padded)),
+            np.zeros((3, padded)),
+            np.zeros(padded),
+            np.zeros(padded),
+        )
+        outputs = len(limit.times)
+        self.moments = np.full((outputs, d1 + 3), np.nan)
+        self.xi = np.full((outputs, self.nodes, points), np.nan)
+        self.X = np.full((outputs, self.nodes, points), np.nan)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps that were taken."""
+        return int(self._state.counts[0])
+
+    @property
+    def least_noise(self) -> float:
+        """Least D = Lambda/2 that was met."""
+        return float(self._state.clock[4])
+
+    @property
+    def nearest_end(self) -> float:
+        """Least |xi| of the last points of a node at an output time."""
+        return float(np.nanmin(np.abs(self.xi[:, :, [0, -1]])))
+
+    @property
+    def work(self) -> float:
+        """Points times steps that were tried."""
+        return float(self._mesh.zeta.size) * self.attempts
+
+    @property
+    def attempts(self) -> int:
+        """Number of steps that were tried."""
+        return int(self._state.counts.sum())
+
+    def _couple(self, u: FloatArray, u_weight: FloatArray, tolerance: float) -> tuple[Coupling, Callback]:
+        """Nodes in lanes, and the callback for a closure that is not compiled."""
+        nodes, d1 = u.shape
+        padded = -(-nodes // LANES) * LANES
+        all_u, all_weights = np.repeat(u[-1:], padded, axis=0), np.zeros(padded)
+        all_u[:nodes], all_weights[:nodes] = u, u_weight
+        q, values = np.empty(d1), np.empty(d1 + 1)
+
+        def call() -> bool:
+            values[:] = called_values(self._limit.closure, q)
+            return False
+
+        callback = Callback(call)
+        _, reach = self._limit.compiled_closure
+        tau = float(self._limit.learning_rate)
+        return Coupling(all_u, all_weights, tau, tolerance, float(reach), callback.address, q, values), callback
+
+    def _first_step(self) -> float:
+        """Length of the first step that is tried."""
+        values = called_values(self._limit.closure, self._limit.initial_overlap)
+        force = float(np.abs(self._limit.prior.force(np.array([1.0, 3.0]))).max())
+        rate = float(np.abs(values).sum()) + self._limit.learning_rate * force
+        stop = float(self._limit.times[-1])
+        return min(stop, FIRST_STEP / rate if rate > 0 else stop)
+
+    def reach(self, index: int) -> None:
+        """Advance to an output time; those before it must have been reached.
+
+        Raises
+        ------
+        StuckError, ExpensiveError
+            If the points cannot be advanced, or too slowly.
+        """
+        averages = np.empty(self.moments.shape[1])
+        time = float(self._limit.times[index])
+        arguments = self._mesh, self._frame
+        if index == 0:
+            ordered = average(self._state.end, *arguments, self._state.sums, self._coupling, averages)
+            values = self._state.end
+        else:
+            self._advance(time)
+            ordered = interpolate(time, *arguments, self._coupling, self._state, averages)
+            values = self._state.stage
+        if not ordered:
+            raise self._stuck()
+        self.moments[index] = averages
+        self.xi[index] = unpacked(self._frame.xi, self.nodes, self.points)
+        self.X[index] = unpacked(values, self.nodes, self.points)
+
+    def _advance(self, time: float) -> None:
+        steps = max(1, int(WORK_PER_CALL / self._mesh.zeta.size))
+        while True:
+            end = advance(time, steps, self._closure, self._coupling, self._mesh, self._frame, self._own, self._state)
+            self._callback.reraise()
+            if end in (STUCK, STOPPED):
+                raise self._stuck()
+            if end != PAUSED:
+                return
+            if self.attempts > self._most_steps:
+                raise ExpensiveError(
+                    float(self._state.clock[1]),
+                    f"{self.attempts} steps of the density did not suffice",
+                    f"raise density.tolerance, lower time.stop, or {self._limit.slower}",
+                )
+
+    def _stuck(self) -> StuckError:
+        return StuckError(
+            float(self._state.clock[1]),
+            f"no time step however short keeps {self.points} points of the density in order",
+            f"raise density.tolerance, {self._limit.slower}, or take density.scheme = 'eulerian'",
+        )
+
+
+def _mesh(limit: Limit, frames: Frames, zeta: FloatArray, spacing: FloatArray, points: int) -> Mesh:
+    """The mesh of a limit in the layout of the kernel."""
+    prior = limit.prior
+    address = compile_scalar(prior.functions.unit_force)
+    return Mesh(zeta, spacing, frames.grading.terms, kinks_of(limit), address, float(prior.strength), points)

@@ -1,0 +1,162 @@
+"""Points of all nodes at t = 0: where they lie along their curves, and the weights that they stand for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from meanfield.ingredients.laws.residual import GaussianResidual
+from meanfield.mckean_vlasov.density.lagrangian.grading import Grading
+from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.quantile_frame.frame import LANES
+from meanfield.numerics.quantile_frame.inversion import invert
+from meanfield.typing import FloatArray
+
+MIRROR_ROUNDING = 1e-13
+"""Largest difference of two mirror images by rounding, relative to the largest value."""
+
+BISECTIONS, FARTHEST_RESIDUAL = 60, 40.0
+"""Number of bisections for weights at t = 0 with a residual that is not Gaussian, and where they begin."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Quadrature nodes of u, and those of them that need no solution because they are mirror images.
+
+    Parameters
+    ----------
+    u : ndarray, shape (nodes, d1)
+    u_weight : ndarray, shape (nodes,)
+    mirrored : bool
+        Whether (w, u) -> (-w, -u) leaves the density as it is.
+    """
+
+    u: FloatArray
+    u_weight: FloatArray
+    mirrored: bool
+
+    @classmethod
+    def of(cls, limit: Limit, nodes: int | None, scale: float = 1.0) -> Nodes:
+        """Nodes for the coordinates of a limit; see `feature_quadrature`."""
+        u, weight = feature_quadrature(limit.coordinates, nodes, scale)
+        w = np.concatenate([np.linspace(0.05, 8.0, 33), np.geomspace(10.0, 1e4, 8)])
+        up, down = limit.prior.force(w), -limit.prior.force(-w)
+        pairs = (u, -u[::-1]), (weight, weight[::-1]), (up, down)
+        same = all(np.allclose(a, b, rtol=0, atol=MIRROR_ROUNDING * np.abs(a).max()) for a, b in pairs)
+        return cls(u, weight, same)
+
+    @property
+    def solved(self) -> tuple[FloatArray, FloatArray]:
+        """The nodes to solve, with the weights of their images."""
+        if not self.mirrored:
+            return self.u, self.u_weight
+        nodes = len(self.u_weight)
+        kept = (nodes + 1) // 2
+        weight = self.u_weight[:kept].copy()
+        weight[: nodes // 2] *= 2.0
+        return self.u[:kept], weight
+
+    def unfold(self, values: FloatArray) -> FloatArray:
+        """Values xi or w of points of all nodes, from those that were solved, shape (..., nodes, points)."""
+        if not self.mirrored:
+            return values
+        images = len(self.u_weight) // 2
+        return np.concatenate([values, -values[..., :images, :][..., ::-1, ::-1]], axis=-2)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Map from equally spaced numbers to coordinates along the curve, for every node that is solved.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    grading : Grading
+    jumps : tuple of ndarray, each of shape (3, jumps)
+        For every node: amplitudes, centres and inverse widths of further terms that gather points where X jumps.
+    """
+
+    nodes: Nodes
+    grading: Grading
+    jumps: tuple[FloatArray, ...]
+
+    @classmethod
+    def plain(cls, nodes: Nodes, grading: Grading) -> Frames:
+        """Frames without jumps."""
+        return cls(nodes, grading, tuple(np.zeros((3, 0)) for _ in range(len(nodes.solved[1]))))
+
+    def with_jumps(self, jumps: tuple[FloatArray, ...]) -> Frames:
+        """The same frames with other jumps."""
+        return replace(self, jumps=jumps)
+
+    def length(self, limit: Limit) -> float:
+        """Largest range of the equally spaced numbers."""
+        return float(max(high - low for low, high in self._ranges(limit)))
+
+    def _ranges(self, limit: Limit) -> list[tuple[float, float]]:
+        """First and last of the equally spaced numbers of every node."""
+        q = limit.initial_overlap
+        deviation = math.sqrt(1 - q @ q)
+        u, _ = self.nodes.solved
+        reach = self.grading.reach
+        ranges = []
+        for mean, jumps in zip(u @ q, self.jumps, strict=True):
+            ends = np.array([mean - deviation * reach, mean + deviation * reach])
+            zeta = np.array([-reach, reach]) + graded(ends, self.grading.terms)
+            eta = zeta + graded(zeta, jumps)
+            ranges.append((float(eta[0]), float(eta[1])))
+        return ranges
+
+    def start(self, limit: Limit, points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Coordinates zeta, their spacing h and the weights X at t = 0, each of shape (nodes, points)."""
+        u, weight = self.nodes.solved
+        q = limit.initial_overlap
+        deviation, means = math.sqrt(1 - q @ q), u @ q
+        shape = len(weight), points
+        zeta, spacing, X = np.empty(shape), np.empty(shape), np.empty(shape)
+        slopes = np.empty(points)
+        gaussian = isinstance(limit.initial_residual, GaussianResidual)
+        for k, (low, high) in enumerate(self._ranges(limit)):
+            eta = np.linspace(low, high, points)
+            invert(eta, 1.0, 0.0, self.jumps[k], zeta[k], slopes)
+            spacing[k] = (high - low) / (points - 1) / slopes
+            if gaussian:
+                invert(zeta[k], 1 / deviation, -means[k] / deviation, self.grading.terms, X[k], slopes)
+        if not gaussian:
+            X[:] = self._start_of(limit, zeta, means, deviation)
+        return zeta, spacing, X
+
+    def _start_of(self, limit: Limit, zeta: FloatArray, means: FloatArray, deviation: float) -> FloatArray:
+        """Weights at t = 0 with a residual of any law, by bisection."""
+        low = np.full_like(zeta, -FARTHEST_RESIDUAL)
+        high = -low
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            value = limit.initial_residual.score(middle)
+            value = value + graded(means[:, None] + deviation * middle, self.grading.terms)
+            low, high = np.where(value < zeta, middle, low), np.where(value < zeta, high, middle)
+        return np.asarray(means[:, None] + deviation * 0.5 * (low + high))
+
+
+def graded(w: FloatArray, terms: FloatArray) -> FloatArray:
+    """Sum of the terms at w."""
+    total = np.zeros_like(w)
+    for amplitude, centre, inverse_width in terms.T:
+        total += amplitude * np.arcsinh(inverse_width * (w - centre))
+    return total
+
+
+def packed(values: FloatArray) -> FloatArray:
+    """Flat layout of the kernel: (nodes, points) -> [block][point][lane], filled up with copies of the last node."""
+    nodes, points = values.shape
+    blocks = -(-nodes // LANES)
+    padded = np.concatenate([values, np.repeat(values[-1:], blocks * LANES - nodes, axis=0)])
+    return np.ascontiguousarray(padded.reshape(blocks, LANES, points).transpose(0, 2, 1)).reshape(-1)
+
+
+def unpacked(flat: FloatArray, nodes: int, points: int) -> FloatArray:
+    """Inverse of `packed`."""
+    return np.ascontiguousarray(flat.reshape(-1, points, LANES).transpose(0, 2, 1).reshape(-1, points)[:nodes])

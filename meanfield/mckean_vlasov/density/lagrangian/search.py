@@ -1,0 +1,289 @@
+"""Solutions of a given accuracy: levels of more points until the estimated error is small enough.
+
+The error has five parts, each of them measured: the number of points (`estimate`), the deviation from second order, the
+time steps, the nodes in u, and E[w^2] = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import psutil
+
+from meanfield.errors import BlowUpError, InputError
+from meanfield.mckean_vlasov.density.lagrangian import display
+from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, estimated, extrapolated, weights_of
+from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grading
+from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
+from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
+from meanfield.mckean_vlasov.density.lagrangian.preparation import first_points, prepare, run
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.solution import Errors, Solution
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.typing import FloatArray
+
+FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+"""Factors on the number of points, in the order in which levels are solved."""
+
+STEP_SHARE = 0.01
+"""Error of w that a step may make, as a share of the tolerance."""
+
+LOOSER = 10.0
+"""Factor on the error of steps in the run that measures what they leave."""
+
+STEP_SAFETY = 0.3
+"""Share of the change by that factor that counts as the error of the steps; a tenth of it is expected."""
+
+NODES_TOLERANCE = 1e-8
+"""Accuracy for which the default numbers of nodes are a good start; errors fall exponentially with the nodes."""
+
+MORE_NODES = 1.35
+"""Factor on the number of nodes in u from one trial to the next."""
+
+NODES_SHARE = 0.2
+"""Share of the tolerance that is left to the error of the nodes in u."""
+
+POINTS_SHARE = 0.2
+"""Share of the tolerance below which the error of the points is not what misses it."""
+
+FINEST_STEPS = 1e-5
+"""Least error of a step in units of the tolerance; rounding is not far below."""
+
+MOST_NODES = 4000
+
+SAFE_SHARE = 0.7
+"""Share of the tolerance that an estimated error may reach, because it is only an estimate."""
+
+MOST_STEPS = 20_000
+"""Largest number of steps of a level."""
+
+MOST_WORK = 4e8
+"""Largest number of points times steps of all levels; they take half a minute."""
+
+MEMORY_SHARE = 0.7
+"""Share of the free memory that a solution may take: saving it and other programs need memory, too."""
+
+SHAPE_SHARE = 0.25
+"""Share of the change of P by extrapolation that counts as its error."""
+
+
+@dataclass
+class _Parts:
+    """Parts of the error of q and r, shape (outputs, d1 + 1) each."""
+
+    points: FloatArray
+    steps: FloatArray
+    nodes: FloatArray
+    norm: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        return self.points + self.steps + self.nodes + self.norm
+
+    @property
+    def of_points(self) -> float:
+        """Largest part that more points reduce."""
+        return float(self.points.max())
+
+    @property
+    def of_steps(self) -> float:
+        """Largest part that shorter steps reduce."""
+        return float((self.steps + self.norm).max())
+
+    @property
+    def largest(self) -> str:
+        """Name of the largest part."""
+        sizes = {"points": self.points, "time steps": self.steps, "nodes in u": self.nodes, "norm": self.norm}
+        return max(sizes, key=lambda name: float(sizes[name].max()))
+
+
+Watch = Callable[[Level, float], None]
+"""Observer, called with each level before its solution and its factor; an exception ends the search."""
+
+
+def solve_to_tolerance(
+    limit: Limit, settings: DensitySettings, tolerance: float, watch: Watch = lambda *_: None
+) -> Solution:
+    """Solve with an error of q and r below the tolerance; a failure says by how much it is missed."""
+    return _Search(limit, settings, tolerance, watch).solve()
+
+
+class _Search:
+    """The levels of one problem."""
+
+    def __init__(self, limit: Limit, settings: DensitySettings, tolerance: float, watch: Watch) -> None:
+        self._limit, self._settings, self._tolerance, self._watch = limit, settings, tolerance, watch
+        self._step_tolerance = STEP_SHARE * tolerance
+        scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
+        self._scale = scale
+        self._nodes = self._nodes_of(scale)
+        self._frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH))
+        self._levels: list[Level] = []
+        self._unfinished: Level | None = None
+        self._parts: _Parts | None = None
+        self._work, self._why = 0.0, ""
+
+    def _nodes_of(self, scale: float) -> Nodes:
+        return Nodes.of(self._limit, self._settings.feature_nodes, scale)
+
+    def solve(self) -> Solution:
+        """Add levels until the estimated error is small enough."""
+        try:
+            self._frames = prepare(self._limit, self._nodes)
+            first = self._choose_nodes()
+            while not self._converged(first) and self._parts and self._parts.of_steps > self._parts.of_points:
+                if self._step_tolerance < FINEST_STEPS * self._tolerance:
+                    break
+                self._step_tolerance /= LOOSER
+                first = self._coarsest(self._frames, self._step_tolerance)
+        except BlowUpError as error:
+            return self.solution(error.status)
+        except KeyboardInterrupt:
+            return self.solution("interrupted")
+        if self._parts and self._parts.total.max() <= SAFE_SHARE * self._tolerance:
+            return self.solution("complete")
+        return self.solution(self._missed(self._why))
+
+    def _converged(self, first: Level) -> bool:
+        """Add levels until the estimated error is small enough, or more points do not help."""
+        steps, levels = self._steps_error(first), [first]
+        least = first.points / first_points(self._limit, self._frames)
+        for factor in (each for each in FACTORS if each > 1.1 * least):
+            if self._too_expensive(levels[-1], factor):
+                self._why = "more levels would take too long"
+                return False
+            level = self._solved(self._frames, factor, self._step_tolerance)
+            if level is not None:
+                levels.append(level)
+            if len(levels) < LEAST_LEVELS:
+                continue
+            self._levels = levels
+            best = extrapolated(levels)[:, :-1]
+            norm = np.abs(best[:, -1:] - 1.0) * np.abs(best[:, :-1]).max(axis=1, keepdims=True)
+            points = estimated(levels, self._tolerance)
+            self._parts = _Parts(points, steps, self._node_error, np.broadcast_to(norm, points.shape))
+            if self._parts.total.max() <= SAFE_SHARE * self._tolerance:
+                return True
+            if points.max() <= POINTS_SHARE * self._tolerance:
+                break
+        self._why = "it does not fall with more points"
+        return False
+
+    def _solved(self, frames: Frames, factor: float, step_tolerance: float) -> Level | None:
+        """A level, or None where its points are too few."""
+        points = math.ceil(factor * first_points(self._limit, frames))
+        self._check_memory(len(frames.nodes.solved[1]), points)
+        level = Level(self._limit, frames, points, step_tolerance, MOST_STEPS)
+        if frames is self._frames:
+            self._unfinished = level
+        self._watch(level, factor)
+        try:
+            run(level, f"density, {points} points")
+        except ExpensiveError:
+            raise
+        except BlowUpError:
+            if factor >= FACTORS[4]:
+                raise
+            return None
+        self._work += level.work
+        self._unfinished = None
+        return level
+
+    def _coarsest(self, frames: Frames, step_tolerance: float) -> Level:
+        """The first level whose points suffice."""
+        for factor in FACTORS:
+            level = self._solved(frames, factor, step_tolerance)
+            if level is not None:
+                return level
+        raise AssertionError("the finest levels raise")
+
+    def _choose_nodes(self) -> Level:
+        """Take more nodes in u until still more of them change little; return the first level."""
+        level = self._coarsest(self._frames, self._step_tolerance)
+        self._node_error = np.zeros_like(level.moments[:, :-2])
+        while True:
+            more = self._nodes_of(MORE_NODES * self._scale)
+            if len(more.u_weight) == len(self._nodes.u_weight):
+                return level  # laws of the coordinates with finitely many values
+            frames = (
+                prepare(self._limit, more)
+                if any(j.size for j in self._frames.jumps)
+                else Frames.plain(more, self._frames.grading)
+            )
+            better = self._coarsest(frames, self._step_tolerance)
+            self._node_error = np.abs(better.moments - level.moments)[:, :-2]
+            if self._node_error.max() <= NODES_SHARE * self._tolerance or self._settings.feature_nodes:
+                return level
+            if len(more.u_weight) > MOST_NODES:
+                return level
+            self._scale, self._nodes, self._frames, level = MORE_NODES * self._scale, more, frames, better
+
+    def _steps_error(self, level: Level) -> FloatArray:
+        """Error of the time steps, from the same level with longer ones."""
+        looser = Level(self._limit, level.frames, level.points, LOOSER * self._step_tolerance, MOST_STEPS)
+        run(looser, f"density, {level.points} points")
+        return np.asarray(STEP_SAFETY * np.abs(looser.moments - level.moments)[:, :-2])
+
+    def _too_expensive(self, last: Level, factor: float) -> bool:
+        points = factor * first_points(self._limit, self._frames)
+        return self._work + last.work * points / last.points > MOST_WORK
+
+    def _missed(self, why: str) -> str:
+        if self._parts is None:
+            return f"failed: the error of q and r is unknown, because {why}; raise density.tolerance"
+        error, part = float(self._parts.total.max()), self._parts.largest
+        remedy = "raise it, or take density.scheme = 'eulerian'"
+        if self._settings.feature_nodes and part == "nodes in u":
+            remedy = "raise density.feature_nodes, or leave it out"
+        return (
+            f"failed: the error of q and r is estimated at {error:.2g} (mostly of the {part}), above "
+            f"density.tolerance = {self._tolerance:g}, and {why}; {remedy}"
+        )
+
+    def _check_memory(self, nodes: int, points: int) -> None:
+        outputs = len(self._limit.times)
+        needed = 8 * nodes * points * (2 * outputs * (1 + len(self._levels)) + 40)
+        free = psutil.virtual_memory().available
+        if needed > MEMORY_SHARE * free:
+            raise InputError(
+                f"density: {outputs} outputs of {nodes} nodes x {points} points take {needed / 2**30:.3g} GiB, but "
+                f"{free / 2**30:.3g} GiB are free; lower time.outputs or density.feature_nodes, or raise "
+                "density.tolerance"
+            )
+
+    def solution(self, status: str) -> Solution:
+        """Solution by extrapolation of the levels; if there are none, the part of an unfinished one."""
+        levels = self._levels or [self._unfinished or self._empty()]
+        moments = extrapolated(levels)
+        finest = levels[-1]
+        if not np.any(np.isfinite(finest.X)):
+            finest.reach(0)
+        edges = display.edges_for(finest)
+        raw = display.masses(xi := display.quantiles(finest, edges))
+        masses, shape = raw, np.full(len(moments), np.nan)
+        nodes = finest.frames.nodes
+        if len(levels) > 1:
+            weights = weights_of([level.points for level in levels[-2:]])
+            xi = weights[1] * xi + weights[0] * display.quantiles(levels[-2], edges)
+            masses = display.masses(np.maximum.accumulate(xi, axis=-1))
+            shape = SHAPE_SHARE * (np.abs(masses - raw).sum(axis=2) @ nodes.solved[1])
+        P = masses / np.diff(edges)
+        if nodes.mirrored:
+            images = len(nodes.u_weight) // 2
+            P = np.concatenate([P, P[:, :images][:, ::-1, ::-1]], axis=1)
+        moments = moments.copy()
+        moments[:, -1] = (P @ np.diff(edges)) @ nodes.u_weight
+        effort: dict[str, object] = {
+            "points": [level.points for level in levels],
+            "steps": [level.steps for level in levels],
+            "nodes": len(nodes.u_weight),
+        }
+        errors = None if self._parts is None else Errors(self._parts.total, shape)
+        return Solution(Grid(edges, nodes.u, nodes.u_weight), moments, P, status, effort, errors)
+
+    def _empty(self) -> Level:
+        return Level(self._limit, self._frames, first_points(self._limit, self._frames), 1.0, 0)

@@ -1,0 +1,269 @@
+"""Points of the quantile frame, and averages over the density that they carry.
+
+The law of w at a node u is given by its quantiles w = X(xi), xi ~ N(0, 1), X increasing. A point i keeps the
+coordinate zeta_i = xi + psi(w) along the curve: without grading, psi = 0, it keeps its quantile and follows the
+weights; near a centre of the grading psi, where psi' is large, it keeps its w. With
+
+    psi(w) = sum_k amplitude_k asinh((w - centre_k)/width_k)
+
+points lie on both sides of a kink at geometrically growing distances, wherever the weights go. Averages are sums
+E[f] = sum_i m_i f(X_i) with masses m_i = n(xi_i) s_i h_i, where n is the normal density, h_i the spacing of zeta and
+
+    s = dxi/dzeta = rise/(rise + psi'(X_i) (X_{i+1} - X_{i-1})/2)
+
+with the mean rise of xi to both neighbours. Where one of the two is less than a quarter of their mean, points are too
+far apart to resolve a corner of the curve: a limit on the mean, smooth in both, then keeps xi increasing. Averages are
+divided by the total mass. Arrays are flat, laid out as [block of nodes][point][lane].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from meanfield.numerics.compiled.exponential import exp_between
+from meanfield.numerics.compiled.logarithm import log_positive
+from meanfield.numerics.compiled.scalar_functions import call_scalar
+from meanfield.numerics.compiled.vectors import load, smaller, spread, square_root, store, where_less
+from meanfield.typing import FloatArray
+
+LANES = 8
+"""Number of nodes side by side in a block."""
+
+FARTHEST = 1300.0
+"""Value of xi^2 at which the normal density is cut, at 1e-283."""
+
+UNRESOLVED = 1e9
+"""Ratio of neighbouring rises at which that ratio is cut, so that its powers stay finite."""
+
+ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
+
+SLOPE_STEP = 1e-6
+"""Relative step of the differences that give the slope of the force."""
+
+
+class Mesh(NamedTuple):
+    """Points, nodes and force, which stay as they are.
+
+    Parameters
+    ----------
+    zeta, spacing : ndarray, shape (blocks * points * LANES,)
+        Coordinates along the curve, and the spacing h of a smooth map of equally spaced numbers to them.
+    grading : ndarray, shape (3, terms)
+        Amplitudes, centres and inverse widths of the terms of psi.
+    kinks : ndarray, shape (3, kinks)
+        Where the force has a kink, and the jumps there of the force and of its slope.
+    force : int
+        Address of the force of unit strength, a function of w.
+    strength : float
+    points : int
+    """
+
+    zeta: FloatArray
+    spacing: FloatArray
+    grading: FloatArray
+    kinks: FloatArray
+    force: int
+    strength: float
+    points: int
+
+
+class Frame(NamedTuple):
+    """What belongs to given values X of all points, each an array of the shape of X.
+
+    Parameters
+    ----------
+    xi : ndarray
+        Quantiles on the scale of the normal law.
+    slope : ndarray
+        psi'(X).
+    weight : ndarray
+        n(xi) h.
+    share : ndarray
+        s = dxi/dzeta.
+    force : ndarray
+        phi(X), averaged over the neighbourhood of a point where there is a kink.
+    """
+
+    xi: FloatArray
+    slope: FloatArray
+    weight: FloatArray
+    share: FloatArray
+    force: FloatArray
+
+
+@numba.njit(inline="always")
+def limited(mean, least):  # type: ignore[no-untyped-def]
+    """Mean of two positive numbers, at most about four times the smaller one."""
+    x, power = limit_powers(mean, least)
+    return mean * (1.0 + power) / (1.0 + x * power)
+
+
+@numba.njit(inline="always")
+def limit_powers(mean, least):  # type: ignore[no-untyped-def]
+    """Ratio x of the mean to four times the smaller number, cut where it is large, and x^16."""
+    x = 0.25 * mean / least
+    x = where_less(x, UNRESOLVED, x, UNRESOLVED)
+    square = x * x
+    fourth = square * square
+    eighth = fourth * fourth
+    return x, eighth * eighth
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def place(X, mesh, frame):  # type: ignore[no-untyped-def]
+    """Fill in `xi`, `slope` and `weight`."""
+    width = numba.uint64(LANES)
+    terms = mesh.grading.shape[1]
+    for i in range(numba.uint64(X.size) // width):
+        at = i * width
+        x = load(X, at, LANES)
+        shift, slope = spread(0.0, LANES), spread(0.0, LANES)
+        for k in range(terms):
+            z = mesh.grading[2, k] * (x - mesh.grading[1, k])
+            root = square_root(z * z + 1.0)
+            log = log_positive(where_less(z, 0.0, -1.0 * z, z) + root)
+            shift = shift + mesh.grading[0, k] * where_less(z, 0.0, -1.0 * log, log)
+            slope = slope + mesh.grading[0, k] * mesh.grading[2, k] / root
+        xi = load(mesh.zeta, at, LANES) - shift
+        square = xi * xi
+        store(frame.xi, at, xi)
+        store(frame.slope, at, slope)
+        cut = where_less(square, FARTHEST, square, FARTHEST)
+        store(frame.weight, at, exp_between(-0.5 * cut) * load(mesh.spacing, at, LANES) / ROOT_TWO_PI)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _spline(x):  # type: ignore[no-untyped-def]
+    """Cubic B-spline b(x) on [-2, 2], its integral C(x) from the left, and that of C."""
+    u = abs(x)
+    if u >= 2.0:
+        density, tail, corner = 0.0, 0.0, 0.0
+    elif u >= 1.0:
+        v = 2.0 - u
+        density, tail, corner = v**3 / 6.0, v**4 / 24.0, v**5 / 120.0
+    else:
+        square = u * u
+        density = 2.0 / 3.0 - square + 0.5 * square * u
+        tail = 0.5 - 2.0 * u / 3.0 + square * u / 3.0 - square * square / 8.0
+        corner = 7.0 / 30.0 - 0.5 * u + square / 3.0 - square * square / 12.0 + square * square * u / 40.0
+    return density, 1.0 - tail if x > 0.0 else tail, corner + max(x, 0.0)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _side(x):  # type: ignore[no-untyped-def]
+    """Step function, 1/2 at the step itself."""
+    return 1.0 if x > 0.0 else (0.5 if x == 0.0 else 0.0)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
+    """Fill in `force`: phi at each point, but near a kink its average over a cubic B-spline of the local spacing.
+
+    Points move across a kink one by one. The average is three times differentiable in their positions, so that time
+    steps need not notice.
+    """
+    last = mesh.points - 1
+    for block in range(X.size // (mesh.points * LANES)):
+        for i in range(mesh.points):
+            for lane in range(LANES):
+                j = (block * mesh.points + i) * LANES + lane
+                x = X[j]
+                force = mesh.strength * call_scalar(mesh.force, x)
+                if mesh.kinks.shape[1] > 0:
+                    before = X[j - LANES] if i > 0 else x
+                    after = X[j + LANES] if i < last else x
+                    spacing = 0.5 * (after - before)
+                    for k in range(mesh.kinks.shape[1]):
+                        z = x - mesh.kinks[0, k]
+                        if abs(z) < 2.0 * spacing:
+                            _, part, corner = _spline(z / spacing)
+                            force += mesh.kinks[1, k] * (part - _side(z))
+                            force += mesh.kinks[2, k] * (spacing * corner - max(z, 0.0))
+                frame.force[j] = force
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def force_slopes(X, mesh, before, here, after):  # type: ignore[no-untyped-def]
+    """Derivatives of `Frame.force` at a point with respect to the point before, the point itself and the one after."""
+    for j in range(X.size):
+        x = X[j]
+        step = SLOPE_STEP * (1.0 + abs(x))
+        up, down = x + step, x - step
+        rise = mesh.strength * (call_scalar(mesh.force, up) - call_scalar(mesh.force, down))
+        i = (j // LANES) % mesh.points
+        spacing = 0.5 * ((X[j + LANES] if i < mesh.points - 1 else x) - (X[j - LANES] if i > 0 else x))
+        by_spacing, by_place = 0.0, 0.0
+        for k in range(mesh.kinks.shape[1]):
+            kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
+            z = x - kink
+            rise -= jump * (_side(up - kink) - _side(down - kink))
+            rise -= bend * (max(up - kink, 0.0) - max(down - kink, 0.0))
+            if abs(z) < 2.0 * spacing:
+                density, part, corner = _spline(z / spacing)
+                by_place += jump * density / spacing + bend * part
+                by_spacing += bend * (corner - part * z / spacing) - jump * density * z / (spacing * spacing)
+            elif z > 0.0:
+                by_place += bend
+        before[j], here[j], after[j] = -0.5 * by_spacing, by_place + rise / (up - down), 0.5 * by_spacing
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def weigh(X, mesh, frame, sums):  # type: ignore[no-untyped-def]
+    """Fill in `share`, and the sums over points of m, m X, m X phi and m X^2 for every node.
+
+    Parameters
+    ----------
+    X : ndarray
+    mesh : Mesh
+    frame : Frame
+        Filled in by `place` and `average_force`.
+    sums : ndarray, shape (4, blocks * LANES)
+
+    Returns
+    -------
+    bool
+        Whether X and xi increase from point to point.
+    """
+    width, points = numba.uint64(LANES), numba.uint64(mesh.points)
+    one, last = numba.uint64(1), numba.uint64(mesh.points - 1)
+    least = spread(1.0, LANES)
+    for block in range(numba.uint64(X.size) // (width * points)):
+        mass, first, work, second = (
+            spread(0.0, LANES), spread(0.0, LANES), spread(0.0, LANES), spread(0.0, LANES),
+        )  # fmt: skip
+        at = block * points * width
+        x_before = x = load(X, at, LANES)
+        xi_before = xi = load(frame.xi, at, LANES)
+        for i in range(points):
+            following = at + width if i < last else at
+            x_after, xi_after = load(X, following, LANES), load(frame.xi, following, LANES)
+            if i < last:
+                least = smaller(least, smaller(x_after - x, xi_after - xi))
+            below = xi - xi_before if i > 0 else xi_after - xi
+            above = xi_after - xi if i < last else below
+            rise = limited(0.5 * (below + above), smaller(below, above))
+            reach = 0.5 if 0 < i < last else 1.0
+            share = rise / (rise + reach * load(frame.slope, at, LANES) * (x_after - x_before))
+            store(frame.share, at, share)
+            m = load(frame.weight, at, LANES) * share
+            mass = mass + m
+            m = m * x
+            first = first + m
+            work = work + m * load(frame.force, at, LANES)
+            second = second + m * x
+            x_before, x, xi_before, xi = x, x_after, xi, xi_after
+            at = at + width
+        node = block * width
+        nodes = numba.uint64(sums.shape[1])
+        flat = sums.reshape(-1)
+        store(flat, node, mass)
+        store(flat, node + nodes, first)
+        store(flat, node + (nodes + nodes), work)
+        store(flat, node + (nodes + nodes + nodes), second)
+    ends = np.empty(LANES)
+    store(ends, numba.uint64(0), least)
+    return ends.min() > 0.0 and one > 0

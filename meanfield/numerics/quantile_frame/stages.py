@@ -1,0 +1,125 @@
+"""Stages of a linearly implicit step of the points: solve for an increment, and combine increments."""
+
+from __future__ import annotations
+
+import numba
+
+from meanfield.numerics.compiled.vectors import load, spread, store
+from meanfield.numerics.quantile_frame.frame import LANES
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def solve_stage(  # type: ignore[no-untyped-def]
+    X, mesh, frame, own, increments, factors, stage, growth, tilts, noise, learning_rate
+):
+    """Solve (rate - J) u = f(X) + sum_j factors[j] u_j for fixed coefficients, into `increments[stage]`.
+
+    Parameters
+    ----------
+    X : ndarray
+        Points at which the right-hand side is taken.
+    mesh : Mesh
+    frame : Frame
+        Filled in for X.
+    own : Elimination
+    increments : ndarray, shape (STAGES, size of X)
+    factors : ndarray, shape (STAGES,)
+    stage : int
+    growth, noise : float
+        G and D.
+    tilts : ndarray, shape (blocks * LANES,)
+        u.g of every node.
+    learning_rate : float
+        tau.
+    """
+    width, points = numba.uint64(LANES), numba.uint64(mesh.points)
+    last, size = numba.uint64(mesh.points - 1), numba.uint64(X.size)
+    flat, offset = increments.reshape(-1), numba.uint64(stage) * numba.uint64(X.size)
+    nothing = spread(0.0, LANES)
+    for block in range(size // (width * points)):
+        tilt = load(tilts, block * width, LANES)
+        at = block * points * width
+        x, xi = load(X, at, LANES), load(frame.xi, at, LANES)
+        q_before = previous = nothing
+        for i in range(points):
+            x_after, xi_after, q_after, jump = x, xi, q_before, nothing
+            if i < last:
+                x_after, xi_after = load(X, at + width, LANES), load(frame.xi, at + width, LANES)
+                q_after = (xi_after - xi) / (x_after - x)
+            if i > 0:
+                jump = (q_after - q_before) / load(mesh.spacing, at, LANES)
+            else:
+                q_before = q_after
+            drift = growth * x - tilt - learning_rate * load(frame.force, at, LANES)
+            f = load(frame.share, at, LANES) * (drift + 0.5 * noise * xi * (q_after + q_before)) - noise * jump
+            earlier = at
+            for j in range(stage):
+                f = f + factors[j] * load(flat, earlier, LANES)
+                earlier = earlier + size
+            previous = (f - load(own.lower, at, LANES) * previous) * load(own.pivot, at, LANES)
+            store(flat, offset + at, previous)
+            x, xi, q_before = x_after, xi_after, q_after
+            at = at + width
+        for _ in range(last):
+            at = at - width
+            previous = load(flat, offset + (at - width), LANES) - load(own.upper, at - width, LANES) * previous
+            store(flat, offset + (at - width), previous)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def correct(increments, stage, own, points, growth, tilts, noise):  # type: ignore[no-untyped-def]
+    """Add to an increment what changes of the coefficients by the displacements themselves bring.
+
+    Parameters
+    ----------
+    increments : ndarray, shape (STAGES, size of X)
+    stage : int
+    own : Elimination
+    points : int
+    growth, noise : float
+        Changes of G and D.
+    tilts : ndarray, shape (blocks * LANES,)
+        Changes of u.g.
+    """
+    width, count = numba.uint64(LANES), numba.uint64(points)
+    increment = increments[stage]
+    for block in range(numba.uint64(increment.size) // (width * count)):
+        tilt = load(tilts, block * width, LANES)
+        at = block * count * width
+        for _ in range(count):
+            value = load(increment, at, LANES) + growth * load(own.by_growth, at, LANES)
+            value = value - tilt * load(own.by_pull, at, LANES) + noise * load(own.by_noise, at, LANES)
+            store(increment, at, value)
+            at = at + width
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def combine(X, increments, factors, result):  # type: ignore[no-untyped-def]
+    """Fill in `result` with X + sum_j factors[j] u_j."""
+    width, size = numba.uint64(LANES), numba.uint64(X.size)
+    flat = increments.reshape(-1)
+    count = factors.size
+    while count > 0 and factors[count - 1] == 0.0:
+        count -= 1
+    for i in range(size // width):
+        at = i * width
+        value = load(X, at, LANES)
+        earlier = at
+        for j in range(count):
+            value = value + factors[j] * load(flat, earlier, LANES)
+            earlier = earlier + size
+        store(result, at, value)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def squared_length(x, frame, points, lengths):  # type: ignore[no-untyped-def]
+    """Mean square displacement of the points of every node, shape (blocks * LANES,)."""
+    width, count = numba.uint64(LANES), numba.uint64(points)
+    for block in range(numba.uint64(x.size) // (width * count)):
+        total = spread(0.0, LANES)
+        at = block * count * width
+        for _ in range(count):
+            value = load(x, at, LANES)
+            total = total + load(frame.weight, at, LANES) * value * value
+            at = at + width
+        store(lengths, block * width, total)
