@@ -1,7 +1,7 @@
 """One method on one random problem: its numbers, the errors that it claims, and its processor time.
 
 References are methods, too: the reduced ODEs by another integrator for linear priors, and otherwise the density again,
-to a tolerance thirty times smaller. The Eulerian scheme, which shares nothing in w with the default one, is a second
+to a tenth of the tolerance. The Eulerian scheme, which shares nothing in w with the default one, is a second
 opinion that takes longer.
 """
 
@@ -27,7 +27,7 @@ from validation.contrastive.exact_marginal import exact_marginal
 from validation.contrastive.random_problems import random_text
 from validation.contrastive.stationary_residual import stationary_residual
 
-REFINEMENT = 30.0
+REFINEMENT = 10.0
 """Factor between the tolerance of a density and that of its refined reference."""
 
 TIGHTEST = 1e-10

@@ -2,7 +2,7 @@
 
 Problems are those of `random_problems.py`. Each method runs in a child process of its own, on one core, with a limit on
 its processor time. Overlaps q and the prior's work r of the density and of SGD are held against references: the reduced
-ODEs by another integrator where the prior is linear, otherwise the density at a thirtieth of the tolerance, and with
+ODEs by another integrator where the prior is linear, otherwise the density at a tenth of the tolerance, and with
 --eulerian also its Eulerian scheme. Stationary states are held against their equations by another quadrature.
 
 Writes data/runs/regimes/table.nc, and with --page the page docs/regimes.md; `make regimes` does both.
@@ -56,7 +56,7 @@ on its processor time."""
 NOTES = f"""- **complete**, **refused**, **failed**: a result; an input error, or a status, that names the reason.
   **Time limit** and **broken** (a traceback, a crash) must not happen.
 - **known**: complete runs whose true error is known, because a reference is complete: the reduced ODEs by another
-  integrator under a linear prior; otherwise the density itself at a thirtieth of the tolerance, or as far as it came.
+  integrator under a linear prior; otherwise the density itself at a tenth of the tolerance, or as far as it came.
   Stationary states are put into their equations with another quadrature; the error is the largest residual.
 - **honest**: true errors that are below the claimed ones, by at most {MOST_EXCESS:g} of these and those of the
   reference. SGD claims five standard errors of its mean over replicas; fixed points claim nothing.
