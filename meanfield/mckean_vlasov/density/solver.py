@@ -79,9 +79,11 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
     settings = DensitySettings() if settings is None else settings
     if settings.tolerance is None:
         return solve_fixed(limit, settings, BACKENDS[backend])
+    at_scale: Callable[..., Solution]
     if settings.scheme == "lagrangian" and backend == "numba":
-        return lagrangian.solve_to_tolerance(limit, settings, settings.tolerance)
-    at_scale = partial(solve_to_tolerance, limit, settings, settings.tolerance, BACKENDS[backend])
+        at_scale = partial(lagrangian.solve_to_tolerance, limit, settings, settings.tolerance)
+    else:
+        at_scale = partial(solve_to_tolerance, limit, settings, settings.tolerance, BACKENDS[backend])
     return at_scale() if settings.feature_nodes else _with_enough_nodes(limit, at_scale)
 
 

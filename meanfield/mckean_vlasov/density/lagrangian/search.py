@@ -106,21 +106,26 @@ Watch = Callable[[Level, float], None]
 
 
 def solve_to_tolerance(
-    limit: Limit, settings: DensitySettings, tolerance: float, watch: Watch = lambda *_: None
+    limit: Limit, settings: DensitySettings, tolerance: float, watch: Watch = lambda *_: None, node_scale: float = 1.0
 ) -> Solution:
-    """Solve with an error of q and r below the tolerance; a failure says by how much it is missed."""
-    return _Search(limit, settings, tolerance, watch).solve()
+    """Solve with an error of q and r below the tolerance; a failure says by how much it is missed.
+
+    `node_scale` is a factor on the number of nodes in u to begin with.
+    """
+    return _Search(limit, settings, tolerance, watch, node_scale).solve()
 
 
 class _Search:
     """The levels of one problem."""
 
-    def __init__(self, limit: Limit, settings: DensitySettings, tolerance: float, watch: Watch) -> None:
+    def __init__(
+        self, limit: Limit, settings: DensitySettings, tolerance: float, watch: Watch, node_scale: float
+    ) -> None:
         self._limit, self._settings, self._tolerance, self._watch = limit, settings, tolerance, watch
         self._step_tolerance = STEP_SHARE * tolerance
         scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
-        self._scale = scale
-        self._nodes = self._nodes_of(scale)
+        self._scale = node_scale * scale
+        self._nodes = self._nodes_of(self._scale)
         self._frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH))
         self._levels: list[Level] = []
         self._unfinished: Level | None = None
