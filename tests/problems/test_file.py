@@ -568,7 +568,7 @@ def test_all_defaults_are_written_out():
     """So a run can be repeated after a default has changed."""
     bare = {key: GOOD[key] for key in ("model", "features", "time")}
     written = tomllib.loads(format_problem(parse_problem(tomli_w.dumps(bare))))
-    assert written["density"] == {"tolerance": 1e-6}
+    assert written["density"] == {"tolerance": 1e-6, "scheme": "lagrangian"}
     assert written["particles"] == {
         "method": "auto",
         "dimension": 1024,
