@@ -75,8 +75,8 @@ def masses(xi: FloatArray) -> FloatArray:
 
     Differences of the smaller tail keep the relative accuracy.
     """
-    low, high = xi[..., :-1].copy(), xi[..., 1:].copy()
-    low[..., 0], high[..., -1] = -np.inf, np.inf
-    low, high = np.where(np.isnan(xi[..., :-1]), np.nan, low), np.where(np.isnan(xi[..., 1:]), np.nan, high)
-    upper = low > 0
-    return np.asarray(np.where(upper, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)))
+    tail = ndtr(-np.abs(xi))
+    tail[..., [0, -1]] = np.where(np.isnan(xi[..., [0, -1]]), np.nan, 0.0)
+    low, high = xi[..., :-1], xi[..., 1:]
+    same_side = (low >= 0) | (high <= 0)
+    return np.asarray(np.where(same_side, np.abs(np.diff(tail)), 1.0 - tail[..., 1:] - tail[..., :-1]))

@@ -4,8 +4,8 @@ The multiplier of the norm is
 
     G = (q.g + tau r - Lambda/2)/e - kappa (e - 1),    e = E[w^2],
 
-where kappa = |G| at the start of the step: without the last term an error of e would grow like exp(2 int G dt). It
-vanishes in the limit, like e - 1.
+where kappa, the root of the squares of the first bracket and of Lambda/2, is never less than |G|: without the last term
+an error of e would grow like exp(2 int G dt). The term vanishes in the limit, like e - 1, and is smooth in time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ REACHED, PAUSED, STOPPED, STUCK = range(4)
 CLOSURE_STEP = 1e-6
 """Step of the differences that give the derivatives of the closure."""
 
+LEAST_DAMPING = 1e-60
+"""Square of kappa where nothing happens."""
+
 SHORTEST = 1e-14
 """Shortest step relative to the time at which the last output lies."""
 
@@ -50,7 +53,7 @@ class Coupling(NamedTuple):
     learning_rate : float
         tau.
     tolerance : float
-        Root mean square error of w that a step may make.
+        Root mean square error of w that a step may make, and error of q and r.
     reach : float
         Largest |q| at which the compiled closure is good.
     call : int
@@ -134,13 +137,15 @@ def _close(q, closure, coupling, values):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _growth(averages, values, damping, learning_rate):  # type: ignore[no-untyped-def]
-    """The multiplier G."""
+def _growth(averages, values, learning_rate):  # type: ignore[no-untyped-def]
+    """The multiplier G, the bracket q.g + tau r - D and kappa."""
     d1 = values.size - 1
-    bracket = learning_rate * averages[d1] - 0.5 * values[d1]
+    noise = 0.5 * values[d1]
+    bracket = learning_rate * averages[d1] - noise
     for k in range(d1):
         bracket += averages[k] * values[k]
-    return bracket / averages[d1 + 1] - damping * (averages[d1 + 1] - 1.0)
+    damping = np.sqrt(bracket * bracket + noise * noise + LEAST_DAMPING)
+    return bracket / averages[d1 + 1] - damping * (averages[d1 + 1] - 1.0), bracket, damping
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -152,15 +157,15 @@ def _tilt(coupling, g, tilts):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sensitivity(averages, values, damping, closure, coupling, result):  # type: ignore[no-untyped-def]
+def _sensitivity(averages, values, closure, coupling, result):  # type: ignore[no-untyped-def]
     """Derivatives of G, g and D with respect to q, r and E[w^2]; whether the closure wants to stop."""
     d1 = values.size - 1
     result[:] = 0.0
     shifted = np.empty(d1 + 1)
     e = averages[d1 + 1]
-    bracket = coupling.learning_rate * averages[d1] - 0.5 * values[d1]
-    for k in range(d1):
-        bracket += averages[k] * values[k]
+    _, bracket, damping = _growth(averages, values, coupling.learning_rate)
+    by_bracket = 1.0 / e - (e - 1.0) * bracket / damping
+    by_noise = -(e - 1.0) * 0.5 * values[d1] / damping
     for k in range(d1):
         q = averages[:d1].copy()
         step = -CLOSURE_STEP if q[k] > 0.0 else CLOSURE_STEP
@@ -174,8 +179,8 @@ def _sensitivity(averages, values, damping, closure, coupling, result):  # type:
             slope = (shifted[j] - values[j]) / step
             result[1 + j, k] = slope
             result[0, k] += averages[j] * slope
-        result[0, k] /= e
-    result[0, d1] = coupling.learning_rate / e
+        result[0, k] = result[0, k] * by_bracket + noise * by_noise
+    result[0, d1] = coupling.learning_rate * by_bracket
     result[0, d1 + 1] = -bracket / (e * e) - damping
     return False
 
@@ -269,11 +274,10 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
             return STUCK
         if _close(averages[:d1], closure, coupling, values):
             return STOPPED
-        damping = abs(_growth(averages, values, 0.0, tau))
-        growth, noise = _growth(averages, values, damping, tau), 0.5 * values[d1]
+        growth, noise = _growth(averages, values, tau)[0], 0.5 * values[d1]
         clock[4] = min(clock[4], noise)
         _tilt(coupling, values[:d1], state.tilts)
-        if _sensitivity(averages, values, damping, closure, coupling, sensitivity):
+        if _sensitivity(averages, values, closure, coupling, sensitivity):
             return STOPPED
         force_slopes(state.end, mesh, own.before, own.here, own.after)
         eliminate(state.end, mesh, frame, own, state.sums, growth, state.tilts, noise, 1.0 / (dt * GAMMA), tau)
@@ -287,7 +291,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                     break
                 if _close(averages[:d1], closure, coupling, values):
                     return STOPPED
-                growth, noise = _growth(averages, values, damping, tau), 0.5 * values[d1]
+                growth, noise = _growth(averages, values, tau)[0], 0.5 * values[d1]
                 _tilt(coupling, values[:d1], state.tilts)
             X = state.stage if stage > 0 else state.end
             solve_stage(X, mesh, frame, own, state.increments, C[stage] / dt, stage, growth, state.tilts, noise, tau)
@@ -304,6 +308,10 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         if ordered:
             squared_length(state.increments[STAGES - 1], frame, points, state.tilt_changes)
             error = np.sqrt((coupling.u_weight * state.tilt_changes).sum()) / coupling.tolerance
+            # Far weights count more in r under a steep prior than in the mean square.
+            respond(state.increments[STAGES - 1], own, points, state.changes)
+            _weighted(state.changes, coupling, change)
+            error = max(error, np.abs(change[: d1 + 1]).max() / coupling.tolerance)
             if np.isfinite(error):
                 factor = min(GROW, max(SHRINK, CAUTION * max(error, 1e-10) ** (-1.0 / ORDER)))
                 combine(state.end, state.increments, B, state.stage)

@@ -63,12 +63,8 @@ def prepare(limit: Limit, nodes: Nodes) -> Frames:
             if trial == MOST_TRIALS - 1:
                 raise
             failed = True
-        if frames.grading.terms.size:
-            missing = max(0.0, NEEDED_REACH - level.nearest_end)
-            if level.least_noise >= QUIETER * noise and missing == 0.0:
-                if not failed:
-                    break
-                finer *= FINER
+        missing = max(0.0, NEEDED_REACH - level.nearest_end)
+        if frames.grading.terms.size and (level.least_noise < QUIETER * noise or missing > 0.0):
             noise, deficit = min(noise, level.least_noise), deficit + 1.1 * missing
             frames = Frames.plain(nodes, grading_of(limit, noise, deficit))
         elif failed:

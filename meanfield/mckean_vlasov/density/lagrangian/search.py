@@ -29,7 +29,7 @@ from meanfield.typing import FloatArray
 FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Factors on the number of points, in the order in which levels are solved."""
 
-STEP_SHARE = 0.01
+STEP_SHARE = 0.05
 """Error of w that a step may make, as a share of the tolerance."""
 
 LOOSER = 10.0
@@ -126,6 +126,7 @@ class _Search:
         self._unfinished: Level | None = None
         self._parts: _Parts | None = None
         self._work, self._why = 0.0, ""
+        self._by_steps: tuple[Level, Level] | None = None
 
     def _nodes_of(self, scale: float) -> Nodes:
         return Nodes.of(self._limit, self._settings.feature_nodes, scale)
@@ -226,7 +227,10 @@ class _Search:
         """Error of the time steps, from the same level with longer ones."""
         looser = Level(self._limit, level.frames, level.points, LOOSER * self._step_tolerance, MOST_STEPS)
         run(looser, f"density, {level.points} points")
-        return np.asarray(STEP_SAFETY * np.abs(looser.moments - level.moments)[:, :-2])
+        self._by_steps = level, looser
+        change = np.abs(looser.moments - level.moments)[:, :-2]
+        # Both begin with the same short steps, whose error their difference does not show: the largest counts always.
+        return np.broadcast_to(STEP_SAFETY * change.max(axis=0), change.shape)
 
     def _too_expensive(self, last: Level, factor: float) -> bool:
         points = factor * first_points(self._limit, self._frames)
@@ -270,7 +274,11 @@ class _Search:
             weights = weights_of([level.points for level in levels[-2:]])
             xi = weights[1] * xi + weights[0] * display.quantiles(levels[-2], edges)
             masses = display.masses(np.maximum.accumulate(xi, axis=-1))
-            shape = SHAPE_SHARE * (np.abs(masses - raw).sum(axis=2) @ nodes.solved[1])
+            change = SHAPE_SHARE * np.abs(masses - raw).sum(axis=2)
+            if self._by_steps:
+                short, long = (display.masses(display.quantiles(level, edges)) for level in self._by_steps)
+                change = change + STEP_SAFETY * np.nanmax(np.abs(short - long).sum(axis=2), axis=0)
+            shape = change @ nodes.solved[1]
         P = masses / np.diff(edges)
         if nodes.mirrored:
             images = len(nodes.u_weight) // 2

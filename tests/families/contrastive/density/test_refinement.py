@@ -1,4 +1,4 @@
-"""Solutions of an accuracy that is asked for: true errors, estimates, hard cases, and what is said of misses."""
+"""Eulerian solutions of an accuracy: true errors, estimates, hard cases, and what is said of misses."""
 
 import json
 
@@ -35,7 +35,7 @@ HARD = {
 
 
 def solve(*lines, tolerance):
-    return solve_density(make_problem(*lines, f"density.tolerance = {tolerance}"))
+    return solve_density(make_problem(*lines, f"density.tolerance = {tolerance}", 'density.scheme = "eulerian"'))
 
 
 def distance(run, other):
@@ -47,7 +47,8 @@ def distance(run, other):
 @pytest.mark.parametrize("name", ["l1_1", "elastic_net_1", "cauchy_1", "quartic_1", "none_2", "elastic_net_2"])
 def test_true_errors_are_below_the_tolerance_and_not_far_below(name, tolerance):
     """Against spectral elements; `make accuracy` does it for twelve problems and more tolerances."""
-    run = solve_density(accuracy.at_tolerance(accuracy_problem(name), tolerance))
+    problem = accuracy.at_tolerance(accuracy_problem(name), tolerance)
+    run = solve_density(problem.model_copy(update={"density": DensitySettings(tolerance=tolerance, scheme="eulerian")}))
     error = accuracy.largest_error(run, name)
     assert run.status == "complete"
     assert tolerance / 30 <= error <= tolerance  # what is promised

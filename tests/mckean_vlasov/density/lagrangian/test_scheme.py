@@ -1,0 +1,157 @@
+"""Levels of the Lagrangian scheme: exactness, orders, conservation, Jacobian, and robust corners."""
+
+import math
+
+import numpy as np
+import pytest
+
+from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
+from meanfield.ingredients.laws.coordinate import RademacherCoordinate
+from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
+from meanfield.mckean_vlasov.density.lagrangian.level import Level
+from meanfield.mckean_vlasov.density.lagrangian.marching import average
+from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes, packed, unpacked
+from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.quantile_frame.frame import force_slopes
+from meanfield.numerics.quantile_frame.linearised import eliminate, respond
+from meanfield.numerics.quantile_frame.stages import solve_stage
+
+GAIN = 0.5
+
+
+def make_limit(name="none", strength=0.0, noise=0.2, stop=2.0, coordinate=None, **parameters):
+    return Limit(
+        closure=lambda q: (-GAIN * q, noise),
+        learning_rate=0.5,
+        prior=PriorSettings(name=name, strength=strength, parameters=parameters),
+        coordinates=(coordinate or RademacherCoordinate(),),
+        initial_overlap=np.array([0.3]),
+        initial_residual=GaussianResidual(),
+        times=np.linspace(0.0, stop, 5),
+    )
+
+
+def solved(limit, points, tolerance=1e-9, frames=None):
+    nodes = Nodes.of(limit, 5)
+    frames = frames or Frames.plain(nodes, grading_of(limit, 0.5 * limit.closure(limit.initial_overlap)[1]))
+    level = Level(limit, frames, points, tolerance, 5000)
+    run(level, "")
+    return level
+
+
+@pytest.mark.parametrize("noise", [0.2, 0.0])
+@pytest.mark.parametrize("name", ["none", "l2"])
+def test_linear_priors_keep_the_gaussian_law_whatever_the_noise(name, noise):
+    level = solved(make_limit(name, 1.0, noise, coordinate=GaussianCoordinate()), 40)
+    u, _ = level.frames.nodes.solved
+    q = level.moments[:, 0]
+    exact = q[:, None, None] * u[None, :, :] + np.sqrt(1 - q * q)[:, None, None] * level.xi
+    assert np.abs(level.X - exact).max() < 3e-8  # of time steps, at the ends of the tails
+    assert np.abs(level.moments[:, -2] - 1).max() < 1e-8  # of time steps
+    assert q[-1] > q[0] + 0.05
+
+
+def test_without_noise_points_obey_the_equation_of_each_weight():
+    """dw/dt = G w - u.g - tau w^3 with G(t) of the solution, by small Runge-Kutta steps."""
+    limit = make_limit("quartic", 0.4, noise=0.0, stop=1.0)
+    level = solved(limit, 200)
+
+    def drift(w, q, r):
+        growth = q * (-GAIN * q) + limit.learning_rate * r
+        return growth * w + GAIN * q * level.frames.nodes.solved[0] - limit.learning_rate * 0.4 * w**3
+
+    w = level.X[0].copy()
+    mass = np.exp(-0.5 * level.xi[0] ** 2)
+    mass /= mass.sum(axis=1, keepdims=True)
+    u, weight = level.frames.nodes.solved
+
+    def rate(w):
+        q = float(weight @ (u[:, 0] * (mass * w).sum(axis=1)))
+        return drift(w, q, float(weight @ (mass * 0.4 * w**4).sum(axis=1)))
+
+    h = 1.0 / 2000
+    for _ in range(2000):
+        a = rate(w)
+        b = rate(w + 0.5 * h * a)
+        c = rate(w + 0.5 * h * b)
+        w = w + h / 6 * (a + 2 * b + 2 * c + rate(w + h * c))
+    inner = np.abs(level.xi[0]) < 5
+    assert np.abs(w - level.X[-1])[inner].max() < 1e-7  # of time steps of both
+
+
+@pytest.mark.parametrize(("name", "strength"), [("l1", 1.0), ("smooth_l1", 1.0), ("cauchy", 1.0), ("quartic", 0.3)])
+def test_second_order_in_the_points(name, strength):
+    limit = make_limit(name, strength)
+    frames = prepare(limit, Nodes.of(limit, None))
+    errors = [level.moments[:, :2] for level in (solved(limit, n, 1e-9, frames) for n in (120, 240, 480))]
+    coarse, fine = np.abs(errors[0] - errors[1]).max(axis=0), np.abs(errors[1] - errors[2]).max(axis=0)
+    assert fine.max() > 1e-8  # there is something to measure
+    assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.2)  # not asymptotic yet
+
+
+def test_steps_are_as_accurate_as_their_tolerance():
+    limit = make_limit("quartic", 0.3)
+    frames = prepare(limit, Nodes.of(limit, None))
+    exact = solved(limit, 100, 1e-12, frames).moments
+    errors = [np.abs(solved(limit, 100, t, frames).moments - exact)[:, :2].max() for t in (1e-6, 1e-8)]
+    assert errors[0] < 1e-5  # some ten steps
+    assert errors[1] < 1e-7  # the same
+    assert errors[1] < 0.1 * errors[0]
+
+
+@pytest.mark.parametrize(("name", "strength"), [("l1", 3.0), ("smooth_l1", 2.0), ("log_cosh", 5.0)])
+def test_the_jacobian_is_that_of_differences(name, strength):
+    """Solutions of (rate - J) u = f(X) and responses of averages, against central differences."""
+    limit = make_limit(name, strength, noise=0.02)
+    level = Level(limit, prepare(limit, Nodes.of(limit, None)), 60, 1e-5, 5000)
+    level.reach(0)
+    level.reach(1)
+    mesh, frame, own, state, coupling = level._mesh, level._frame, level._own, level._state, level._coupling
+    growth, noise, rate, tau = 0.3, 0.02, 7.0, coupling.learning_rate
+    averages = np.empty(4)
+
+    def fill(X):
+        assert average(X, mesh, frame, state.sums, coupling, averages)
+
+    def right_hand_side(X):
+        fill(X)
+        x, xi, s, phi, h = (unpacked(a, level.nodes, 60) for a in (X, frame.xi, frame.share, frame.force, mesh.spacing))
+        Q = np.diff(xi, axis=1) / np.diff(x, axis=1)
+        low, high = np.concatenate([Q[:, :1], Q], 1), np.concatenate([Q, Q[:, -1:]], 1)
+        drift = growth * x - state.tilts[: level.nodes, None] - tau * phi + 0.5 * noise * xi * (low + high)
+        return s * drift - noise * (high - low) / h
+
+    X = state.end.copy()
+    fill(X)
+    force_slopes(X, mesh, own.before, own.here, own.after)
+    eliminate(X, mesh, frame, own, state.sums, growth, state.tilts, noise, rate, tau)
+    solve_stage(X, mesh, frame, own, state.increments, np.zeros(8), 0, growth, state.tilts, noise, tau)
+    u, h = state.increments[0].copy(), 1e-7
+    slope = (right_hand_side(X + h * u) - right_hand_side(X - h * u)) / (2 * h)
+    residual = rate * unpacked(u, level.nodes, 60) - slope - right_hand_side(X)
+    assert np.abs(residual).max() < 1e-6 * np.abs(slope).max()  # of differences
+    respond(u, own, 60, state.changes)
+    found = state.changes.copy()
+    sums = []
+    for sign in (1.0, -1.0):
+        fill(X + sign * h * u)
+        sums.append(state.sums[1:] / state.sums[0])
+    assert found == pytest.approx((sums[0] - sums[1]) / (2 * h), abs=1e-7)  # of differences
+
+
+def test_layout_of_the_kernel_is_undone():
+    values = np.random.default_rng(1).standard_normal((11, 7))
+    assert np.array_equal(unpacked(packed(values), 11, 7), values)
+
+
+def test_points_start_where_the_map_says():
+    limit = make_limit("l1", 5.0, noise=1e-4)
+    nodes = Nodes.of(limit, None)
+    grading = grading_of(limit, 5e-5)
+    zeta, spacing, X = Frames.plain(nodes, grading).start(limit, 300)
+    xi = (X - nodes.solved[0] * 0.3) / math.sqrt(1 - 0.09)
+    psi = sum(a * np.arcsinh((X - c) * w) for a, c, w in grading.terms.T)
+    assert xi + psi == pytest.approx(zeta, abs=1e-12)  # rounding
+    assert np.diff(zeta, axis=1) == pytest.approx(spacing[:, 1:], rel=1e-10)  # equally spaced
