@@ -53,13 +53,13 @@ two features, and times up to 100 (`validation/contrastive/random_problems.py`);
 that the law does not draw is left at its default. Each method runs in a process of its own, on one core, with a limit
 on its processor time."""
 
-NOTES = f"""- **complete**, **refused**, **failed**: a result; an input error, or a status, that names the reason.
+NOTES = """- **complete**, **refused**, **failed**: a result; an input error, or a status, that names the reason.
   **Time limit** and **broken** (a traceback, a crash) must not happen.
 - **known**: complete runs whose true error is known, because a reference is complete: the reduced ODEs by another
   integrator under a linear prior; otherwise the density itself at a tenth of the tolerance, or as far as it came.
   Stationary states are put into their equations with another quadrature; the error is the largest residual.
-- **honest**: true errors that are below the claimed ones, by at most {MOST_EXCESS:g} of these and those of the
-  reference. SGD claims five standard errors of its mean over replicas; fixed points claim nothing.
+- **honest**: the true error is at most the claimed one and that of the reference together. SGD claims five standard
+  errors of its mean over replicas; fixed points claim nothing.
 - **missed**: densities that are complete, but further from the reference than the tolerance."""
 
 
@@ -186,7 +186,7 @@ def page(data: xr.Dataset, arguments: Namespace, holding: list[Statement]) -> st
         "## The density by prior",
         markdown_table(*prior_table(data)) if "density" in arguments.methods else "Not asked for.",
         "## Causes of what is not complete",
-        markdown_table(*cause_table(data)),
+        causes(data),
         "Numbers in messages are written as #; the problem of a seed is printed by"
         " `python -m validation.contrastive.regimes --show SEED`.",
     ]
@@ -244,7 +244,7 @@ def prior_table(data: xr.Dataset) -> tuple[list[str], list[list[str]]]:
     return ["prior", "features", "complete", "median, s", "most, s"], rows
 
 
-def cause_table(data: xr.Dataset) -> tuple[list[str], list[list[str]]]:
+def causes(data: xr.Dataset) -> str:
     """Messages of runs that are not complete, with how many there are and three of the seeds."""
     counts: Counter[tuple[str, str, str]] = Counter()
     seeds: dict[tuple[str, str, str], list[str]] = {}
@@ -256,7 +256,7 @@ def cause_table(data: xr.Dataset) -> tuple[list[str], list[list[str]]]:
                 counts[key] += 1
                 seeds.setdefault(key, []).append(str(seed))
     rows = [[*key, str(number), ", ".join(seeds[key][:3])] for key, number in counts.most_common()]
-    return ["method", "outcome", "cause", "how many", "seeds"], rows
+    return markdown_table(["method", "outcome", "cause", "how many", "seeds"], rows) if rows else "All are complete."
 
 
 def main() -> int:

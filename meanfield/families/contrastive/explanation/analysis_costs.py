@@ -18,7 +18,7 @@ from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.stationary.densities import CELLS
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
+from meanfield.mckean_vlasov.stationary.search import NODE_ERROR, ROUGH
 from meanfield.numerics.continuation import ball_starts, find_roots, signed_permutations
 from meanfield.typing import FloatArray
 
@@ -76,7 +76,7 @@ def stationary_seconds(problem: Problem, closure: Closure, nodes: int) -> float:
     d1 = len(problem.features)
     search = _Search(StationaryEquations(limit_of(problem, closure)))
     try:
-        states = find_roots(search, ball_starts(d1), signed_permutations)
+        states = find_roots(search, ball_starts(d1), signed_permutations, tolerance=ROUGH)
     except _OverBudgetError:
         seconds, count = SEARCH[d1] * search.seconds / search.count, STATES[d1]
         return STATED * seconds + count * nodes * CELLS * SECONDS_PER_CELL
@@ -112,7 +112,7 @@ class _Search:
         if self.seconds > SEARCH_BUDGET:
             raise _OverBudgetError
         started = time.perf_counter()
-        result = self.equations(q)
+        result = self.equations.by_spread(q)
         self.count, self.seconds = self.count + 1, self.seconds + time.perf_counter() - started
         return result
 
