@@ -122,7 +122,8 @@ def _labelled(label: str, text: str) -> list[str]:
 def _row(prediction: Prediction) -> list[str]:
     if not prediction.applies:
         return _labelled(prediction.method, f"no: {prediction.reason}")
-    numbers = (duration(prediction.seconds), size(prediction.memory), size(prediction.file))
+    # One digit of the time: more is not known, and it is the same at every call.
+    numbers = (duration(float(f"{prediction.seconds:.1g}")), size(prediction.memory), size(prediction.file))
     row = f"{prediction.method:<{LABEL}}" + "".join(f"{number:>10}" for number in numbers) + "   "
     first, *others = textwrap.wrap(prediction.contents, WIDTH - len(row))
     return [row + first, *(" " * len(row) + other for other in others)]

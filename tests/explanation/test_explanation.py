@@ -1,17 +1,19 @@
 import os
 
+import numba
 import numpy as np
 import pytest
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.explanation.explanation import WIDTH, duration, size
+from meanfield.explanation.explanation import COMPILES, WIDTH, Explanation, duration, size
 from meanfield.explanation.prediction import predictions
 from meanfield.families.contrastive.explanation import density_cost as density_cost_module
 from meanfield.families.contrastive.explanation.density_cost import density_cost
 from meanfield.families.contrastive.explanation.particle_cost import LARGEST_TRIAL, particle_seconds
 from meanfield.families.contrastive.explanation.warnings import warnings_of
 from meanfield.families.contrastive.limit import limit_of
+from meanfield.process.cache_folder import has_compiled_code
 from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 
 METHODS = ["density", "order parameters", "dynamics", "stationary states", "particles"]
@@ -73,6 +75,19 @@ def test_words_about_a_density_do_not_depend_on_the_load_of_the_machine():
 def test_densities_that_fail_or_miss_their_accuracy_are_announced(monkeypatch):
     monkeypatch.setattr(density_cost_module, "MOST_WORK", 1e3)
     assert "density.tolerance = 1e-06 seems out of reach" in cost_of()[1].warning
+
+
+def test_a_new_installation_is_told_that_it_compiles():
+    explained = [str(Explanation("", (), (), (), compiles)) for compiles in (False, True)]
+    assert [COMPILES in text for text in explained] == [False, True]
+
+
+def test_compiled_code_is_found_where_numba_keeps_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert not has_compiled_code()
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "kernel.nbi").touch()
+    assert has_compiled_code()
 
 
 def test_runs_of_more_than_a_day_are_refused():

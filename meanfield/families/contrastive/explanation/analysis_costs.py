@@ -19,7 +19,7 @@ TYPICAL_OVERLAP = 0.6
 TRAJECTORY = 2000
 """Usual number of evaluations for a trajectory, those of its covariance included."""
 
-DYNAMICS = {1: (1.0, 820), 2: (2.5, 6900), 3: (3.0, 40_000)}
+DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (3.0, 40_000)}
 """Seconds of `analyse_dynamics` that do not depend on the coefficients, and its usual number of evaluations."""
 
 WITHOUT_SYMMETRY = {1: 1, 2: 3, 3: 8}

@@ -20,14 +20,17 @@ from meanfield.mckean_vlasov.limit import Limit
 FEW_NODES = {1: 16, 2: 4, 3: 3}
 """Nodes of each feature in the pilot; the steps are those of the slowest node, and hardly depend on their number."""
 
-WHOLE, WHOLE_TOLERANCE, WHOLE_POWER = 9.0, 1e-6, 0.1
+WHOLE, WHOLE_TOLERANCE, WHOLE_POWER = 10.5, 1e-6, 0.1
 """Work of the whole search over that of its coarsest level, where it holds, and how it grows with the accuracy."""
 
 POINTS = 4.5
 """Number of points of all levels over that of the coarsest."""
 
-POINT_STEP, NUMBER = 2e-7, 4e-7
+POINT_STEP, NUMBER = 2.5e-7, 4e-7
 """Seconds for each point and step of the Lagrangian kernel, and for each number of P in the result."""
+
+MARGINAL = {1: 0.02, 2: 0.08, 3: 0.12}
+"""Seconds at each output time for the density of w alone, by number of features."""
 
 USUAL_FACTOR, USUAL_CELLS = 12, 300
 """Refinement factor of the last level of most Eulerian searches, and cells of P in results of failing pilots."""
@@ -81,7 +84,8 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
     if work > MOST_WORK and not warning:
         work, warning = MOST_WORK, OUT_OF_REACH.format(tolerance)
     memory = 8.0 * len(limit.times) * 2 * solved * POINTS * points + 32.0 * numbers
-    return DensityCost(POINT_STEP * work + NUMBER * numbers, memory, all_nodes, cells, warning)
+    shown = NUMBER * numbers + MARGINAL[len(limit.coordinates)] * len(limit.times)
+    return DensityCost(POINT_STEP * work + shown, memory, all_nodes, cells, warning)
 
 
 def _eulerian(limit: Limit, settings: DensitySettings, tolerance: float) -> DensityCost:
