@@ -9,9 +9,13 @@ import numpy as np
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.explanation.rates import seconds_of
 from meanfield.families.contrastive.fixed_points.symmetry import is_reflected, sign_symmetries
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField, rate
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.stationary.densities import CELLS
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
+from meanfield.typing import FloatArray
 
 TYPICAL_OVERLAP = 0.6
 """Norm of the overlaps at which coefficients are timed."""
@@ -25,8 +29,11 @@ DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (3.0, 40_000)}
 WITHOUT_SYMMETRY = {1: 1, 2: 3, 3: 8}
 """Factor on these evaluations where features cannot be flipped one by one."""
 
-STATIONARY = {1: (1.0, 200), 2: (2.0, 640), 3: (6.0, 1500)}
-"""Seconds and evaluations of `find_stationary_states`, by number of features."""
+STATIONARY = {1: 1.0, 2: 2.0, 3: 6.0}
+"""Seconds of `find_stationary_states` that do not depend on the prior, by number of features."""
+
+SEARCH = 120
+"""Usual number of evaluations of its equations on each set of nodes, from the coarsest to one that suffices."""
 
 SECONDS_PER_CELL = 5e-7
 """Seconds for each cell of a stationary density."""
@@ -34,8 +41,7 @@ SECONDS_PER_CELL = 5e-7
 
 def evaluation_seconds(problem: Problem) -> float:
     """Processor time of one evaluation of dq/dt."""
-    d1 = len(problem.features)
-    return seconds_of(partial(rate, Closure(problem), np.full(d1, TYPICAL_OVERLAP * d1**-0.5)))
+    return seconds_of(partial(rate, Closure(problem), _typical(len(problem.features))))
 
 
 def trajectory_seconds(problem: Problem) -> float:
@@ -53,5 +59,17 @@ def dynamics_seconds(problem: Problem) -> float:
 
 def stationary_seconds(problem: Problem, states: int, nodes: int) -> float:
     """Predict the time of `find_stationary_states`, for numbers of states and of nodes in its result."""
-    fixed, evaluations = STATIONARY[len(problem.features)]
-    return fixed + evaluations * evaluation_seconds(problem) + states * nodes * CELLS * SECONDS_PER_CELL
+    limit, d1 = limit_of(problem), len(problem.features)
+    equations: StationaryEquations | None = StationaryEquations(limit)
+    seconds, q = STATIONARY[d1] + states * nodes * CELLS * SECONDS_PER_CELL, _typical(d1)
+    while equations is not None:
+        seconds += SEARCH * seconds_of(partial(equations, q))
+        finer = equations.coordinates.finer
+        enough = finer is None or not NODE_ERROR < equations.node_error(q) < np.inf  # inf: there is no state at q
+        equations = None if enough else StationaryEquations(limit, finer)
+    return seconds
+
+
+def _typical(d1: int) -> FloatArray:
+    """Overlaps at which coefficients and equations are timed."""
+    return np.full(d1, TYPICAL_OVERLAP * d1**-0.5)

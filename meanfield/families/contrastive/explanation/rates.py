@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-ROUNDS, ROUND = 3, 0.01
+ROUNDS, ROUND = 2, 0.01
 """Number of measurements, of which the least counts, and the processor seconds that each takes about."""
 
 
