@@ -6,10 +6,11 @@ import math
 import textwrap
 from dataclasses import dataclass
 
-from meanfield.explanation.prediction import Prediction, predictions
+from meanfield.explanation.prediction import START, Prediction, predictions
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
+from meanfield.process.cache_folder import has_compiled_code
 
 Statement = tuple[str, str]
 """Label and text of a sentence about a problem."""
@@ -19,6 +20,8 @@ WIDTH = 98
 
 LABEL = 19
 """Number of columns of the label at the beginning of a line."""
+
+COMPILES = "The first run of each method in a new installation compiles for some 40 s more."
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -37,12 +40,15 @@ class Explanation:
         Predictions for all methods.
     surprises : tuple of str
         Warnings, each with a remedy.
+    compiles : bool
+        Whether no code was compiled before, so that the first run of each method compiles, too.
     """
 
     title: str
     statements: tuple[Statement, ...]
     predictions: tuple[Prediction, ...]
     surprises: tuple[str, ...]
+    compiles: bool = False
 
     def __str__(self) -> str:
         lines = [self.title or "A problem without a title", ""]
@@ -55,9 +61,11 @@ class Explanation:
             lines += [f"{prediction.method:<{LABEL}}no: for the same reason"] if repeats else _row(prediction)
         lines += [
             "",
-            "Times are trials on this machine as busy as it is now, mostly right within a factor of 2. Starting",
+            f"Times are those of a command on idle cores, of which starting Python takes {START:g} s; mostly right",
+            "within a factor of 2. Memory comes on top of Python's 300 MB.",
         ]
-        lines += ["Python takes 2 s more, and memory comes on top of Python's 300 MB."]
+        if self.compiles:
+            lines += [COMPILES]
         for text in self.surprises:
             lines += ["", *textwrap.wrap(f"note: {text}", WIDTH)]
         return "\n".join(lines)
@@ -76,16 +84,18 @@ def explain(problem: BaseProblem) -> Explanation:
 
     Notes
     -----
-    It takes a second or two: methods are tried for a fraction of a second, and what is left is extrapolated.
+    It takes a second or two: work is counted, by a coarse pilot where it has to be, and multiplied by the processor
+    time of one unit of it, which does not depend on how busy the machine is.
 
     Examples
     --------
     >>> import meanfield
     >>> print(meanfield.explain(meanfield.load_problem("data/problems/no_prior.toml")))  # doctest: +SKIP
     """
+    compiles = not has_compiled_code()
     predicted, address = predictions(problem), family_of(problem).warnings
     warnings = resolve(address)(problem, predicted) if address else []
-    return Explanation(problem.title, tuple(in_words(problem)), tuple(predicted), tuple(warnings))
+    return Explanation(problem.title, tuple(in_words(problem)), tuple(predicted), tuple(warnings), compiles)
 
 
 def in_words(problem: BaseProblem, look_up: bool = True) -> list[Statement]:
@@ -112,7 +122,8 @@ def _labelled(label: str, text: str) -> list[str]:
 def _row(prediction: Prediction) -> list[str]:
     if not prediction.applies:
         return _labelled(prediction.method, f"no: {prediction.reason}")
-    numbers = (duration(prediction.seconds), size(prediction.memory), size(prediction.file))
+    # One digit of the time: more is not known, and it is the same at every call.
+    numbers = (duration(float(f"{prediction.seconds:.1g}")), size(prediction.memory), size(prediction.file))
     row = f"{prediction.method:<{LABEL}}" + "".join(f"{number:>10}" for number in numbers) + "   "
     first, *others = textwrap.wrap(prediction.contents, WIDTH - len(row))
     return [row + first, *(" " * len(row) + other for other in others)]

@@ -10,6 +10,9 @@ from meanfield.problems.base import BaseProblem
 from meanfield.problems.family import Method, resolve
 from meanfield.problems.known_families import family_of
 
+START = 3.0
+"""Seconds in which a fresh process imports its packages and loads its compiled code."""
+
 LEAST_MEMORY = 1e6
 """Bytes that any method takes besides its arrays."""
 
@@ -25,7 +28,8 @@ class Prediction:
     reason : str
         Reason why the method does not apply, with the remedy; empty where it does.
     seconds : float
-        Wall time on this machine, as busy as it is now.
+        Time of the command in a fresh process on idle cores: start, method, and result. The first run of an
+        installation compiles besides.
     memory : float
         Bytes at the peak, besides what Python and its packages take.
     file : float
@@ -51,7 +55,7 @@ class Prediction:
 
 
 def predictions(problem: BaseProblem) -> list[Prediction]:
-    """Predictions for all methods that can be predicted, each from a short trial of the method."""
+    """Predictions for all methods that can be predicted, each from its work and the rate of its kernels."""
     methods = family_of(problem).methods.values()
     return [_prediction(method, problem) for method in methods if method.cost]
 
@@ -61,6 +65,6 @@ def _prediction(method: Method, problem: BaseProblem) -> Prediction:
         if method.check:
             resolve(method.check)(problem)
         found: Prediction = resolve(method.cost)(problem)
-        return replace(found, memory=found.memory + LEAST_MEMORY)
+        return replace(found, seconds=found.seconds + START, memory=found.memory + LEAST_MEMORY)
     except InputError as error:
         return Prediction(method.title, reason=str(error))

@@ -22,6 +22,17 @@ def ensure_cache_folder() -> None:
         numba.config.CACHE_DIR = _temporary_folder()  # type: ignore[attr-defined]
 
 
+def has_compiled_code() -> bool:
+    """Whether an earlier process has compiled code of this package and kept it."""
+    from pathlib import Path
+
+    import numba
+
+    kept = Path(str(numba.njit(cache=True)(_nothing).stats.cache_path))
+    root = Path(__file__).parents[1] if kept.name == "__pycache__" else kept.parent
+    return any(root.rglob("*.nbi"))
+
+
 def _temporary_folder() -> str:
     import atexit
     import shutil

@@ -1,15 +1,19 @@
 import os
 
+import numba
 import numpy as np
 import pytest
 
 import meanfield
-from meanfield.explanation.explanation import WIDTH, duration, size
+from meanfield.errors import InputError
+from meanfield.explanation.explanation import COMPILES, WIDTH, Explanation, duration, size
 from meanfield.explanation.prediction import predictions
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.explanation import density_pilot
-from meanfield.families.contrastive.explanation.particle_pilot import LARGEST_TRIAL, particle_seconds
+from meanfield.families.contrastive.explanation import density_cost as density_cost_module
+from meanfield.families.contrastive.explanation.density_cost import density_cost
+from meanfield.families.contrastive.explanation.particle_cost import LARGEST_TRIAL, particle_seconds
 from meanfield.families.contrastive.explanation.warnings import warnings_of
+from meanfield.families.contrastive.limit import limit_of
+from meanfield.process.cache_folder import has_compiled_code
 from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 
 METHODS = ["density", "order parameters", "dynamics", "stationary states", "particles"]
@@ -22,7 +26,6 @@ def quick(monkeypatch):
     monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.dynamics_seconds", lambda *_: 0.0)
     monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.stationary_seconds", lambda *_: 0.0)
     monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.trajectory_seconds", lambda *_: 0.0)
-    monkeypatch.setattr(density_pilot, "BUDGET", 0.01)
 
 
 def test_text_is_narrow_and_has_a_row_for_each_method():
@@ -42,40 +45,59 @@ def test_what_does_not_apply_says_why_and_what_to_change():
     assert found["particles"].seconds > 0
 
 
-@pytest.mark.parametrize("settings", ["density = { cells = 400, order = 4 }", "density = { tolerance = 1e-6 }"])
-def test_density_is_predicted_on_the_cells_and_nodes_that_it_gets(settings, monkeypatch):
-    monkeypatch.setattr(density_pilot, "BUDGET", 60.0)  # on a machine however busy
-    problem = make_problem(settings)
-    cost = density_pilot.density_cost(problem, Closure(problem))
+def cost_of(*settings):
+    problem = make_problem(*settings)
+    return problem, density_cost(limit_of(problem), problem.density)
+
+
+@pytest.mark.parametrize(
+    ("settings", "slack"),
+    [("density = { cells = 400, order = 4 }", 1.0), ("density = { tolerance = 1e-6 }", 1.5)],
+)
+def test_density_is_predicted_on_the_cells_and_nodes_that_it_gets(settings, slack):
+    problem, cost = cost_of(settings)
     result = meanfield.solve_density(problem)
-    assert (cost.nodes, cost.cells) == (result.sizes["node"], result.sizes["w"])
+    assert cost.nodes == result.sizes["node"]
+    assert result.sizes["w"] / slack <= cost.cells <= result.sizes["w"] * slack  # the pilot is coarser than the result
     assert cost.warning == ""
     assert result["P"].nbytes < cost.memory < 20 * result["P"].nbytes
 
 
-def test_levels_that_a_pilot_does_not_reach_are_counted(monkeypatch):
-    problem = make_problem()
-    closure = Closure(problem)
-    for name in ("BUDGET", "FEW_NODES_BUDGET"):
-        monkeypatch.setattr(density_pilot, name, 60.0)  # on a machine however busy
-    whole = density_pilot.density_cost(problem, closure)
-    monkeypatch.setattr(density_pilot, "BUDGET", 0.0)
-    at_once = density_pilot.density_cost(problem, closure)
-    assert at_once.seconds > 0
-    assert (at_once.cells, at_once.nodes) == (whole.cells, whole.nodes)
+def test_work_of_given_cells_and_steps_is_known():
+    costs = [cost_of(f"density = {{ cells = 200, steps = {steps}, order = 2 }}")[1] for steps in (1000, 4000)]
+    assert costs[1].seconds == pytest.approx(4 * costs[0].seconds, rel=1e-12)  # rounding; both are multiples of outputs
+
+
+def test_words_about_a_density_do_not_depend_on_the_load_of_the_machine():
+    assert cost_of("density = { tolerance = 1e-6 }")[1] == cost_of("density = { tolerance = 1e-6 }")[1]
 
 
 def test_densities_that_fail_or_miss_their_accuracy_are_announced(monkeypatch):
-    narrow = make_problem("density.half_width = 1.0")
-    failing = density_pilot.density_cost(narrow, Closure(narrow)).warning
-    assert failing.startswith("the density failed: at t = 0")
-    assert "raise density.half_width" in failing
-    monkeypatch.setattr(density_pilot, "BUDGET", 0.0)
-    monkeypatch.setattr(density_pilot, "MOST_WORK", 1e3)
-    problem = make_problem()
-    assert (
-        "density.tolerance = 1e-06 seems out of reach" in density_pilot.density_cost(problem, Closure(problem)).warning
-    )
+    monkeypatch.setattr(density_cost_module, "MOST_WORK", 1e3)
+    assert "density.tolerance = 1e-06 seems out of reach" in cost_of()[1].warning
+
+
+def test_a_new_installation_is_told_that_it_compiles():
+    explained = [str(Explanation("", (), (), (), compiles)) for compiles in (False, True)]
+    assert [COMPILES in text for text in explained] == [False, True]
+
+
+def test_compiled_code_is_found_where_numba_keeps_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert not has_compiled_code()
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "kernel.nbi").touch()
+    assert has_compiled_code()
+
+
+def test_runs_of_more_than_a_day_are_refused():
+    endless = make_problem("density = { cells = 400, steps = 1_000_000_000_000 }", "time.stop = 1e12")
+    with pytest.raises(InputError, match=r"density: 1e\+12 steps .* lower density.steps"):
+        meanfield.solve_density(endless)
+    found = {p.method: p for p in predictions(endless)}
+    assert "lower density.steps" in found["density"].reason
+    assert "2 replicas of 6.4e+13 steps" in found["particles"].reason
+    assert "raise particles.longest_days" in found["particles"].reason
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meanfield.errors import BlowUpError
+from meanfield.errors import BlowUpError, InputError
 from meanfield.mckean_vlasov.density.evolution import LongStepsError
 from meanfield.mckean_vlasov.density.factors import Factors
 from meanfield.mckean_vlasov.density.level import (
@@ -24,6 +24,12 @@ from meanfield.process.progress import progress_bar
 
 THRESHOLDS = Thresholds(norm=0.05, negative=1e-14, edge=1e-9, edge_mean=1e-9)
 """Thresholds of a solution with given cells and steps, so loose that only unintended ones fail."""
+
+CELL_STEP = 2e-9
+"""Seconds for each cell, node and step; docs/cost.md has 1.3 to 2 ns."""
+
+LONGEST = 86_400.0
+"""Largest predicted time in seconds of a solution, a day."""
 
 WIDER = 1.5
 """Factor on the half-width when mass has reached the outermost cells."""
@@ -51,11 +57,36 @@ def solve_fixed(limit: Limit, settings: DensitySettings, make_step: MakeStep | N
     return levels.solution(status)
 
 
+def levels_of(settings: DensitySettings) -> tuple[int, ...]:
+    """Refinement factors of the levels."""
+    return (1,) if settings.order == 2 else (1, 2)
+
+
+def check_work(limit: Limit, settings: DensitySettings, plan: Plan) -> float:
+    """Cells times nodes times steps of all levels.
+
+    Raises
+    ------
+    InputError
+        If they would take longer than a day.
+    """
+    nodes, cells = Mirror.of(limit, plan.grid(limit)).solved.shape
+    work = float(nodes) * cells * plan.schedule.total * sum(k * k for k in levels_of(settings))
+    if CELL_STEP * work > LONGEST:
+        raise InputError(
+            f"density: {plan.schedule.total:.4g} steps on {nodes} nodes x {cells} cells would take about "
+            f"{CELL_STEP * work / LONGEST:,.2g} days, and may take one; lower density.steps, density.cells or "
+            "density.feature_nodes, or give density.tolerance in their place"
+        )
+    return work
+
+
 class _Attempt:
     """The levels of one plan, which reach the output times together."""
 
     def __init__(self, limit: Limit, settings: DensitySettings, plan: Plan, make_step: MakeStep | None) -> None:
-        self._factors = (1,) if settings.order == 2 else (1, 2)
+        self._factors = levels_of(settings)
+        check_work(limit, settings, plan)
         grid, self._outputs = plan.grid(limit), len(limit.times)
         check_memory(self._outputs, grid.shape, sum(k * (self._outputs + 6) for k in self._factors))
         self._mirror = Mirror.of(limit, grid)

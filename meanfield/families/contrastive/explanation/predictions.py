@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from meanfield.ensembles.ensemble import DAY
 from meanfield.ensembles.memory import check_memory, predicted_memory
+from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
-from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.explanation.analysis_costs import (
     dynamics_seconds,
     stationary_seconds,
     trajectory_seconds,
 )
-from meanfield.families.contrastive.explanation.density_pilot import density_cost
-from meanfield.families.contrastive.explanation.particle_pilot import particle_seconds
+from meanfield.families.contrastive.explanation.density_cost import density_cost
+from meanfield.families.contrastive.explanation.particle_cost import particle_seconds
+from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.simulation import simulation_of
 from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
@@ -35,8 +37,8 @@ SECONDS_PER_BYTE = 2.5e-8
 
 
 def density(problem: Problem) -> Prediction:
-    """Cost of the density, from a pilot on coarse levels."""
-    cost = density_cost(problem, Closure(problem))
+    """Cost of the density, from a pilot on the coarsest level."""
+    cost = density_cost(limit_of(problem), problem.density)
     size = BYTES_PER_NUMBER * problem.time.outputs * cost.nodes * cost.cells
     contents = f"q, r, P(w|u) on {cost.nodes} nodes x {cost.cells} cells"
     return Prediction("density", "", cost.seconds, cost.memory, DENSITY_PACKED * size + HEADER, contents, cost.warning)
@@ -61,7 +63,7 @@ def stationary(problem: Problem) -> Prediction:
     """Cost of the search for stationary states."""
     nodes = len(feature_quadrature([f.coordinate for f in problem.features], problem.density.feature_nodes)[1])
     states = 3 ** len(problem.features)
-    seconds = stationary_seconds(problem, Closure(problem), nodes)
+    seconds = stationary_seconds(problem, states, nodes)
     size = BYTES_PER_NUMBER * states * nodes * CELLS
     contents = "all states, their stability, P(w|u)"
     return Prediction(
@@ -70,7 +72,13 @@ def stationary(problem: Problem) -> Prediction:
 
 
 def particles(problem: Problem) -> Prediction:
-    """Cost of SGD, from a pilot of some steps."""
+    """Cost of SGD, from some steps.
+
+    Raises
+    ------
+    InputError
+        If it would take longer than `particles.longest_days`, or more memory than is free.
+    """
     settings, outputs, d1 = problem.particles, problem.time.outputs, len(problem.features)
     simulation, workers = simulation_of(problem), available_cores()
     check_memory(simulation, workers, in_memory=False)
@@ -85,4 +93,11 @@ def particles(problem: Problem) -> Prediction:
     if weights:
         contents += f", weights at {len(simulation.snapshot_index)} times"
     seconds = particle_seconds(problem, simulation.label) + SECONDS_PER_BYTE * weights
+    if seconds > settings.longest_days * DAY:
+        steps = problem.time.stop * settings.dimension
+        raise InputError(
+            f"{settings.replicas:,} replicas of {steps:.3g} steps would take about {seconds / DAY:,.2g} days, and "
+            f"particles.longest_days = {settings.longest_days:g}; lower time.stop, particles.dimension or "
+            "particles.replicas, or raise particles.longest_days"
+        )
     return Prediction("particles", "", seconds, memory, size + weights + HEADER, f"{contents} ('{simulation.label}')")

@@ -1,0 +1,47 @@
+"""Predicted time of SGD: the number of steps, times the processor time of one step of a trial."""
+
+from __future__ import annotations
+
+import math
+from itertools import count
+
+from meanfield.ensembles.simulation import blocks_of
+from meanfield.families.contrastive.explanation.rates import seconds_of
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER
+from meanfield.families.contrastive.sgd.steppers import prepare_steppers
+from meanfield.process.cores import available_cores
+
+LARGEST_TRIAL = 1 << 18
+"""Largest dimension N of a trial run; with more weights, and samples of them, each step costs in proportion."""
+
+STEPS = {"chain": 256, "projected": 4, "plain": 1}
+"""Steps of one call in a trial, so that the call itself takes little of them."""
+
+
+def particle_seconds(problem: Problem, method: str) -> float:
+    """Predict the time of `simulate_sgd`.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+        How steps are taken: `plain`, `projected` or `chain`.
+    """
+    N, trial = problem.particles.dimension, _trial_dimension(problem, method)
+    blocks = blocks_of(problem.particles.replicas, MOST_TOGETHER if method == "chain" else 1)
+    rounds = math.ceil(len(blocks) / available_cores())
+    particles = problem.particles.model_copy(update={"dimension": trial})
+    stepper = prepare_steppers(problem.model_copy(update={"particles": particles}), method)(blocks[0])
+    steps, calls = STEPS[method], count()
+    per_step = seconds_of(lambda: stepper.advance(steps * next(calls), steps)) / steps
+    return rounds * problem.time.stop * N * per_step * (N / trial if method != "chain" else 1.0)
+
+
+def _trial_dimension(problem: Problem, method: str) -> int:
+    """Dimension N of the trial run: that of the whole run where steps are quick enough."""
+    N = problem.particles.dimension
+    if method == "chain":
+        return N
+    samples = problem.model.batch_size if method == "plain" else 1
+    return min(N, max(LARGEST_TRIAL // samples, 64 + 2 * len(problem.features)))
