@@ -74,7 +74,7 @@ def test_other_coordinates_make_the_mixtures_of_many_thin_slices(law):
     (P_w,), (error,) = marginal_density((law,), u, weight, EDGES, conditional_densities(u, np.array([q]))[None])
     found = np.concatenate([[0.0], np.cumsum(P_w * np.diff(EDGES))])[::10]
     np.testing.assert_allclose(found, F, rtol=0, atol=error + 1e-6)  # slices 0.002 thin: 0.002^2 / 24
-    assert error < 1e-4
+    assert error < 2e-4  # the default nodes of the Laplace law reach out to 20 standard deviations
 
 
 def test_laws_given_one_coordinate_are_averages_over_the_other():

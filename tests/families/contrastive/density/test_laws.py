@@ -10,6 +10,7 @@ from meanfield.families.contrastive.density import solve_density
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters import solve_order_parameters
 from meanfield.mckean_vlasov.density.plan import CELL_WIDTH, fixed_plan
+from meanfield.problems.problem_keys import with_value
 from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 
 SHORT = ("time = { stop = 4.0, outputs = 3 }",)
@@ -83,7 +84,11 @@ def test_a_run_that_does_not_fit_is_refused_before_it_starts(monkeypatch):
     """Naming the keys to change."""
     memory = SimpleNamespace(available=2**30)
     monkeypatch.setattr("meanfield.mckean_vlasov.density.plan.psutil.virtual_memory", lambda: memory)
-    problem = make_problem(features(*[feature(0.3)] * 3), "time = { stop = 1.0, outputs = 200 }")
-    with pytest.raises(InputError, match=r"outputs of \d+ nodes x \d+ cells take .* GiB .* 1 GiB .*lower time.outputs"):
-        solve_density(problem)
+    problem = make_problem(
+        features(*[feature(0.3)] * 3), "time = { stop = 1.0, outputs = 200 }", 'prior = { name = "l1", strength = 1.0 }'
+    )
+    for scheme, pieces in (("lagrangian", "points"), ("eulerian", "cells")):
+        takes = rf"outputs of \d+ nodes x \d+ {pieces} take .* GiB.* 1 GiB .*lower time.outputs"
+        with pytest.raises(InputError, match=takes):
+            solve_density(with_value(problem, "density.scheme", scheme))
     assert solve_density(make_problem(*SHORT, COARSE)).status == "complete"
