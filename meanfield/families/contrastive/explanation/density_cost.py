@@ -35,6 +35,9 @@ MARGINAL = {1: 0.02, 2: 0.08, 3: 0.12}
 USUAL_FACTOR, USUAL_CELLS = 12, 300
 """Refinement factor of the last level of most Eulerian searches, and cells of P in results of failing pilots."""
 
+REPEATED = 5.0
+"""Work of a whole Eulerian search over that of its levels: the choice of nodes, and levels that have to be repeated."""
+
 OUT_OF_REACH = "density.tolerance = {:g} seems out of reach: the levels that it needs take too long; raise it"
 
 
@@ -95,7 +98,8 @@ def _eulerian(limit: Limit, settings: DensitySettings, tolerance: float) -> Dens
     factors = [factor for factor in FACTORS if factor <= USUAL_FACTOR]
     work = float(nodes) * cells * plan.schedule.total * sum(factor**2 for factor in factors)
     shown = cells * USUAL_FACTOR
-    return DensityCost(CELL_STEP * work, 16.0 * len(limit.times) * nodes * (shown + cells), nodes, shown)
+    memory = 16.0 * len(limit.times) * nodes * (shown + cells)
+    return DensityCost(REPEATED * CELL_STEP * work, memory, nodes, shown)
 
 
 def _fixed(limit: Limit, settings: DensitySettings) -> DensityCost:
