@@ -51,7 +51,7 @@ def test_only_that_number_changes(key, value):
         ("features[0].hidden", HiddenGaussian(second_moment=1.3)),
         ("particles.snapshots", (0.0, 20.0)),
         ("particles.escape_overlap", 0.5),
-        ("density.half_width", 8.0),
+        ("density.scheme", "eulerian"),
         ("density.feature_nodes", 21),
     ],
 )
