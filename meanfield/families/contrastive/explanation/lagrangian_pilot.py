@@ -66,7 +66,10 @@ def lagrangian_cost(limit: Limit, settings: DensitySettings, tolerance: float) -
         warning = "" if solution.status == "complete" else f"the density {solution.status}"
         cells = solution.grid.shape[1]
     level = pilot.level
-    assert level is not None
+    if level is None:  # trial runs have failed already
+        nodes = solution.grid.shape[0]
+        memory = 8.0 * len(limit.times) * 4 * nodes * cells
+        return DensityCost(time.perf_counter() - pilot.started, memory, nodes, cells, warning)
     nodes, last = len(level.frames.nodes.u_weight), max(USUAL_FACTOR, pilot.factor)
     points = level.points / pilot.factor * sum(f for f in FACTORS if f <= last)
     memory = 8.0 * len(limit.times) * (2 * level.nodes * points + 4 * nodes * cells)
