@@ -10,6 +10,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.density.fixed import solve_fixed
 from meanfield.mckean_vlasov.density.lagrangian import search as lagrangian
+from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.refinement import solve_to_tolerance
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution
@@ -81,7 +82,7 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
         return solve_fixed(limit, settings, BACKENDS[backend])
     at_scale: Callable[..., Solution]
     if settings.scheme == "lagrangian" and backend == "numba":
-        at_scale = partial(lagrangian.solve_to_tolerance, limit, settings, settings.tolerance)
+        at_scale = partial(lagrangian.solve_to_tolerance, limit, settings, settings.tolerance, budget=Budget())
     else:
         at_scale = partial(solve_to_tolerance, limit, settings, settings.tolerance, BACKENDS[backend])
     return at_scale() if settings.feature_nodes else _with_enough_nodes(limit, at_scale)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.density.fixed import CELL_STEP, check_work, levels_of
+from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, Budget
 from meanfield.mckean_vlasov.density.lagrangian.display import edges_for
-from meanfield.mckean_vlasov.density.lagrangian.level import Level
+from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import first_points, prepare, run
-from meanfield.mckean_vlasov.density.lagrangian.search import MOST_STEPS, MOST_WORK, NODES_TOLERANCE, STEP_SHARE
+from meanfield.mckean_vlasov.density.lagrangian.search import NODES_TOLERANCE, STEP_SHARE
 from meanfield.mckean_vlasov.density.plan import coarse_plan, fixed_plan
 from meanfield.mckean_vlasov.density.refinement import FACTORS
 from meanfield.mckean_vlasov.density.settings import DensitySettings
@@ -19,6 +20,9 @@ from meanfield.mckean_vlasov.limit import Limit
 
 FEW_NODES = {1: 16, 2: 4, 3: 3}
 """Nodes of each feature in the pilot; the steps are those of the slowest node, and hardly depend on their number."""
+
+PILOT_SHARE = 0.05
+"""Share of the budget of a solution that the pilot may take; a whole search would exceed the budget then."""
 
 WHOLE, WHOLE_TOLERANCE, WHOLE_POWER = 10.5, 1e-6, 0.1
 """Work of the whole search over that of its coarsest level, where it holds, and how it grows with the accuracy."""
@@ -71,19 +75,23 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
     """Cost by a pilot: the coarsest level on few nodes."""
     scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
     nodes = Nodes.of(limit, settings.feature_nodes, scale)
-    few = Nodes.of(limit, min(FEW_NODES[len(limit.coordinates)], settings.feature_nodes or MOST_STEPS))
-    points, attempts, cells, warning = USUAL_CELLS, MOST_STEPS, USUAL_CELLS, ""
+    most = FEW_NODES[len(limit.coordinates)]
+    few = Nodes.of(limit, min(most, settings.feature_nodes) if settings.feature_nodes else most)
+    points, cells, warning, work = USUAL_CELLS, USUAL_CELLS, "", MOST_WORK
+    budget = Budget(PILOT_SHARE * MOST_WORK)
+    solved, all_nodes = len(nodes.solved[1]), len(nodes.u_weight)
     try:
-        frames = prepare(limit, few)
+        frames = prepare(limit, few, budget)
         points = first_points(limit, frames)
-        pilot = Level(limit, frames, points, STEP_SHARE * tolerance, MOST_STEPS)
+        pilot = Level(limit, frames, points, STEP_SHARE * tolerance, budget)
         run(pilot, "density, pilot")
-        attempts, cells = pilot.attempts, len(edges_for(pilot)) - 1
+        cells = len(edges_for(pilot)) - 1
+        work = WHOLE * (WHOLE_TOLERANCE / tolerance) ** WHOLE_POWER * solved * points * pilot.attempts
+    except ExpensiveError:
+        warning = OUT_OF_REACH.format(tolerance)
     except BlowUpError as error:
         warning = f"the density {error.status}"
-    solved, all_nodes = len(nodes.solved[1]), len(nodes.u_weight)
-    whole = WHOLE * (WHOLE_TOLERANCE / tolerance) ** WHOLE_POWER
-    work, numbers = whole * solved * points * attempts, len(limit.times) * all_nodes * cells
+    numbers = len(limit.times) * all_nodes * cells
     if work > MOST_WORK and not warning:
         work, warning = MOST_WORK, OUT_OF_REACH.format(tolerance)
     memory = 8.0 * len(limit.times) * 2 * solved * POINTS * points + 32.0 * numbers

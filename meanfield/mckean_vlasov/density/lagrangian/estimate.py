@@ -19,6 +19,10 @@ MOST_LEVELS = 4
 ORDER_SLACK = 0.3
 """Relative deviation from second order of the last difference of levels above which nothing is extrapolated."""
 
+SAFETY = 2.0
+"""Factor on changes: errors of points that hop across a corner look random from level to level, and single changes
+miss them by chance."""
+
 COARSER_SHARE = 0.2
 """Share of the change by the last level that is added to the change by the last power: a guard against chance."""
 
@@ -40,13 +44,15 @@ def extrapolated(levels: Sequence[Level]) -> FloatArray:
 def estimated(levels: Sequence[Level], tolerance: float) -> FloatArray:
     """Estimated errors of q and r by the number of points, shape (outputs, d1 + 1).
 
-    The change by one power less, and a share of the change by the last level. Where differences of levels do not fall
-    like the square of the spacing, points do not resolve the solution, and the last difference itself counts.
+    Twice the change by one power less and a share of the change by the last level. Where differences of levels do not
+    fall like the square of the spacing, points do not resolve the solution, and the largest last difference of all
+    output times is added.
     """
     used = levels[-MOST_LEVELS:]
     best = extrapolated(used)
     change = np.abs(best - extrapolated(used[1:]))[:, :-2]
     change = change + COARSER_SHARE * np.abs(best - extrapolated(used[:-1]))[:, :-2]
+    change = SAFETY * change
     first, second, third = used[-3:]
     last, before = third.moments - second.moments, second.moments - first.moments
     squares = [1.0 / level.points**2 for level in (first, second, third)]
@@ -54,5 +60,5 @@ def estimated(levels: Sequence[Level], tolerance: float) -> FloatArray:
     for k in range(change.shape[1]):
         size = np.abs(last[:, k]).max()
         if np.abs(last - expected)[:, k].max() > ORDER_SLACK * size + 0.1 * tolerance:
-            change[:, k] = np.maximum(change[:, k], np.abs(last[:, k]))
+            change[:, k] += size
     return np.asarray(change)

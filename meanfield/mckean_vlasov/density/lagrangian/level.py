@@ -6,6 +6,7 @@ import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, Budget
 from meanfield.mckean_vlasov.density.lagrangian.grading import kinks_of
 from meanfield.mckean_vlasov.density.lagrangian.marching import (
     GROW,
@@ -31,7 +32,7 @@ FIRST_STEP = 1e-4
 """First step, as a fraction of the time in which the fastest coefficient acts; it grows or shrinks as errors allow."""
 
 WORK_PER_CALL = 2e6
-"""Points times steps between two looks at signals, some tenth of a second."""
+"""Points times steps between two looks at signals and at the budget, some tenth of a second."""
 
 
 class StuckError(BlowUpError):
@@ -39,7 +40,7 @@ class StuckError(BlowUpError):
 
 
 class ExpensiveError(BlowUpError):
-    """Error of a level that takes more steps than it may."""
+    """Error of a level that takes more work than its budget has left."""
 
 
 class Level:
@@ -53,8 +54,8 @@ class Level:
         Number of points of each node.
     tolerance : float
         Root mean square error of w that a step may make.
-    most_steps : int
-        Largest number of steps, refused ones included.
+    budget : Budget
+        What is left for the steps of this level and of others.
 
     Attributes
     ----------
@@ -65,8 +66,8 @@ class Level:
         Quantiles on the scale of the normal law, and the weights there.
     """
 
-    def __init__(self, limit: Limit, frames: Frames, points: int, tolerance: float, most_steps: int) -> None:
-        self.points, self._limit, self._most_steps = points, limit, most_steps
+    def __init__(self, limit: Limit, frames: Frames, points: int, tolerance: float, budget: Budget) -> None:
+        self.points, self._limit, self._budget = points, limit, budget
         self.frames = frames
         u, u_weight = frames.nodes.solved
         self.nodes, d1 = u.shape
@@ -131,7 +132,7 @@ class Level:
 
         def call() -> bool:
             values[:] = called_values(self._limit.closure, q)
-            return False
+            return not self._budget.spend(CALL_WORK)
 
         callback = Callback(call)
         _, reach = self._limit.compiled_closure
@@ -173,18 +174,22 @@ class Level:
     def _advance(self, time: float) -> None:
         steps = max(1, int(WORK_PER_CALL / self._mesh.zeta.size))
         while True:
+            before = self.work
             end = advance(time, steps, self._closure, self._coupling, self._mesh, self._frame, self._own, self._state)
             self._callback.reraise()
+            if not self._budget.spend(self.work - before):
+                raise self._expensive()
             if end in (STUCK, STOPPED):
                 raise self._stuck()
             if end != PAUSED:
                 return
-            if self.attempts > self._most_steps:
-                raise ExpensiveError(
-                    float(self._state.clock[1]),
-                    f"{self.attempts} steps of the density did not suffice",
-                    f"raise density.tolerance, lower time.stop, or {self._limit.slower}",
-                )
+
+    def _expensive(self) -> ExpensiveError:
+        return ExpensiveError(
+            float(self._state.clock[1]),
+            f"the density took more than half a minute of work, by {self.attempts} steps of {self.points} points last",
+            f"raise density.tolerance, lower time.stop, or {self._limit.slower}",
+        )
 
     def _stuck(self) -> StuckError:
         return StuckError(

@@ -6,6 +6,7 @@ import math
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
 from meanfield.mckean_vlasov.density.lagrangian.jumps import jumps_of, pays
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
@@ -32,8 +33,6 @@ NEEDED_REACH = 7.5
 QUIETER = 0.7
 """Ratio of the least noise of a trial run to that of its grading below which it is graded anew."""
 
-TRIAL_STEPS = 4000
-
 
 def first_points(limit: Limit, frames: Frames) -> int:
     """Number of points of the coarsest level."""
@@ -41,19 +40,19 @@ def first_points(limit: Limit, frames: Frames) -> int:
     return math.ceil(frames.length(limit) / spacing)
 
 
-def prepare(limit: Limit, nodes: Nodes) -> Frames:
+def prepare(limit: Limit, nodes: Nodes, budget: Budget) -> Frames:
     """Frames of the nodes, from trial runs.
 
     Raises
     ------
     BlowUpError
-        If no trial run succeeds.
+        If no trial run succeeds, or the budget is spent.
     """
     noise, deficit = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1]), 0.0
     frames, finer = Frames.plain(nodes, grading_of(limit, noise)), 1.0
     for trial in range(MOST_TRIALS):
         points = math.ceil(finer * first_points(limit, frames))
-        level = Level(limit, frames, points, TRIAL_TOLERANCE, TRIAL_STEPS)
+        level = Level(limit, frames, points, TRIAL_TOLERANCE, budget)
         failed = False
         try:
             run(level, "density, trial run")

@@ -15,6 +15,7 @@ import psutil
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.mckean_vlasov.density.lagrangian import display
+from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, estimated, extrapolated, weights_of
 from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grading
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
@@ -44,6 +45,9 @@ NODES_TOLERANCE = 1e-8
 MORE_NODES = 1.35
 """Factor on the number of nodes in u from one trial to the next."""
 
+NODES_SAFETY = 2.0
+"""Factor on the change by more nodes: 1/(1 - MORE_NODES^-p) with p = 2.3, where kinks in u keep the order p low."""
+
 NODES_SHARE = 0.2
 """Share of the tolerance that is left to the error of the nodes in u."""
 
@@ -55,17 +59,13 @@ FINEST_STEPS = 1e-5
 
 MOST_NODES = 4000
 
-SAFE_SHARE = 0.7
-"""Share of the tolerance that an estimated error may reach, because it is only an estimate."""
-
-MOST_STEPS = 20_000
-"""Largest number of steps of a level."""
-
-MOST_WORK = 4e8
-"""Largest number of points times steps of all levels; they take half a minute."""
+KEPT_LEVELS = 4
+"""Size of all levels that are kept, in units of the finest one."""
 
 MEMORY_SHARE = 0.7
 """Share of the free memory that a solution may take: saving it and other programs need memory, too."""
+
+TOO_LONG = "more levels would take too long"
 
 SHAPE_SHARE = 0.25
 """Share of the change of P by extrapolation that counts as its error."""
@@ -101,37 +101,60 @@ class _Parts:
         return max(sizes, key=lambda name: float(sizes[name].max()))
 
 
+@dataclass(frozen=True)
+class _Found:
+    """Levels of one accuracy in time with an estimate of their error, and the coarsest with longer steps."""
+
+    levels: list[Level]
+    parts: _Parts
+    by_steps: tuple[Level, Level]
+
+    @property
+    def error(self) -> float:
+        """Largest estimated error of q and r."""
+        return float(self.parts.total.max())
+
+
 Watch = Callable[[Level, float], None]
 """Observer, called with each level before its solution and its factor; an exception ends the search."""
 
 
 def solve_to_tolerance(
-    limit: Limit, settings: DensitySettings, tolerance: float, watch: Watch = lambda *_: None, node_scale: float = 1.0
+    limit: Limit,
+    settings: DensitySettings,
+    tolerance: float,
+    watch: Watch = lambda *_: None,
+    node_scale: float = 1.0,
+    budget: Budget | None = None,
 ) -> Solution:
     """Solve with an error of q and r below the tolerance; a failure says by how much it is missed.
 
-    `node_scale` is a factor on the number of nodes in u to begin with.
+    `node_scale` is a factor on the number of nodes in u to begin with. Solutions that share a budget end in its time.
     """
-    return _Search(limit, settings, tolerance, watch, node_scale).solve()
+    return _Search(limit, settings, tolerance, watch, node_scale, budget or Budget()).solve()
 
 
 class _Search:
     """The levels of one problem."""
 
     def __init__(
-        self, limit: Limit, settings: DensitySettings, tolerance: float, watch: Watch, node_scale: float
+        self,
+        limit: Limit,
+        settings: DensitySettings,
+        tolerance: float,
+        watch: Watch,
+        node_scale: float,
+        budget: Budget,
     ) -> None:
         self._limit, self._settings, self._tolerance, self._watch = limit, settings, tolerance, watch
-        self._step_tolerance = STEP_SHARE * tolerance
+        self._step_tolerance, self._budget = STEP_SHARE * tolerance, budget
         scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
         self._scale = node_scale * scale
         self._nodes = self._nodes_of(self._scale)
         self._frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH))
-        self._levels: list[Level] = []
-        self._unfinished: Level | None = None
-        self._parts: _Parts | None = None
-        self._work, self._why = 0.0, ""
-        self._by_steps: tuple[Level, Level] | None = None
+        self._rough: Level | None = None
+        self._found: _Found | None = None
+        self._why = TOO_LONG
 
     def _nodes_of(self, scale: float) -> Nodes:
         return Nodes.of(self._limit, self._settings.feature_nodes, scale)
@@ -139,53 +162,64 @@ class _Search:
     def solve(self) -> Solution:
         """Add levels until the estimated error is small enough."""
         try:
-            self._frames = prepare(self._limit, self._nodes)
-            first = self._choose_nodes()
-            while not self._converged(first) and self._parts and self._parts.of_steps > self._parts.of_points:
+            self._frames = prepare(self._limit, self._nodes, self._budget)
+            found = self._refined(self._choose_nodes())
+            while found and found.error > self._tolerance and found.parts.of_steps > found.parts.of_points:
                 if self._step_tolerance < FINEST_STEPS * self._tolerance:
                     break
                 self._step_tolerance /= LOOSER
-                first = self._coarsest(self._frames, self._step_tolerance)
+                found = self._refined(self._coarsest(self._frames, self._step_tolerance))
+        except ExpensiveError as error:
+            return self.solution(self._missed(TOO_LONG) if self._found else error.status)
         except BlowUpError as error:
             return self.solution(error.status)
         except KeyboardInterrupt:
             return self.solution("interrupted")
-        if self._parts and self._parts.total.max() <= SAFE_SHARE * self._tolerance:
+        if self._found and self._found.error <= self._tolerance:
             return self.solution("complete")
         return self.solution(self._missed(self._why))
 
-    def _converged(self, first: Level) -> bool:
-        """Add levels until the estimated error is small enough, or more points do not help."""
-        steps, levels = self._steps_error(first), [first]
+    def _refined(self, first: Level) -> _Found | None:
+        """Add levels until the estimated error is small enough, or more points do not help.
+
+        Returns
+        -------
+        _Found or None
+            All levels that were added, or None where they are too few for an estimate.
+        """
+        by_steps, levels = self._with_longer_steps(first), [first]
+        steps, found = _steps_error(*by_steps), None
         least = first.points / first_points(self._limit, self._frames)
         for factor in (each for each in FACTORS if each > 1.1 * least):
             if self._too_expensive(levels[-1], factor):
-                self._why = "more levels would take too long"
-                return False
+                self._why = TOO_LONG
+                return found
             level = self._solved(self._frames, factor, self._step_tolerance)
             if level is not None:
                 levels.append(level)
             if len(levels) < LEAST_LEVELS:
                 continue
-            self._levels = levels
             best = extrapolated(levels)[:, :-1]
             norm = np.abs(best[:, -1:] - 1.0) * np.abs(best[:, :-1]).max(axis=1, keepdims=True)
             points = estimated(levels, self._tolerance)
-            self._parts = _Parts(points, steps, self._node_error, np.broadcast_to(norm, points.shape))
-            if self._parts.total.max() <= SAFE_SHARE * self._tolerance:
-                return True
+            parts = _Parts(points, steps, NODES_SAFETY * self._node_error, np.broadcast_to(norm, points.shape))
+            found = _Found(list(levels), parts, by_steps)
+            if self._found is None or found.error < self._found.error:
+                self._found = found
+            if found.error <= self._tolerance:
+                return found
             if points.max() <= POINTS_SHARE * self._tolerance:
                 break
         self._why = "it does not fall with more points"
-        return False
+        return found
 
     def _solved(self, frames: Frames, factor: float, step_tolerance: float) -> Level | None:
         """A level, or None where its points are too few."""
         points = math.ceil(factor * first_points(self._limit, frames))
         self._check_memory(len(frames.nodes.solved[1]), points)
-        level = Level(self._limit, frames, points, step_tolerance, MOST_STEPS)
-        if frames is self._frames:
-            self._unfinished = level
+        level = Level(self._limit, frames, points, step_tolerance, self._budget)
+        if self._rough is None or not np.all(np.isfinite(self._rough.moments)):
+            self._rough = level
         self._watch(level, factor)
         try:
             run(level, f"density, {points} points")
@@ -195,8 +229,7 @@ class _Search:
             if factor >= FACTORS[4]:
                 raise
             return None
-        self._work += level.work
-        self._unfinished = None
+        self._rough = level
         return level
 
     def _coarsest(self, frames: Frames, step_tolerance: float) -> Level:
@@ -216,7 +249,7 @@ class _Search:
             if len(more.u_weight) == len(self._nodes.u_weight):
                 return level  # laws of the coordinates with finitely many values
             frames = (
-                prepare(self._limit, more)
+                prepare(self._limit, more, self._budget)
                 if any(j.size for j in self._frames.jumps)
                 else Frames.plain(more, self._frames.grading)
             )
@@ -228,23 +261,20 @@ class _Search:
                 return level
             self._scale, self._nodes, self._frames, level = MORE_NODES * self._scale, more, frames, better
 
-    def _steps_error(self, level: Level) -> FloatArray:
-        """Error of the time steps, from the same level with longer ones."""
-        looser = Level(self._limit, level.frames, level.points, LOOSER * self._step_tolerance, MOST_STEPS)
+    def _with_longer_steps(self, level: Level) -> tuple[Level, Level]:
+        """The level, and the same one with longer time steps."""
+        looser = Level(self._limit, level.frames, level.points, LOOSER * self._step_tolerance, self._budget)
         run(looser, f"density, {level.points} points")
-        self._by_steps = level, looser
-        change = np.abs(looser.moments - level.moments)[:, :-2]
-        # Both begin with the same short steps, whose error their difference does not show: the largest counts always.
-        return np.broadcast_to(STEP_SAFETY * change.max(axis=0), change.shape)
+        return level, looser
 
     def _too_expensive(self, last: Level, factor: float) -> bool:
         points = factor * first_points(self._limit, self._frames)
-        return self._work + last.work * points / last.points > MOST_WORK
+        return not self._budget.allows(last.work * points / last.points)
 
     def _missed(self, why: str) -> str:
-        if self._parts is None:
+        if self._found is None:
             return f"failed: the error of q and r is unknown, because {why}; raise density.tolerance"
-        error, part = float(self._parts.total.max()), self._parts.largest
+        error, part = self._found.error, self._found.parts.largest
         remedy = "raise it, or take density.scheme = 'eulerian'"
         if self._settings.feature_nodes and part == "nodes in u":
             remedy = "raise density.feature_nodes, or leave it out"
@@ -255,7 +285,7 @@ class _Search:
 
     def _check_memory(self, nodes: int, points: int) -> None:
         outputs = len(self._limit.times)
-        needed = 8 * nodes * points * (2 * outputs * (1 + len(self._levels)) + 40)
+        needed = 8 * nodes * points * (2 * outputs * KEPT_LEVELS + 40)
         free = psutil.virtual_memory().available
         if needed > MEMORY_SHARE * free:
             raise InputError(
@@ -265,12 +295,11 @@ class _Search:
             )
 
     def solution(self, status: str) -> Solution:
-        """Solution by extrapolation of the levels; if there are none, the part of an unfinished one."""
-        levels = self._levels or [self._unfinished or self._empty()]
+        """Solution by extrapolation of the best levels; without an estimate, a single one as far as it came."""
+        found = self._found
+        levels = found.levels if found else [self._single()]
         moments = extrapolated(levels)
         finest = levels[-1]
-        if not np.any(np.isfinite(finest.X)):
-            finest.reach(0)
         edges = display.edges_for(finest)
         raw = display.masses(xi := display.quantiles(finest, edges))
         masses, shape = raw, np.full(len(moments), np.nan)
@@ -280,8 +309,8 @@ class _Search:
             xi = weights[1] * xi + weights[0] * display.quantiles(levels[-2], edges)
             masses = display.masses(np.maximum.accumulate(xi, axis=-1))
             change = SHAPE_SHARE * np.abs(masses - raw).sum(axis=2)
-            if self._by_steps:
-                short, long = (display.masses(display.quantiles(level, edges)) for level in self._by_steps)
+            if found:
+                short, long = (display.masses(display.quantiles(level, edges)) for level in found.by_steps)
                 change = change + STEP_SAFETY * np.nanmax(np.abs(short - long).sum(axis=2), axis=0)
             shape = change @ nodes.solved[1]
         P = masses / np.diff(edges)
@@ -295,8 +324,21 @@ class _Search:
             "steps": [level.steps for level in levels],
             "nodes": len(nodes.u_weight),
         }
-        errors = None if self._parts is None else Errors(self._parts.total, shape)
+        errors = Errors(found.parts.total, shape) if found else None
         return Solution(Grid(edges, nodes.u, nodes.u_weight), moments, P, status, effort, errors)
 
-    def _empty(self) -> Level:
-        return Level(self._limit, self._frames, first_points(self._limit, self._frames), 1.0, 0)
+    def _single(self) -> Level:
+        """The last level that was solved, or begun; the start alone, on plain frames, where none came so far."""
+        if self._rough is not None and np.any(np.isfinite(self._rough.X)):
+            return self._rough
+        frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH))
+        start = Level(self._limit, frames, first_points(self._limit, frames), 1.0, self._budget)
+        start.reach(0)
+        return start
+
+
+def _steps_error(level: Level, looser: Level) -> FloatArray:
+    """Error of the time steps of a level, from the same one with longer ones."""
+    change = np.abs(looser.moments - level.moments)[:, :-2]
+    # Both begin with the same short steps, whose error their difference does not show: the largest counts always.
+    return np.broadcast_to(STEP_SAFETY * change.max(axis=0), change.shape)

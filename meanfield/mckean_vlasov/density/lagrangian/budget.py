@@ -1,0 +1,36 @@
+"""Work that a solution may take altogether: trial runs, the search for nodes and all levels draw on one budget."""
+
+from __future__ import annotations
+
+MOST_WORK = 4e8
+"""Largest number of points times steps of a solution; they take half a minute."""
+
+CALL_WORK = 1e4
+"""Points times steps that take as long as a closure in Python, some milliseconds."""
+
+
+class Budget:
+    """Points times steps that a solution may still take, refused steps included.
+
+    Parameters
+    ----------
+    work : float
+        Budget to begin with.
+
+    Attributes
+    ----------
+    left : float
+        Negative once it is overdrawn.
+    """
+
+    def __init__(self, work: float = MOST_WORK) -> None:
+        self.left = work
+
+    def spend(self, work: float) -> bool:
+        """Take off work that was done, and return whether anything is left."""
+        self.left -= work
+        return self.left > 0.0
+
+    def allows(self, work: float) -> bool:
+        """Whether work that lies ahead would leave something."""
+        return work < self.left

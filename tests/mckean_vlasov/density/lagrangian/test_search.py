@@ -1,0 +1,126 @@
+"""Searches for an accuracy: what ends them, what is said then, and estimates that bound the error."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from meanfield.ingredients.laws import GaussianResidual
+from meanfield.ingredients.laws.coordinate import RademacherCoordinate
+from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.mckean_vlasov.density.lagrangian import budget, level, preparation, search
+from meanfield.mckean_vlasov.density.lagrangian.estimate import estimated, extrapolated
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.solver import solve
+from meanfield.mckean_vlasov.limit import Limit
+
+GAIN, NOISE = 0.5, 0.2
+
+
+def make_limit(name="quartic", strength=0.3, stop=2.0):
+    return Limit(
+        closure=lambda q: (-GAIN * q, NOISE),
+        learning_rate=0.5,
+        prior=PriorSettings(name=name, strength=strength),
+        coordinates=(RademacherCoordinate(),),
+        initial_overlap=np.array([0.3]),
+        initial_residual=GaussianResidual(),
+        times=np.linspace(0.0, stop, 5),
+    )
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """q and r to 1e-9."""
+    solution = solve(make_limit(), DensitySettings(tolerance=1e-9))
+    assert solution.status == "complete"
+    return solution.moments[:, :-2]
+
+
+@pytest.mark.parametrize("most_work", [1e3, 3e5, 1e6, 1.5e6])
+def test_a_search_ends_with_its_budget_and_says_how_far_it_came(monkeypatch, exact, most_work):
+    monkeypatch.setattr(budget, "MOST_WORK", most_work)
+    monkeypatch.setattr(level, "WORK_PER_CALL", 1.0)  # one step at a time
+    spent = budget.Budget()
+    solution = search.solve_to_tolerance(make_limit(), DensitySettings(), 1e-10, budget=spent)
+    assert spent.left > -1e4  # a step of 1200 points in 8 lanes
+    assert solution.status.startswith("failed: ")
+    assert np.isfinite(solution.moments[0]).all()
+    if solution.errors is None:
+        assert "more than half a minute of work" in solution.status or "error of q and r is unknown" in solution.status
+        assert "raise density.tolerance" in solution.status
+        assert most_work < 6e5  # of a trial run and three levels
+        return
+    assert "more levels would take too long; raise it" in solution.status
+    claimed = solution.errors.moments
+    assert f"estimated at {claimed.max():.2g}" in solution.status
+    assert claimed.max() > 1e-10
+    assert (np.abs(solution.moments[:, :-2] - exact) <= claimed + 1e-9).all()  # what both promise
+
+
+def test_solutions_with_more_nodes_share_one_budget(monkeypatch):
+    given = []
+    solve_to_tolerance = search.solve_to_tolerance
+
+    def noted(*arguments, **keywords):
+        given.append(keywords["budget"])
+        return solve_to_tolerance(*arguments, **keywords)
+
+    monkeypatch.setattr(search, "solve_to_tolerance", noted)
+    monkeypatch.setattr("meanfield.mckean_vlasov.density.solution.Solution.error_between_nodes", lambda *_: 1.0)
+    assert solve(make_limit(), DensitySettings(tolerance=1e-5)).status == "complete"
+    assert len(given) > 1
+    assert all(each is given[0] for each in given)
+
+
+@pytest.mark.parametrize("place", [preparation, search])
+def test_points_out_of_order_are_a_failure_with_its_cause(monkeypatch, place):
+    def stuck(begun, _):
+        begun.reach(0)
+        raise begun._stuck()
+
+    monkeypatch.setattr(place, "run", stuck)
+    solution = solve(make_limit(), DensitySettings(tolerance=1e-5))
+    assert solution.status.startswith("failed: at t = 0: no time step however short keeps ")
+    assert "take density.scheme = 'eulerian'" in solution.status
+    assert np.isfinite(solution.moments[0]).all()
+    assert np.isnan(solution.moments[1:, :-1]).all()
+    assert solution.errors is None
+
+
+@pytest.mark.parametrize(("name", "strength"), [("log_cosh", 1.0), ("smooth_l1", 1.0)])
+def test_both_schemes_agree_within_their_estimates(name, strength):
+    limit = make_limit(name, strength)
+    settings = (DensitySettings(tolerance=1e-6, scheme=scheme) for scheme in ("lagrangian", "eulerian"))
+    ours, other = (solve(limit, each) for each in settings)
+    assert ours.status == other.status == "complete"
+    difference = np.abs(ours.moments - other.moments)[:, :-2]
+    assert np.abs(ours.moments[-1] - ours.moments[0]).max() > 0.05  # there is something to agree on
+    assert (difference <= ours.errors.moments + other.errors.moments).all()  # what both promise
+
+
+def missed(series_of, trials=300):
+    """Share of random series whose extrapolation has an error above its estimate, the largest of q and r.
+
+    `series_of(generator, h)` gives errors of levels with spacings h, shape (levels, outputs).
+    """
+    generator, counts = np.random.default_rng(5), [100, 150, 200, 300]
+    wrong = 0
+    for _ in range(trials):
+        errors = 1e-3 * series_of(generator, 100.0 / np.array(counts)[:, None])
+        levels = [
+            SimpleNamespace(points=n, moments=np.stack([e, e, e, e], axis=1))
+            for n, e in zip(counts, errors, strict=True)
+        ]
+        wrong += np.abs(extrapolated(levels)[:, :2]).max() > estimated(levels, 1e-6).max()
+    return wrong / trials
+
+
+def test_the_estimate_of_smooth_series_bounds_their_error():
+    share = missed(lambda draw, h: sum(draw.normal() * (0.3 * h) ** p for p in (2, 4, 6, 8, 10)))
+    assert share <= 0.02  # 1.1 % of 3000: coefficients may cancel in the changes
+
+
+def test_the_estimate_of_errors_that_look_random_bounds_them():
+    """Errors of second order in size that are independent from level to level, at ten output times."""
+    assert missed(lambda draw, h: draw.uniform(-1, 1, (4, 10)) * h**2) <= 0.01  # of estimates
