@@ -14,8 +14,8 @@ class Budget:
 
     Parameters
     ----------
-    work : float
-        Budget to begin with.
+    work : float, optional
+        Budget to begin with, `MOST_WORK` if nothing is said.
 
     Attributes
     ----------
@@ -23,8 +23,8 @@ class Budget:
         Negative once it is overdrawn.
     """
 
-    def __init__(self, work: float = MOST_WORK) -> None:
-        self.left = work
+    def __init__(self, work: float | None = None) -> None:
+        self.left = MOST_WORK if work is None else work
 
     def spend(self, work: float) -> bool:
         """Take off work that was done, and return whether anything is left."""
