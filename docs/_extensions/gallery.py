@@ -16,11 +16,12 @@ OTHERS = {
     "finite_size": "How SGD approaches the limit",
     "accuracy": "Accuracy of the density",
     "cost": "Cost of the density",
+    "verdicts": "How often verdicts are right",
     "digits": "Hidden variables from real data",
 }
 """Studies in validation/contrastive/ with a figure of the same name beside them."""
 
-PAGES = {"cost": "cost.md"}
+PAGES = {"cost": "cost.md", "verdicts": "verdicts.md"}
 """Those that have a page of their own; the others are described in the gallery itself."""
 
 
