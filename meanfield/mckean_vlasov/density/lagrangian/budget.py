@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-MOST_WORK = 4e8
-"""Largest number of points times steps of a solution; they take half a minute."""
+MOST_WORK = 2.5e8
+"""Largest number of points times steps of a solution; they take 20 to 30 seconds."""
 
 CALL_WORK = 1e4
 """Points times steps that take as long as a closure in Python, some milliseconds."""

@@ -170,9 +170,9 @@ class _Search:
                 self._step_tolerance /= LOOSER
                 found = self._refined(self._coarsest(self._frames, self._step_tolerance))
         except ExpensiveError as error:
-            return self.solution(self._missed(TOO_LONG) if self._found else error.status)
+            return self.solution(self._missed(TOO_LONG) if self._found else self._blown_up(error))
         except BlowUpError as error:
-            return self.solution(error.status)
+            return self.solution(self._blown_up(error))
         except KeyboardInterrupt:
             return self.solution("interrupted")
         if self._found and self._found.error <= self._tolerance:
@@ -270,6 +270,11 @@ class _Search:
     def _too_expensive(self, last: Level, factor: float) -> bool:
         points = factor * first_points(self._limit, self._frames)
         return not self._budget.allows(last.work * points / last.points)
+
+    def _blown_up(self, error: BlowUpError) -> str:
+        """Status of an error, which says so if numbers are shown whose own error is unknown."""
+        shown = self._found is None and self._rough is not None and bool(np.isfinite(self._rough.moments).all())
+        return error.status + ("; the error of q and r as they are is unknown" if shown else "")
 
     def _missed(self, why: str) -> str:
         if self._found is None:

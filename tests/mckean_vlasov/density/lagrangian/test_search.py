@@ -43,6 +43,7 @@ def test_a_search_ends_with_its_budget_and_says_how_far_it_came(monkeypatch, exa
     monkeypatch.setattr(level, "WORK_PER_CALL", 1.0)  # one step at a time
     spent = budget.Budget()
     solution = search.solve_to_tolerance(make_limit(), DensitySettings(), 1e-10, budget=spent)
+    assert spent.left < 0.9 * most_work  # it counts
     assert spent.left > -1e4  # a step of 1200 points in 8 lanes
     assert solution.status.startswith("failed: ")
     assert np.isfinite(solution.moments[0]).all()
@@ -118,7 +119,7 @@ def missed(series_of, trials=300):
 
 def test_the_estimate_of_smooth_series_bounds_their_error():
     share = missed(lambda draw, h: sum(draw.normal() * (0.3 * h) ** p for p in (2, 4, 6, 8, 10)))
-    assert share <= 0.02  # 1.1 % of 3000: coefficients may cancel in the changes
+    assert share <= 0.01  # of estimates; 0.3 % here, 2 % without the factor on changes
 
 
 def test_the_estimate_of_errors_that_look_random_bounds_them():
