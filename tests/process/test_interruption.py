@@ -55,7 +55,9 @@ def test_interrupted_density_keeps_the_outputs_before(monkeypatch):
 
 
 def test_interrupted_search_for_an_accuracy_keeps_the_levels_before(monkeypatch):
-    text = TEXT.replace("cells = 100\nfeature_nodes = 15\norder = 2", "tolerance = 1e-8\nfeature_nodes = 30")
+    text = TEXT.replace(
+        "cells = 100\nfeature_nodes = 15\norder = 2", 'tolerance = 1e-8\nscheme = "eulerian"\nfeature_nodes = 30'
+    )
     problem = parse_problem(text + '[prior]\nname = "l1"\nstrength = 5.0\n')
     calls = interrupt(monkeypatch, at=-1)
     whole = meanfield.solve_density(problem)

@@ -19,6 +19,7 @@ from meanfield.mckean_vlasov.stationary import (
     state_variables,
     without_states,
 )
+from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
@@ -53,6 +54,7 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     (`meanfield.mckean_vlasov.stationary.equations`); they are solved from many starts until new ones bring
     nothing new. All quantities are dimensionless. Source: theory.md, section 6.
     """
+    check_problem(problem, Problem)
     started = time.perf_counter()
     closure = Closure(problem)
     limit = limit_of(problem, closure)
