@@ -10,6 +10,11 @@ def only(values):
     return values[..., 0]
 
 
+def four_errors(share, count):
+    """Four standard errors of a share among so many trials."""
+    return 4 * np.sqrt(share * (1 - share) / count)
+
+
 def columns(rows, allowance=0.0):
     """Deviations of several numbers, each judged by its own scatter."""
     return Deviations(rows[..., None], np.full((rows.shape[1], 1), allowance), {"q": only})
@@ -30,8 +35,7 @@ def correlated(rng, runs, places):
 def test_one_number_has_the_p_value_of_the_t_test(values):
     outcome = rotation_test(one_sample(np.ones(len(values))), [columns(np.array(values)[:, None])])
     right = stats.ttest_1samp(values, 0.0)
-    # four standard errors of a share of 4999 rotations, which are always the same
-    assert outcome.p_value == pytest.approx(right.pvalue, abs=4 * np.sqrt(right.pvalue * (1 - right.pvalue) / 4999))
+    assert outcome.p_value == pytest.approx(right.pvalue, abs=four_errors(right.pvalue, 4999))  # rotations are fixed
     assert outcome.deviations["q"][0] == pytest.approx(abs(right.statistic), rel=1e-12)  # rounding
     assert outcome.standard_errors["q"][0] == pytest.approx(stats.sem(values), rel=1e-12)  # rounding
     assert outcome.levels["q"] == pytest.approx(stats.t.isf(0.025, len(values) - 1), rel=0.35)  # two runs: a wide tail
@@ -42,7 +46,7 @@ def test_two_sets_have_the_p_value_of_the_t_test():
     rows = np.concatenate([first, second])[:, None]
     outcome = rotation_test(two_samples(np.ones(4), np.ones(3)), [columns(rows + 7.0)])
     right = stats.ttest_ind(first, second)
-    assert outcome.p_value == pytest.approx(right.pvalue, abs=4 * np.sqrt(right.pvalue * (1 - right.pvalue) / 4999))
+    assert outcome.p_value == pytest.approx(right.pvalue, abs=four_errors(right.pvalue, 4999))  # rotations are fixed
     assert outcome.deviations["q"][0] == pytest.approx(abs(right.statistic), rel=1e-9)  # rounding, after taking off 7
 
 
@@ -71,7 +75,7 @@ def test_false_alarms(runs, monkeypatch):
         rows = correlated(rng, runs, 24)
         p[i] = rotation_test(contrast, [columns(rows[:, :12]), functions(rows.reshape(runs, 2, 12))]).p_value
     for level in (0.05, 0.5):
-        assert np.mean(p <= level) == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / count))
+        assert np.mean(p <= level) == pytest.approx(level, abs=four_errors(level, count))  # chance: 6e-5 each
 
 
 def test_levels_are_exceeded_when_the_verdict_says_so():
@@ -104,6 +108,8 @@ def test_many_runs_are_batched_without_changing_the_mean():
     assert sizes.sum() == 1001
     assert (np.sqrt(sizes)[:, None] * rows).sum(axis=0) == pytest.approx(x.sum(axis=0), rel=1e-12)  # rounding
     outcome = rotation_test(one_sample(sizes), [columns(rows - np.sqrt(sizes)[:, None])])
-    # the same variance from 127 instead of 1000 degrees of freedom: 4 standard errors 1/sqrt(2 * 127); 2e-4 each
-    assert outcome.standard_errors["q"] == pytest.approx(stats.sem(x), rel=0.26)
+    # 127 instead of 1000 degrees of freedom; chance: 2e-4 each
+    assert outcome.standard_errors["q"] == pytest.approx(
+        stats.sem(x), rel=0.26
+    )  # 4 errors 1/sqrt(2 * 127) of a variance's root
     assert outcome.p_value > 0.05

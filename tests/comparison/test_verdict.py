@@ -111,7 +111,10 @@ def test_rotated_distances_are_those_that_are_reported(density, sgd):
         for name, measure in quantity.measures.items():
             if name.startswith(("W1", "KS")):
                 ratio = measure(mean) / report[name].values[0][quantity.where]
-                assert ratio == pytest.approx(1.0, abs=0.08) if name.startswith("W1") else np.all(ratio < 1 + 1e-6)
+                if name.startswith("W1"):
+                    assert ratio == pytest.approx(1.0, abs=0.08)  # 64 points for samples of 100 or more
+                else:
+                    assert np.all(ratio < 1 + 1e-6)  # rounding: points miss peaks, and never exceed them
                 assert np.all(ratio > 0.6)
 
 
@@ -128,8 +131,8 @@ def test_weights_of_a_group_scatter_as_a_ratio_of_means_does():
     pooled = [(membership * (w <= point)).sum() / membership.sum() for point in points]
     assert rows.mean(axis=0) == pytest.approx(pooled - law.cdf(points), abs=1e-12)  # rounding
     ratio = membership[..., None] * ((w[..., None] <= points) - law.cdf(points)) / membership.mean()
-    # four standard errors sqrt(2 / 600) of a variance: three false alarms in 1e4 seeds
-    assert rows.var(axis=0) == pytest.approx(ratio.reshape(-1, 3).var(axis=0) / 500, rel=0.23)
+    spread = ratio.reshape(-1, 3).var(axis=0) / 500
+    assert rows.var(axis=0) == pytest.approx(spread, rel=0.23)  # 4 errors sqrt(2 / 600) of a variance: 3 in 1e4 seeds
 
 
 def test_few_runs_differ_or_cannot_tell(density, ode, chain):
