@@ -12,7 +12,6 @@ Slyozov's: their growth law selects one with a cut-off at 3/2 of the mean, but h
 their size, dw/dt = c (w/w_c - 1), the mean size grows like t, and any limit law of extremes keeps its shape.
 """
 
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
