@@ -135,7 +135,7 @@ def _cells(limit: Limit, settings: DensitySettings, width: float, widening: floa
     return (0.5 * cells * h if settings.half_width is None else half_width), cells
 
 
-def check_memory(outputs: int, shape: tuple[int, int], copies: int) -> None:
+def check_memory(outputs: int, shape: tuple[int, int], copies: int, pieces: str = "cells") -> None:
     """Refuse solutions that do not fit into the free memory.
 
     Parameters
@@ -143,23 +143,25 @@ def check_memory(outputs: int, shape: tuple[int, int], copies: int) -> None:
     outputs : int
         Number of output times.
     shape : tuple of int
-        Nodes and cells.
+        Nodes, and cells or points.
     copies : int
         Number of densities of this shape that are held at once.
+    pieces : {"cells", "points"}
+        What the second number of the shape counts. Points follow from the tolerance; cells can be given.
 
     Raises
     ------
     InputError
         If the solution does not fit; the message names the keys to change.
     """
-    nodes, cells = shape
-    needed = 8 * nodes * cells * copies
+    nodes, count = shape
+    needed = 8 * nodes * count * copies
     free = psutil.virtual_memory().available
     if needed > MEMORY_SHARE * free:
+        fewer = "lower time.outputs, density.feature_nodes" + (" or density.cells" if pieces == "cells" else "")
         raise InputError(
-            f"density: {outputs} outputs of {nodes} nodes x {cells} cells take "
-            f"{needed / 2**30:.3g} GiB with working space, but {free / 2**30:.3g} GiB are free; lower time.outputs, "
-            "density.feature_nodes or density.cells, or raise density.tolerance"
+            f"density: {outputs} outputs of {nodes} nodes x {count} {pieces} take {needed / 2**30:.3g} GiB with "
+            f"working space, but {free / 2**30:.3g} GiB are free; {fewer}, or raise density.tolerance"
         )
 
 

@@ -49,11 +49,7 @@ class Mirror:
         """The nodes to solve, with the weights of their images."""
         if not self.holds:
             return self.grid
-        nodes = len(self.grid.u_weight)
-        kept = (nodes + 1) // 2
-        weight = self.grid.u_weight[:kept].copy()
-        weight[: nodes // 2] *= 2.0
-        return Grid(self.grid.edges, self.grid.u[:kept], weight)
+        return Grid(self.grid.edges, *without_images(self.grid.u, self.grid.u_weight))
 
     def unfold(self, P: FloatArray) -> FloatArray:
         """Densities of all nodes from those that were solved, shape (..., nodes, cells)."""
@@ -61,3 +57,12 @@ class Mirror:
             return P
         images = len(self.grid.u_weight) // 2
         return np.concatenate([P, P[..., :images, :][..., ::-1, ::-1]], axis=-2)
+
+
+def without_images(u: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """First half of nodes that are mirror images of one another, with the weights of their images."""
+    nodes = len(weight)
+    kept = (nodes + 1) // 2
+    weight = weight[:kept].copy()
+    weight[: nodes // 2] *= 2.0
+    return u[:kept], weight

@@ -188,10 +188,11 @@ def tilted_moments(potential, a, b, tilts, kinks, fineness):  # type: ignore[no-
     Returns
     -------
     moments : ndarray, shape (tilts, MOMENTS)
+        NaN from the first density that failed.
     status : int
         0, or the negative count by `find_panels` of the first density that failed.
     """
-    moments = np.empty((tilts.size, MOMENTS))
+    moments = np.full((tilts.size, MOMENTS), np.nan)
     edges = np.empty(MOST_PANELS + 1)
     for i in range(tilts.size):
         count, top = find_panels(potential, a, b, tilts[i], kinks, fineness, edges)

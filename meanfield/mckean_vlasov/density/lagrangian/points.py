@@ -9,14 +9,12 @@ import numpy as np
 
 from meanfield.ingredients.laws.residual import GaussianResidual
 from meanfield.mckean_vlasov.density.lagrangian.grading import Grading
+from meanfield.mckean_vlasov.density.start import MIRROR_ROUNDING, without_images
 from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.quantile_frame.frame import LANES
 from meanfield.numerics.quantile_frame.inversion import invert
 from meanfield.typing import FloatArray
-
-MIRROR_ROUNDING = 1e-13
-"""Largest difference of two mirror images by rounding, relative to the largest value."""
 
 BISECTIONS, FARTHEST_RESIDUAL = 60, 40.0
 """Number of bisections for weights at t = 0 with a residual that is not Gaussian, and where they begin."""
@@ -51,20 +49,7 @@ class Nodes:
     @property
     def solved(self) -> tuple[FloatArray, FloatArray]:
         """The nodes to solve, with the weights of their images."""
-        if not self.mirrored:
-            return self.u, self.u_weight
-        nodes = len(self.u_weight)
-        kept = (nodes + 1) // 2
-        weight = self.u_weight[:kept].copy()
-        weight[: nodes // 2] *= 2.0
-        return self.u[:kept], weight
-
-    def unfold(self, values: FloatArray) -> FloatArray:
-        """Values xi or w of points of all nodes, from those that were solved, shape (..., nodes, points)."""
-        if not self.mirrored:
-            return values
-        images = len(self.u_weight) // 2
-        return np.concatenate([values, -values[..., :images, :][..., ::-1, ::-1]], axis=-2)
+        return without_images(self.u, self.u_weight) if self.mirrored else (self.u, self.u_weight)
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-import psutil
 
-from meanfield.errors import BlowUpError, InputError
-from meanfield.mckean_vlasov.density.lagrangian import display
+from meanfield.errors import BlowUpError
+from meanfield.mckean_vlasov.density.lagrangian.assembly import Found, Parts, assembled, steps_error
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
-from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, estimated, extrapolated, weights_of
+from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, estimated, extrapolated
 from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grading
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import first_points, prepare, run
+from meanfield.mckean_vlasov.density.plan import check_memory
 from meanfield.mckean_vlasov.density.settings import DensitySettings
-from meanfield.mckean_vlasov.density.solution import Errors, Solution
+from meanfield.mckean_vlasov.density.solution import Solution
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.numerics.finite_volumes.grid import Grid
-from meanfield.typing import FloatArray
 
 FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Factors on the number of points, in the order in which levels are solved."""
@@ -35,9 +32,6 @@ STEP_SHARE = 0.05
 
 LOOSER = 10.0
 """Factor on the error of steps in the run that measures what they leave."""
-
-STEP_SAFETY = 0.3
-"""Share of the change by that factor that counts as the error of the steps; a tenth of it is expected."""
 
 NODES_TOLERANCE = 1e-8
 """Accuracy for which the default numbers of nodes are a good start; errors fall exponentially with the nodes."""
@@ -62,58 +56,7 @@ MOST_NODES = 4000
 KEPT_LEVELS = 4
 """Size of all levels that are kept, in units of the finest one."""
 
-MEMORY_SHARE = 0.7
-"""Share of the free memory that a solution may take: saving it and other programs need memory, too."""
-
 TOO_LONG = "more levels would take too long"
-
-SHAPE_SHARE = 0.25
-"""Share of the change of P by extrapolation that counts as its error."""
-
-
-@dataclass
-class _Parts:
-    """Parts of the error of q and r, shape (outputs, d1 + 1) each."""
-
-    points: FloatArray
-    steps: FloatArray
-    nodes: FloatArray
-    norm: FloatArray
-
-    @property
-    def total(self) -> FloatArray:
-        return self.points + self.steps + self.nodes + self.norm
-
-    @property
-    def of_points(self) -> float:
-        """Largest part that more points reduce."""
-        return float(self.points.max())
-
-    @property
-    def of_steps(self) -> float:
-        """Largest part that shorter steps reduce."""
-        return float((self.steps + self.norm).max())
-
-    @property
-    def largest(self) -> str:
-        """Name of the largest part."""
-        sizes = {"points": self.points, "time steps": self.steps, "nodes in u": self.nodes, "norm": self.norm}
-        return max(sizes, key=lambda name: float(sizes[name].max()))
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Levels of one accuracy in time with an estimate of their error, and the coarsest with longer steps."""
-
-    levels: list[Level]
-    parts: _Parts
-    by_steps: tuple[Level, Level]
-
-    @property
-    def error(self) -> float:
-        """Largest estimated error of q and r."""
-        return float(self.parts.total.max())
-
 
 Watch = Callable[[Level, float], None]
 """Observer, called with each level before its solution and its factor; an exception ends the search."""
@@ -153,7 +96,7 @@ class _Search:
         self._nodes = self._nodes_of(self._scale)
         self._frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH))
         self._rough: Level | None = None
-        self._found: _Found | None = None
+        self._found: Found | None = None
         self._why = TOO_LONG
 
     def _nodes_of(self, scale: float) -> Nodes:
@@ -179,16 +122,16 @@ class _Search:
             return self.solution("complete")
         return self.solution(self._missed(self._why))
 
-    def _refined(self, first: Level) -> _Found | None:
+    def _refined(self, first: Level) -> Found | None:
         """Add levels until the estimated error is small enough, or more points do not help.
 
         Returns
         -------
-        _Found or None
+        Found or None
             All levels that were added, or None where they are too few for an estimate.
         """
         by_steps, levels = self._with_longer_steps(first), [first]
-        steps, found = _steps_error(*by_steps), None
+        steps, found = steps_error(*by_steps), None
         least = first.points / first_points(self._limit, self._frames)
         for factor in (each for each in FACTORS if each > 1.1 * least):
             if self._too_expensive(levels[-1], factor):
@@ -202,8 +145,8 @@ class _Search:
             best = extrapolated(levels)[:, :-1]
             norm = np.abs(best[:, -1:] - 1.0) * np.abs(best[:, :-1]).max(axis=1, keepdims=True)
             points = estimated(levels, self._tolerance)
-            parts = _Parts(points, steps, NODES_SAFETY * self._node_error, np.broadcast_to(norm, points.shape))
-            found = _Found(list(levels), parts, by_steps)
+            parts = Parts(points, steps, NODES_SAFETY * self._node_error, np.broadcast_to(norm, points.shape))
+            found = Found(list(levels), parts, by_steps)
             if self._found is None or found.error < self._found.error:
                 self._found = found
             if found.error <= self._tolerance:
@@ -216,7 +159,9 @@ class _Search:
     def _solved(self, frames: Frames, factor: float, step_tolerance: float) -> Level | None:
         """A level, or None where its points are too few."""
         points = math.ceil(factor * first_points(self._limit, frames))
-        self._check_memory(len(frames.nodes.solved[1]), points)
+        outputs = len(self._limit.times)
+        shape = len(frames.nodes.solved[1]), points
+        check_memory(outputs, shape, 2 * outputs * KEPT_LEVELS + 40, "points")
         level = Level(self._limit, frames, points, step_tolerance, self._budget)
         if self._rough is None or not np.all(np.isfinite(self._rough.moments)):
             self._rough = level
@@ -288,49 +233,9 @@ class _Search:
             f"density.tolerance = {self._tolerance:g}, and {why}; {remedy}"
         )
 
-    def _check_memory(self, nodes: int, points: int) -> None:
-        outputs = len(self._limit.times)
-        needed = 8 * nodes * points * (2 * outputs * KEPT_LEVELS + 40)
-        free = psutil.virtual_memory().available
-        if needed > MEMORY_SHARE * free:
-            raise InputError(
-                f"density: {outputs} outputs of {nodes} nodes x {points} points take {needed / 2**30:.3g} GiB, but "
-                f"{free / 2**30:.3g} GiB are free; lower time.outputs or density.feature_nodes, or raise "
-                "density.tolerance"
-            )
-
     def solution(self, status: str) -> Solution:
-        """Solution by extrapolation of the best levels; without an estimate, a single one as far as it came."""
-        found = self._found
-        levels = found.levels if found else [self._single()]
-        moments = extrapolated(levels)
-        finest = levels[-1]
-        edges = display.edges_for(finest)
-        raw = display.masses(xi := display.quantiles(finest, edges))
-        masses, shape = raw, np.full(len(moments), np.nan)
-        nodes = finest.frames.nodes
-        if len(levels) > 1:
-            weights = weights_of([level.points for level in levels[-2:]])
-            xi = weights[1] * xi + weights[0] * display.quantiles(levels[-2], edges)
-            masses = display.masses(np.maximum.accumulate(xi, axis=-1))
-            change = SHAPE_SHARE * np.abs(masses - raw).sum(axis=2)
-            if found:
-                short, long = (display.masses(display.quantiles(level, edges)) for level in found.by_steps)
-                change = change + STEP_SAFETY * np.nanmax(np.abs(short - long).sum(axis=2), axis=0)
-            shape = change @ nodes.solved[1]
-        P = masses / np.diff(edges)
-        if nodes.mirrored:
-            images = len(nodes.u_weight) // 2
-            P = np.concatenate([P, P[:, :images][:, ::-1, ::-1]], axis=1)
-        moments = moments.copy()
-        moments[:, -1] = (P @ np.diff(edges)) @ nodes.u_weight
-        effort: dict[str, object] = {
-            "points": [level.points for level in levels],
-            "steps": [level.steps for level in levels],
-            "nodes": len(nodes.u_weight),
-        }
-        errors = Errors(found.parts.total, shape) if found else None
-        return Solution(Grid(edges, nodes.u, nodes.u_weight), moments, P, status, effort, errors)
+        """Solution from the best levels; without an estimate, from a single one as far as it came."""
+        return assembled(self._found, [self._single()] if self._found is None else self._found.levels, status)
 
     def _single(self) -> Level:
         """The last level that was solved, or begun; the start alone, on plain frames, where none came so far."""
@@ -340,10 +245,3 @@ class _Search:
         start = Level(self._limit, frames, first_points(self._limit, frames), 1.0, self._budget)
         start.reach(0)
         return start
-
-
-def _steps_error(level: Level, looser: Level) -> FloatArray:
-    """Error of the time steps of a level, from the same one with longer ones."""
-    change = np.abs(looser.moments - level.moments)[:, :-2]
-    # Both begin with the same short steps, whose error their difference does not show: the largest counts always.
-    return np.broadcast_to(STEP_SAFETY * change.max(axis=0), change.shape)

@@ -1,0 +1,98 @@
+"""Levels with their estimated errors, and the solution that is put together from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.mckean_vlasov.density.lagrangian import display
+from meanfield.mckean_vlasov.density.lagrangian.estimate import extrapolated, weights_of
+from meanfield.mckean_vlasov.density.lagrangian.level import Level
+from meanfield.mckean_vlasov.density.solution import Errors, Solution
+from meanfield.mckean_vlasov.density.start import Mirror
+from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.typing import FloatArray
+
+STEP_SAFETY = 0.3
+"""Share of the change by that factor that counts as the error of the steps; a tenth of it is expected."""
+
+SHAPE_SHARE = 0.25
+"""Share of the change of P by extrapolation that counts as its error."""
+
+
+@dataclass
+class Parts:
+    """Parts of the error of q and r, shape (outputs, d1 + 1) each."""
+
+    points: FloatArray
+    steps: FloatArray
+    nodes: FloatArray
+    norm: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """Sum of the parts."""
+        return self.points + self.steps + self.nodes + self.norm
+
+    @property
+    def of_points(self) -> float:
+        """Largest part that more points reduce."""
+        return float(self.points.max())
+
+    @property
+    def of_steps(self) -> float:
+        """Largest part that shorter steps reduce."""
+        return float((self.steps + self.norm).max())
+
+    @property
+    def largest(self) -> str:
+        """Name of the largest part."""
+        sizes = {"points": self.points, "time steps": self.steps, "nodes in u": self.nodes, "norm": self.norm}
+        return max(sizes, key=lambda name: float(sizes[name].max()))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Levels of one accuracy in time with an estimate of their error, and the coarsest with longer steps."""
+
+    levels: list[Level]
+    parts: Parts
+    by_steps: tuple[Level, Level]
+
+    @property
+    def error(self) -> float:
+        """Largest estimated error of q and r."""
+        return float(self.parts.total.max())
+
+
+def assembled(found: Found | None, levels: list[Level], status: str) -> Solution:
+    """Solution by extrapolation of levels, with the errors that were found, if any."""
+    moments, finest = extrapolated(levels).copy(), levels[-1]
+    nodes, edges = finest.frames.nodes, display.edges_for(finest)
+    grid = Grid(edges, nodes.u, nodes.u_weight)
+    raw = display.masses(xi := display.quantiles(finest, edges))
+    masses, shape = raw, np.full(len(moments), np.nan)
+    if found is not None:
+        weights = weights_of([level.points for level in levels[-2:]])
+        xi = weights[1] * xi + weights[0] * display.quantiles(levels[-2], edges)
+        masses = display.masses(np.maximum.accumulate(xi, axis=-1))
+        short, long = (display.masses(display.quantiles(level, edges)) for level in found.by_steps)
+        by_steps = np.nanmax(np.abs(short - long).sum(axis=2), axis=0)
+        shape = (SHAPE_SHARE * np.abs(masses - raw).sum(axis=2) + STEP_SAFETY * by_steps) @ nodes.solved[1]
+    P = Mirror(grid, nodes.mirrored).unfold(masses / np.diff(edges))
+    moments[:, -1] = (P @ np.diff(edges)) @ nodes.u_weight
+    effort: dict[str, object] = {
+        "points": [level.points for level in levels],
+        "steps": [level.steps for level in levels],
+        "nodes": len(nodes.u_weight),
+    }
+    errors = None if found is None else Errors(found.parts.total, shape)
+    return Solution(grid, moments, P, status, effort, errors)
+
+
+def steps_error(level: Level, looser: Level) -> FloatArray:
+    """Error of the time steps of a level, from the same one with longer ones."""
+    change = np.abs(looser.moments - level.moments)[:, :-2]
+    # Both begin with the same short steps, whose error their difference does not show: the largest counts always.
+    return np.broadcast_to(STEP_SAFETY * change.max(axis=0), change.shape)
