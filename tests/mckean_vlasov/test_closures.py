@@ -11,7 +11,7 @@ from meanfield.mckean_vlasov.closures import called_values, closure_values, comp
 from tests.example_problems import make_problem
 
 
-@numba.njit
+@numba.njit(cache=True)
 def evaluate(closure, q):
     return closure_values(closure, q)
 

@@ -37,7 +37,7 @@ from validation.pages import markdown_table
 KEPT = OUTPUT / "fuzzing"
 
 SECONDS = 120
-"""Time limit in seconds for one file."""
+"""Processor time in seconds that one file may take: other work on the machine does not count."""
 
 TOGETHER = 100
 """Number of files that one child process judges, unless one of them ends it."""
@@ -118,7 +118,7 @@ def fuzz_batch(cases: list[Case], first: int, judge_case: Judge, name: str) -> F
 
             def work(start: int = next_one) -> None:
                 for index in range(start, len(cases)):
-                    signal.alarm(SECONDS)  # ends the process
+                    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # ends the process
                     outcome = judge_case(cases[index][1], first + index, folder)
                     with record.open("a") as file:
                         file.write(outcome + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -55,7 +56,10 @@ def in_child(work: Callable[[], None], seconds: float) -> str:
         if receiver.poll(seconds):
             answer = receiver.recv()
     except EOFError:
-        answer = "the process crashed, or took too long"
+        child.join()
+        answer = f"the process crashed (exit code {child.exitcode})"
+        if child.exitcode == -signal.SIGPROF:
+            answer = "more processor time than it may take"
     child.kill()
     child.join()
     return answer
