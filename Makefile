@@ -18,12 +18,12 @@ demo: $(VENV)/installed $(VENV)/sources
 # `make test FAMILY=contrastive` runs the part of one family: its own tests, its contract, and its studies.
 PART := $(if $(FAMILY),tests/families/$(FAMILY) tests/families/test_contract.py $(wildcard tests/validation/$(FAMILY)) -k $(FAMILY))
 # Linear algebra on one thread: two processes of tests have two cores, and threads that wait for one another spin.
+# Types are checked beside the tests, which leave a core idle while they are collected and when the last one runs.
 test: export OMP_NUM_THREADS := 1
 test: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist worksteal $(PART)
+	$(BIN)/mypy & types=$$!; $(BIN)/pytest -n 2 --dist worksteal $(PART); tests=$$?; wait $$types && exit $$tests
 
 test-slow: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/pytest -n 2 --dist worksteal -m slow
