@@ -85,6 +85,8 @@ def with_coordinates(dataset: xr.Dataset, problem: BaseProblem) -> xr.Dataset:
         if name in known and dim in dataset[name].dims:
             others = {other: 0 for other in dataset[name].dims if other != dim}
             dataset = dataset.assign({name: dataset[name].isel(others, drop=True)}).swap_dims({dim: name})
+            if not dataset.indexes[name].is_monotonic_increasing:
+                dataset = dataset.sortby(name)
     for name, variable in known.items():
         dataset[name].attrs |= variable.attributes
     return dataset.set_coords([name for name, variable in known.items() if variable.coordinate])

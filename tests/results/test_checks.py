@@ -50,7 +50,7 @@ CASES = [
     ("density", lambda d: d.assign(P_w=1.01 * marginal_of(d)), "'P_w' has a mass that differs from 'mass' by"),
     ("density", with_values("u_weight", lambda weight: 0.5 * weight), "'u_weight' sums to 0.5, not to 1"),
     ("density", with_values("u", lambda u: u[::-1]), "'u' does not increase"),
-    ("density", lambda d: d.rename_dims(u="node"), r"'u' has dims \('node',\), not \('u',\)"),
+    ("density", lambda d: d.rename_dims(u="node"), r"'P' has dims .*'node'.*, not .*'u'"),
     ("density", with_values("w_bnds", at(1, 5.0)), "'w_bnds' holds cells that do not end where the next ones begin"),
     ("density", with_values("w", lambda w: w + 1.0), "'w' holds cells that do not lie between their edges"),
     ("density", lambda d: d.isel(bounds=[1]), "dim 'bounds' has size 1, but a cell has 2 edges"),
