@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.errors import InputError
 from meanfield.typing import FloatArray
 
 
@@ -25,7 +26,15 @@ def cell_arrays(edges: FloatArray) -> dict[str, FloatArray]:
 
 
 def edges_of(result: Mapping[Any, Any]) -> FloatArray:
-    """Edges of the cells of a result, or of the arrays that it is made of, shape (cells + 1,)."""
+    """Edges of the cells of a result, or of the arrays that it is made of, shape (cells + 1,).
+
+    Raises
+    ------
+    InputError
+        If it has none, as files of schema versions before 5 in plain xarray.
+    """
+    if "w_bnds" not in result:
+        raise InputError("there is no 'w_bnds' with edges of cells; read files by meanfield.load(path), old ones too")
     bounds = np.asarray(result["w_bnds"])
     return np.concatenate([bounds[:, 0], bounds[-1:, 1]])
 
