@@ -63,7 +63,7 @@ def _faults_of_labels(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str
     if family_of(problem) is not family_of_result(dataset):
         yield f"the attribute 'family' is '{dataset.attrs.get('family')}', but the problem is of another"
     for name, value in problem.labels.items():
-        if dataset.attrs.get(name, value) != value:
+        if not np.array_equal(dataset.attrs.get(name, value), value):
             yield f"the attribute '{name}' is {dataset.attrs[name]!r:.40}, but the problem says {value:g}"
     if dataset.attrs["method"] == "sweep":
         return

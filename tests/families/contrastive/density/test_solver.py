@@ -127,7 +127,7 @@ def check_conservation(run, norm_error):
     assert cell_mass == pytest.approx(1.0, abs=1e-12)  # each node is normalised: rounding
     assert run.P.values.min() >= -1e-14  # rounding
     assert np.abs(run.norm.values - 1).max() < norm_error  # the error indicator of theory.md, section 2
-    q_of_density = np.einsum("tnw,n,nf,w->tf", run.P.values, run.u_weight, run.u, run.w) * cell_width(run)
+    q_of_density = np.einsum("tnw,n,nf,w->tf", run.P.values, run.u_weight, nodes_of(run)[0], run.w) * cell_width(run)
     assert run.q.values == pytest.approx(q_of_density, abs=norm_error)  # P and q are extrapolated separately
 
 
