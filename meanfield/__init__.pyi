@@ -38,6 +38,7 @@ from .problems.file import load_problem as load_problem
 from .problems.file import parse_problem as parse_problem
 from .results.files import load as load
 from .results.files import save as save
+from .results.tables import tables as tables
 from .sweep import (
     Sweep as Sweep,
 )
@@ -79,4 +80,5 @@ __all__ = [
     "solve_density",
     "solve_order_parameters",
     "stationary_similarity",
+    "tables",
 ]

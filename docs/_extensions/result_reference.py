@@ -51,7 +51,7 @@ def section(family: Family, kind: str) -> str:
 
 def kept_by_sweeps(family: Family) -> list[str]:
     """Variables that are in results of no kind but sweeps."""
-    elsewhere = {name for kind in family.all_kinds.values() for name in (*kind.variables, *kind.optional)}
+    elsewhere = {name for kind in family.all_kinds.values() for name in kind.names}
     return [name for name in family.variables if name not in elsewhere]
 
 

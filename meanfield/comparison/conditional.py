@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.mckean_vlasov.marginal import Laws, laws_given, marginal_density
 from meanfield.numerics.distances import distribution_function
 from meanfield.results.schema import problem_of
@@ -54,7 +55,7 @@ class Group:
 
 def groups_of(density: xr.Dataset, feature: int) -> list[Group]:
     """Groups of the coordinates of feature k, in increasing order."""
-    values = np.unique(density["u"].values[:, feature])
+    values = np.unique(nodes_of(density)[0][:, feature])
     if len(values) <= FEW_VALUES:
         return [Group(float(value), neighbours=values) for value in values]
     return [Group(centre) for centre in CENTRES]
@@ -62,7 +63,7 @@ def groups_of(density: xr.Dataset, feature: int) -> list[Group]:
 
 def marginal_distribution(density: xr.Dataset, time: float) -> tuple[FloatArray, FloatArray]:
     """Distribution function of w alone at the cell edges, and n Var[F_n]; see `group_distribution`."""
-    F = distribution_function(density["w_edge"].values, marginal_of(density.sel(time=time, method="nearest")).values)
+    F = distribution_function(edges_of(density), marginal_of(density.sel(time=time, method="nearest")).values)
     return F, np.clip(F * (1 - F), 0.0, None)
 
 
@@ -70,22 +71,16 @@ def marginal_of(density: xr.Dataset) -> xr.DataArray:
     """Density of w alone, averaged over cells, of a result or of a part of one; older files lack it, and w|u tells."""
     if "P_w" in density:
         return density["P_w"]
-    P = density["P"].transpose(..., "node", "w")
-    P_w, _ = marginal_density(
-        problem_of(density).coordinates,
-        density["u"].values,
-        density["u_weight"].values,
-        density["w_edge"].values,
-        P.values.reshape(-1, *P.shape[-2:]),
-    )
-    return P.isel(node=0, drop=True).copy(data=P_w.reshape(*P.shape[:-2], P.shape[-1]))
+    P, (u, u_weight) = density["P"], nodes_of(density)
+    flat = P.values.reshape(-1, *P.shape[-2:])
+    P_w, _ = marginal_density(problem_of(density).coordinates, u, u_weight, edges_of(density), flat)
+    return P.isel({P.dims[-2]: 0}, drop=True).copy(data=P_w.reshape(*P.shape[:-2], P.shape[-1]))
 
 
 def laws_given_u(density: xr.Dataset, time: float, feature: int) -> Laws:
     """Laws of w given one feature coordinate, at nodes close enough to add them up; see `laws_given`."""
     P = density["P"].sel(time=time, method="nearest").values
-    rule = density["u"].values, density["u_weight"].values
-    return laws_given(problem_of(density).coordinates, *rule, density["w_edge"].values, P, feature)
+    return laws_given(problem_of(density).coordinates, *nodes_of(density), edges_of(density), P, feature)
 
 
 def group_distribution(density: xr.Dataset, time: float, feature: int, group: Group) -> tuple[FloatArray, FloatArray]:

@@ -14,6 +14,7 @@ import xarray as xr
 
 from meanfield.comparison import conditional
 from meanfield.comparison.rotations import Deviations
+from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.typing import FloatArray
 
 POINTS = 64
@@ -68,24 +69,25 @@ def deviations(density: xr.Dataset, runs: xr.Dataset, comparison: xr.Dataset) ->
 def _marginal(density: xr.Dataset, w: FloatArray, time: float, index: int) -> _Place:
     F, _ = conditional.marginal_distribution(density, time)
     points = _points(density, F)
-    predicted = np.interp(points, density["w_edge"].values, F)
+    predicted = np.interp(points, edges_of(density), F)
     return _Place((index,), points, _scatter(w, np.ones_like(w), points, predicted), _error(density, time))
 
 
 def _given_u(density: xr.Dataset, w: FloatArray, U: FloatArray, time: float, index: int) -> Iterator[_Place]:
+    u, u_weight = nodes_of(density)
     for k in range(density.sizes["feature"]):
         for number, group in enumerate(conditional.groups_of(density, k)):
             F, _ = conditional.group_distribution(density, time, k, group)
             points = _points(density, F)
-            predicted = np.interp(points, density["w_edge"].values, F)
-            share = float(density["u_weight"].values @ group.membership(density["u"].values[:, k]))
+            predicted = np.interp(points, edges_of(density), F)
+            share = float(u_weight @ group.membership(u[:, k]))
             rows = _scatter(w, group.membership(U[:, :, k]), points, predicted)
             yield _Place((index, k, number), points, rows, _error(density, time) / share)
 
 
 def _points(density: xr.Dataset, F: FloatArray) -> FloatArray:
     """Weights that are dense where the density is high, and nowhere sparse."""
-    edges = density["w_edge"].values
+    edges = edges_of(density)
     inside = (F > 1e-6) & (F < 1 - 1e-6)
     edges, F = edges[inside], F[inside]
     both = 0.5 * (F + (edges - edges[0]) / (edges[-1] - edges[0]))

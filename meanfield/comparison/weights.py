@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.comparison import conditional
+from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.mckean_vlasov.declarations import DISTANCES
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,
@@ -69,11 +70,11 @@ def _fill_in(first: xr.Dataset, second: xr.Dataset, snapshots: FloatArray, row: 
 def _l1(first: xr.Dataset, second: xr.Dataset) -> FloatArray:
     """Integral of |P - P'| over w, averaged over u, on the coarser cells; of the marginals if the nodes differ."""
     P, Q = first["P"].values, second["P"].values
-    weight = first["u_weight"].values
-    if first["u"].shape != second["u"].shape or not np.allclose(first["u"], second["u"]):
+    (u, weight), (other_u, _) = nodes_of(first), nodes_of(second)
+    if u.shape != other_u.shape or not np.allclose(u, other_u):
         P, Q = (conditional.marginal_of(dataset).values[:, None] for dataset in (first, second))
         weight = np.ones(1)
-    edges, others = first["w_edge"].values, second["w_edge"].values
+    edges, others = edges_of(first), edges_of(second)
     if len(edges) > len(others):
         edges, others, P, Q = others, edges, Q, P
     if not np.array_equal(edges, others):
@@ -85,7 +86,7 @@ def _compare_snapshot(
     density: xr.Dataset, particles: xr.Dataset, snapshot: float, index: int, result: dict[str, Any]
 ) -> None:
     """Fill in the distances between weights and density at one snapshot."""
-    edges = density["w_edge"].values
+    edges = edges_of(density)
     everything = particles["weights"].sel(snapshot_time=snapshot, method="nearest").values.ravel()
     F, variance = conditional.marginal_distribution(density, snapshot)
     for name, value in _distances(everything, np.ones_like(everything), edges, F, variance).items():

@@ -74,7 +74,7 @@ def reason(judgement: Judgement, pair: xr.Dataset) -> str:
 
 def _worst(place: Place, pair: xr.Dataset) -> tuple[str, str]:
     """Name of the largest difference, and its size in units of what is allowed."""
-    ratio = place.deviation / place.allowed
+    ratio = place.deviation / place.allowed if place.deviation else 0.0  # of quantities that vanish, nothing is allowed
     what = DISTANCES.get(place.name, place.name)
     name = f"{what}{_component(pair, place.name, place.position)}{_at(pair, place.name, place.position)}"
     return name, f"{ratio:.2f} of" if ratio <= 1 else f"{ratio:.3g} times"

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.declarations import SUM_TOLERANCE
 
 OVERLAP_TOLERANCE = 1e-2
 """Largest excess of |q|^2 over E[w^2] by coarse nodes, whose E[u^2] deviates from 1 by less."""
 
-NOT_EMPTY = ("time", "replica", "node", "w", "quantile")
+NOT_EMPTY = ("time", "replica", "node", "u", "w", "quantile")
 """Dimensions that are never empty in a result."""
 
 
@@ -36,18 +37,20 @@ def _faults_of_sizes(dataset: xr.Dataset) -> Iterator[str]:
     sizes = dataset.sizes
     if "feature_" in sizes and sizes["feature_"] != sizes.get("feature"):
         yield f"dim 'feature_' has size {sizes['feature_']}, and 'feature' {sizes.get('feature')}: they must be equal"
-    if "edge" in sizes and sizes["edge"] != sizes["w"] + 1:
-        yield f"dim 'edge' has size {sizes['edge']}, but {sizes['w']} cells have {sizes['w'] + 1} edges"
+    if "bounds" in sizes and sizes["bounds"] != 2:
+        yield f"dim 'bounds' has size {sizes['bounds']}, but a cell has 2 edges"
     for name in NOT_EMPTY:
         if sizes.get(name) == 0:
             yield f"dim '{name}' has size 0"
 
 
 def _faults_of_cells(dataset: xr.Dataset) -> Iterator[str]:
-    if "w_edge" in dataset:
-        edges, cells = dataset["w_edge"].values, dataset["w"].values
-        if not np.all((edges[:-1] < cells) & (cells < edges[1:])):
+    if "w_bnds" in dataset:
+        (low, high), cells = dataset["w_bnds"].values.T, dataset["w"].values
+        if not np.all((low < cells) & (cells < high)):
             yield "variable 'w' holds cells that do not lie between their edges"
+        if np.any(low[1:] != high[:-1]):
+            yield "variable 'w_bnds' holds cells that do not end where the next ones begin"
 
 
 def _faults_of_masses(dataset: xr.Dataset) -> Iterator[str]:
@@ -60,7 +63,7 @@ def _faults_of_masses(dataset: xr.Dataset) -> Iterator[str]:
         if "P_w" in dataset:
             densities["P_w"] = dataset["P_w"].values
         for name, density in densities.items():
-            gap = np.abs(density @ np.diff(dataset["w_edge"].values) - dataset["mass"].values)
+            gap = np.abs(density @ np.diff(edges_of(dataset)) - dataset["mass"].values)
             if np.any(gap > SUM_TOLERANCE):
                 yield f"variable '{name}' has a mass that differs from 'mass' by {np.nanmax(gap):.3g}"
 

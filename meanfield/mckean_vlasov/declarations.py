@@ -19,11 +19,16 @@ PROBABILITY = (0.0, 1.0 + SUM_TOLERANCE)
 ODE_ACCURACY = 1e-8
 """Largest error of order parameters: each of their steps is right to 1e-11."""
 
+LABELS = {
+    "N": Variable((), "dimension N", range=(1.0, inf), gaps="never", coordinate=True, label="dimension"),
+    "tau": Variable((), "learning rate tau", range=POSITIVE, gaps="never", coordinate=True, label="learning_rate"),
+}
+
 TIMES = {
-    "time": Variable(("time",), "time t = k/N", range=POSITIVE, gaps="never", increasing=True),
+    "time": Variable(("time",), "time t = k/N after k steps", range=POSITIVE, gaps="never", increasing=True),
     "snapshot_time": Variable(
         ("snapshot_time",),
-        "time t = k/N at which weights were kept",
+        "time t = k/N after k steps, at which weights were kept",
         range=POSITIVE,
         gaps="never",
         increasing=True,
@@ -58,10 +63,18 @@ DENSITY = {
         range=(-SUM_TOLERANCE, inf),
         gaps="unfinished",
     ),
-    "u": Variable(("node", "feature"), "feature coordinate u at a quadrature node", gaps="never"),
-    "u_weight": Variable(("node",), "probability weight of a quadrature node", range=PROBABILITY, gaps="never"),
-    "w": Variable(("w",), "weight w, cell centre", gaps="never", increasing=True),
-    "w_edge": Variable(("edge",), "weight w, cell edge", gaps="never", increasing=True),
+    "u": Variable(
+        ("node", "feature"),
+        "feature coordinate u at a quadrature node",
+        gaps="never",
+        coordinate=True,
+        index_of="node",
+    ),
+    "u_weight": Variable(
+        ("node",), "probability weight of a quadrature node", range=PROBABILITY, gaps="never", coordinate=True
+    ),
+    "w": Variable(("w",), "weight w, cell centre", gaps="never", increasing=True, bounds="w_bnds"),
+    "w_bnds": Variable(("w", "bounds"), "weight w, edges of a cell", gaps="never", coordinate=True),
     "q_error": Variable(("time", "feature"), "estimated error of the overlap q", range=POSITIVE),
     "r_error": Variable(("time",), "estimated error of r", range=POSITIVE),
     "P_error": Variable(("time",), "estimated L1 error of P, averaged over u, and of P_w", range=POSITIVE),
@@ -126,7 +139,9 @@ DISTANCES = {
         judged=True,
     ),
     "KS_expected": Variable(("pair", "snapshot_time"), "mean of KS for independent samples of that size"),
-    "group_u": Variable(("pair", "feature", "group"), "mean feature coordinate u of a group of weights"),
+    "group_u": Variable(
+        ("pair", "feature", "group"), "mean feature coordinate u of a group of weights", coordinate=True
+    ),
     "W1_given_u": Variable(_GROUPS, "W1 within a group", range=POSITIVE, judged=True),
     "W1_expected_given_u": Variable(_GROUPS, "mean of W1 of as many independent weights", range=POSITIVE),
     "KS_given_u": Variable(_GROUPS, "KS within a group", range=PROBABILITY, judged=True),
@@ -145,7 +160,7 @@ KEPT_BY_SWEEPS = {
     ),
 }
 
-VARIABLES = TIMES | ORDER_PARAMETERS | DENSITY | SGD | STATISTICS | DISTANCES | KEPT_BY_SWEEPS
+VARIABLES = LABELS | TIMES | ORDER_PARAMETERS | DENSITY | SGD | STATISTICS | DISTANCES | KEPT_BY_SWEEPS
 
 REDUCTIONS = {
     "final": "meanfield.sweep.reductions:final",
@@ -156,8 +171,8 @@ REDUCTIONS = {
 KINDS = {
     "density": Kind(
         "density of weights and features, from the Fokker-Planck equation",
-        ("time", "q", "r", "P", "u", "u_weight", "w", "w_edge", "mass", "norm", "g", "Lambda"),
-        ("P_w", "q_error", "r_error", "P_error", "critical_weight", "runaway_weights", "runaway_norm"),
+        ("time", "q", "r", "P", "u", "u_weight", "w", "w_bnds", "mass", "norm", "g", "Lambda"),
+        ("tau", "P_w", "q_error", "r_error", "P_error", "critical_weight", "runaway_weights", "runaway_norm"),
         made_by="solve_density",
         check="meanfield.mckean_vlasov.checks:faults",
         figure="meanfield.plotting.results:plot_density_run",
@@ -166,7 +181,7 @@ KINDS = {
     "order_parameters": Kind(
         "order parameters, from the reduced ODEs",
         ("time", "q", "g", "Lambda"),
-        ("q_covariance",),
+        ("tau", "q_covariance"),
         made_by="solve_order_parameters",
         check="meanfield.mckean_vlasov.checks:faults",
         figure="meanfield.plotting.results:plot_order_parameter_run",
@@ -176,7 +191,7 @@ KINDS = {
     "particles": Kind(
         "stochastic gradient descent at finite N",
         ("time", "q", "r"),
-        ("snapshot_time", "weights", "U"),
+        ("N", "tau", "snapshot_time", "weights", "U"),
         made_by="simulate_sgd",
         check="meanfield.mckean_vlasov.checks:faults",
         figure="meanfield.plotting.results:plot_particle_run",
@@ -185,6 +200,7 @@ KINDS = {
     "ensemble": Kind(
         "stochastic gradient descent at finite N, statistics of an ensemble",
         ("time", "count", "q_mean", "q_covariance", "quantile", "q_quantile", "r_mean", "r_variance"),
+        ("N", "tau"),
         made_by="simulate_sgd",
         check="meanfield.mckean_vlasov.checks:faults",
         figure="meanfield.plotting.results:plot_ensemble",

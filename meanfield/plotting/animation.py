@@ -17,6 +17,7 @@ from matplotlib.patches import StepPatch
 from meanfield.comparison import conditional
 from meanfield.comparison.conditional import Group
 from meanfield.errors import InputError
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import density_of
 from meanfield.plotting.style import COLOURS, LINES
 from meanfield.plotting.trajectories import plot_overlap
@@ -127,7 +128,7 @@ class _Film:
             else conditional.group_distribution(self._density, time, self._feature, group)[0]
             for time in self.times
         ]
-        predicted = density_of(self._density["w_edge"].values, np.array(distributions))
+        predicted = density_of(edges_of(self._density), np.array(distributions))
         simulated = np.array([self._heights(time, group) for time in self._snapshots])
         style: dict[str, Any] = {
             "facecolor": COLOURS[5] if colour == COLOURS[-1] else colour,

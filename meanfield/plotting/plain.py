@@ -34,7 +34,7 @@ def plot_plain(dataset: xr.Dataset) -> Figure:
         If nothing in it varies along the leading dim.
     """
     kind = kind_of(dataset)
-    names = [name for name in (*kind.variables, *kind.optional) if _varies(dataset, name, kind.leading)]
+    names = [name for name in kind.names if _varies(dataset, name, kind.leading)]
     if not names:
         raise InputError(f"nothing in a result of kind '{dataset.attrs['method']}' varies along '{kind.leading}'")
     panels: list[Panel] = [partial(_plot_variable, name=name, along=kind.leading) for name in names[:MOST_PANELS]]

@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield.comparison.conditional import marginal_of
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.plotting.style import COLOURS
 from meanfield.plotting.weights import visible_range
 from meanfield.typing import FloatArray
@@ -46,8 +47,9 @@ def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
     axes.set(xlabel="weight $w$", ylabel="stationary density $P(w)$")
     if len(P):
         axes.set_ylim(0.0, 1.3 * P.max())  # room for the legend over the peaks
-        F = np.cumsum(P * np.diff(stationary["w_edge"].values), axis=1)
-        ranges = [visible_range(np.concatenate([[0.0], row]), stationary["w_edge"].values) for row in F]
+        edges = edges_of(stationary)
+        F = np.cumsum(P * np.diff(edges), axis=1)
+        ranges = [visible_range(np.concatenate([[0.0], row]), edges) for row in F]
         axes.set_xlim(min(low for low, _ in ranges), max(high for _, high in ranges))
     return axes
 

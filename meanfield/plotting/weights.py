@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield.comparison import conditional
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import density_of
 from meanfield.plotting.style import COLOURS, LINES, time_styles
 from meanfield.typing import FloatArray
@@ -29,9 +30,8 @@ def reached(density: xr.Dataset) -> FloatArray:
 
 def visible_weights(density: xr.Dataset, *times: float) -> tuple[float, float]:
     """Range of w in which all densities at some times are visible."""
-    found = [
-        visible_range(conditional.marginal_distribution(density, time)[0], density["w_edge"].values) for time in times
-    ]
+    edges = edges_of(density)
+    found = [visible_range(conditional.marginal_distribution(density, time)[0], edges) for time in times]
     return min(low for low, _ in found), max(high for _, high in found)
 
 
@@ -44,7 +44,7 @@ def visible_range(F: FloatArray, edges: FloatArray) -> tuple[float, float]:
 def plot_density(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COLOURS[0], **style: Any) -> Axes:
     """Density of w alone at a time."""
     F, _ = conditional.marginal_distribution(dataset, time)
-    P = density_of(dataset["w_edge"].values, F)
+    P = density_of(edges_of(dataset), F)
     axes.plot(dataset["w"], P, color=colour, **style)
     return _label_weights(axes)
 
@@ -78,7 +78,7 @@ def plot_density_given_u(dataset: xr.Dataset, axes: Axes, time: float | None = N
     u, place = np.unique(laws.u[:, feature], return_inverse=True)
     share = np.bincount(place, laws.weight)
     P = np.zeros((len(u), dataset.sizes["w"]))
-    np.add.at(P, place, laws.weight[:, None] * density_of(dataset["w_edge"].values, laws.F))
+    np.add.at(P, place, laws.weight[:, None] * density_of(edges_of(dataset), laws.F))
     shown = np.minimum(np.cumsum(share), np.cumsum(share[::-1])[::-1]) > VISIBLE
     u, P = u[shown], P[shown] / share[shown, None]
     w = dataset["w"].values
@@ -124,7 +124,7 @@ def plot_conditional(
     density: xr.Dataset, particles: xr.Dataset, axes: Axes, time: float, feature: int = 0, groups: int = 3
 ) -> Axes:
     """Weights given the feature coordinate u: histograms of SGD under the densities, for some groups of u."""
-    edges = density["w_edge"].values
+    edges = edges_of(density)
     all_groups = conditional.groups_of(density, feature)
     chosen = np.unique(np.linspace(0, len(all_groups) - 1, groups).astype(int))
     name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"

@@ -59,6 +59,15 @@ class Variable:
         chance allows.
     bounded_by : str
         Error estimate whose sum for two results on the same grid is at least this distance of them if both are right.
+    coordinate : bool
+        Whether it says where other variables have their values, besides those that have the name of their only dim.
+    index_of : str
+        Dim whose places it tells apart. Where its other dims have a single entry it is the index of that dim, which
+        then has its name: nodes in one feature coordinate u are a dim `u`, those in several a dim `node`.
+    bounds : str
+        Variable with the edges of its cells, by the CF conventions.
+    label : str
+        Name of the number among the problem's `labels` that it repeats, such as `learning_rate`; a scalar coordinate.
     """
 
     dims: tuple[str, ...]
@@ -74,11 +83,15 @@ class Variable:
     needs: tuple[str, ...] = ()
     judged: bool = False
     bounded_by: str = ""
+    coordinate: bool = False
+    index_of: str = ""
+    bounds: str = ""
+    label: str = ""
 
     @property
     def attributes(self) -> dict[str, str]:
-        """CF attributes."""
-        return {"long_name": self.long_name} | ({} if self.words else {"units": "1"})
+        """CF attributes. Numbers without a unit have no `units`: CF allows it, and plots show no "[1]"."""
+        return {"long_name": self.long_name} | ({"bounds": self.bounds} if self.bounds else {})
 
 
 @dataclass(frozen=True)
@@ -118,9 +131,23 @@ class Kind:
     summary: str = ""
     accuracy: float | None = None
 
-    def dims(self, variable: Variable) -> tuple[str, ...]:
-        """Dims of a variable in results of this kind, without optional ones."""
-        return tuple(self.leading if dim == "time" else dim for dim in variable.dims)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all variables that it may hold."""
+        return (*self.variables, *self.optional)
+
+    def dims(self, variable: Variable, indices: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
+        """Dims of a variable in results of this kind, without optional ones.
+
+        Parameters
+        ----------
+        variable : Variable
+        indices : mapping of str to str
+            Dims that have the name of their index; see `Family.indices`.
+        """
+        if variable.index_of in indices:
+            return (indices[variable.index_of],)
+        return tuple(indices.get(dim, self.leading if dim == "time" else dim) for dim in variable.dims)
 
 
 @dataclass(frozen=True)
@@ -263,6 +290,14 @@ class Family:
                 f"unknown method '{name}' of family '{self.name}'; {hint if hint == known else f'{hint} ({known})'}"
             )
         return self.methods[name]
+
+    def indices(self, sizes: Mapping[Any, int]) -> dict[str, str]:
+        """Dims that have the name of the variable that is their index, in results with such sizes of other dims."""
+        return {
+            variable.index_of: name
+            for name, variable in self.variables.items()
+            if variable.index_of and all(sizes.get(dim) == 1 for dim in variable.dims if dim != variable.index_of)
+        }
 
     @cached_property
     def compared(self) -> dict[str, Variable]:

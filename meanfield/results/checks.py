@@ -49,7 +49,10 @@ def _faults(dataset: xr.Dataset) -> Iterator[str]:
     yield from _faults_of_sizes(dataset, problem)
     complete = dataset.attrs["status"] == "complete"
     for name in own:
-        yield from _faults_of_values(name, declared[name], dataset.variables[name].values, complete)
+        known = declared[name]
+        if known.index_of and name in dataset.dims:
+            known = replace(known, increasing=True)
+        yield from _faults_of_values(name, known, dataset.variables[name].values, complete)
     check = kind_of(dataset).check
     if check:
         yield from resolve(check)(dataset, problem)
@@ -60,8 +63,15 @@ def _faults_of_labels(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str
     if family_of(problem) is not family_of_result(dataset):
         yield f"the attribute 'family' is '{dataset.attrs.get('family')}', but the problem is of another"
     for name, value in problem.labels.items():
-        if dataset.attrs.get(name, value) != value:
+        if not np.array_equal(dataset.attrs.get(name, value), value):
             yield f"the attribute '{name}' is {dataset.attrs[name]!r:.40}, but the problem says {value:g}"
+    if dataset.attrs["method"] == "sweep":
+        return
+    declared = family_of_result(dataset).all_variables
+    for name in variables_of(dataset):
+        said = problem.labels.get(declared[name].label)
+        if said is not None and np.any(dataset[name].values != said):
+            yield f"variable '{name}' is {dataset[name].values.flat[0]}, but the problem says {said:g}"
 
 
 def _faults_of_sweep(dataset: xr.Dataset) -> Iterator[str]:

@@ -17,7 +17,7 @@ from meanfield.process.atomic_files import check_writable, write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
-from meanfield.results import checks, schema
+from meanfield.results import checks, versions
 
 COMPRESSED_FROM = 10_000
 """Least number of values of a variable that is compressed."""
@@ -52,20 +52,16 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     """
     path = Path(path)
     check_writable(path)
-    dataset = schema.brought_up_to_date(dataset)
+    dataset = versions.brought_up_to_date(dataset)
     large = [str(name) for name, variable in dataset.variables.items() if variable.size >= LARGE]
-    encoding = {
-        str(name): _compression(variable.shape)
-        for name, variable in dataset.variables.items()
-        if COMPRESSED_FROM <= variable.size < LARGE
-    }
+    encoding = {str(name): _encoding(dataset, str(name)) for name in dataset.variables if name not in large}
 
     def write(part: str) -> None:
         try:
             with uninterrupted():  # xarray's locks
                 dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
             if large:
-                _append({name: dataset.variables[name] for name in large}, part)
+                _append({name: dataset[name] for name in large}, part)
         except RuntimeError as error:  # all that netCDF says of a full disk is "HDF error"
             os.truncate(part, 0)  # HDF5 keeps the file open, and its room on the disk, until the process ends
             raise OSError(str(error)) from error
@@ -74,7 +70,14 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     write_atomically(path, write)
 
 
-def _append(variables: Mapping[str, xr.Variable], part: str) -> None:
+def _encoding(dataset: xr.Dataset, name: str) -> dict[str, Any]:
+    """Compression of long variables, and no value for gaps in coordinates, which have none by the CF conventions."""
+    variable = dataset.variables[name]
+    without_gaps = {"_FillValue": None} if name in dataset.coords else {}
+    return without_gaps | (_compression(variable.shape) if variable.size >= COMPRESSED_FROM else {})
+
+
+def _append(variables: Mapping[str, xr.DataArray], part: str) -> None:
     """Write large variables piece by piece, with a bar, because compressing them takes long."""
     pieces = {name: _pieces(variable.shape) for name, variable in variables.items()}
     with (
@@ -88,6 +91,9 @@ def _append(variables: Mapping[str, xr.Variable], part: str) -> None:
             options = _compression(variable.shape) | ({"fill_value": math.nan} if variable.dtype.kind == "f" else {})
             target = file.createVariable(name, variable.dtype, tuple(map(str, variable.dims)), **options)
             target.setncatts(variable.attrs)
+            beside = [str(key) for key in variable.coords if key not in variable.dims]
+            if beside:
+                target.setncattr("coordinates", " ".join(beside))
             for piece in pieces[name]:
                 target[piece] = variable.values[piece]
                 bar.update()
@@ -135,11 +141,13 @@ def load(path: str | Path) -> xr.Dataset:
             dataset = file.load()
     except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read as netCDF ({error}); give a file written by a solver") from error
+    version = dataset.attrs.get("schema_version", 0)
     try:
+        dataset = versions.brought_up_to_date(dataset)
         checks.check(dataset)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    if not has_checksum and dataset.attrs["schema_version"] >= schema.CHECKSUM_SINCE:
+    if not has_checksum and version >= versions.CHECKSUM_SINCE:
         raise InputError(
             f"{path}: is damaged, or was written by another program: it lacks the checksum at the end of every result "
             "that meanfield saved; run the solver again, or, to take the file as it is, "

@@ -17,14 +17,13 @@ from meanfield.problems.family import Family, Kind
 from meanfield.problems.file import format_problem, parse_problem
 from meanfield.problems.known_families import DEFAULT, family_of, find_family
 
-SCHEMA_VERSION = 4
-"""Version of the files that are written now.
+SCHEMA_VERSION = 5
+"""Version of the files that are written now; see `meanfield.results.versions`."""
 
-2: results of SGD may lack weights, and may be statistics of an ensemble. 3: files have a checksum. 4: the attribute
-`family`, and numbers of the problem such as `dimension` as attributes."""
+CONVENTIONS = "CF-1.11"
+"""Climate and forecast conventions that results follow, but for those whose dims may have words as coordinates."""
 
-CHECKSUM_SINCE = 3
-"""First version whose files end in a checksum."""
+WITHOUT_CONVENTIONS = ("comparison", "sweep")
 
 TEXTS = ("title", "problem", "provenance", "status")
 """Attributes whose values are text."""
@@ -59,17 +58,43 @@ def build_dataset(
         known = family.all_variables[name]
         dims = declared.dims(known)
         dims = (*known.optional_dims, *dims) if array.ndim > len(dims) else dims
-        variables[name] = xr.Variable(dims, array, known.attributes)
+        variables[name] = xr.Variable(dims, array)
     warnings = {WARNING: warning} if warning else {}
-    dataset = xr.Dataset(variables, attrs=attributes_of(problem, kind, status, provenance) | warnings)
+    attributes = attributes_of(problem, kind, status, provenance) | warnings
+    dataset = with_coordinates(xr.Dataset(variables, attrs=attributes), problem)
     validate(dataset)
     return dataset
 
 
+def with_coordinates(dataset: xr.Dataset, problem: BaseProblem) -> xr.Dataset:
+    """Dataset whose coordinates are those that its family declares, with numbers of the problem among them.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Result whose variables have the dims that they are declared with.
+    problem : BaseProblem
+    """
+    family = family_of(problem)
+    for name in kind_of(dataset).names:
+        label = family.all_variables[name].label
+        if label in problem.labels and name not in dataset:
+            dataset = dataset.assign({name: problem.labels[label]})
+    known = {name: family.all_variables[name] for name in variables_of(dataset)}
+    for dim, name in family.indices(dataset.sizes).items():
+        if name in known and dim in dataset[name].dims:
+            others = {other: 0 for other in dataset[name].dims if other != dim}
+            dataset = dataset.assign({name: dataset[name].isel(others, drop=True)}).swap_dims({dim: name})
+            if not dataset.indexes[name].is_monotonic_increasing:
+                dataset = dataset.sortby(name)
+    for name, variable in known.items():
+        dataset[name].attrs |= variable.attributes
+    return dataset.set_coords([name for name, variable in known.items() if variable.coordinate])
+
+
 def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str) -> dict[str, Any]:
     """Attributes of a result: its kind, its problem and its provenance."""
-    return {
-        "Conventions": "CF-1.11",
+    attributes = {
         "title": problem.title,
         "family": family_of(problem).name,
         "method": kind,
@@ -77,7 +102,8 @@ def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str)
         "problem": format_problem(problem),
         "provenance": provenance,
         "status": status,
-    } | problem.labels
+    }
+    return ({} if kind in WITHOUT_CONVENTIONS else {"Conventions": CONVENTIONS}) | attributes | problem.labels
 
 
 def check_dataset(given: object) -> None:
@@ -129,7 +155,7 @@ def kind_of(dataset: xr.Dataset) -> Kind:
 def variable_attributes(family: Family, name: str) -> dict[str, str]:
     """CF attributes of a variable; one that the family does not declare means what its name says."""
     known = family.all_variables.get(name)
-    return known.attributes if known is not None else {"long_name": name, "units": "1"}
+    return known.attributes if known is not None else {"long_name": name}
 
 
 def label_of(dataset: xr.Dataset, name: str) -> float:
@@ -166,19 +192,24 @@ def validate(dataset: xr.Dataset) -> None:
             f"status = {attributes['status']!r:.40}: it is 'complete', 'interrupted' or 'failed: why'; "
             "run the solver again"
         )
+    if int(version) < SCHEMA_VERSION:
+        raise InputError(
+            f"schema version {version} is older than {SCHEMA_VERSION}; meanfield.load(path) brings a file up to date"
+        )
     if method == "sweep":
         _validate_sweep(dataset)
         return
     for name in kind.variables:
         if name not in dataset.variables:
             raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
-    own, declared = variables_of(dataset), family_of_result(dataset).all_variables
+    own, family = variables_of(dataset), family_of_result(dataset)
+    declared, indices = family.all_variables, family.indices(dataset.sizes)
     for name in map(str, dataset.variables):
         if name in declared and name not in own:
             raise InputError(f"variable '{name}' belongs to no result of method '{method}'; give yours another name")
     for name in own:
         known, dims = declared[name], dataset.variables[name].dims
-        right = kind.dims(known)
+        right = kind.dims(known, indices)
         if dims != right and not (known.optional_dims and dims == (*known.optional_dims, *right)):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
 
@@ -199,21 +230,7 @@ def _validate_sweep(dataset: xr.Dataset) -> None:
 
 def variables_of(dataset: xr.Dataset) -> list[str]:
     """Names of the variables that belong to the schema; a user may have added others."""
-    kind = kind_of(dataset)
-    return [name for name in (*kind.variables, *kind.optional) if name in dataset.variables]
-
-
-def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
-    """Dataset converted to the newest version of the schema if it obeys an older one; others as they are."""
-    check_dataset(dataset)
-    version = dataset.attrs.get("schema_version")
-    if not isinstance(version, Integral) or int(version) >= SCHEMA_VERSION:
-        return dataset
-    try:
-        labels = {"family": DEFAULT} | problem_of(dataset).labels
-    except InputError:  # it is no result, which whoever loads it will be told
-        return dataset
-    return dataset.assign_attrs(labels | dataset.attrs | {"schema_version": SCHEMA_VERSION})
+    return [name for name in kind_of(dataset).names if name in dataset.variables]
 
 
 def problem_of(dataset: xr.Dataset) -> Any:

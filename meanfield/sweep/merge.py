@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.problems.family import STATUS
+from meanfield.problems.known_families import family_of
 from meanfield.results.schema import attributes_of, validate
 from meanfield.sweep.definition import Axis, Sweep, format_sweep
 from meanfield.sweep.points import Point
@@ -61,14 +62,18 @@ def merged(
                 misfits.append(_misfit(name, found))
         statuses[point.index] = misfits[0] if misfits else outcome.status
     variables["status"] = xr.Variable(dims, statuses.astype(str), STATUS.attributes)
-    for name in [name for name, form in forms.items() if form.dims == (name,)]:
-        variables |= _coordinate(name, variables.pop(name), forms[name], len(dims))
+    declared = family_of(sweep.problem).all_variables
+    beside = {name for name, known in declared.items() if known.coordinate}
+    coordinates = [name for name, form in forms.items() if form.dims == (name,) or name in beside]
+    for name in coordinates:
+        variables |= _coordinate(name, variables.pop(name), forms[name])
     for axis in sweep.axes:
         variables |= _axis_coordinates(axis, axis.settings(sweep.problem))
     attributes = attributes_of(sweep.problem, "sweep", status, provenance) | {"sweep": format_sweep(sweep)}
     attributes["title"] = sweep.title or sweep.problem.title
     dataset = xr.Dataset(variables, attrs=attributes)
-    dataset = dataset.set_coords([key for axis in sweep.axes for key in axis.keys[1:]])
+    everywhere = [name for name in coordinates if name in dataset.variables]
+    dataset = dataset.set_coords([*everywhere, *(key for axis in sweep.axes for key in axis.keys[1:])])
     validate(dataset)
     return dataset
 
@@ -93,11 +98,14 @@ def _misfit(name: str, found: xr.Variable) -> str:
     )
 
 
-def _coordinate(name: str, values: xr.Variable, form: xr.Variable, axes: int) -> dict[str, xr.Variable]:
+def _coordinate(name: str, values: xr.Variable, form: xr.Variable) -> dict[str, xr.Variable]:
     """Coordinate that all points have in common, or one for each of them."""
     everywhere = values.values.reshape(-1, form.size)
     given = everywhere[~np.all(everywhere != everywhere, axis=1)] if form.dtype.kind == "f" else everywhere
-    return {name: form} if np.array_equal(given, np.broadcast_to(form.values, given.shape)) else {f"{name}_at": values}
+    if np.array_equal(given, np.broadcast_to(form.values.ravel(), given.shape)):
+        return {name: form}
+    values.attrs.pop("bounds", None)  # those of each point have another name, too
+    return {f"{name}_at": values}
 
 
 def _axis_coordinates(axis: Axis, settings: list[dict[str, Any]]) -> dict[str, xr.Variable]:
@@ -107,7 +115,6 @@ def _axis_coordinates(axis: Axis, settings: list[dict[str, Any]]) -> dict[str, x
         values = [position[key] for position in settings]
         attributes = {"long_name": key, "key": key, "scale": "log" if axis.log is not None else "linear"}
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-            attributes["units"] = "1"
             array: Any = np.array(values)
         else:
             array = np.array([value if isinstance(value, str) else json.dumps(value) for value in values])

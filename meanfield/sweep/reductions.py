@@ -53,8 +53,10 @@ def _means(dataset: xr.Dataset) -> Variables:
 
 
 def everything(dataset: xr.Dataset) -> Variables:
-    """All variables of the result."""
-    return {str(name): variable for name, variable in dataset.variables.items()}
+    """All variables of the result, but for numbers of its problem, which are axes or attributes of a sweep."""
+    declared = family_of_result(dataset).all_variables
+    labels = {name for name, known in declared.items() if known.label}
+    return {str(name): variable for name, variable in dataset.variables.items() if name not in labels}
 
 
 def check_reductions(family: Family, methods: Mapping[str, Sequence[str]]) -> None:

@@ -54,6 +54,8 @@ def checks_of(family: Family) -> Iterator[Check]:
         methods.check_result,
         methods.check_repetition,
         methods.check_file,
+        methods.check_conventions,
+        methods.check_tables,
         methods.check_figure,
         methods.check_sweep,
         methods.check_interruption,

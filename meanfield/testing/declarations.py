@@ -40,7 +40,7 @@ def check_variables(family: Family) -> None:
 def check_kinds(family: Family) -> None:
     """Check that kinds hold variables that are declared, each once."""
     for name, kind in family.all_kinds.items():
-        held = [*kind.variables, *kind.optional]
+        held = kind.names
         assert kind.variables, f"kinds['{name}'].variables is empty"
         assert len(set(held)) == len(held), f"kinds['{name}'] names a variable twice"
         for variable in held:

@@ -27,12 +27,19 @@ from meanfield.results.checks import check
 from meanfield.results.figure_files import save_figure
 from meanfield.results.files import load, save
 from meanfield.results.schema import problem_of
+from meanfield.results.tables import tables
 from meanfield.sweep.definition import Sweep
 from meanfield.sweep.merge import merged
 from meanfield.sweep.points import points_of
 from meanfield.sweep.reductions import EVERYTHING
 from meanfield.sweep.solve import Work, solve_points
 from meanfield.testing.example import Example
+
+MOST_REPEATED = 10
+"""Largest number of rows of a table of a whole result for each value of its largest variable."""
+
+MOST_ROWS = 100_000
+"""Number of rows that do no harm, however often they repeat a result."""
 
 
 def check_problem_file(example: Example, folder: Path) -> None:
@@ -91,6 +98,38 @@ def check_file(example: Example, method: str, folder: Path) -> None:
     assert load(path).identical(result), "a result is another one after saving and loading"
     with xr.open_dataset(path) as plain:
         assert dict(plain.sizes) == dict(result.sizes), "plain xarray sees other dims"
+
+
+def check_conventions(example: Example, method: str, folder: Path) -> None:
+    """Check that other programs can read a file: coordinates that increase, edges of cells, and no unit that is 1."""
+    path = folder / "result.nc"
+    save(example.result(method), path)
+    with xr.open_dataset(path) as plain:
+        for name, variable in plain.variables.items():
+            assert variable.dtype.kind in "biufUT", f"variable '{name}' holds {variable.dtype}, not numbers or words"
+            assert "units" not in variable.attrs, f"variable '{name}' has units; say them in long_name"
+            bounds = variable.attrs.get("bounds")
+            if bounds is not None:
+                assert plain[bounds].dims == (*variable.dims, "bounds"), f"'{bounds}' is not two edges of each '{name}'"
+        for name, index in plain.indexes.items():
+            increasing = index.is_monotonic_increasing and index.is_unique
+            assert increasing or index.dtype.kind not in "iuf", f"the coordinate '{name}' does not increase"
+        for name in plain.coords:
+            assert "_FillValue" not in plain[name].encoding, f"the coordinate '{name}' has a value for gaps"
+
+
+def check_tables(example: Example, method: str, folder: Path) -> None:
+    """Check that a result becomes a table without rows that repeat it, as it does if it has dims that are too many."""
+    result = example.result(method)
+    rows, largest = math.prod(result.sizes.values()), max(v.size for v in result.variables.values())
+    if rows > MOST_ROWS:
+        assert rows <= MOST_REPEATED * largest, (
+            f"to_dataframe() has {rows} rows, and no variable more than {largest} values: {dict(result.sizes)}; let "
+            "variables share dims, such as cells and their edges"
+        )
+    assert len(result.to_dataframe()) == rows
+    for dims, table in tables(result).items():
+        assert all(result[name].size == len(table) for name in table if name in result.data_vars), f"table '{dims}'"
 
 
 def check_figure(example: Example, method: str, folder: Path) -> None:

@@ -4,6 +4,7 @@ from scipy import stats
 
 from meanfield.comparison import conditional
 from meanfield.families.contrastive.density import solve_density
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import kolmogorov_smirnov
 from meanfield.problems.file import parse_problem
 
@@ -34,7 +35,7 @@ def rademacher():
 
 def test_marginal_of_the_gaussian_start_is_standard_normal(gaussian):
     F, variance = conditional.marginal_distribution(gaussian, 0.0)
-    exact = stats.norm.cdf(gaussian["w_edge"].values)
+    exact = stats.norm.cdf(edges_of(gaussian))
     assert np.allclose(F, exact, atol=1e-10)  # cells are cut off at nine standard deviations, nodes at seven
     assert np.allclose(variance, F * (1 - F), atol=1e-14)  # rounding
 
@@ -45,7 +46,7 @@ def test_group_of_the_gaussian_start_is_a_gaussian_mixture(gaussian):
     F, _ = conditional.group_distribution(gaussian, 0.0, 0, group)
     shrink = 1 / (1 + conditional.WIDTH**2)
     mean, variance = 0.75 * shrink, conditional.WIDTH**2 * shrink
-    exact = stats.norm.cdf(gaussian["w_edge"].values, 0.6 * mean, np.sqrt(0.36 * variance + 0.64))
+    exact = stats.norm.cdf(edges_of(gaussian), 0.6 * mean, np.sqrt(0.36 * variance + 0.64))
     assert np.allclose(F, exact, atol=1e-9)  # cut-off of nodes and cells
 
 
@@ -58,7 +59,7 @@ def test_variance_predicts_the_spread_of_weighted_distribution_functions(gaussia
     psi = group.membership(u)
     measured = n * np.var((psi * (w < -0.2)).sum(axis=1) / psi.sum(axis=1))
     _, variance = conditional.group_distribution(gaussian, 0.0, 0, group)
-    predicted = np.interp(-0.2, gaussian["w_edge"].values, variance)
+    predicted = np.interp(-0.2, edges_of(gaussian), variance)
     assert measured == pytest.approx(predicted, rel=0.13)  # 4 standard errors sqrt(2/2000) of a variance: 6e-5
 
 
@@ -68,7 +69,7 @@ def test_law_with_two_values_has_one_exact_group_each(rademacher):
     u = np.array([-1.02, 0.97, 1.0])
     assert np.array_equal(groups[1].membership(u), [0.0, 1.0, 1.0])
     F, variance = conditional.group_distribution(rademacher, 0.0, 0, groups[1])
-    exact = stats.norm.cdf(rademacher["w_edge"].values, 0.6, 0.8)
+    exact = stats.norm.cdf(edges_of(rademacher), 0.6, 0.8)
     assert np.allclose(F, exact, atol=1e-10)  # cut-off of the cells
     assert np.allclose(variance, 2 * F * (1 - F), atol=1e-12)  # half of all coordinates belong: rounding
 
@@ -81,7 +82,7 @@ def test_own_sample_lies_within_sampling_distance(gaussian):
         F, _ = conditional.group_distribution(gaussian, 0.0, 0, group)
         psi = group.membership(u)
         effective = psi.sum() ** 2 / (psi**2).sum()
-        distance = kolmogorov_smirnov(w, psi, gaussian["w_edge"].values, F)
+        distance = kolmogorov_smirnov(w, psi, edges_of(gaussian), F)
         # P(sqrt(n) KS > 2) = 7e-4 by Kolmogorov's law; five groups, false alarm 0.3 %
         assert distance < 2 / np.sqrt(effective)
 
@@ -93,5 +94,5 @@ def test_few_nodes_widen_the_groups_until_averages_over_nodes_are_right():
         F, _ = conditional.group_distribution(run, 0.0, 0, group)
         shrink = 1 / (1 + group.width**2)
         mean, variance = group.centre * shrink, group.width**2 * shrink
-        exact = stats.norm.cdf(run["w_edge"].values, 0.6 * mean, np.sqrt(0.36 * variance + 0.64))
+        exact = stats.norm.cdf(edges_of(run), 0.6 * mean, np.sqrt(0.36 * variance + 0.64))
         assert np.allclose(F, exact, atol=2e-3)  # aliasing of membership times density of u: 2 exp(-2 pi^2 0.61^2)

@@ -57,7 +57,7 @@ def cost_of(*settings):
 def test_density_is_predicted_on_the_cells_and_nodes_that_it_gets(settings, slack):
     problem, cost = cost_of(settings)
     result = meanfield.solve_density(problem)
-    assert cost.nodes == result.sizes["node"]
+    assert cost.nodes == result["u_weight"].size
     assert result.sizes["w"] / slack <= cost.cells <= result.sizes["w"] * slack  # the pilot is coarser than the result
     assert cost.warning == ""
     assert result["P"].nbytes < cost.memory < 20 * result["P"].nbytes

@@ -11,6 +11,7 @@ import meanfield
 from meanfield import plotting
 from meanfield.errors import InputError
 from meanfield.families.contrastive import FAMILY
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.problems.family import resolve
 from meanfield.problems.file import parse_problem
 from meanfield.problems.problem_keys import with_value
@@ -136,7 +137,7 @@ def test_states_of_one_density_share_a_curve(states, axes):
     labels = axes.get_legend_handles_labels()[1]
     assert len(labels) < states.sizes["state"]
     assert any("(2 states), stable" in label for label in labels)
-    width = np.diff(states["w_edge"].values)
+    width = np.diff(edges_of(states))
     assert all(line.get_ydata() @ width == pytest.approx(1, abs=1e-9) for line in axes.lines)  # rounding over cells
     drawn(states.isel(state=[]))
 

@@ -49,9 +49,12 @@ CASES = [
     ("density", with_values("P", at(70, 9.0)), "'P' has a mass that differs from 'mass' by"),
     ("density", lambda d: d.assign(P_w=1.01 * marginal_of(d)), "'P_w' has a mass that differs from 'mass' by"),
     ("density", with_values("u_weight", lambda weight: 0.5 * weight), "'u_weight' sums to 0.5, not to 1"),
-    ("density", with_values("w_edge", at(3, 5.0)), "'w_edge' does not increase"),
+    ("density", with_values("u", lambda u: u[::-1]), "'u' does not increase"),
+    ("density", lambda d: d.rename_dims(u="node"), r"'P' has dims .*'node'.*, not .*'u'"),
+    ("density", with_values("w_bnds", at(1, 5.0)), "'w_bnds' holds cells that do not end where the next ones begin"),
     ("density", with_values("w", lambda w: w + 1.0), "'w' holds cells that do not lie between their edges"),
-    ("density", lambda d: d.isel(edge=slice(1, None)), "dim 'edge' has size 40, but 40 cells have 41 edges"),
+    ("density", lambda d: d.isel(bounds=[1]), "dim 'bounds' has size 1, but a cell has 2 edges"),
+    ("density", with_values("tau", lambda tau: tau + 0.01), "'tau' is 0.06.*, but the problem says 0.05"),
     ("density", lambda d: d.isel(time=slice(0)), "dim 'time' has size 0"),
     ("density", attribute("status", "done"), "status = 'done'"),
     ("density", attribute("status", 1), "'status' is missing, or is no text"),
@@ -80,7 +83,7 @@ CASES = [
 
 @pytest.mark.parametrize(("method", "spoil", "message"), CASES, ids=[f"{m}: {text}" for m, _, text in CASES])
 def test_what_is_no_result_is_refused(method, spoil, message):
-    spoilt = spoil(xr.load_dataset(RUNS / f"{method}-2.nc"))
+    spoilt = spoil(meanfield.load(RUNS / f"{method}-2.nc"))
     with pytest.raises(InputError, match=message):
         checks.check(spoilt)
 
@@ -110,7 +113,7 @@ def test_parts_of_results_are_results(tmp_path):
 
 def test_variables_of_users_have_names_of_their_own():
     """Readers take what has a name of ours for what it means there."""
-    dataset = xr.load_dataset(RUNS / "order_parameters-2.nc")
+    dataset = meanfield.load(RUNS / "order_parameters-2.nc")
     checks.check(dataset.assign(my_edge=("somewhere", [0.0, 1.0]), lucky=("elsewhere", [7])))
     with pytest.raises(InputError, match="'r' belongs to no result of method 'order_parameters'; give yours another"):
         checks.check(dataset.assign(r=("time", np.zeros(3))))
@@ -127,13 +130,13 @@ def test_variables_of_users_have_names_of_their_own():
     ],
 )
 def test_attributes_that_change_numbers_are_refused(method, name, attribute, value):
-    dataset = xr.load_dataset(RUNS / f"{method}-2.nc")
+    dataset = meanfield.load(RUNS / f"{method}-2.nc")
     dataset[name].encoding[attribute] = value
     with pytest.raises(InputError, match=rf"'{name}' has the attribute '{attribute}', with which its numbers"):
         checks.check(dataset)
 
 
 def test_what_belongs_together_is_there_together():
-    dataset = xr.load_dataset(RUNS / "dynamics-2.nc")
+    dataset = meanfield.load(RUNS / "dynamics-2.nc")
     with pytest.raises(InputError, match="'learnable_moment' is missing, without which 'uninformed_rate' says nothing"):
         checks.check(dataset.rename(learnable_moment="mine"))

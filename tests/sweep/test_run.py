@@ -202,6 +202,16 @@ def test_what_has_another_shape_is_recorded(inside, tmp_path):
     assert result["q"].dims == ("stop", "time", "feature")
 
 
+def test_coordinates_of_all_points_stay_coordinates(inside, tmp_path):
+    result = run_sweep(make_sweep([TAU], {"density": ["all"]}), tmp_path / "same")
+    assert set(result.coords) == {"learning_rate", "time", "u", "u_weight", "w", "w_bnds"}
+    assert result["P"].sel(u=0.0, learning_rate=0.05, method="nearest").dims == ("time", "w")
+    widths = {"key": "density.half_width", "values": [9.0, 12.0]}
+    result = run_sweep(make_sweep([widths], {"density": ["all"]}), tmp_path / "other")
+    assert result["w_bnds_at"].dims == ("half_width", "w", "bounds")
+    assert "bounds" not in result["w_at"].attrs
+
+
 @pytest.fixture
 def forked(monkeypatch):
     """Real processes, which need not import anything."""
@@ -222,7 +232,7 @@ def test_reductions_of_a_user(forked, tmp_path):
     assert set(result["status"].values) == {"complete"}
     assert result["largest"].dims == ("learning_rate", "feature")
     assert (result["largest"] >= result["similarity"]).all()
-    assert result["largest"].attrs["units"] == "1"
+    assert result["largest"].attrs == {"long_name": "largest"}
 
 
 def test_a_killed_worker_does_not_end_the_sweep(forked, tmp_path):

@@ -98,7 +98,7 @@ def measure(sizes: Sequence[Size], clock: Callable[[], float]) -> list[Point]:
         result = meanfield.solve_density(problem)  # not timed: the first call compiles
         if result.attrs["status"] != "complete":
             raise RuntimeError(f"{problem.density}: {result.attrs['status']}")
-        nodes.append(result.sizes["node"])
+        nodes.append(result["u_weight"].size)
     for _ in range(REPEATS):
         for problem, column in zip(problems, times, strict=True):
             started = clock()

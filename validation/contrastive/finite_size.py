@@ -36,6 +36,7 @@ from matplotlib.ticker import NullFormatter
 import meanfield
 from meanfield.comparison.conditional import marginal_distribution
 from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import expected_wasserstein, wasserstein
 from meanfield.plotting import COLOURS
 from meanfield.problems.file import parse_problem
@@ -132,7 +133,7 @@ def measure_overlap(q_limit: float) -> xr.Dataset:
 def measure_weights() -> xr.Dataset:
     """Mean W1 between the weights of a replica and the density, and the mean of N independent samples."""
     density = meanfield.solve_density(problem_at(WEIGHTS, 1000, 1))
-    t, edges, w = float(density.time[-1]), density.w_edge.values, density.w.values
+    t, edges, w = float(density.time[-1]), edges_of(density), density.w.values
     F, variance = marginal_distribution(density, t)
     # samples of given length: the part of 1{w <= x} that goes with w^2 does not fluctuate
     along = np.append(0.0, np.cumsum(np.diff(F) * (w**2 - 1)))

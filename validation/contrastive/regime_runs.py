@@ -20,6 +20,7 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems.file import parse_problem
 from meanfield.typing import FloatArray
@@ -186,7 +187,7 @@ def _marginal(problem: Problem, result: xr.Dataset) -> tuple[float, float] | Non
     """Error of `P_w` under a linear prior, where the result has it, and the claimed error of densities."""
     if not problem.prior.functions.linear or "P_w" not in result or result.attrs["status"] != "complete":
         return None
-    edges: FloatArray = result["w_edge"].values
+    edges: FloatArray = edges_of(result)
     halfway_and_last = result.isel(time=[result.sizes["time"] // 2, -1])
     found: FloatArray = halfway_and_last["P_w"].values
     exact = np.array([exact_marginal(problem, q, edges) for q in halfway_and_last["q"].values])

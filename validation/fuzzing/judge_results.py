@@ -25,6 +25,7 @@ from meanfield.families.contrastive.dynamics.description import describe as desc
 from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
 from meanfield.results import schema
 from meanfield.results.description import describe
+from meanfield.results.versions import brought_up_to_date
 from validation import ROOT
 from validation.fuzzing.judge_problems import BrokenError, run_script
 from validation.fuzzing.trap import TRAP
@@ -59,9 +60,9 @@ def damaged(whole: bytes, random: Random) -> tuple[str, bytes]:
 
 
 def made_up(random: Random) -> tuple[str, str, xr.Dataset]:
-    """A method, and a Dataset of it in which something is wrong, and what."""
+    """A method, and a Dataset of it, of an old or the newest version, in which something is wrong, and what."""
     path = random.choice(RUNS)
-    dataset = xr.load_dataset(path)
+    dataset = random.choice([xr.load_dataset, meanfield.load])(path)
     change = random.choice(CHANGES)
     return path.stem, change.__name__.strip("_").replace("_", " "), change(dataset, random)
 
@@ -177,8 +178,9 @@ def judge_made_up(dataset: xr.Dataset, path: Path) -> str:
         if not str(error).startswith(f"{path}: "):
             raise BrokenError(f"the message does not name the file: {error}") from error
         return "refused"
+    written = brought_up_to_date(dataset)
     for name in schema.variables_of(loaded):
-        if not np.array_equal(loaded[name], dataset[name], equal_nan=loaded[name].dtype.kind == "f"):
+        if not np.array_equal(loaded[name], written[name], equal_nan=loaded[name].dtype.kind == "f"):
             raise BrokenError(f"'{name}' is not what was written")
     read(loaded)
     return "read"

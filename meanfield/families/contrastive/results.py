@@ -44,12 +44,13 @@ STATES = {
 }
 
 BRANCHES = {
-    "parameter": Variable(("time",), "value of the key that is varied", gaps="never"),
+    "parameter": Variable(("time",), "value of the key that is varied", gaps="never", coordinate=True),
     "branch": Variable(
         ("time",),
         "number of the branch that a point belongs to; points are in its order",
         range=POSITIVE,
         gaps="never",
+        coordinate=True,
     ),
     "turning": Variable(
         ("time",), "1 where the parameter has an extremum along the branch", range=(0.0, 1.0), gaps="never"
@@ -184,8 +185,8 @@ KINDS = DENSITY_KINDS | {
     "ensemble": _extended(DENSITY_KINDS["ensemble"]),
     "stationary": Kind(
         "stationary states of the density",
-        (*OF_A_STATE, "P", "u", "u_weight", "w", "w_edge"),
-        ("P_w", "potential"),
+        (*OF_A_STATE, "P", "u", "u_weight", "w", "w_bnds"),
+        ("tau", "P_w", "potential"),
         leading="state",
         made_by="find_stationary_states",
         check=CHECKS,
@@ -218,6 +219,7 @@ KINDS = DENSITY_KINDS | {
     "portrait": Kind(
         "phase portrait of two features",
         (*OF_A_FIXED_POINT, "orbit", *PORTRAIT),
+        ("tau",),
         leading="state",
         made_by="phase_portrait",
         check=CHECKS,
@@ -227,7 +229,7 @@ KINDS = DENSITY_KINDS | {
     "dynamics": Kind(
         "dynamics of the order parameters",
         (*OF_A_FIXED_POINT, "orbit"),
-        (*PORTRAIT, *ONE_FEATURE, "q_covariance", *RANDOM_STARTS, "quantile"),
+        ("tau", *PORTRAIT, *ONE_FEATURE, "q_covariance", *RANDOM_STARTS, "quantile"),
         leading="state",
         made_by="analyse_dynamics",
         check=CHECKS,

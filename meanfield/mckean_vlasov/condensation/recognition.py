@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.condensation.pull import critical_weight, stiffness
 from meanfield.mckean_vlasov.condensation.threshold import critical_diffusion, held_norm
 from meanfield.mckean_vlasov.limit import Limit
@@ -55,7 +56,7 @@ def condensate(limit: Limit, arrays: Mapping[str, FloatArray]) -> Condensate | N
     limit : Limit
         Limit that was solved.
     arrays : mapping of str to ndarray
-        `q`, `g`, `Lambda`, `r`, `norm`, `P`, `u_weight` and `w_edge` of the result; NaN where it was not reached.
+        `q`, `g`, `Lambda`, `r`, `norm`, `P`, `u_weight` and `w_bnds` of the result; NaN where it was not reached.
 
     Notes
     -----
@@ -73,9 +74,10 @@ def condensate(limit: Limit, arrays: Mapping[str, FloatArray]) -> Condensate | N
     if np.isnan(critical[last]):
         return None
     onset = max(np.flatnonzero(np.isnan(critical[:last])), default=-1) + 1
+    edges = edges_of(arrays)
     inside = np.array(
         [
-            _inside(arrays["w_edge"], arrays["u_weight"] @ P, w) if np.isfinite(w) else (np.nan, np.nan)
+            _inside(edges, arrays["u_weight"] @ P, w) if np.isfinite(w) else (np.nan, np.nan)
             for P, w in zip(arrays["P"], critical, strict=True)
         ]
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.marginal import marginal_density
@@ -76,18 +77,20 @@ class Solution:
         closed, grid = np.array(values), self.grid
         P_w, between = marginal_density(limit.coordinates, grid.u, grid.u_weight, grid.edges, self.density)
         errors = self.errors and replace(self.errors, density=self.errors.density + between)
-        return {
-            "time": limit.times,
-            "q": q,
-            "r": self.moments[:, -3],
-            "norm": self.moments[:, -2],
-            "mass": self.moments[:, -1],
-            "g": closed[:, :-1],
-            "Lambda": closed[:, -1],
-            "P": self.density,
-            "P_w": P_w,
-            "u": grid.u,
-            "u_weight": grid.u_weight,
-            "w": grid.centres,
-            "w_edge": grid.edges,
-        } | (errors.arrays() if errors else {})
+        return (
+            {
+                "time": limit.times,
+                "q": q,
+                "r": self.moments[:, -3],
+                "norm": self.moments[:, -2],
+                "mass": self.moments[:, -1],
+                "g": closed[:, :-1],
+                "Lambda": closed[:, -1],
+                "P": self.density,
+                "P_w": P_w,
+                "u": grid.u,
+                "u_weight": grid.u_weight,
+            }
+            | cell_arrays(grid.edges)
+            | (errors.arrays() if errors else {})
+        )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.ingredients.priors import potential_of
+from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
 from meanfield.mckean_vlasov.stationary.panels import all_panels
@@ -41,9 +42,7 @@ def density_arrays(
         "P_w": P_w,
         "u": u,
         "u_weight": u_weight,
-        "w": 0.5 * (edges[1:] + edges[:-1]),
-        "w_edge": edges,
-    }
+    } | cell_arrays(edges)
 
 
 def cell_edges(equations: StationaryEquations, states: list[State], u: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ import pytest
 
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.condensation import coarsening, condensate, following_time, with_condensate
 from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS, enough_weights
 from meanfield.mckean_vlasov.density.settings import DensitySettings
@@ -55,7 +56,7 @@ def test_weights_beyond_the_critical_one_are_those_of_the_flow_without_noise(con
 def test_shares_are_sums_over_cells(condensing):
     limit, arrays = condensing
     critical = condensate(limit, arrays).critical_weight[4]
-    edges, P = arrays["w_edge"], arrays["u_weight"] @ arrays["P"][4]
+    edges, P = edges_of(arrays), arrays["u_weight"] @ arrays["P"][4]
     w = np.linspace(edges[0], edges[-1], 400_001)
     far = np.abs(w) > critical
     values = P[np.clip(np.searchsorted(edges, w, side="right") - 1, 0, len(P) - 1)]

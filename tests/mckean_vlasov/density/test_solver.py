@@ -7,6 +7,7 @@ from meanfield.errors import InputError
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
 from meanfield.mckean_vlasov.limit import Limit
@@ -59,7 +60,7 @@ def test_linear_closure_has_the_exact_gaussian_density(coordinates, overlap):
     np.testing.assert_allclose(arrays["norm"], 1.0, rtol=0, atol=TOLERANCE)  # E[w^2] is as accurate as q
     np.testing.assert_allclose(arrays["g"], -GAIN * arrays["q"], rtol=1e-15)  # rounding
     np.testing.assert_array_equal(arrays["Lambda"], NOISE)
-    edges, u, gaussian = arrays["w_edge"], arrays["u"], GaussianResidual()
+    edges, u, gaussian = edges_of(arrays), arrays["u"], GaussianResidual()
     exact = np.array([gaussian.cell_average(edges, u @ p, np.sqrt(1 - p @ p)) for p in q])
     distance = (np.abs(arrays["P"] - exact) @ np.diff(edges)) @ arrays["u_weight"]
     assert (distance <= arrays["P_error"] + 1e-12).all()  # what it promises, and rounding

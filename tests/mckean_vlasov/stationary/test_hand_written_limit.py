@@ -16,6 +16,7 @@ from scipy.special import ndtr
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
 from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import (
     StationaryBranches,
@@ -102,8 +103,8 @@ def test_densities_are_gaussian():
     q = recovered(GAINS[0])
     for sign, density in zip((-1, 0, 1), arrays["P"], strict=True):
         for node, P in zip(u, density, strict=True):
-            z = (arrays["w_edge"] - sign * q * node) / np.sqrt(1 - (sign * q) ** 2)
-            expected = np.diff(ndtr(z)) / np.diff(arrays["w_edge"])
+            z = (edges_of(arrays) - sign * q * node) / np.sqrt(1 - (sign * q) ** 2)
+            expected = np.diff(ndtr(z)) / np.diff(edges_of(arrays))
             assert pytest.approx(expected, abs=1e-8) == P  # averages over cells of a density of a state good to 1e-9
 
 

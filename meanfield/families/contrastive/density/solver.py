@@ -29,7 +29,7 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        `q`, `r`, `P`, `P_w`, `u`, `u_weight`, `w`, `w_edge`, `mass`, `norm`, `g`, `Lambda` as
+        `q`, `r`, `P`, `P_w`, `u`, `u_weight`, `w`, `w_bnds`, `mass`, `norm`, `g`, `Lambda` as
         `meanfield.families.contrastive.results` describes them. P and P_w hold averages over cells. With a tolerance
         also `q_error`, `r_error` and `P_error`, estimates. The attribute `status` is `complete`, `interrupted` or
         `failed: ...`; output times that were not reached are NaN. A tolerance that was missed is a failure, with all

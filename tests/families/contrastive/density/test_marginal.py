@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import norm
 
 import meanfield
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import l1_distance
 from meanfield.problems.file import parse_problem
 from tests.example_problems import make_problem
@@ -37,15 +38,15 @@ def narrow():
 
 
 def test_gaussian_weights_are_gaussian_however_close_q_is_to_one(narrow):
-    q, edges = narrow["q"].values[:, 0], narrow["w_edge"].values
+    q, edges = narrow["q"].values[:, 0], edges_of(narrow)
     assert narrow.attrs["status"] == "complete"
     assert q[-1] > 0.99
-    assert np.sqrt(1 - q[-1] ** 2) < 0.5 * np.diff(narrow["u"].values[:, 0]).max()
+    assert np.sqrt(1 - q[-1] ** 2) < 0.5 * np.diff(narrow["u"].values).max()
     exact = np.diff(norm.cdf(edges)) / np.diff(edges)
     distance = l1_distance(edges, narrow["P_w"].values, exact)
     assert (distance <= narrow["P_error"].values + 1e-10).all()  # what it promises, and the cut of the nodes
     assert distance.max() < 1e-4
-    sums = (narrow["u_weight"] * narrow["P"]).sum("node").values
+    sums = (narrow["u_weight"] * narrow["P"]).sum("u").values
     assert l1_distance(edges, sums, exact).max() > 0.05  # what it is good for
     P = narrow["P_w"].values[-1]
     assert np.sum((P[1:-1] > P[:-2]) & (P[1:-1] > P[2:]) & (P[1:-1] > 1e-6)) == 1
@@ -66,13 +67,13 @@ def test_under_a_prior_it_is_that_of_many_nodes(prior):
     run, reference = (meanfield.solve_density(make_problem(*lines, fixed.format(nodes))) for nodes in (36, 200))
     assert run.status == reference.status == "complete"
     assert run["q"][-1, 0] > 0.95
-    assert l1_distance(run["w_edge"].values, run["P_w"].values, reference["P_w"].values).max() < 1e-4
+    assert l1_distance(edges_of(run), run["P_w"].values, reference["P_w"].values).max() < 1e-4
 
 
 def test_few_nodes_for_the_density_alone_are_made_more(monkeypatch):
     problem = make_problem('prior = { name = "l1", strength = 1.0 }', "time = { stop = 20.0, outputs = 3 }")
-    nodes = meanfield.solve_density(problem).sizes["node"]
+    nodes = meanfield.solve_density(problem).sizes["u"]
     monkeypatch.setattr("meanfield.mckean_vlasov.density.solver.MARGINAL_TOLERANCE", 1e-4)
     finer = meanfield.solve_density(problem)
-    assert finer.sizes["node"] > nodes
+    assert finer.sizes["u"] > nodes
     assert finer.status == "complete"

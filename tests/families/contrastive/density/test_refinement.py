@@ -8,6 +8,7 @@ import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.density import solve_density
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.density.refinement import _Series
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Mirror
@@ -77,7 +78,7 @@ def test_a_tolerance_that_is_missed_is_a_failure_with_all_outputs(monkeypatch):
 def test_too_few_feature_nodes_are_noticed():
     lines = ('prior = { name = "l1", strength = 2.0 }',)
     run = solve(*lines, "density.feature_nodes = 9", tolerance=1e-4)
-    assert run.sizes["node"] == 9
+    assert run.sizes["u"] == 9
     assert run.status.startswith("failed: the error of q and r is estimated at ")
     assert run.status.endswith("raise density.feature_nodes, or leave it out")
     better = solve(*lines, tolerance=1e-6)
@@ -88,7 +89,7 @@ def test_cells_widen_until_they_hold_the_tails():
     wide = solve('prior = { name = "l1", strength = 10.0 }', "time = { stop = 10.0, outputs = 6 }", tolerance=1e-4)
     narrow = solve("time = { stop = 10.0, outputs = 6 }", tolerance=1e-4)
     assert wide.status == narrow.status == "complete"
-    assert wide.w_edge[-1] > 1.4 * narrow.w_edge[-1]
+    assert edges_of(wide)[-1] > 1.4 * edges_of(narrow)[-1]
 
 
 def test_half_width_of_a_problem_file_is_kept_and_named_when_it_is_too_small():
@@ -101,14 +102,14 @@ def test_nodes_that_reach_further_than_the_cells_end_in_a_message():
     """More nodes may not fit where fewer do."""
     run = solve("density.half_width = 7.0", SHORT, tolerance=1e-6)
     assert run.status.startswith("failed: at t = ")
-    assert run.sizes["node"] == run.P.sizes["node"] == len(run.u)
+    assert run.sizes["u"] == run.P.sizes["u"] == len(run.u)
 
 
 def test_the_choice_is_in_the_provenance():
     run = solve(SHORT, tolerance=1e-4)
     record = json.loads(run.provenance)
     assert len(record["cells"]) == len(record["steps"]) >= 3
-    assert record["nodes"] == run.sizes["node"]
+    assert record["nodes"] == run.sizes["u"]
 
 
 def test_estimates_have_the_shape_and_meaning_of_the_schema():

@@ -10,6 +10,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.density import solve_density
 from meanfield.families.contrastive.order_parameters import solve_order_parameters
 from meanfield.ingredients.laws import GaussianResidual
+from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from tests.example_problems import feature, features, gaussian, make_problem
 
 L2 = 'prior.name = "l2"'
@@ -20,12 +21,12 @@ SMALL = ("density = { cells = 120, feature_nodes = 9, steps = 80 }", "time.stop 
 
 
 def cell_width(run):
-    return float(run.w_edge[1] - run.w_edge[0])
+    return float(edges_of(run)[1] - edges_of(run)[0])
 
 
 def exact_density(run, q):
     """Cell averages of w|u ~ N(u.q, 1 - |q|^2) (theory.md, section 2), shape (time, node, w)."""
-    edges, u, gaussian = run.w_edge.values, run.u.values, GaussianResidual()
+    edges, u, gaussian = edges_of(run), nodes_of(run)[0], GaussianResidual()
     return np.array([gaussian.cell_average(edges, u @ p, np.sqrt(1 - p @ p)) for p in q])
 
 
@@ -48,7 +49,7 @@ def test_default_settings_reproduce_the_exact_solution():
     assert run.status == "complete"
     assert np.abs(run.q - exact.q).max() <= 1e-6  # the default tolerance
     assert run.norm.values == pytest.approx(1.0, abs=1e-6)  # E[w^2] is as accurate as q
-    cells = np.diff(run.w_edge.values)
+    cells = np.diff(edges_of(run))
     distance = (np.abs(run.P.values - exact_density(run, exact.q.values)) @ cells) @ run.u_weight.values
     assert (distance <= run.P_error + 1e-12).all()  # what it promises, and rounding
     assert run.P_error.max() < 1e-4  # cells of 0.05, where the conditional density is as narrow as 0.25
@@ -126,7 +127,7 @@ def check_conservation(run, norm_error):
     assert cell_mass == pytest.approx(1.0, abs=1e-12)  # each node is normalised: rounding
     assert run.P.values.min() >= -1e-14  # rounding
     assert np.abs(run.norm.values - 1).max() < norm_error  # the error indicator of theory.md, section 2
-    q_of_density = np.einsum("tnw,n,nf,w->tf", run.P.values, run.u_weight, run.u, run.w) * cell_width(run)
+    q_of_density = np.einsum("tnw,n,nf,w->tf", run.P.values, run.u_weight, nodes_of(run)[0], run.w) * cell_width(run)
     assert run.q.values == pytest.approx(q_of_density, abs=norm_error)  # P and q are extrapolated separately
 
 
@@ -134,7 +135,7 @@ def check_conservation(run, norm_error):
 def test_few_feature_nodes_suffice_for_the_linear_problem(nodes):
     problem = make_problem(L2, *FAST, f"density.feature_nodes = {nodes}")
     run = solve_density(problem)
-    assert run.sizes["node"] == nodes
+    assert run.sizes["u"] == nodes
     # conditional means are linear in u, and the second moment of u is exact: the default 1e-6 holds for any number
     assert np.abs(run.q - solve_order_parameters(problem).q).max() < 1e-6
 
@@ -235,7 +236,7 @@ def test_default_cells_widen_until_they_hold_the_tails(strength):
     narrow = solve_density(make_problem(*lines))
     wide = solve_density(make_problem(*lines, f'prior = {{ name = "l1", strength = {strength} }}'))
     assert wide.status == "complete"
-    assert wide.w_edge[-1] > 1.4 * narrow.w_edge[-1]
+    assert edges_of(wide)[-1] > 1.4 * edges_of(narrow)[-1]
     edges = wide.P.values[:, :, [0, -1]].max() * cell_width(wide)
     assert edges < 1e-9  # the largest probability that the solver leaves in an outermost cell
     assert cell_width(wide) == pytest.approx(cell_width(narrow), rel=0.01)  # more cells, not wider ones; even number

@@ -1,0 +1,45 @@
+"""Cells in w and nodes in u, as results hold them and as methods use them.
+
+A result has the edges of each cell beside its centre, as the CF conventions have it, so that a table of it has a row
+for each cell. Methods count edges once, and have nodes in any number of features in one shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.typing import FloatArray
+
+
+def cell_arrays(edges: FloatArray) -> dict[str, FloatArray]:
+    """Variables of a result that describe its cells.
+
+    Parameters
+    ----------
+    edges : ndarray, shape (cells + 1,)
+    """
+    return {"w": 0.5 * (edges[1:] + edges[:-1]), "w_bnds": np.stack([edges[:-1], edges[1:]], axis=1)}
+
+
+def edges_of(result: Mapping[Any, Any]) -> FloatArray:
+    """Edges of the cells of a result, or of the arrays that it is made of, shape (cells + 1,).
+
+    Raises
+    ------
+    InputError
+        If it has none, as files of schema versions before 5 in plain xarray.
+    """
+    if "w_bnds" not in result:
+        raise InputError("there is no 'w_bnds' with edges of cells; read files by meanfield.load(path), old ones too")
+    bounds = np.asarray(result["w_bnds"])
+    return np.concatenate([bounds[:, 0], bounds[-1:, 1]])
+
+
+def nodes_of(result: Mapping[Any, Any]) -> tuple[FloatArray, FloatArray]:
+    """Nodes in u of a result, shape (nodes, d1) for a single feature too, and their weights, shape (nodes,)."""
+    weight = np.asarray(result["u_weight"])
+    return np.asarray(result["u"]).reshape(len(weight), -1), weight

@@ -1,0 +1,75 @@
+"""Versions of the schema of results, and the conversion of results that obey an older one.
+
+2: results of SGD may lack weights, and may be statistics of an ensemble. 3: files have a checksum. 4: the attribute
+`family`, and numbers of the problem such as `dimension` as attributes. 5: coordinates of what people select by, edges
+of cells as bounds of each cell, and no units where there are none.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.errors import InputError
+from meanfield.problems.known_families import DEFAULT
+from meanfield.results.schema import (
+    SCHEMA_VERSION,
+    WITHOUT_CONVENTIONS,
+    check_dataset,
+    kind_of,
+    problem_of,
+    with_coordinates,
+)
+
+CHECKSUM_SINCE = 3
+"""First version whose files end in a checksum."""
+
+
+def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
+    """Dataset converted to the newest version of the schema if it obeys an older one; others as they are.
+
+    Raises
+    ------
+    InputError
+        If it says that it obeys an older one, and does not.
+    """
+    check_dataset(dataset)
+    version = dataset.attrs.get("schema_version")
+    if not isinstance(version, Integral) or not 1 <= int(version) < SCHEMA_VERSION:
+        return dataset
+    try:
+        problem, _ = problem_of(dataset), kind_of(dataset)
+    except InputError:  # it is no result, which whoever loads it will be told
+        return dataset
+    named: dict[str, Any] = {"family": DEFAULT} | problem.labels
+    dataset = _without_units(dataset)
+    dataset = dataset.assign_attrs(named | dataset.attrs | {"schema_version": SCHEMA_VERSION})
+    if dataset.attrs["method"] == "sweep":
+        return dataset
+    try:
+        return with_coordinates(_with_bounds(dataset), problem)
+    except ValueError as error:  # xarray's, of dims that are not what they were in any version
+        raise InputError(f"is no result of schema version {version}: {error}; run the solver again") from error
+
+
+def _without_units(dataset: xr.Dataset) -> xr.Dataset:
+    """Dataset without the units "1" that its numbers had up to version 4, and without a claim that CF is followed."""
+    dataset = dataset.copy()
+    for variable in dataset.variables.values():
+        if variable.attrs.get("units") == "1":
+            del variable.attrs["units"]
+    if dataset.attrs["method"] in WITHOUT_CONVENTIONS:
+        dataset.attrs.pop("Conventions", None)
+    return dataset
+
+
+def _with_bounds(dataset: xr.Dataset) -> xr.Dataset:
+    """Dataset with two edges for each cell, in place of the edges of all cells along a dim of their own."""
+    edges = dataset["w_edge"].values if "w_edge" in dataset else np.empty(0)
+    if edges.shape != (dataset.sizes.get("w", 0) + 1,):
+        return dataset
+    bounds = xr.Variable(("w", "bounds"), np.stack([edges[:-1], edges[1:]], axis=1))
+    return dataset.drop_vars("w_edge").assign_coords(w_bnds=bounds)
