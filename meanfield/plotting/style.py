@@ -35,10 +35,11 @@ TIME = "time $t = k/N$"
 Panel = Callable[[xr.Dataset, Axes], Axes]
 """Plot function of one quantity."""
 
-MOST_COLUMNS = 3
+PANEL_WIDTHS = {1: 4.8, 2: 4.2, 3: 3.45}
+"""Width of a panel in inches by their number in a row: on a page 8 inches wide no text is below 7 pt."""
 
-PANEL_SIZE = (3.45, 3.0)
-"""Width and height of a panel in inches: on a page 8 inches wide the text of three beside each other is above 7 pt."""
+PANEL_HEIGHT = 3.1
+"""Height of a panel in inches."""
 
 
 def curve_style(number: int) -> dict[str, Any]:
@@ -61,9 +62,9 @@ def draw_panels(dataset: xr.Dataset, panels: Sequence[Panel]) -> Figure:
 
 def draw_figure(title: str, panels: Sequence[Callable[[Axes], Axes]]) -> Figure:
     """One figure of all `panels`, at most three in a row, with their legends."""
-    columns = math.ceil(len(panels) / math.ceil(len(panels) / MOST_COLUMNS))
+    columns = math.ceil(len(panels) / math.ceil(len(panels) / max(PANEL_WIDTHS)))
     rows = math.ceil(len(panels) / columns)
-    figure = Figure(figsize=(PANEL_SIZE[0] * max(columns, 1.4), PANEL_SIZE[1] * rows + 0.3), layout="constrained")
+    figure = Figure(figsize=(PANEL_WIDTHS[columns] * columns, PANEL_HEIGHT * rows + 0.3), layout="constrained")
     all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for plot, axes in zip(panels, all_axes, strict=False):
         plot(axes)
