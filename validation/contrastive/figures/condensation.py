@@ -146,14 +146,14 @@ def _draw_laws(axes: Axes, numbers: xr.Dataset) -> None:
     texts = {"l1": "$|w|$, l1", "cauchy": "$w^2$, cauchy", "uniform": "$|w|$, l1, uniform start"}
     if "sgd_condensed" in numbers:
         for (name, text), colour, shape in zip(texts.items(), (*COLOURS[:2], COLOURS[3]), MARKERS, strict=False):
-            style = {"color": colour, "ms": 4, "mfc": "none", "label": f"SGD: {text}"}
+            style = {"color": colour, "ms": 4, "mfc": "none", "label": text}
             axes.plot(numbers[f"sgd_law_{name}"], 1 - LEVELS, shape, **style)
     axes.set(
         xlabel="excess, in units of its mean",
         ylabel="share of survivors above",
         ylim=(8e-4, 1.2),
         xlim=(0, 7.5),
-        title="survivors have a law of extremes",
+        title="survivors have a law of extremes (points: SGD)",
     )
     place_legend(axes, fontsize=8)
 

@@ -1,8 +1,8 @@
 """Figure 2a of the paper: Q(t) of one feature for three second moments, by the ODE and by SGD.
 
 The paper draws solid curves "by (12)" and error bars of simulations that lie on them; it prints neither the starts
-(0.1 and 0.3 are those of the supplement's figure 6b) nor N nor what the bars are. Here the solid curves are the
-reduced ODE, equation (12) as printed is dotted, and bars are two standard deviations of Q over replicas of SGD at
+(0.1 and 0.3 are those of the supplement's figure 6b) nor N nor what the bars are. Here the thick curves are the
+reduced ODE, equation (12) as printed is thin, and bars are two standard deviations of Q over replicas of SGD at
 N = 20000. What decides is the mean of q over the replicas, with its standard error.
 """
 

@@ -2,7 +2,7 @@
 
 The paper says that Q = 0 is stable for second moments 0.9 and 1.0 and unstable for 1.1; the figure has a stable zero
 near 1 ("recovery") for 1.0 and 1.1 but not for 0.9. tau = 0.094 and m = 10 show this (see one_feature.py). The
-paper's equation (12) lacks a factor 1 - 2Q, which matters wherever m2 != 1: its curves are dotted, and the drift
+paper's equation (12) lacks a factor 1 - 2Q, which matters wherever m2 != 1: its curves are thin, and the drift
 measured in SGD, started at each Q, decides.
 """
 

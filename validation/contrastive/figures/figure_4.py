@@ -3,8 +3,8 @@
 The main text says that independent noise makes it smaller and smaller; that correlated noise (here one view gets the
 negative of the other's) makes it larger than without noise over a broad range of eta, with an optimum; that recovery
 vanishes at a critical eta; and that ReLU behaves alike. Left m2 = 1 and tau/m = 0.0094, as in figure 10. Right ReLU
-with m2 = 1.2 and tau/m = 0.1: without noise ReLU has no recovery state unless m2 > 1 + tau/m. Squares are SGD,
-started at Q = 0.9 whatever eta is, once it is stationary.
+with m2 = 1.2 and tau/m = 0.1: without noise ReLU has no recovery state unless m2 > 1 + tau/m. Squares and triangles are
+SGD, started at Q = 0.9 whatever eta is, once it is stationary.
 """
 
 from collections.abc import Callable, Iterable
