@@ -16,12 +16,13 @@ from meanfield.plotting.differences import (
 from meanfield.plotting.dynamics import plot_dynamics, plot_escape_quantiles, plot_rate, plot_similarities
 from meanfield.plotting.errors import plot_errors
 from meanfield.plotting.fluctuations import plot_fluctuations
+from meanfield.plotting.legends import place_legend, share_legend
 from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
 from meanfield.plotting.portrait import plot_fixed_points, plot_portrait, plot_trajectories
 from meanfield.plotting.random_starts import plot_chance, plot_escape_times
 from meanfield.plotting.results import plot_result
 from meanfield.plotting.states import plot_state_densities, plot_state_stability
-from meanfield.plotting.style import COLOURS, LINES
+from meanfield.plotting.style import COLOURS, LINES, MARKERS, curve_style, marker_style
 from meanfield.plotting.trajectories import (
     plot_coefficients,
     plot_overlap,
@@ -42,7 +43,11 @@ from meanfield.plotting.weights import (
 __all__ = [
     "COLOURS",
     "LINES",
+    "MARKERS",
     "animate_weights",
+    "curve_style",
+    "marker_style",
+    "place_legend",
     "plot_along",
     "plot_branches",
     "plot_chance",
@@ -77,4 +82,5 @@ __all__ = [
     "plot_state_densities",
     "plot_state_stability",
     "plot_trajectories",
+    "share_legend",
 ]

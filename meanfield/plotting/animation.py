@@ -19,7 +19,8 @@ from meanfield.comparison.conditional import Group
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import density_of
-from meanfield.plotting.style import COLOURS, LINES
+from meanfield.plotting.histograms import bins_of_sample, density_curve
+from meanfield.plotting.style import COLOURS, curve_style
 from meanfield.plotting.trajectories import plot_overlap
 from meanfield.plotting.weights import reached, visible_weights
 from meanfield.typing import FloatArray
@@ -29,8 +30,6 @@ SIZE = (10.0, 3.6)
 
 FRAME = 100
 """Time in milliseconds for which a frame is shown."""
-
-BINS = 50
 
 GROUPS = 3
 """Number of groups of the feature coordinate that are shown."""
@@ -80,6 +79,7 @@ def animate_weights(density: xr.Dataset, particles: xr.Dataset | None = None, fe
 class _Part:
     """Part of the weights: its density at each time, its sample at each snapshot, and the artists that draw both."""
 
+    w: FloatArray
     predicted: FloatArray
     simulated: FloatArray
     line: Line2D
@@ -93,25 +93,27 @@ class _Film:
         self._density, self._particles, self._feature = density, particles, feature
         self.times = reached(density)
         self._snapshots = np.empty(0) if particles is None else particles["snapshot_time"].values
-        self._bins = np.linspace(*visible_weights(density, *self.times), BINS + 1)
+        self._range = visible_weights(density, *self.times)
+        self._bins = np.array(self._range) if particles is None else self._shared_bins(particles)
         self.figure = Figure(figsize=SIZE, dpi=100, layout="constrained")
         overlap, self._all, given_u = self.figure.subplots(1, 3, width_ratios=(0.8, 1, 1))
         plot_overlap(density, overlap, "density" if particles is not None else "")
         if particles is not None:
-            plot_overlap(particles, overlap, "SGD", COLOURS[1])
+            style = curve_style(density.sizes["feature"])
+            plot_overlap(particles, overlap, "SGD", style["color"], style["linestyle"])
         self._now = overlap.axvline(self.times[0], color="0.4", lw=1.0)
         groups = conditional.groups_of(density, feature)
         chosen = np.unique(np.linspace(0, len(groups) - 1, GROUPS).astype(int))
-        self._parts = [self._part(None, self._all, COLOURS[-1], "-", "density")]
+        self._parts = [self._part(None, self._all, {"color": COLOURS[-1], "label": "density"})]
         name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"
-        for group, colour, line in zip([groups[i] for i in chosen], COLOURS, LINES, strict=False):
-            label = rf"${name} \approx {group.centre:g}$"
-            self._parts.append(self._part(group, given_u, colour, line, label))
+        for number, group in enumerate(groups[i] for i in chosen):
+            label = rf"${name} \approx {group.centre:.3g}$"
+            self._parts.append(self._part(group, given_u, {"label": label} | curve_style(number)))
         self._all.set_ylabel("density $P_t(w)$")
         given_u.set_ylabel(f"density $P_t(w|{name})$")
         given_u.set_title(f"weights given ${name}$", fontsize="medium")
         for axes, parts in ((self._all, self._parts[:1]), (given_u, self._parts[1:])):
-            axes.set(xlabel="weight $w$", xlim=self._bins[[0, -1]], ylim=(0, 1.3 * _highest(parts)))
+            axes.set(xlabel="weight $w$", xlim=self._range, ylim=(0, 1.3 * _highest(parts)))
         given_u.legend(frameon=False, fontsize="small", loc="upper left")
         overlap.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         self.figure.suptitle(density.attrs["title"], parse_math=False)
@@ -120,7 +122,13 @@ class _Film:
         self.figure.draw_without_rendering()
         self.figure.set_layout_engine("none")
 
-    def _part(self, group: Group | None, axes: Axes, colour: str, line: str, label: str) -> _Part:
+    def _shared_bins(self, particles: xr.Dataset) -> FloatArray:
+        """Bins of all histograms, which suit the visible weights of all snapshots together."""
+        w = particles["weights"].values.ravel()
+        shown = w[(w > self._range[0]) & (w < self._range[1])]
+        return bins_of_sample(shown) if len(shown) else np.array(self._range)
+
+    def _part(self, group: Group | None, axes: Axes, style: dict[str, Any]) -> _Part:
         """Part of the weights whose u is in a group, or all of them."""
         distributions = [
             conditional.marginal_distribution(self._density, time)[0]
@@ -128,15 +136,13 @@ class _Film:
             else conditional.group_distribution(self._density, time, self._feature, group)[0]
             for time in self.times
         ]
-        predicted = density_of(edges_of(self._density), np.array(distributions))
+        edges = edges_of(self._density)
+        w, predicted = density_curve(edges, density_of(edges, np.array(distributions)))
         simulated = np.array([self._heights(time, group) for time in self._snapshots])
-        style: dict[str, Any] = {
-            "facecolor": COLOURS[5] if colour == COLOURS[-1] else colour,
-            "fill": True,
-            "linewidth": 0,
-        }
-        histogram = axes.stairs(simulated[0], self._bins, **style) if len(simulated) else None
-        return _Part(predicted, simulated, axes.plot([], [], line, color=colour, label=label)[0], histogram)
+        colour = COLOURS[5] if group is None else style["color"]
+        bars: dict[str, Any] = {"facecolor": colour, "fill": True, "linewidth": 0}
+        histogram = axes.stairs(simulated[0], self._bins, **bars) if len(simulated) else None
+        return _Part(w, predicted, simulated, axes.plot([], [], **style)[0], histogram)
 
     def _heights(self, time: float, group: Group | None) -> FloatArray:
         """Density of the weights of a group in the bins, of all replicas that reached the snapshot."""
@@ -154,7 +160,7 @@ class _Film:
         self._all.set_title(f"all weights, $t = {time:.4g}$", fontsize="medium")
         nearest = int(np.argmin(np.abs(self._snapshots - time))) if len(self._snapshots) else 0
         for part in self._parts:
-            part.line.set_data(self._density["w"].values, part.predicted[frame])
+            part.line.set_data(part.w, part.predicted[frame])
             if part.histogram is not None:
                 part.histogram.set_data(part.simulated[nearest])
                 part.histogram.set_alpha(PRESENT if np.isclose(self._snapshots[nearest], time) else PAST)

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.plotting.legends import share_legend
 from meanfield.plotting.style import COLOURS, key_words
 from meanfield.typing import FloatArray
 
@@ -39,10 +40,7 @@ def plot_branches(continuation: xr.Dataset) -> Figure:
     for axes, (label, values) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
         _plot_branch_values(continuation, values.values, axes)
         axes.set(xlabel=key_words(continuation, continuation["parameter"].attrs["key"]), ylabel=label)
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    unique = dict(zip(labels, handles, strict=True))
-    if unique:
-        figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=len(unique), frameon=False)
+    share_legend(figure)
     figure.suptitle(continuation.attrs["title"], parse_math=False)
     return figure
 

@@ -11,10 +11,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label, time_styles
-
-MARKERS = "os^vDP"
-"""Markers of pairs of results, beside their colours."""
+from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, feature_label, time_styles
 
 SYMBOLS = {"q": "overlap $q_t$", "r": "prior work $r_t$"}
 
@@ -81,10 +78,10 @@ def plot_distances_given_u(comparison: xr.Dataset, axes: Axes, feature: int = 0)
     all_ratios = ratio.isel(feature=feature)
     pair = next((i for i in range(len(all_ratios)) if np.isfinite(all_ratios[i]).any()), 0)
     times = comparison["snapshot_time"].values
-    for time, (colour, line) in zip(times, time_styles(times), strict=True):
+    for time, style in zip(times, time_styles(times), strict=True):
         ratio = all_ratios.isel(pair=pair).sel(snapshot_time=time)
         u = comparison["group_u"].isel(pair=pair, feature=feature)
-        axes.plot(u, ratio, line, marker="o", markersize=4, color=colour, label=f"$t = {time:g}$")
+        axes.plot(u, ratio, markersize=4, label=f"$t = {time:.4g}$", **({"marker": "o"} | style))
     axes.axhline(1.0, color="0.6", lw=0.8)
     name = feature_label(comparison, "u", feature)
     axes.set(xlabel=f"feature coordinate {name} of a group", ylim=(0, None))
@@ -116,4 +113,4 @@ def _plot_pairs(values: xr.DataArray, comparison: xr.Dataset, axes: Axes, quanti
                     "marker": MARKERS[i % len(MARKERS)],
                     "markersize": 3,
                 }
-                axes.plot(comparison["time"], curve, LINES[k % len(LINES)], label=label, **style)
+                axes.plot(comparison["time"], curve, linestyle=LINES[k % len(LINES)], label=label, **style)

@@ -68,7 +68,7 @@ def _plot_chances(dynamics: xr.Dataset, axes: Axes) -> Axes:
     for k in range(dynamics.sizes["feature"]):
         chance = dynamics["win_chance"].values[:, k]
         shown = np.where(chance > 0, chance, np.nan)
-        plot_chance(dynamics["dimension"].values, shown, axes, None, f"feature {k + 1}", COLOURS[k], LINES[k % 4])
+        plot_chance(dynamics["dimension"].values, shown, axes, None, f"feature {k + 1}", COLOURS[k], LINES[k])
     return axes
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label
+from meanfield.plotting.style import TIME, curve_style, feature_label
+
+ROUNDING = 1e-14
+"""Errors up to this size are rounding in sums over cells; they would add empty decades to the scale."""
 
 
 def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
@@ -16,7 +19,7 @@ def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
     density : xarray.Dataset
         From `meanfield.solve_density`; it holds estimates if it was solved to a tolerance.
     axes : Axes
-        Its scale becomes logarithmic; errors of exactly 0 are left out.
+        Its scale becomes logarithmic; errors that are mere rounding are left out.
     """
     curves = {"$|E[w^2] - 1|$": density["norm"] - 1.0, "|probability $-$ 1|": density["mass"] - 1.0}
     if "q_error" in density:
@@ -24,7 +27,8 @@ def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
             curves[f"estimate for {feature_label(density, 'q', k)}"] = density["q_error"].isel(feature=k)
     curves |= {f"estimate for ${name}$": density[f"{name}_error"] for name in ("r", "P") if f"{name}_error" in density}
     for i, (label, values) in enumerate(curves.items()):
-        size = abs(values).where(values != 0)
-        axes.plot(density["time"], size, LINES[i % len(LINES)], color=COLOURS[i % len(COLOURS)], label=label)
+        size = abs(values).where(abs(values) > ROUNDING)
+        if size.notnull().any():
+            axes.plot(density["time"], size, label=label, **curve_style(i))
     axes.set(xlabel=TIME, ylabel="error", yscale="log")
     return axes

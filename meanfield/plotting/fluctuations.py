@@ -5,7 +5,7 @@ from __future__ import annotations
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label
+from meanfield.plotting.style import MARKERS, TIME, curve_style, feature_label
 from meanfield.plotting.trajectories import DEVIATIONS, OVERLAP
 from meanfield.results.schema import label_of
 
@@ -31,12 +31,12 @@ def plot_fluctuations(
     source = prediction if ensemble is None else ensemble
     N = dimension or label_of(source, "dimension")
     for k in range(prediction.sizes["feature"]):
-        colour, line = COLOURS[k % len(COLOURS)], LINES[k % len(LINES)]
+        style = curve_style(k)
         q = prediction["q"].isel(feature=k)
         spread = _spread(prediction, k, N)
-        label = rf"{feature_label(prediction, 'q', k)}: limit $\pm$ 2 deviations at $N = {N}$"
-        axes.plot(q["time"], q, line, color=colour, label=label)
-        axes.fill_between(q["time"], q - spread, q + spread, color=colour, alpha=0.25, lw=0)
+        label = rf"{feature_label(prediction, 'q', k)}: limit $\pm$ 2 deviations" + "\n" + f"at $N = {N}$"
+        axes.plot(q["time"], q, label=label, **style)
+        axes.fill_between(q["time"], q - spread, q + spread, color=style["color"], alpha=0.25, lw=0)
         if ensemble is not None:
             _plot_bars(ensemble, axes, k, "" if k else r"SGD $\pm$ 2 deviations")
     axes.set(xlabel=TIME, ylabel=OVERLAP)
@@ -55,7 +55,7 @@ def _plot_bars(ensemble: xr.Dataset, axes: Axes, feature: int, label: str) -> No
         shown["time"],
         shown["q_mean"].isel(feature=feature),
         yerr=_spread(shown, feature, label_of(ensemble, "dimension")),
-        fmt="o",
+        fmt=MARKERS[feature % len(MARKERS)],
         markersize=2.5,
         capsize=2,
         lw=1,

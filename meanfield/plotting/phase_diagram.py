@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 
 from meanfield.errors import InputError
 from meanfield.plotting.style import COLOURS, key_words
@@ -56,7 +58,9 @@ def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarit
     axes.set_facecolor("0.8")
     values = np.ma.masked_invalid(sweep[variable].values.T)
     mesh = axes.pcolormesh(*edges, values, cmap="cividis", rasterized=True, vmin=low, vmax=high)
-    axes.figure.colorbar(mesh, ax=axes, label=sweep[variable].attrs["long_name"])
+    bar = axes.figure.colorbar(mesh, ax=axes, label=sweep[variable].attrs["long_name"])
+    if np.all(values == np.round(values)):
+        bar.locator = MaxNLocator(integer=True)
     if {"similarity", "least_similarity"} <= set(sweep.data_vars):
         _draw_regions(sweep, x, y, axes)
     _label(sweep, dims[0], axes.xaxis)
@@ -105,7 +109,8 @@ def _draw_regions(sweep: xr.Dataset, x: FloatArray, y: FloatArray, axes: Axes) -
     for values, style in lines:
         if min(values.shape) > 1 and np.nanmin(values) < 0 < np.nanmax(values):
             shown = np.ma.masked_invalid(values)
-            axes.contour(x, y, shown, levels=[0.0], colors="white", linewidths=1.8, linestyles=style)
+            line = axes.contour(x, y, shown, levels=[0.0], colors="white", linewidths=1.8, linestyles=style)
+            line.set(path_effects=[withStroke(linewidth=3.5, foreground="black")])  # to be seen on bright colours
     for number, name in enumerate(REGIONS):
         rows, columns = np.nonzero(region == number)
         if len(rows) > LEAST_SHARE * region.size:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.errors import InputError
-from meanfield.plotting.style import COLOURS, LINES, TIME, Panel, draw_panels
+from meanfield.plotting.style import TIME, Panel, curve_style, draw_panels, marker_style
 from meanfield.results.schema import kind_of
 
 MOST_PANELS = 9
@@ -52,8 +52,7 @@ def _plot_variable(dataset: xr.Dataset, axes: Axes, name: str, along: str) -> Ax
     values = dataset[name].transpose(along, ...).values.reshape(dataset.sizes[along], -1)
     x = dataset[along].values if along in dataset.variables else np.arange(len(values))
     for i, curve in enumerate(values.T):
-        style = LINES[i % len(LINES)] if along in dataset.variables else "o"
-        axes.plot(x, curve, style, color=COLOURS[i % len(COLOURS)])
+        axes.plot(x, curve, **(curve_style(i) if along in dataset.variables else marker_style(i)))
     axes.set(xlabel=TIME if along == "time" else along, ylabel=name)
     axes.set_title(str(dataset[name].attrs.get("long_name", name)), fontsize="small", wrap=True)
     return axes

@@ -17,7 +17,11 @@ from meanfield.typing import FloatArray
 REGION_COLOURS = (COLOURS[2], COLOURS[1], COLOURS[5], COLOURS[4], COLOURS[3])
 """Colours of regions of attraction, by the feature that is learnt best in them, the last one where none is."""
 
-NULLCLINE_COLOURS = (COLOURS[3], COLOURS[5])
+NULLCLINES: tuple[tuple[dict[str, Any], float], ...] = (
+    ({"marker": ".", "markersize": 2.5, "color": COLOURS[3]}, 0.0),
+    ({"marker": "x", "markersize": 4.0, "color": COLOURS[0]}, 0.025),
+)
+"""Style of the nullcline of each component, and the least distance of its marks in units of the side of the plane."""
 
 MARKERS: dict[str, dict[str, Any]] = {
     "stable node": {"marker": "o", "markerfacecolor": "black"},
@@ -53,10 +57,12 @@ def plot_portrait(portrait: xr.Dataset, axes: Axes) -> Axes:
     whole.set(fill=False, edgecolor="0.4", linewidth=0.8)
     _shade_regions(portrait, axes, whole)
     _draw_streamlines(portrait, axes)
-    for k, colour in enumerate(NULLCLINE_COLOURS):
-        x, y = _position(portrait["nullcline"].values[portrait["nullcline_component"].values == k], plane).T
-        axes.plot(x, y, ".", markersize=2.0, color=colour)
-        axes.plot([], [], ":", lw=2.0, color=colour, label=rf"$\dot {plane}_{k + 1} = 0$")
+    for k, (style, distance) in enumerate(NULLCLINES):
+        points = _position(portrait["nullcline"].values[portrait["nullcline_component"].values == k], plane)
+        x, y = _spaced(points, distance if plane == "Q" else 2 * distance).T
+        axes.plot(x, y, linestyle="none", **style)
+        entry = style | {"markersize": 4.0, "linestyle": "none", "label": rf"$\dot {plane}_{k + 1} = 0$"}
+        axes.plot([], [], **entry)
     axes.plot(*_position(portrait["separatrix"].values, plane).T, color="black", lw=1.8, label="separatrix")
     plot_fixed_points(portrait, axes)
     low = 0.0 if plane == "Q" else -1.0
@@ -109,6 +115,15 @@ def _meaning(plane: str, k: int) -> str:
 
 def _position(q: FloatArray, plane: str) -> FloatArray:
     return q**2 if plane == "Q" else q
+
+
+def _spaced(points: FloatArray, distance: float) -> FloatArray:
+    """Points of which no two are nearer to each other than a distance, as many as are found one after the other."""
+    kept: list[FloatArray] = []
+    for point in points:
+        if all(np.hypot(*(point - other)) >= distance for other in kept):
+            kept.append(point)
+    return np.array(kept).reshape(-1, 2)
 
 
 def _sides(portrait: xr.Dataset) -> tuple[FloatArray, FloatArray]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from meanfield.plotting.histograms import bins_of_sample
 from meanfield.plotting.style import COLOURS
 from meanfield.typing import FloatArray
 
@@ -14,7 +17,7 @@ BARS = 2.0
 
 
 def plot_escape_times(
-    ensemble: xr.Dataset, axes: Axes, label: str = "SGD", colour: str = COLOURS[5], bins: int = 30
+    ensemble: xr.Dataset, axes: Axes, label: str = "SGD", colour: str = COLOURS[5], **style: Any
 ) -> Axes:
     """A histogram of the escape times of an ensemble, of area 1 if all replicas escaped.
 
@@ -24,12 +27,15 @@ def plot_escape_times(
         From `meanfield.simulate_sgd` with `particles.escape_overlap`.
     axes : Axes
     label, colour : str
-    bins : int
+    **style
+        Of the bars.
     """
     times = ensemble["escape_time"].values
     escaped = times[np.isfinite(times)]
-    heights, edges = np.histogram(escaped, bins)
-    axes.stairs(heights / (len(times) * np.diff(edges)), edges, fill=True, color=colour, alpha=0.45, label=label)
+    edges = bins_of_sample(escaped)
+    heights, _ = np.histogram(escaped.clip(edges[0], edges[-1]), edges)
+    shown: dict[str, Any] = {"fill": True, "color": colour, "alpha": 0.45, "label": label} | style
+    axes.stairs(heights / (len(times) * np.diff(edges)), edges, **shown)
     axes.set(xlabel="escape time $t$", ylabel="density of escape times")
     return axes
 
@@ -42,6 +48,7 @@ def plot_chance(
     label: str = "",
     colour: str = COLOURS[0],
     line: str = "-",
+    marker: str = "o",
 ) -> Axes:
     """Chance that a feature wins, against N: a line, or for shares of replicas bars of two standard errors.
 
@@ -51,12 +58,12 @@ def plot_chance(
     axes : Axes
     replicas : ndarray, shape (n,), optional
         How many the shares are of.
-    label, colour, line : str
+    label, colour, line, marker : str
     """
     if replicas is None:
         axes.plot(N, chance, line, color=colour, label=label)
     else:
         error = np.sqrt(chance * (1 - chance) / replicas)
-        axes.errorbar(N, chance, BARS * error, fmt="o", ms=4, capsize=2, color=colour, label=label)
+        axes.errorbar(N, chance, BARS * error, fmt=marker, ms=4, capsize=2, color=colour, label=label)
     axes.set(xlabel="dimension $N$", ylabel="chance to win", xscale="log", yscale="log")
     return axes

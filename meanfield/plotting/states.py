@@ -11,18 +11,26 @@ from matplotlib.axes import Axes
 
 from meanfield.comparison.conditional import marginal_of
 from meanfield.mckean_vlasov.cells import edges_of
-from meanfield.plotting.style import COLOURS
+from meanfield.numerics.distances import distribution_function
+from meanfield.plotting.histograms import density_curve
+from meanfield.plotting.style import COLOURS, LINES
 from meanfield.plotting.weights import visible_range
 from meanfield.typing import FloatArray
 
 VERDICTS = {1: "stable", 0: "marginal", -1: "unstable"}
 
-STATE_STYLES: dict[int, tuple[str, tuple[str, ...], dict[str, Any]]] = {
-    1: ("-", (COLOURS[0], COLOURS[5], COLOURS[2]), {"marker": "o", "markerfacecolor": "black"}),
-    0: (":", (COLOURS[3],), {"marker": "^", "markerfacecolor": "0.6"}),
-    -1: ("--", (COLOURS[1], COLOURS[4]), {"marker": "o", "markerfacecolor": "white"}),
+STATE_CURVES: dict[int, list[tuple[str, Any]]] = {
+    1: [(COLOURS[0], "-"), (COLOURS[2], LINES[5]), (COLOURS[5], "-.")],
+    0: [(COLOURS[3], ":")],
+    -1: [(COLOURS[1], "--"), (COLOURS[4], LINES[4])],
 }
-"""Line style and colours by stability: stable states in cold colours and solid, unstable ones in warm and dashed."""
+"""Colours and line styles of states by stability: cold colours and long lines for stable ones, warm and dashed else."""
+
+STATE_MARKERS: dict[int, dict[str, Any]] = {
+    1: {"marker": "o", "markerfacecolor": "black"},
+    0: {"marker": "^", "markerfacecolor": "0.6"},
+    -1: {"marker": "o", "markerfacecolor": "white"},
+}
 
 SAME_DENSITY = 1e-6
 """Largest difference of densities, relative to the largest value, for which they count as equal and are drawn once."""
@@ -38,18 +46,16 @@ def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
     axes : Axes
     """
     P = marginal_of(stationary).values
-    colours = {stability: cycle(of_it) for stability, (_, of_it, _) in STATE_STYLES.items()}
+    edges, styles = edges_of(stationary), {stability: cycle(of_it) for stability, of_it in STATE_CURVES.items()}
     for alike in _alike(P, stationary["stability"].values):
         stability = int(stationary["stability"].values[alike[0]])
         label = f"{_names(stationary['q'].values[alike])}, {VERDICTS[stability]}"
-        line = STATE_STYLES[stability][0]
-        axes.plot(stationary["w"], P[alike[0]], line, color=next(colours[stability]), label=label)
+        colour, line = next(styles[stability])
+        axes.plot(*density_curve(edges, P[alike[0]]), color=colour, linestyle=line, label=label)
     axes.set(xlabel="weight $w$", ylabel="stationary density $P(w)$")
     if len(P):
-        axes.set_ylim(0.0, 1.3 * P.max())  # room for the legend over the peaks
-        edges = edges_of(stationary)
-        F = np.cumsum(P * np.diff(edges), axis=1)
-        ranges = [visible_range(np.concatenate([[0.0], row]), edges) for row in F]
+        axes.set_ylim(bottom=0.0)
+        ranges = [visible_range(F, edges) for F in distribution_function(edges, P)]
         axes.set_xlim(min(low for low, _ in ranges), max(high for _, high in ranges))
     return axes
 
@@ -58,7 +64,7 @@ def plot_state_stability(stationary: xr.Dataset, axes: Axes) -> Axes:
     """Largest growth rate of small perturbations against cosine similarity |q| of all stationary states."""
     axes.axhline(0.0, color="0.6", lw=0.8)
     similarity = np.linalg.norm(stationary["q"].values, axis=1)
-    for stability, (_, _, style) in STATE_STYLES.items():
+    for stability, style in STATE_MARKERS.items():
         chosen = stationary["stability"].values == stability
         if chosen.any():
             shown: dict[str, Any] = style | {"linestyle": "", "markeredgecolor": "black", "label": VERDICTS[stability]}

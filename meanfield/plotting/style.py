@@ -1,10 +1,16 @@
-"""Common style of all figures: colours and lines for people with colour-blindness too, and panels in rows."""
+"""Common style of all figures: a colour, a line style and a marker that go together, and panels in rows.
+
+No two curves of a panel differ by colour alone, so that a figure can be read in grey print and by people with
+colour-blindness.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -12,44 +18,72 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.plotting.legends import place_legend
 from meanfield.results.schema import family_of_result
 from meanfield.typing import FloatArray
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Palette of Okabe and Ito."""
 
-LINES = ("-", "--", "-.", ":")
+LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (3, 1, 1, 1, 1, 1)), (0, (9, 3)))
+"""Line styles, by name or as (offset, lengths of dashes and gaps)."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 TIME = "time $t = k/N$"
 
 Panel = Callable[[xr.Dataset, Axes], Axes]
 """Plot function of one quantity."""
 
-MOST_COLUMNS = 3
+PANEL_WIDTHS = {1: 4.8, 2: 4.2, 3: 3.45}
+"""Width of a panel in inches by their number in a row: on a page 8 inches wide no text is below 7 pt."""
+
+PANEL_HEIGHT = 3.1
+"""Height of a panel in inches."""
+
+
+def curve_style(number: int) -> dict[str, Any]:
+    """Colour and line style of a curve of a panel by its number; from the seventh on with a marker as well."""
+    style = {"color": COLOURS[number % len(COLOURS)], "linestyle": LINES[number % len(LINES)]}
+    turn = number // len(LINES)
+    return style | ({"marker": MARKERS[(turn - 1) % len(MARKERS)], "markevery": 0.1} if turn else {})
+
+
+def marker_style(number: int, first: int = 0) -> dict[str, Any]:
+    """Colour and marker of points of a panel by their number, without a line; markers before `first` are left out."""
+    marker = MARKERS[(first + number) % len(MARKERS)]
+    return {"color": COLOURS[number % len(COLOURS)], "marker": marker, "linestyle": "none"}
 
 
 def draw_panels(dataset: xr.Dataset, panels: Sequence[Panel]) -> Figure:
     """One figure of all `panels` of a Dataset, with their legends and the title of its problem."""
-    columns = math.ceil(len(panels) / math.ceil(len(panels) / MOST_COLUMNS))
+    return draw_figure(dataset.attrs["title"], [partial(panel, dataset) for panel in panels])
+
+
+def draw_figure(title: str, panels: Sequence[Callable[[Axes], Axes]]) -> Figure:
+    """One figure of all `panels`, at most three in a row, with their legends."""
+    columns = math.ceil(len(panels) / math.ceil(len(panels) / max(PANEL_WIDTHS)))
     rows = math.ceil(len(panels) / columns)
-    figure = Figure(figsize=(4.3 * columns, 3.5 * rows), layout="constrained")
+    figure = Figure(figsize=(PANEL_WIDTHS[columns] * columns, PANEL_HEIGHT * rows + 0.3), layout="constrained")
     all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for plot, axes in zip(panels, all_axes, strict=False):
-        plot(dataset, axes)
-        if axes.get_legend_handles_labels()[1]:
-            axes.legend(fontsize="small", framealpha=0.75, edgecolor="none")
+        plot(axes)
+        place_legend(axes)
     for axes in all_axes[len(panels) :]:
         axes.remove()
     # A title is the user's: it is no formula, even with dollars in it.
-    figure.suptitle(dataset.attrs["title"], parse_math=False, wrap=True)
+    figure.suptitle(title, parse_math=False, wrap=True)
     return figure
 
 
-def time_styles(times: Sequence[float] | FloatArray) -> list[tuple[str, str]]:
-    """Colour and line style for each of some times: from light to dark, which grey print keeps, the last one solid."""
+def time_styles(times: Sequence[float] | FloatArray) -> list[dict[str, Any]]:
+    """Style of the curve of each of some times: from light to dark, which grey print keeps, the last one solid."""
     shades = matplotlib.colormaps["viridis"](np.linspace(0.8, 0.0, len(times)))
-    lines = [LINES[(len(times) - 1 - i) % len(LINES)] for i in range(len(times))]
-    return [(matplotlib.colors.to_hex(shade), line) for shade, line in zip(shades, lines, strict=True)]
+    last_first = range(len(times) - 1, -1, -1)
+    return [
+        curve_style(number) | {"color": matplotlib.colors.to_hex(shade)}
+        for shade, number in zip(shades, last_first, strict=True)
+    ]
 
 
 def symbol(name: str, feature: int, features: int) -> str:

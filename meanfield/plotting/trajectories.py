@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.plotting.style import COLOURS, LINES, TIME, feature_label, symbol
+from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, curve_style, feature_label, symbol
 from meanfield.results.schema import label_of
 
 DEVIATIONS = 2.0
@@ -20,14 +23,18 @@ MOST_PATHS = 30
 
 
 def plot_overlap(dataset: xr.Dataset, axes: Axes, label: str = "", colour: str = COLOURS[0], line: str = "-") -> Axes:
-    """Overlap q against time: a line; for replicas mean and bars of two standard errors; for statistics quantiles."""
+    """Overlap q against time: a line; for replicas mean and bars of two standard errors; for statistics quantiles.
+
+    `colour` and `line` are those of the first feature; the others take what follows in the common style.
+    """
+    first = COLOURS.index(colour) if colour in COLOURS else 0
     for k in range(dataset.sizes["feature"]):
-        name = feature_label(dataset, "q", k, label)
-        colour = colour if k == 0 else COLOURS[-1 - k]
+        name = feature_label(dataset, "q", k, label) if label or dataset.sizes["feature"] > 1 else ""
+        style = curve_style(first + k) if k else {"color": colour, "linestyle": line}
         if "q_mean" in dataset:
-            _plot_band(dataset.isel(feature=k), axes, name, colour)
+            _plot_band(dataset.isel(feature=k), axes, name, style)
         else:
-            _plot_in_time(dataset["q"].isel(feature=k), axes, name, colour, line)
+            _plot_in_time(dataset["q"].isel(feature=k), axes, name, style)
     axes.set(xlabel=TIME, ylabel=OVERLAP)
     return axes
 
@@ -38,9 +45,10 @@ def plot_prior_work(
     """Prior work r against time: a line; for replicas bars of two standard errors; for statistics two deviations."""
     if "r_mean" in dataset:
         spread = DEVIATIONS * (dataset["r_variance"].clip(min=0.0) / label_of(dataset, "dimension")) ** 0.5
-        _plot_around(dataset["r_mean"], spread, axes, label or r"mean $\pm$ 2 deviations", colour)
+        style = {"color": colour, "linestyle": line}
+        _plot_around(dataset["r_mean"], spread, axes, label or r"mean $\pm$ 2 deviations", style)
     else:
-        _plot_in_time(dataset["r"], axes, label, colour, line)
+        _plot_in_time(dataset["r"], axes, label, {"color": colour, "linestyle": line})
     axes.set(xlabel=TIME, ylabel=PRIOR_WORK)
     return axes
 
@@ -57,13 +65,13 @@ def plot_replicas(particles: xr.Dataset, axes: Axes, quantity: str = "q") -> Axe
     """
     values = particles[quantity] if quantity == "q" else particles[quantity].expand_dims("feature", -1)
     for k in range(values.sizes["feature"]):
-        of_feature, colour, line = values.isel(feature=k), COLOURS[k % len(COLOURS)], LINES[k % len(LINES)]
+        of_feature, style = values.isel(feature=k), curve_style(k)
         paths = of_feature.isel(replica=slice(MOST_PATHS)).transpose("time", "replica")
-        axes.plot(particles["time"], paths, color=colour, lw=0.5, alpha=0.6)
+        axes.plot(particles["time"], paths, lw=0.5, alpha=0.6, **style)
         name = symbol(quantity, k, values.sizes["feature"])
-        label = rf"{name}: mean $\pm$ 2 deviations of {particles.sizes['replica']} replicas"
+        label = rf"{name}: mean $\pm$ 2 deviations" + f"\nof {particles.sizes['replica']} replicas"
         spread = DEVIATIONS * _deviation(of_feature)
-        _plot_around(of_feature.mean("replica"), spread, axes, label, colour, line)
+        _plot_around(of_feature.mean("replica"), spread, axes, label, style)
     axes.set(xlabel=TIME, ylabel=OVERLAP if quantity == "q" else PRIOR_WORK)
     return axes
 
@@ -79,15 +87,15 @@ def plot_quantiles(ensemble: xr.Dataset, axes: Axes) -> Axes:
     """
     quantile = ensemble["quantile"].values
     for k in range(ensemble.sizes["feature"]):
-        colour, line = COLOURS[k % len(COLOURS)], LINES[k % len(LINES)]
+        style = curve_style(k)
         values = ensemble["q_quantile"].isel(feature=k)
         for outer in range(len(quantile) // 2):
             low, high = values.isel(quantile=outer), values.isel(quantile=-1 - outer)
             label = f"{quantile[outer]:.0%} to {quantile[-1 - outer]:.0%}" if k == 0 else None
             shade = 0.12 + 0.09 * outer
-            axes.fill_between(ensemble["time"], low, high, color=colour, alpha=shade, lw=0, label=label)
+            axes.fill_between(ensemble["time"], low, high, color=style["color"], alpha=shade, lw=0, label=label)
         median = values.isel(quantile=len(quantile) // 2)
-        axes.plot(ensemble["time"], median, line, color=colour, label=feature_label(ensemble, "q", k, "median"))
+        axes.plot(ensemble["time"], median, label=feature_label(ensemble, "q", k, "median"), **style)
     axes.set(xlabel=TIME, ylabel=OVERLAP)
     return axes
 
@@ -95,33 +103,32 @@ def plot_quantiles(ensemble: xr.Dataset, axes: Axes) -> Axes:
 def plot_coefficients(dataset: xr.Dataset, axes: Axes) -> Axes:
     """Drift gains g and diffusion coefficient Lambda against time, of a density or of order parameters."""
     for k in range(dataset.sizes["feature"]):
-        colour, line = COLOURS[k % len(COLOURS)], LINES[k % len(LINES)]
         label = f"drift gain {symbol('g', k, dataset.sizes['feature'])}"
-        axes.plot(dataset["time"], dataset["g"].isel(feature=k), line, color=colour, label=label)
-    axes.plot(dataset["time"], dataset["Lambda"], ":", lw=2, color=COLOURS[-1], label=r"diffusion $\Lambda$")
+        axes.plot(dataset["time"], dataset["g"].isel(feature=k), label=label, **curve_style(k))
+    style = {"color": COLOURS[-1], "linestyle": LINES[-1], "label": r"diffusion $\Lambda$"}
+    axes.plot(dataset["time"], dataset["Lambda"], **style)
     axes.axhline(0.0, color="0.6", lw=0.8)
     axes.set(xlabel=TIME, ylabel=r"drift gain $g_t$, diffusion $\Lambda_t$")
     return axes
 
 
-def _plot_around(
-    middle: xr.DataArray, spread: xr.DataArray, axes: Axes, label: str, colour: str, line: str = "-"
-) -> None:
+def _plot_around(middle: xr.DataArray, spread: xr.DataArray, axes: Axes, label: str, style: Mapping[str, Any]) -> None:
     """Plot a line in the middle of a band."""
-    axes.plot(middle["time"], middle, line, color=colour, label=label)
-    axes.fill_between(middle["time"], middle - spread, middle + spread, color=colour, alpha=0.2, lw=0)
+    axes.plot(middle["time"], middle, label=label, **style)
+    axes.fill_between(middle["time"], middle - spread, middle + spread, color=style["color"], alpha=0.2, lw=0)
 
 
-def _plot_band(ensemble: xr.Dataset, axes: Axes, label: str, colour: str) -> None:
+def _plot_band(ensemble: xr.Dataset, axes: Axes, label: str, style: Mapping[str, Any]) -> None:
     """Plot mean and outermost quantiles of one overlap over an ensemble."""
-    axes.plot(ensemble["time"], ensemble["q_mean"], ":", color=colour, label=label)
+    axes.plot(ensemble["time"], ensemble["q_mean"], label=label, **style)
     low, high = ensemble["q_quantile"].isel(quantile=0), ensemble["q_quantile"].isel(quantile=-1)
-    axes.fill_between(ensemble["time"], low, high, color=colour, alpha=0.2, lw=0)
+    axes.fill_between(ensemble["time"], low, high, color=style["color"], alpha=0.2, lw=0)
 
 
-def _plot_in_time(values: xr.DataArray, axes: Axes, label: str, colour: str, line: str) -> None:
+def _plot_in_time(values: xr.DataArray, axes: Axes, label: str, style: Mapping[str, Any]) -> None:
+    """Plot a line, or the mean of replicas with bars and the marker that belongs to the line."""
     if "replica" not in values.dims:
-        axes.plot(values["time"], values, line, color=colour, label=label)
+        axes.plot(values["time"], values, label=label, **style)
         return
     thinned = values.isel(time=slice(None, None, max(1, values.sizes["time"] // 20)))
     replicas = thinned.sizes["replica"]
@@ -129,10 +136,10 @@ def _plot_in_time(values: xr.DataArray, axes: Axes, label: str, colour: str, lin
         thinned["time"],
         thinned.mean("replica"),
         yerr=2 * _deviation(thinned) / np.sqrt(replicas),
-        fmt="o",
+        fmt=MARKERS[LINES.index(style["linestyle"])] if style["linestyle"] in LINES else MARKERS[0],
         markersize=3,
         capsize=2,
-        color=colour,
+        color=style["color"],
         label=label,
     )
 

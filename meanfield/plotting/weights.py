@@ -12,12 +12,9 @@ from matplotlib.axes import Axes
 from meanfield.comparison import conditional
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import density_of
-from meanfield.plotting.style import COLOURS, LINES, time_styles
+from meanfield.plotting.histograms import VISIBLE, density_curve, draw_histogram
+from meanfield.plotting.style import COLOURS, curve_style, time_styles
 from meanfield.typing import FloatArray
-
-VISIBLE = 3e-4
-"""Probability beyond either end of the range in which weights are drawn."""
-
 
 MOST_DOTS = 4000
 """Largest number of pairs of weights and coordinates that are drawn."""
@@ -43,17 +40,17 @@ def visible_range(F: FloatArray, edges: FloatArray) -> tuple[float, float]:
 
 def plot_density(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COLOURS[0], **style: Any) -> Axes:
     """Density of w alone at a time."""
+    edges = edges_of(dataset)
     F, _ = conditional.marginal_distribution(dataset, time)
-    P = density_of(edges_of(dataset), F)
-    axes.plot(dataset["w"], P, color=colour, **style)
+    axes.plot(*density_curve(edges, density_of(edges, F)), color=colour, **style)
     return _label_weights(axes)
 
 
 def plot_densities(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | None = None) -> Axes:
     """Density of w alone at some times; by default four of the output times."""
     shown = _some_of(reached(dataset)) if times is None else times
-    for time, (colour, line) in zip(shown, time_styles(shown), strict=True):
-        plot_density(dataset, axes, time, colour, linestyle=line, label=f"$t = {time:g}$")
+    for time, style in zip(shown, time_styles(shown), strict=True):
+        plot_density(dataset, axes, time, style.pop("color"), label=f"$t = {time:.4g}$", **style)
     axes.set(xlim=visible_weights(dataset, *shown), ylim=(0, None))
     return axes
 
@@ -88,16 +85,16 @@ def plot_density_given_u(dataset: xr.Dataset, axes: Axes, time: float | None = N
     axes.plot(u, mean, "--", color="white", lw=1.5)
     name = "u" if dataset.sizes["feature"] == 1 else f"u_{feature + 1}"
     axes.set(xlabel=f"feature coordinate ${name}$", ylabel="weight $w$", ylim=visible_weights(dataset, float(chosen)))
-    axes.set_title(f"$t = {float(snapshot['time']):g}$; dashed: mean of $w$ given ${name}$", fontsize="medium")
+    axes.set_title(f"$t = {float(snapshot['time']):.4g}$; dashed: mean of $w$ given ${name}$", fontsize="medium")
     return axes
 
 
 def plot_histograms(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | None = None) -> Axes:
     """Outlines of the histograms of the weights of all replicas at some snapshots; by default at most four."""
     shown = _some_of(dataset["snapshot_time"].values) if times is None else times
-    for time, (colour, line) in zip(shown, time_styles(shown), strict=True):
-        style: dict[str, Any] = {"histtype": "step", "alpha": 1.0, "linestyle": line, "linewidth": 1.4}
-        plot_histogram(dataset, axes, time, colour, label=f"$t = {time:g}$", **style)
+    for time, style in zip(shown, time_styles(shown), strict=True):
+        outline: dict[str, Any] = {"fill": False, "alpha": 1.0, "linestyle": style["linestyle"], "linewidth": 1.2}
+        plot_histogram(dataset, axes, time, style["color"], label=f"$t = {time:.4g}$", **outline)
     return axes
 
 
@@ -110,14 +107,23 @@ def plot_pairs(dataset: xr.Dataset, axes: Axes, time: float | None = None, featu
     axes.plot(u[some], w[some], ".", color=COLOURS[0], markersize=2, alpha=0.5, rasterized=True)
     name = "u" if dataset.sizes["feature"] == 1 else f"u_{feature + 1}"
     axes.set(xlabel=f"feature coordinate ${name}$", ylabel="weight $w$")
-    axes.set_title(f"$t = {float(chosen):g}$", fontsize="medium")
+    axes.set_title(f"$t = {float(chosen):.4g}$", fontsize="medium")
     return axes
 
 
-def plot_histogram(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COLOURS[1], **style: Any) -> Axes:
-    """A histogram of the weights of all replicas at a snapshot."""
+def plot_histogram(
+    dataset: xr.Dataset,
+    axes: Axes,
+    time: float,
+    colour: str = COLOURS[1],
+    density: xr.Dataset | None = None,
+    **style: Any,
+) -> Axes:
+    """A histogram of the weights of all replicas at a snapshot; its bins follow a density, or else the weights."""
     sample = dataset["weights"].sel(snapshot_time=time, method="nearest").values.ravel()
-    return _histogram(sample, axes, colour, **style)
+    law = None if density is None else (edges_of(density), conditional.marginal_distribution(density, time)[0])
+    draw_histogram(sample, axes, law=law, color=colour, **style)
+    return _label_weights(axes)
 
 
 def plot_conditional(
@@ -128,12 +134,12 @@ def plot_conditional(
     all_groups = conditional.groups_of(density, feature)
     chosen = np.unique(np.linspace(0, len(all_groups) - 1, groups).astype(int))
     name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"
-    for group, colour, line in zip([all_groups[i] for i in chosen], COLOURS, LINES, strict=False):
+    for i, group in enumerate(all_groups[i] for i in chosen):
         w, _, membership = conditional.group_sample(particles, time, feature, group)
-        _histogram(w, axes, colour, weights=membership, alpha=0.35)
         F, _ = conditional.group_distribution(density, time, feature, group)
-        label = rf"${name} \approx {group.centre:g}$"
-        axes.plot(density["w"], density_of(edges, F), line, color=colour, label=label)
+        draw_histogram(w, axes, membership, (edges, F), color=COLOURS[i], alpha=0.3)
+        label = rf"${name} \approx {group.centre:.3g}$"
+        axes.plot(*density_curve(edges, density_of(edges, F)), label=label, **curve_style(i))
     _label_weights(axes)
     axes.set_ylabel(f"density $P_t(w|{name})$")
     return axes
@@ -142,26 +148,6 @@ def plot_conditional(
 def _some_of(times: FloatArray) -> list[float]:
     """Selection of at most four elements, the first and the last among these."""
     return [float(times[i]) for i in np.unique(np.linspace(0, len(times) - 1, 4).round().astype(int))]
-
-
-def _histogram(sample: FloatArray, axes: Axes, colour: str, **style: Any) -> Axes:
-    known = np.isfinite(sample)  # of replicas that came so far
-    weights, sample = style.pop("weights", np.ones_like(sample))[known], sample[known]
-    if not len(sample):
-        return _label_weights(axes)
-    order = np.argsort(sample)
-    share = np.cumsum(weights[order]) / weights.sum()
-    low, high = np.interp([VISIBLE, 1 - VISIBLE], share, sample[order])
-    bins = int(np.clip(1.5 * len(sample) ** (1 / 3), 10, 60))
-    axes.hist(
-        sample,
-        bins=np.linspace(low, high, bins + 1).tolist(),
-        weights=weights,
-        density=True,
-        color=colour,
-        **({"alpha": 0.45} | style),
-    )
-    return _label_weights(axes)
 
 
 def _label_weights(axes: Axes) -> Axes:

@@ -6,7 +6,6 @@ import base64
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any
 
 import matplotlib as mpl
@@ -15,8 +14,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.errors import InputError
-from meanfield.plotting import plot_comparison, plot_overlap, plot_result
-from meanfield.plotting.style import COLOURS, LINES
+from meanfield.plotting import plot_comparison, plot_result
+from meanfield.plotting.legends import place_legend
+from meanfield.plotting.style import TIME, curve_style
 
 PAGE_BYTES = 2_400_000
 """Largest number of bytes of all figures of a page together."""
@@ -70,7 +70,7 @@ def picture_together(datasets: Mapping[str, xr.Dataset], share: int) -> Picture:
     """Picture of all results of one problem in one figure."""
     shown = {label.replace("$", r"\$"): dataset.assign_attrs(title="") for label, dataset in datasets.items()}
     with mpl.rc_context(STYLE):
-        return Picture(_data(_in_time(shown), share), "all results of this problem together")
+        return Picture(_data(plot_comparison(shown), share), "all results of this problem together")
 
 
 def _data(figure: Figure, share: int) -> str:
@@ -114,27 +114,15 @@ def _reached(dataset: xr.Dataset) -> int:
     return int(np.isfinite(q.reshape(len(q), -1)).any(axis=1).sum())
 
 
-def _in_time(results: Mapping[str, xr.Dataset]) -> Figure:
-    """Figure of results side by side; without the panel of r where none has one."""
-    if any("r" in dataset for dataset in results.values()):
-        return plot_comparison(results)
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    axes = figure.subplots()
-    for (label, dataset), colour, line in zip(results.items(), cycle(COLOURS), cycle(LINES), strict=False):
-        plot_overlap(dataset, axes, label, colour, line)
-    axes.legend(frameon=False)
-    return figure
-
-
 def _conservation(dataset: xr.Dataset) -> Figure | None:
     """Figure of the deviations of mass and norm in time, on a logarithmic scale."""
     if "norm" not in dataset or not np.isfinite(dataset["norm"].values).any():
         return None
     figure = Figure(figsize=(10, 2.8), layout="constrained")
     axes = figure.subplots()
-    for name, label, colour in (("mass", "|mass - 1|", COLOURS[0]), ("norm", "|E[w²] - 1|", COLOURS[1])):
+    for number, (name, label) in enumerate((("mass", "|probability $-$ 1|"), ("norm", "$|E[w^2] - 1|$"))):
         deviation = np.maximum(np.abs(dataset[name].values - 1.0), np.finfo(float).eps)
-        axes.semilogy(dataset["time"], deviation, color=colour, label=label)
-    axes.set(xlabel="time $t$", ylabel="deviation")
-    axes.legend(frameon=False)
+        axes.semilogy(dataset["time"], deviation, label=label, **curve_style(number))
+    axes.set(xlabel=TIME, ylabel="deviation")
+    place_legend(axes)
     return figure

@@ -21,7 +21,7 @@ from tqdm import tqdm
 import meanfield
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import DensitySettings
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, LINES, MARKERS, share_legend
 from validation import OUTPUT
 from validation.references.density_problems import TEXTS, accuracy_problem, load_reference
 from validation.study import Statement, Study, run_study
@@ -100,19 +100,23 @@ def judge(data: xr.Dataset) -> list[Statement]:
 
 def plot(data: xr.Dataset) -> Figure:
     """True errors over the tolerance, and times."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")
     tolerance = data.tolerance.values
     left.fill_between(tolerance, tolerance * LEAST_SHARE, tolerance, color="0.92", label="asked for")
     for place, name in enumerate(data.problem.values):
         prior, features = str(name).rsplit("_", 1)
-        colour = COLOURS[place % 6]
-        style = {"color": colour, "ls": "-" if features == "1" else "--", "marker": "o" if features == "1" else "s"}
+        number = place % 6
+        style = {"color": COLOURS[number], "ls": LINES[number], "marker": MARKERS[number]}
+        style["fillstyle"] = "full" if features == "1" else "none"
         rows = data.sel(problem=name)
-        left.loglog(tolerance, rows.error, ms=4, lw=1, label=prior if features == "1" else None, **style)
-        right.loglog(tolerance, rows.seconds, ms=4, lw=1, **style)
+        name = prior.replace("_", " ") if features == "1" else None
+        left.loglog(tolerance, rows.error, ms=4.5, lw=1, label=name, **style)
+        right.loglog(tolerance, rows.seconds, ms=4.5, lw=1, **style)
     left.set(xlabel="tolerance", ylabel="largest true error of q and r", title="as accurate as it is asked to be")
-    right.set(xlabel="tolerance", ylabel="seconds", title="at what cost (dashed: two features)")
-    left.legend(frameon=False, fontsize=9)
+    right.set(xlabel="tolerance", ylabel="seconds", title="at what cost")
+    left.plot([], [], "o", color="0.3", label="one feature")
+    left.plot([], [], "o", color="0.3", fillstyle="none", label="two features")
+    share_legend(figure)
     for ax in (left, right):
         ax.invert_xaxis()
         ax.grid(alpha=0.25, lw=0.6)

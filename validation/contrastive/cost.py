@@ -165,7 +165,7 @@ def write_page(scans: dict[str, list[Point]], shared: list[tuple[Point, Point]])
 
 def plot(scans: dict[str, list[Point]]) -> Figure:
     names = ["cells", "nodes", "steps"]
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), sharey=True, layout="constrained")
     for ax, name, colour in zip(axes, names, COLOURS, strict=False):
         points = scans[name]
         x, y = np.array([[grows_with(name, point), 1e3 * point.seconds] for point in points]).T

@@ -57,7 +57,8 @@ def main() -> int:
     sparse, without = solve_sparse(), solve_without_prior()
     report = compare_and_save(sparse, OUTPUT / "sparse_prior")
     compare_and_save(without, OUTPUT / "no_prior")
-    save_figure(plot_comparison(sparse | {"ODE without the prior": without["ODE"]}, report), OUTPUT / "demo.png")
+    with_sgd = report.isel(pair=["SGD" in pair for pair in report["pair"].values])
+    save_figure(plot_comparison(sparse | {"ODE without the prior": without["ODE"]}, with_sgd), OUTPUT / "demo.png")
     print(f"\nnetCDF files: {OUTPUT}/sparse_prior, {OUTPUT}/no_prior\nfigure: {OUTPUT}/demo.png")
     complete = all(dataset.attrs["status"] == "complete" for dataset in (sparse | without).values())
     return DONE if complete else FAILED

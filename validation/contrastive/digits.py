@@ -32,6 +32,7 @@ from sklearn.datasets import load_digits
 
 import meanfield
 from meanfield.cli import DONE, FAILED, run
+from meanfield.plotting import curve_style, share_legend
 from meanfield.results.figure_files import save_figure
 from validation import OUTPUT, ROOT
 
@@ -45,7 +46,6 @@ FINITE_SIZE = 1.2
 """Allowance for finite size, times N, that is subtracted from this distance."""
 
 Array = np.ndarray
-COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#D55E00")
 
 
 def principal_components() -> tuple[Array, Array, Array]:
@@ -119,14 +119,15 @@ def plot(limit: xr.Dataset, results: dict[str, Array]) -> Figure:
     figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
     for k, ax in enumerate(axes):
         ax.plot(limit.time, limit.q[:, k], color="black", lw=2, label="prediction, N to infinity")
-        for colour, (label, overlaps) in zip(COLOURS, results.items(), strict=True):
+        for number, (label, overlaps) in enumerate(results.items(), start=1):
+            style = curve_style(number)
             mean, spread = overlaps[:, :, k].mean(axis=0), overlaps[:, :, k].std(axis=0)
-            ax.plot(limit.time, mean, color=colour, ls="--", label=label)
-            ax.fill_between(limit.time, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
-        ax.set(xlabel="time t = k/N", title=f"principal component {k + 1}")
+            ax.plot(limit.time, mean, label=label, **style)
+            ax.fill_between(limit.time, mean - spread, mean + spread, color=style["color"], alpha=0.15, lw=0)
+        ax.set(xlabel="time $t = k/N$", title=f"principal component {k + 1}")
         ax.grid(alpha=0.3)
-    axes[0].set_ylabel("overlap q (mean, one standard deviation)")
-    axes[0].legend(fontsize=8, loc="lower left")
+    axes[0].set_ylabel("overlap $q$ (mean, one standard deviation)")
+    share_legend(figure)
     return figure
 
 

@@ -38,7 +38,7 @@ from meanfield.comparison.conditional import marginal_distribution
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import expected_wasserstein, wasserstein
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, place_legend
 from meanfield.problems.file import parse_problem
 from validation import OUTPUT
 from validation.contrastive.linearised import coupled_replicas, solve_corrections
@@ -245,7 +245,7 @@ def with_next_order(data: xr.Dataset, name: str) -> xr.DataArray:
 
 def plot(data: xr.Dataset) -> Figure:
     """Each quantity against N, with what theory says, and below it their ratio."""
-    figure, axes = plt.subplots(2, 3, figsize=(13, 6), sharex="col", height_ratios=[3, 1.1], layout="constrained")
+    figure, axes = plt.subplots(2, 3, figsize=(10.4, 5.6), sharex="col", height_ratios=[3, 1.1], layout="constrained")
     fits = fit_all(data)
     N, blue, red, green, grey = data.N.values, *COLOURS[:3], "0.45"
     panels = (
@@ -268,7 +268,7 @@ def plot(data: xr.Dataset) -> Figure:
         upper.text(0.05, 0.07, text, transform=upper.transAxes, linespacing=1.6)
         upper.set(xscale="log", yscale="log", ylabel=label)
         upper.yaxis.set_minor_formatter(NullFormatter())
-        upper.set_title(f"{letter}   {title}", loc="left", fontweight="bold", fontsize=11)
+        upper.set_title(f"{letter}   {title}", loc="left", fontweight="bold", fontsize=10)
         lower.set(xlabel="dimension $N$", ylabel="SGD / theory")
         for ax in (upper, lower):
             ax.grid(alpha=0.25, lw=0.6)
@@ -283,7 +283,7 @@ def plot(data: xr.Dataset) -> Figure:
     lower.set_ylim(0.6, 1.15)  # the plain mean at N = 10^4 is known to 18 % only
     axes[0, 2].plot(data.N_weights, data.W1_independent, ":", color=grey, label="$N$ independent samples")
     for ax in axes[0]:
-        ax.legend(frameon=False, fontsize=9, loc="upper right")
+        place_legend(ax)
     return figure
 
 

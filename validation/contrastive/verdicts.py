@@ -27,7 +27,7 @@ from meanfield.cli import DONE, FAILED, run
 from meanfield.comparison.judgement import FALSE_ALARMS, Judgement
 from meanfield.comparison.verdict import judge
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import COLOURS
+from meanfield.plotting import curve_style, marker_style, place_legend
 from meanfield.problems.family import DIFFERS
 from meanfield.problems.file import parse_problem
 from meanfield.results.figure_files import save_figure
@@ -265,23 +265,25 @@ def write_page(rows: list[Row], bounded: list[Row], found: list[tuple[int, float
 
 def draw(rows: list[Row], found: list[tuple[int, float, Row]]) -> Figure:
     """False alarms of every row with their standard errors, and the share of wrong predictions that is found."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-    for i, (size, colour) in enumerate(zip(REPLICAS, COLOURS, strict=False)):
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained", width_ratios=(1, 1.1))
+    for i, size in enumerate(REPLICAS):
         chosen = [row for row in rows if row.runs == str(size)]
         places = np.arange(len(chosen)) + 0.2 * (i - 1)
         shares = [100 * row.share for row in chosen]
         errors = [100 * row.error for row in chosen]
-        left.errorbar(places, shares, yerr=errors, fmt="os^"[i], ms=4, color=colour, capsize=2, label=f"{size} runs")
+        left.errorbar(shares, places, xerr=errors, ms=4, capsize=2, label=f"{size} runs", **marker_style(i))
         power_of = [(shift, row.share) for runs, shift, row in found if runs == size]
-        right.semilogx(*np.transpose(power_of), marker="os^"[i], color=colour, label=f"{size} runs")
-    names = [f"{row.what}\nN = {row.N}" for row in rows if row.runs == str(REPLICAS[0])]
-    left.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=7)
-    left.axhline(100 * FALSE_ALARMS, color="0.5", lw=1)
-    left.set(ylabel="true pairs that differ, %", ylim=(0, None), title="false alarms")
+        style = marker_style(i) | curve_style(i)
+        right.semilogx(*np.transpose(power_of), label=f"{size} runs", **style)
+    names = [f"{row.what}, $N = {row.N}$" for row in rows if row.runs == str(REPLICAS[0])]
+    left.set_yticks(range(len(names)), names, fontsize=9)
+    left.invert_yaxis()
+    left.axvline(100 * FALSE_ALARMS, color="0.5", lw=1)
+    left.set(xlabel="true pairs that differ, %", xlim=(0, None), title="false alarms")
     right.set(xlabel="error of q at all times", ylabel="share that is found", title=f"power, N = {POWER_DIMENSION}")
     right.axhline(FALSE_ALARMS, color="0.5", lw=1)
     for axes in (left, right):
-        axes.legend(frameon=False)
+        place_legend(axes)
         axes.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -12,6 +12,8 @@ Slyozov's: their growth law selects one with a cut-off at 3/2 of the mean, but h
 their size, dw/dt = c (w/w_c - 1), the mean size grows like t, and any limit law of extremes keeps its shape.
 """
 
+import math
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -21,7 +23,7 @@ import meanfield
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.condensation import held_norm
 from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, LINES, MARKERS, curve_style, place_legend
 from validation.contrastive.figures.condensation_statements import deviations, judge, lifshitz_slyozov_beyond
 from validation.contrastive.figures.condensing import (
     ELAPSED,
@@ -82,7 +84,7 @@ def simulate() -> xr.Dataset:
 
 def draw(numbers: xr.Dataset) -> Figure:
     """Shares and multipliers in time, laws of survivors, and the condensed norm."""
-    figure = Figure(figsize=(11, 7.2), layout="constrained")
+    figure = Figure(figsize=(9.4, 7.4), layout="constrained")
     axes = figure.subplots(2, 2)
     _draw_shares(axes[0, 0], numbers)
     _draw_deviations(axes[0, 1], numbers)
@@ -91,42 +93,49 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-MARKERS = dict(zip(SIZES, "v^so", strict=True))
+SIZE_MARKERS = dict(zip(SIZES, "v^so", strict=True))
+"""Markers by the dimension."""
+
+FILLINGS = ("none", "full")
+"""Filling of markers for l1 and cauchy."""
 
 
 def _draw_shares(axes: Axes, numbers: xr.Dataset) -> None:
     names = {"l1": "l1", "cauchy": "cauchy", ROOT: "$|w|^{1.5}$"}
-    for prior, colour in zip(FLOWS, COLOURS, strict=False):
-        axes.loglog(numbers["elapsed"], numbers["share"].sel(prior=prior), color=colour, label=names[prior])
+    for i, prior in enumerate(FLOWS):
+        colour = COLOURS[i]
+        axes.loglog(numbers["elapsed"], numbers["share"].sel(prior=prior), label=names[prior], **curve_style(i))
         if prior != ROOT and "sgd_condensed" in numbers:
-            for marker, row in zip(MARKERS.values(), numbers[f"sgd_share_{prior}"].values, strict=True):
+            for marker, row in zip(SIZE_MARKERS.values(), numbers[f"sgd_share_{prior}"].values, strict=True):
                 axes.plot(SNAPSHOTS, np.where(row > 0, row, np.nan), marker, color=colour, ms=5, mfc="none")
     if "sgd_condensed" in numbers:
         share = numbers["sgd_share_root"].values
         axes.plot(numbers["power_time"], np.where(share > 0, share, np.nan), "s", color=COLOURS[2], ms=5, mfc="none")
-        for N, marker in MARKERS.items():
-            axes.plot([], [], marker, color="0.3", mfc="none", label=f"SGD, N = {N:,}")
+        for N, marker in SIZE_MARKERS.items():
+            axes.plot([], [], marker, color="0.3", mfc="none", label=f"SGD, $N = 10^{math.log10(N):.0f}$")
     axes.set(xlabel=r"$s = c\,t$", ylabel="$P(|w| > w_c)$", ylim=(1e-6, 0.5), title="fewer and fewer weights")
-    axes.legend(frameon=False, fontsize=8)
+    place_legend(axes, fontsize=8)
 
 
 def _draw_deviations(axes: Axes, numbers: xr.Dataset) -> None:
     axes.axvline(LEAST_WEIGHTS, color="0.6", lw=1)
     if "sgd_condensed" in numbers:
         left, off = deviations(numbers)
-        for k, colour in enumerate(COLOURS[:2]):
-            for marker, x, y in zip(MARKERS.values(), left[k], off[k], strict=True):
-                axes.loglog(x, y, marker, color=colour, ms=5, mfc="none")
+        for k, (colour, filling) in enumerate(zip(COLOURS, FILLINGS, strict=False)):
+            for marker, x, y in zip(SIZE_MARKERS.values(), left[k], off[k], strict=True):
+                axes.loglog(x, y, marker, color=colour, ms=5, fillstyle=filling)
+        for filling, name in zip(FILLINGS, ("empty: l1", "full: cauchy"), strict=True):
+            axes.plot([], [], "o", color="0.3", ms=5, fillstyle=filling, label=name)
     ends = np.array([0.2, 2e5])
     axes.loglog(ends, (np.e**2 * ends) ** -0.5, color="0.6", ls=":", label="surviving weights$^{-1/2}$, l1")
     axes.set(
         xlabel="weights left beyond $w_c$, $N f$",
         ylabel="$G$: deviation or spread, relative",
-        title="SGD leaves the limit when few weights are left",
+        title="deviation of SGD from the limit",
         xlim=(0.2, 2e5),
         ylim=(5e-4, 1),
     )
-    axes.legend(frameon=False, fontsize=8)
+    place_legend(axes, fontsize=8)
 
 
 def _draw_laws(axes: Axes, numbers: xr.Dataset) -> None:
@@ -136,45 +145,47 @@ def _draw_laws(axes: Axes, numbers: xr.Dataset) -> None:
     axes.semilogy(x[x < 1.5], lifshitz_slyozov_beyond(x[x < 1.5]), color="0.4", ls=":", label="Lifshitz and Slyozov")
     texts = {"l1": "$|w|$, l1", "cauchy": "$w^2$, cauchy", "uniform": "$|w|$, l1, uniform start"}
     if "sgd_condensed" in numbers:
-        for (name, text), colour in zip(texts.items(), (*COLOURS[:2], COLOURS[3]), strict=True):
-            axes.plot(numbers[f"sgd_law_{name}"], 1 - LEVELS, "o", color=colour, ms=4, mfc="none", label=f"SGD: {text}")
+        for (name, text), colour, shape in zip(texts.items(), (*COLOURS[:2], COLOURS[3]), MARKERS, strict=False):
+            style = {"color": colour, "ms": 4, "mfc": "none", "label": text}
+            axes.plot(numbers[f"sgd_law_{name}"], 1 - LEVELS, shape, **style)
     axes.set(
         xlabel="excess, in units of its mean",
         ylabel="share of survivors above",
         ylim=(8e-4, 1.2),
         xlim=(0, 7.5),
-        title="survivors have a law of extremes",
+        title="survivors have a law of extremes (points: SGD)",
     )
-    axes.legend(frameon=False, fontsize=8)
+    place_legend(axes, fontsize=8)
 
 
 def _draw_thresholds(axes: Axes, numbers: xr.Dataset) -> None:
     colours = dict(zip(LATE_PRIORS, (*COLOURS[:2], COLOURS[4]), strict=True))
-    for prior, colour in colours.items():
-        axes.plot(numbers["noise"], numbers["condensed"].sel(late_prior=prior), color=colour, label=prior)
+    for (prior, colour), line, shape in zip(colours.items(), LINES, MARKERS, strict=False):
+        style = {"color": colour, "ls": line, "label": prior.replace("_", " ")}
+        axes.plot(numbers["noise"], numbers["condensed"].sel(late_prior=prior), **style)
         if "sgd_condensed" in numbers:
             at = numbers.sel(late_prior=prior)
             error = 2 * at["sgd_condensed_error"]
-            axes.errorbar(NOISES, at["sgd_condensed"], error, fmt="v", color=colour, ms=5, mfc="none", capsize=2)
+            axes.errorbar(NOISES, at["sgd_condensed"], error, fmt=shape, color=colour, ms=5, mfc="none", capsize=2)
     if "sgd_condensed" in numbers:
         axes.errorbar(
             LARGER_NOISES,
             numbers["sgd_larger"],
             2 * numbers["sgd_larger_error"],
-            fmt="o",
+            fmt=MARKERS[0],
             color=colours["l1"],
             ms=5,
             capsize=2,
         )
-        axes.plot([], [], "v", color="0.3", mfc="none", label=f"SGD, N = {LATE_SIZE}")
-        axes.plot([], [], "o", color="0.3", label=f"SGD, N = {LARGER_SIZE:,}")
+        axes.plot([], [], "o", color="0.3", mfc="none", label=f"empty: SGD, N = {LATE_SIZE}")
+        axes.plot([], [], "o", color="0.3", label=f"full: SGD, N = {LARGER_SIZE:,}")
     axes.set(
         xlabel=r"$\Lambda/\Lambda_c$",
         ylabel="norm of the largest weight",
         ylim=(-0.03, 1.05),
-        title="in the end one weight carries the norm $1 - n_0$",
+        title="norm that one weight carries in the end",
     )
-    axes.legend(frameon=False, fontsize=8)
+    place_legend(axes, fontsize=8)
 
 
 STUDY = Study(theory, judge, draw, simulate)

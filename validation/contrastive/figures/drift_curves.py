@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import COLOURS
+from meanfield.plotting import curve_style, marker_style
 from validation.contrastive.figures.one_feature import Ensemble, drift, drift_by_sgd, find_states, mean_drift
 from validation.study import Statement, within_errors
 
@@ -27,6 +26,9 @@ LONG_NAMES = {
     "recovery": "largest stable Q > 0",
     "boundary": "starts above this Q lead to recovery",
 }
+
+THIN = 0.7
+"""Width of the lines of a printed formula, beside those that follow from the model."""
 
 
 def curves(problems: Mapping[float, Problem], parameter: str) -> xr.Dataset:
@@ -82,27 +84,27 @@ def draw_curves(axes: Axes, numbers: xr.Dataset, label: str) -> None:
     """
     parameter = str(numbers["h"].dims[0])
     axes.axhline(0, color="0.6", lw=0.8, zorder=0)
-    for value, colour in zip(numbers[parameter].values, COLOURS, strict=False):
-        at = numbers.sel({parameter: value})
-        axes.plot(at["Q"], at["h"], color=colour, label=label.format(value))
+    for i, value in enumerate(numbers[parameter].values):
+        at, style = numbers.sel({parameter: value}), curve_style(i)
+        colour = style["color"]
+        axes.plot(at["Q"], at["h"], label=label.format(value), **style)
         if "h_printed" in at:
-            axes.plot(at["Q"], at["h_printed"], ":", color=colour, lw=1)
+            axes.plot(at["Q"], at["h_printed"], lw=THIN, **style)
         axes.plot(at["recovery"], 0, "o", color=colour, ms=6, zorder=3, clip_on=False)
         if at["boundary"] > 0:
             axes.plot(at["boundary"], 0, "o", color=colour, mfc="white", ms=6, zorder=3)
         if "sgd_h" in at:
             midway = at["sgd_Q"] + 0.5 * at["sgd_span"] * at["sgd_h"]
-            axes.errorbar(midway, at["sgd_h"], 2 * at["sgd_h_error"], fmt="s", color=colour, ms=3, capsize=2)
+            axes.errorbar(midway, at["sgd_h"], 2 * at["sgd_h_error"], ms=3.5, capsize=2, **marker_style(i, first=1))
     axes.set(xlabel="$Q = q^2$", xlim=(0, 1))
 
 
-def explain(axes: Axes, numbers: xr.Dataset, printed: str = "", **legend: Any) -> None:
-    """Entries of the legend that all curves share; `legend` says where it is."""
+def explain(axes: Axes, numbers: xr.Dataset, printed: str = "") -> None:
+    """Entries of the legend that all curves share."""
     axes.plot([], [], "o", color="0.3", ms=6, label="stable")
     if (numbers["boundary"] > 0).any():
         axes.plot([], [], "o", color="0.3", mfc="white", ms=6, label="unstable")
     if "h_printed" in numbers:
-        axes.plot([], [], ":", color="0.3", lw=1, label=printed)
+        axes.plot([], [], color="0.3", lw=THIN, label=f"thin: {printed}")
     if "sgd_h" in numbers:
-        axes.errorbar([], [], [], fmt="s", color="0.3", ms=3, capsize=2, label="SGD")
-    axes.legend(frameon=False, fontsize="small", **legend)
+        axes.errorbar([], [], [], fmt="s", color="0.3", ms=3.5, capsize=2, label="SGD")

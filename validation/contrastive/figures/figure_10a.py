@@ -3,7 +3,7 @@
 The supplement says that h falls with eta at every Q, and that the fixed point near Q = 1 vanishes when eta > 0.2.
 Where it vanishes depends on tau/m: at 0.2 for tau/m = 0.0094, which is inside the narrow range that figures 2 and 6
 need; all of them are drawn with it. Claim 3, (S-55), on the loss by noise, and the ODE (S-62) are printed wrong: the
-dotted curves are (S-62). The claim asks for m4 >= 3 and m6 >= 15, without need: noise costs c = +-1 as well.
+thin curves are (S-62). The claim asks for m4 >= 3 and m6 >= 15, without need: noise costs c = +-1 as well.
 """
 
 from functools import partial

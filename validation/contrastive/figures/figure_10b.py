@@ -2,7 +2,7 @@
 
 The supplement says that h first rises and then falls as eta goes from 0 to 1; and that as it rises, the region that
 leads to Q = 0 shrinks, the region of recovery grows, and so does its Q. tau/m = 0.0094 as in figure 10a. Claim 4,
-(S-56), has the right sign and twice the right gain; the ODE (S-65) behind it is printed wrong: the dotted curves.
+(S-56), has the right sign and twice the right gain; the ODE (S-65) behind it is printed wrong: the thin curves.
 The claim asks for m4 > 3, without need: a little noise helps c = +-1 as well.
 """
 

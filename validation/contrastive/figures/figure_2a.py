@@ -1,8 +1,8 @@
 """Figure 2a of the paper: Q(t) of one feature for three second moments, by the ODE and by SGD.
 
 The paper draws solid curves "by (12)" and error bars of simulations that lie on them; it prints neither the starts
-(0.1 and 0.3 are those of the supplement's figure 6b) nor N nor what the bars are. Here the solid curves are the
-reduced ODE, equation (12) as printed is dotted, and bars are two standard deviations of Q over replicas of SGD at
+(0.1 and 0.3 are those of the supplement's figure 6b) nor N nor what the bars are. Here the thick curves are the
+reduced ODE, equation (12) as printed is thin, and bars are two standard deviations of Q over replicas of SGD at
 N = 20000. What decides is the mean of q over the replicas, with its standard error.
 """
 
@@ -11,7 +11,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 
-from meanfield.plotting import COLOURS
+from meanfield.plotting import curve_style, marker_style, place_legend
+from validation.contrastive.figures.drift_curves import THIN
 from validation.contrastive.figures.one_feature import LEARNING_RATE, SECOND_MOMENTS, overlap_by_sgd
 from validation.contrastive.figures.printed import equation_12
 from validation.contrastive.figures.trajectories import STARTS, problem_at, trajectories
@@ -83,20 +84,19 @@ def draw(numbers: xr.Dataset) -> Figure:
     figure = Figure(figsize=(6.5, 4.2), layout="constrained")
     axes = figure.subplots()
     time = numbers["time"].values
-    for m2, colour in zip(SECOND_MOMENTS, COLOURS, strict=False):
+    for i, m2 in enumerate(SECOND_MOMENTS):
         for start in STARTS:
             at = numbers.sel(m2=m2, start=start)
-            axes.plot(time, at["ode_Q"], color=colour, label=f"$m_2 = {m2}$" if start == STARTS[0] else None)
-            axes.plot(time, at["printed_Q"], ":", color=colour, lw=1)
+            axes.plot(time, at["ode_Q"], label=f"$m_2 = {m2}$" if start == STARTS[0] else None, **curve_style(i))
+            axes.plot(time, at["printed_Q"], lw=THIN, **curve_style(i))
             few = at.isel(time=slice(None, None, SHOWN))
             spread = 2 * few["sgd_q_error"] * np.sqrt(REPLICAS)
-            axes.errorbar(
-                few["time"], few["sgd_q"] ** 2, 2 * few["sgd_q"] * spread, fmt="s", color=colour, ms=3, capsize=2
-            )
-    axes.plot([], [], ":", color="0.3", lw=1, label="equation (12) as printed")
-    axes.errorbar([], [], [], fmt="s", color="0.3", ms=3, capsize=2, label=f"SGD, $N = {DIMENSION}$")
-    axes.set(xlabel="time $t = k/N$", ylabel="$Q(t)$", xlim=(0, time[-1]), ylim=(-0.02, 1))
-    axes.legend(frameon=False, ncols=2, loc="upper right")
+            bars = 2 * few["sgd_q"] * spread
+            axes.errorbar(few["time"], few["sgd_q"] ** 2, bars, ms=3.5, capsize=2, **marker_style(i, first=1))
+    axes.plot([], [], color="0.3", lw=THIN, label="thin: equation (12) as printed")
+    axes.errorbar([], [], [], fmt="s", color="0.3", ms=3.5, capsize=2, label=f"SGD, $N = {DIMENSION}$")
+    axes.set(xlabel="time $t = k/N$", ylabel="squared overlap $Q(t)$", xlim=(0, time[-1]), ylim=(-0.02, 1))
+    place_legend(axes)
     return figure
 
 

@@ -2,7 +2,7 @@
 
 The paper says that Q = 0 is stable for second moments 0.9 and 1.0 and unstable for 1.1; the figure has a stable zero
 near 1 ("recovery") for 1.0 and 1.1 but not for 0.9. tau = 0.094 and m = 10 show this (see one_feature.py). The
-paper's equation (12) lacks a factor 1 - 2Q, which matters wherever m2 != 1: its curves are dotted, and the drift
+paper's equation (12) lacks a factor 1 - 2Q, which matters wherever m2 != 1: its curves are thin, and the drift
 measured in SGD, started at each Q, decides.
 """
 
@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from meanfield.plotting import share_legend
 from validation.contrastive.figures.drift_curves import curves, draw_curves, explain, is_drift_of_sgd, measured
 from validation.contrastive.figures.one_feature import SECOND_MOMENTS, Ensemble, problem_with
 from validation.contrastive.figures.printed import equation_12
@@ -56,8 +57,9 @@ def draw(numbers: xr.Dataset) -> Figure:
     figure = Figure(figsize=(6, 4.2), layout="constrained")
     axes = figure.subplots()
     draw_curves(axes, numbers, "$m_2 = {}$")
-    explain(axes, numbers, "equation (12) as printed", ncols=3, loc="upper left")
-    axes.set(ylabel=r"$h(Q) = \dot{Q}/\tau$", ylim=(-1, 2.7))
+    axes.set(ylabel=r"$h(Q) = \dot{Q}/\tau$", ylim=(-1, None))
+    explain(axes, numbers, "equation (12) as printed")
+    share_legend(figure)
     return figure
 
 

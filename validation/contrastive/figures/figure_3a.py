@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from meanfield.plotting import COLOURS, plot_portrait, plot_trajectories
+from meanfield.plotting import COLOURS, place_legend, plot_portrait, plot_trajectories
 from validation.contrastive.figures.two_features import (
     UNEQUAL,
     following,
@@ -100,7 +100,7 @@ def draw(numbers: xr.Dataset) -> Figure:
         for Q, bar in zip(q**2, 4 * np.abs(q) * error, strict=True):
             axes.errorbar(*Q.T, bar[:, 1], bar[:, 0], fmt=".", color=COLOURS[6], ms=4, capsize=2, zorder=3)
         axes.plot([], [], "+", color=COLOURS[6], ms=8, label="SGD")
-    axes.legend(frameon=False, loc="upper right")
+    place_legend(axes)
     return figure
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, LINES, MARKERS, place_legend
 from validation.contrastive.figures.two_features import UNEQUAL, following, sgd_paths, trajectories
 from validation.study import Statement, Study, run_study
 
@@ -78,16 +78,16 @@ def draw(numbers: xr.Dataset) -> Figure:
     for i, axes in enumerate(panels):
         for k, (colour, law) in enumerate(zip((COLOURS[2], COLOURS[1]), UNEQUAL, strict=True)):
             q = numbers["q"].values[i, :, k]
-            axes.plot(numbers["time"], q**2, color=colour, label=f"$Q_{k + 1}$: {law.name}")
+            axes.plot(numbers["time"], q**2, LINES[k], color=colour, label=f"$Q_{k + 1}$: {law.name}")
             if "sgd_q" in numbers:
                 mean, error = numbers["sgd_q"].values[i, :, k], numbers["sgd_q_error"].values[i, :, k]
                 bars = 4 * np.abs(mean) * error
-                axes.errorbar(numbers["sgd_time"], mean**2, bars, fmt="o", color=colour, ms=3, capsize=2)
+                axes.errorbar(numbers["sgd_time"], mean**2, bars, fmt=MARKERS[k], color=colour, ms=3, capsize=2)
         first, second = STARTS[i] ** 2
         axes.set(xlabel="time $t = k/N$", title=f"from $(Q_1, Q_2) = ({first:.2g}, {second:.2g})$", ylim=(-0.03, 1))
     panels[0].set_ylabel("squared cosine similarity $Q = q^2$")
     panels[0].plot([], [], "o", color="0.3", ms=3, label="SGD")
-    panels[0].legend(frameon=False)
+    place_legend(panels[0])
     return figure
 
 

@@ -3,8 +3,8 @@
 The main text says that independent noise makes it smaller and smaller; that correlated noise (here one view gets the
 negative of the other's) makes it larger than without noise over a broad range of eta, with an optimum; that recovery
 vanishes at a critical eta; and that ReLU behaves alike. Left m2 = 1 and tau/m = 0.0094, as in figure 10. Right ReLU
-with m2 = 1.2 and tau/m = 0.1: without noise ReLU has no recovery state unless m2 > 1 + tau/m. Squares are SGD,
-started at Q = 0.9 whatever eta is, once it is stationary.
+with m2 = 1.2 and tau/m = 0.1: without noise ReLU has no recovery state unless m2 > 1 + tau/m. Squares and triangles are
+SGD, started at Q = 0.9 whatever eta is, once it is stationary.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq, minimize_scalar
 
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, share_legend
 from validation.contrastive.figures.noisy_views import CORRELATIONS
 from validation.contrastive.figures.one_feature import (
     Ensemble,
@@ -184,19 +184,20 @@ def draw(numbers: xr.Dataset) -> Figure:
         _draw_model(axes, numbers.sel(model=model))
         axes.set(title=title, xlabel=r"variance $\eta$ of the noise", ylim=(-0.05, 1))
     panels[0].set_ylabel("stationary cosine similarity $q$")
-    panels[1].legend(frameon=False, fontsize="small", loc="center right")
+    share_legend(figure)
     return figure
 
 
 def _draw_model(axes: Axes, numbers: xr.Dataset) -> None:
-    axes.axhline(float(numbers["similarity"][0, 0]), color=COLOURS[2], lw=1, ls="--", label="without noise")
-    for views, colour in (("opposite", COLOURS[0]), ("independent", COLOURS[1])):
+    axes.axhline(float(numbers["similarity"][0, 0]), color=COLOURS[2], lw=1, ls="-.", label="without noise")
+    styles = ("opposite", COLOURS[0], "-", "s"), ("independent", COLOURS[1], "--", "^")
+    for views, colour, line, marker in styles:
         at = numbers.sel(views=views)
         curve, x = CubicSpline(at["angle"], at["similarity"]), np.linspace(0, ANGLES[-1], 200)
-        axes.plot(strength(float(at["eta_end"]), x), curve(x), color=colour, lw=2, label=f"{views} noise")
+        axes.plot(strength(float(at["eta_end"]), x), curve(x), color=colour, lw=2, ls=line, label=f"{views} noise")
         axes.axvline(float(at["eta_end"]), color=colour, lw=0.8, ls=":")
         error = 2 * at["sgd_q_error"]
-        axes.errorbar(at["checked_eta"], at["sgd_q"], error, fmt="s", color=colour, ms=4, capsize=2, mfc="white")
+        axes.errorbar(at["checked_eta"], at["sgd_q"], error, fmt=marker, color=colour, ms=4, capsize=2, mfc="white")
         if views == "opposite":
             axes.plot(at["eta_best"], at["similarity"].max(), "o", color=colour, ms=7, label="optimum")
     axes.plot([], [], ":", color="0.3", lw=0.8, label="end of recovery")

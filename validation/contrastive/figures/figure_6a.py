@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.families.contrastive.learnability.learnability import learnability
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, place_legend
 from validation.contrastive.figures.drift_curves import curves, draw_curves, explain
 from validation.contrastive.figures.one_feature import (
     BATCH_SIZE,
@@ -106,8 +106,9 @@ def draw(numbers: xr.Dataset) -> Figure:
     figure = Figure(figsize=(9.5, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     draw_curves(left, numbers, "$m_2 = {}$")
-    explain(left, numbers)
     left.set(ylabel=r"$h(Q) = \dot{Q}/\tau$", ylim=(-1, None))
+    explain(left, numbers)
+    place_legend(left)
     m2, m_l, m_u = numbers["m2_scan"], float(numbers["m_l"]), float(numbers["m_u"])
     right.plot(m2, numbers["recovery_scan"], color=COLOURS[0], lw=2, label="stable")
     right.plot([RANGE[0], m_u], [0, 0], color=COLOURS[0], lw=2, clip_on=False)
@@ -117,7 +118,7 @@ def draw(numbers: xr.Dataset) -> Figure:
         right.axvline(value, color="0.6", lw=0.8, ls=":", zorder=0)
         right.text(value, 1.02, f"$m_{name} = {value:.4f}$", ha="center", transform=right.get_xaxis_transform())
     right.set(xlabel="second moment $m_2$", ylabel="fixed points $Q$", xlim=RANGE, ylim=(0, 1))
-    right.legend(frameon=False, loc="center right")
+    place_legend(right)
     return figure
 
 

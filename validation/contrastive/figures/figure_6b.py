@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield.plotting import COLOURS
+from meanfield.plotting import LINES, curve_style, place_legend
 from validation.contrastive.figures.drift_curves import listed
 from validation.contrastive.figures.one_feature import SECOND_MOMENTS, find_states, problem_with
 from validation.contrastive.figures.trajectories import RETRIEVED, STARTS, problem_at, trajectories
@@ -74,16 +74,16 @@ def draw(numbers: xr.Dataset) -> Figure:
     time = numbers["time"].values
     panels = figure.subplots(1, 2, sharey=True)
     for axes, start in zip(panels, STARTS, strict=True):
-        for m2, colour in zip(SECOND_MOMENTS, COLOURS, strict=False):
+        for i, m2 in enumerate(SECOND_MOMENTS):
             at = numbers.sel(m2=m2, start=start)
-            axes.plot(time, at["sgd_Q"].T, color=colour, lw=0.5, alpha=0.5)
-            axes.plot(time, at["ode_Q"], color=colour, lw=2, label=f"$m_2 = {m2}$")
+            axes.plot(time, at["sgd_Q"].T, color=curve_style(i)["color"], lw=0.5, alpha=0.5)
+            axes.plot(time, at["ode_Q"], lw=2, label=f"$m_2 = {m2}$", **curve_style(i))
         boundary = float(numbers["boundary"].sel(m2=1.0))
-        axes.axhline(boundary, color=COLOURS[1], lw=1, ls="--", label="unstable state, $m_2 = 1.0$")
+        axes.axhline(boundary, color=curve_style(1)["color"], lw=1, ls=LINES[4], label="unstable state, $m_2 = 1.0$")
         axes.plot([], [], color="0.3", lw=0.5, label=f"runs of SGD, $N = {DIMENSION}$")
         axes.set(title=f"start at $Q = {start}$", xlabel="time $t = k/N$", xlim=(0, time[-1]), ylim=(-0.02, 1))
-    panels[0].set_ylabel("$Q(t)$")
-    panels[1].legend(frameon=False, fontsize="small", ncols=2, loc="upper right")
+    panels[0].set_ylabel("squared overlap $Q(t)$")
+    place_legend(panels[1])
     return figure
 
 

@@ -11,7 +11,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, LINES, MARKERS, share_legend
+from validation.contrastive.figures.drift_curves import THIN
 from validation.contrastive.figures.two_features import (
     BATCH_SIZE,
     LEARNING_RATE,
@@ -129,13 +130,13 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
 
 def draw(numbers: xr.Dataset) -> Figure:
     """A row for each case: both rates over the plane, and along the diagonal with SGD."""
-    figure = Figure(figsize=(12.5, 7), layout="constrained")
+    figure = Figure(figsize=(10, 6.2), layout="constrained")
     for row, (laws, panels) in enumerate(zip(CASES.values(), figure.subplots(2, 3), strict=True)):
         for k in range(2):
             _draw_plane(numbers["h"].values[row, ..., k], numbers, panels[k], k, figure)
-            panels[k].set_title(f"$c_{k + 1}$ {laws[k].name}", fontsize="medium")
+            panels[k].set_title(rf"$\dot Q_{k + 1}/\tau$, $c_{k + 1}$ {laws[k].name}", fontsize="medium")
         _draw_diagonal(numbers.isel(case=row), panels[2])
-    figure.axes[-1].set_title("")
+    share_legend(figure)
     return figure
 
 
@@ -155,21 +156,21 @@ def _draw_plane(h: np.ndarray, numbers: xr.Dataset, axes, k: int, figure: Figure
     if h[np.isfinite(h)].max() > 0:
         axes.contour(numbers["Q1"], numbers["Q2"], shown, [0.0], colors="black", linestyles=":")
     axes.set(xlabel="$Q_1$", ylabel="$Q_2$", xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    figure.colorbar(mesh, ax=axes, label=rf"$\dot Q_{k + 1}/\tau$")
+    figure.colorbar(mesh, ax=axes)
 
 
 def _draw_diagonal(case: xr.Dataset, axes) -> None:  # type: ignore[no-untyped-def]
     axes.axhline(0, color="0.6", lw=0.8)
-    for k, (colour, line) in enumerate(zip((COLOURS[2], COLOURS[1]), ("-", "--"), strict=True)):
-        axes.plot(case["diagonal"], case["h_diagonal"][:, k], line, color=colour, label=rf"$\dot Q_{k + 1}/\tau$")
-        axes.plot(case["diagonal"], case["h_printed"][:, k], ":", color=colour, lw=1.4)
+    for k, colour in enumerate((COLOURS[2], COLOURS[1])):
+        style = {"color": colour, "linestyle": LINES[k]}
+        axes.plot(case["diagonal"], case["h_diagonal"][:, k], label=rf"$\dot Q_{k + 1}/\tau$", **style)
+        axes.plot(case["diagonal"], case["h_printed"][:, k], lw=THIN, **style)
         if "sgd_h" in case:
             bars = 2 * case["sgd_h_error"][:, k]
-            axes.errorbar(case["measured"], case["sgd_h"][:, k], bars, fmt="o", color=colour, ms=4, capsize=2)
-    axes.plot([], [], ":", color="0.3", label="(S-50) as printed")
+            axes.errorbar(case["measured"], case["sgd_h"][:, k], bars, fmt=MARKERS[k], color=colour, ms=4, capsize=2)
+    axes.plot([], [], color="0.3", lw=THIN, label="thin: (S-50) as printed")
     axes.plot([], [], "o", color="0.3", ms=4, label=f"SGD, t = 0 to {SHORT:g}")
     axes.set(xlabel="$Q_1 = Q_2$", ylabel=r"$\dot Q/\tau$", title=rf"$\tau/m = {LEARNING_RATE / BATCH_SIZE:g}$")
-    axes.legend(frameon=False)
 
 
 STUDY = Study(theory, judge, draw, simulate)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import plot_fluctuations
+from meanfield.plotting import plot_fluctuations, share_legend
 from meanfield.problems.file import format_problem, parse_problem
 from validation.study import Statement, Study, run_study
 
@@ -147,7 +147,7 @@ def draw(numbers: xr.Dataset) -> Figure:
         ensemble = ensemble.rename(sgd_q_mean="q_mean", sgd_q_covariance="q_covariance")
         plot_fluctuations(shown, axes, ensemble)
         axes.set_title(name, fontsize=10)
-        axes.legend(frameon=False, fontsize=7)
+    share_legend(figure)
     return figure
 
 

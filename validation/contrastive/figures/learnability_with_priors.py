@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import COLOURS
+from meanfield.plotting import curve_style, marker_style, share_legend
 from validation.study import Statement, Study, run_study
 
 LEARNING_RATE, BATCH_SIZE = 5.0, 250
@@ -215,30 +215,30 @@ def draw(numbers: xr.Dataset) -> Figure:
     """Thresholds, and growth rates at 1.05 times them, against the strength."""
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    colours = dict(zip((*EVEN, LEANING), COLOURS, strict=False))
-    left.plot(numbers["leaning_strength"], numbers["leaning_threshold"], color=colours[LEANING])
+    numbered = {name: i for i, name in enumerate((*EVEN, LEANING))}
+    left.plot(numbers["leaning_strength"], numbers["leaning_threshold"], **curve_style(numbered[LEANING]))
     left.axhline(PROP_3, color="0.5", lw=4, alpha=0.5, label="Prop. 3")
     for name in EVEN:
-        style = (0, (4, 4)) if name == "double_well" else "-"  # on top of the quartic one
-        right.plot(numbers["strength"], numbers["slowing"].sel(prior=name), color=colours[name], ls=style)
+        right.plot(numbers["strength"], numbers["slowing"].sel(prior=name), **curve_style(numbered[name]))
     if "sgd_rate" in numbers:
         found, error = measured_thresholds(numbers)
         without = 12 * LEARNING_RATE * 0.05 * PROP_3  # theory.md, section 8
         for i, name in enumerate(numbers["case"].values):
             at, s = numbers.isel(case=i), float(numbers["case_strength"][i])
-            style = {"fmt": "o", "color": colours[str(name)], "ms": 5, "capsize": 3}
+            style = marker_style(numbered[str(name)]) | {"ms": 5, "capsize": 3}
             m2 = float(at["case_threshold"])
             left.errorbar(s, found[i] * m2, 2 * error[i] * m2, **style)
             if name in EVEN:
                 y = float(at["sgd_rate"][1]) / without
                 right.errorbar(s, y, 2 * float(at["sgd_rate_error"][1]) / without, **style)
     for name in (*EVEN, LEANING):
-        left.plot([], [], "-o", color=colours[name], label=LABELS.get(name, name))
+        entry = marker_style(numbered[name]) | curve_style(numbered[name])
+        left.plot([], [], label=LABELS.get(name, name), **entry)
     left.set(xlabel="strength of the prior", ylabel="least learnable second moment", xlim=(0, 10.3), ylim=(1.1, None))
     right.set(xlabel="strength of the prior", ylabel="growth rate / that without prior", xlim=(0, 10.3), ylim=(0, 1.15))
     right.set_title("at 1.05 times the threshold; curves end where the state does", fontsize=10)
     left.set_title("lines: theory (grey: all even potentials); points: SGD, two standard errors", fontsize=10)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=7, frameon=False, fontsize=9)
+    share_legend(figure, left)
     return figure
 
 

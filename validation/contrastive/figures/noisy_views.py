@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
+from meanfield.plotting import share_legend
 from validation.contrastive.figures.drift_curves import LONG_NAMES, curves, draw_curves, explain, measured
 from validation.contrastive.figures.one_feature import Ensemble, end_of_recovery, problem_with
 
@@ -62,6 +63,7 @@ def draw_with_noise(numbers: xr.Dataset, printed: str, lowest: float) -> Figure:
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     axes = figure.subplots()
     draw_curves(axes, numbers, r"$\eta = {}$")
-    explain(axes, numbers, printed, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.set(ylabel=r"$h(Q) = \dot{Q}/\tau$", ylim=(lowest, None))
+    explain(axes, numbers, printed)
+    share_legend(figure)
     return figure

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.families.contrastive.learnability.augmentation import with_noise
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import COLOURS
+from meanfield.plotting import curve_style, marker_style, share_legend
 from validation.study import Statement, Study, run_study
 
 THRESHOLD, BATCH_SIZE = 1.3, 10
@@ -185,25 +185,24 @@ def draw(numbers: xr.Dataset) -> Figure:
     left, right = figure.subplots(1, 2)
     left.axhline(0, color="0.6", lw=0.8)
     left.axvline(1, color="0.6", lw=0.8)
-    for name, colour in zip(ACTIVATIONS, COLOURS, strict=False):
+    for i, name in enumerate(ACTIVATIONS):
         if name in TRAINED:
             at = numbers.sel(trained=name)
-            left.plot(at["factor"], at["rate"], color=colour, lw=1.2)
+            left.plot(at["factor"], at["rate"], lw=1.2, **curve_style(i))
             if "sgd_rate" in numbers:
-                style = {"fmt": "o", "color": colour, "ms": 4, "capsize": 3}
-                left.errorbar(at["factor"], at["sgd_rate"], 2 * at["sgd_rate_error"], **style)
-        for views, line in (("independent", "-"), ("opposite", "--")):
+                bars = 2 * at["sgd_rate_error"]
+                left.errorbar(at["factor"], at["sgd_rate"], bars, ms=4, capsize=3, **marker_style(i))
+        for views, filling in (("independent", "full"), ("opposite", "none")):
             excess = numbers["excess"].sel(activation=name, views=views)
-            right.plot(numbers["eta"], excess / excess[0], line, color=colour)
-        right.plot([], [], color=colour, label=name.replace("_", " "))
-    right.plot([], [], "-", color="0.3", label="independent views")
-    right.plot([], [], "--", color="0.3", label="opposite views")
+            style = marker_style(i) | curve_style(i) | {"ms": 5, "markevery": 2, "fillstyle": filling}
+            right.plot(numbers["eta"], excess / excess[0], **style)
+        right.plot([], [], label=name.replace("_", " "), **(marker_style(i) | curve_style(i)))
     right.axhline(1, color="0.6", lw=0.8)
-    right.plot([], [], "o", color="0.3", ms=4, label="SGD, two standard errors")
+    right.set_title("full markers: independent views; empty: opposite views", fontsize=10)
+    left.set_title("lines: theory; points: SGD, two standard errors", fontsize=10)
     left.set(xlabel="second moment / threshold of Prop. 3", ylabel="growth rate of a small overlap")
     right.set(xlabel=r"noise variance $\eta$", ylabel="(threshold - 1) / that without noise", ylim=(0.7, 2.0))
-    handles, labels = right.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False, fontsize=9)
+    share_legend(figure, right)
     return figure
 
 

@@ -8,6 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.families.contrastive.problem import Problem
+from meanfield.plotting import share_legend
 from validation.contrastive.figures.drift_curves import curves, draw_curves, explain, is_drift_of_sgd, measured
 from validation.contrastive.figures.one_feature import Ensemble, problem_with
 from validation.study import Statement
@@ -69,7 +70,8 @@ def draw_both(numbers: xr.Dataset, label: str, titles: Mapping[str, str], lowest
     for axes, centering in zip(panels, CENTERINGS, strict=True):
         at = numbers.sel(centering=centering)
         draw_curves(axes, at, label)
-        explain(axes, numbers)
         axes.set(title=f"{CENTERINGS[centering]}, {titles[centering]}", ylim=(lowest[centering], None))
+        explain(axes, at)
     panels[0].set_ylabel(r"$h(Q) = \dot{Q}/\tau$")
+    share_legend(figure)
     return figure

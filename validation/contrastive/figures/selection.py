@@ -26,7 +26,7 @@ from meanfield.families.contrastive.random_starts.langevin import langevin_outco
 from meanfield.families.contrastive.random_starts.outcomes import limit_outcomes
 from meanfield.families.contrastive.random_starts.separatrix import find_separatrix, selection_probability
 from meanfield.families.contrastive.random_starts.start import random_start
-from meanfield.plotting import COLOURS, plot_chance, plot_escape_times
+from meanfield.plotting import COLOURS, curve_style, marker_style, place_legend, plot_chance, plot_escape_times
 from meanfield.problems.file import parse_problem
 from validation.study import Statement, Study, run_study
 
@@ -228,14 +228,14 @@ def _escape_of_one(numbers: xr.Dataset) -> Statement:
 
 def draw(numbers: xr.Dataset) -> Figure:
     """The chance against N; escape times of two features; quantiles of those of one against N."""
-    figure = Figure(figsize=(12, 3.9), layout="constrained")
+    figure = Figure(figsize=(10, 3.7), layout="constrained")
     chances, histogram, times = figure.subplots(1, 3)
     shown = numbers.sel(N=slice(None, 1e6))
     plot_chance(shown["N"].values, shown["chance"].values, chances, label="asymptotic")
     N = numbers["sgd_N"].values
     beside, noisy = 1.15 * numbers["sgd_noisy_N"].values, numbers["sgd_chance_langevin"].values
     paths = np.full(len(noisy), PATHS)
-    plot_chance(beside, noisy, chances, paths, label="ODE with noise", colour=COLOURS[2])
+    plot_chance(beside, noisy, chances, paths, label="ODE with noise", colour=COLOURS[2], marker="^")
     plot_chance(
         N, numbers["sgd_chance"].values, chances, numbers["sgd_replicas"].values, label="SGD", colour=COLOURS[1]
     )
@@ -244,16 +244,16 @@ def draw(numbers: xr.Dataset) -> Figure:
     chances.minorticks_off()
     sgd = xr.Dataset({"escape_time": numbers["sgd_escape_time"]})
     plot_escape_times(sgd, histogram)
-    heights, edges = np.histogram(numbers["sgd_escape_time_limit"], 30, density=True)
-    histogram.stairs(heights, edges, color=COLOURS[-1], lw=1.5, label="limit")
+    limit = xr.Dataset({"escape_time": numbers["sgd_escape_time_limit"]})
+    plot_escape_times(limit, histogram, "limit", COLOURS[-1], fill=False, alpha=1.0, lw=1.5)
     histogram.set(title=f"two features, N = {SHOWN}", xlim=(0, None))
-    for level, colour in zip(LEVELS, (COLOURS[2], COLOURS[0], COLOURS[1]), strict=True):
-        times.plot(shown["N"], shown["time"].sel(level=level), color=colour, label=f"{100 * level:.0f} %")
-        times.plot(numbers["sgd_one_N"], numbers["sgd_time"].sel(level=level), "o", color=colour, ms=4)
+    for i, level in reversed(list(enumerate(LEVELS))):
+        times.plot(shown["N"], shown["time"].sel(level=level), label=f"{100 * level:.0f} %", **curve_style(i))
+        times.plot(numbers["sgd_one_N"], numbers["sgd_time"].sel(level=level), ms=4, **marker_style(i))
     times.plot([], [], "o", color="0.3", ms=4, label="SGD")
     times.set(xscale="log", xlabel="dimension $N$", ylabel="escape time $t$", title="one feature: quantiles")
     for axes in figure.axes:
-        axes.legend(frameon=False)
+        place_legend(axes)
     return figure
 
 

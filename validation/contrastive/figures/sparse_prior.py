@@ -20,7 +20,7 @@ from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
 from meanfield.numerics.continuation import newton
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, LINES, MARKERS, share_legend
 from validation.study import Statement, Study, run_study
 
 LAWS = {
@@ -196,26 +196,27 @@ def _predicted(numbers: xr.Dataset, law: int) -> np.ndarray:
 
 def draw(numbers: xr.Dataset) -> Figure:
     """Similarity and share near 0 against the strength, and against each other."""
-    figure = Figure(figsize=(11, 3.9), layout="constrained")
+    figure = Figure(figsize=(10, 3.8), layout="constrained")
     first, second, third = figure.subplots(1, 3)
     for i, (law, colour) in enumerate(zip(LAWS, COLOURS, strict=False)):
         at = numbers.isel(law=i)
         label = f"$u$ {law}" if law == "Gaussian" else f"$u \\neq 0$ for {law}"
-        first.plot(at["strength"], at["similarity"], color=colour, label=label)
+        line = {"color": colour, "linestyle": LINES[i], "label": label}
+        first.plot(at["strength"], at["similarity"], **line)
         first.plot(at["best_strength"], at["best_similarity"], "*", color=colour, ms=11, mec="black", mew=0.6)
-        second.plot(at["strength"], at["share"], color=colour)
-        third.plot(at["share"], at["similarity"], color=colour)
+        second.plot(at["strength"], at["share"], **line)
+        third.plot(at["share"], at["similarity"], **line)
         if "sgd_q" in numbers:
-            style = {"fmt": "o", "color": colour, "ms": 5, "capsize": 3, "mfc": "white", "zorder": 3}
+            style = {"fmt": MARKERS[i], "color": colour, "ms": 5, "capsize": 3, "mfc": "white", "zorder": 3}
             first.errorbar(at["sgd_strength"], at["sgd_q"], 2 * at["sgd_q_error"], **style)
-            second.plot(at["sgd_strength"], at["sgd_share"], "o", color=colour, ms=5, mfc="white")
+            second.plot(at["sgd_strength"], at["sgd_share"], MARKERS[i], color=colour, ms=5, mfc="white")
             third.errorbar(at["sgd_share"], at["sgd_q"], 2 * at["sgd_q_error"], **style)
     first.plot([], [], "o", color="0.3", mfc="white", label="SGD, two standard errors")
     first.plot([], [], "*", color="0.6", ms=11, mec="black", mew=0.6, label="best strength")
     first.set(xlabel="strength of l1", ylabel="similarity $q$")
     second.set(xlabel="strength of l1", ylabel=f"share of weights with $|w| < {NEAR_ZERO}$", ylim=(0, 1))
     third.set(xlabel=f"share of weights with $|w| < {NEAR_ZERO}$", ylabel="similarity $q$", xlim=(0, 1))
-    figure.legend(*first.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    share_legend(figure)
     return figure
 
 

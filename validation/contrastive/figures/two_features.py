@@ -16,7 +16,7 @@ from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.fixed_points.portrait import phase_portrait
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import plot_portrait
+from meanfield.plotting import plot_portrait, share_legend
 from meanfield.problems.file import parse_problem
 from validation.study import Statement, within_errors
 
@@ -237,13 +237,8 @@ def draw_portraits(panels: dict[str, xr.Dataset], columns: int) -> Figure:
     """A panel for each portrait, and one legend for all."""
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(4.6 * columns, 4.5 * rows + 0.5), layout="constrained")
-    found = {}
     for (title, result), axes in zip(panels.items(), figure.subplots(rows, columns, squeeze=False).flat, strict=True):
         plot_portrait(result, axes)
         axes.set_title(title, fontsize="medium")
-        handles, labels = axes.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    figure.legend(
-        found.values(), found.keys(), loc="outside lower center", ncols=min(len(found), 4 * columns), frameon=False
-    )
+    share_legend(figure)
     return figure

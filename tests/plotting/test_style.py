@@ -1,0 +1,99 @@
+"""Figures can be read: curves differ by more than colour, legends hide nothing, bins and curves resolve peaks."""
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from meanfield import plotting
+from meanfield.plotting.histograms import bin_edges, bins_of_sample, density_curve
+from meanfield.plotting.style import LINES
+from tests.plotting.conftest import check_panels
+
+
+def hidden_pixels(figure):
+    """Number of pixels of curves below legends: those that are not white when legends are not drawn."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    boxes = [axes.get_legend().get_window_extent() for axes in figure.axes if axes.get_legend()]
+    assert boxes
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        if axes.get_legend():
+            axes.get_legend().set_visible(False)
+    canvas.draw()
+    image = np.asarray(canvas.buffer_rgba())[::-1, :, :3]  # rows from below
+    parts = (image[int(b.y0) + 1 : int(b.y1), int(b.x0) + 1 : int(b.x1)] for b in boxes)
+    return sum(int((part < 250).any(axis=-1).sum()) for part in parts)
+
+
+def test_styles_of_many_curves_differ():
+    axes = Figure().subplots()
+    for number in range(3 * len(LINES)):
+        axes.plot([0, 1], [0, 1], label=str(number), **plotting.curve_style(number))
+    check_panels(axes.figure)
+    assert len({plotting.marker_style(number)["marker"] for number in range(7)}) == 7
+
+
+def test_comparison_can_be_read(results):
+    figure = plotting.plot_comparison(results)
+    check_panels(figure)
+    assert hidden_pixels(figure) == 0
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_room_is_made_for_a_legend_where_there_is_none(scale):
+    figure = Figure(figsize=(4, 3), layout="constrained")
+    axes = figure.subplots()
+    x = np.linspace(0, 1, 201)
+    axes.plot(x, 2 + np.sin(80 * x), label="everywhere")
+    axes.fill_between(x, 0.5, 1.5, label="a band")
+    axes.set(yscale=scale, ylim=(0.5, 3.2), xlim=(0, 1))
+    plotting.place_legend(axes)
+    assert axes.get_ylim()[0] == 0.5
+    assert hidden_pixels(figure) == 0
+
+
+def test_bins_resolve_a_peak_and_do_not_split_its_tails():
+    """Nine in ten weights lie in a peak a hundred times narrower than the range: bins of one width show one bar."""
+    rng = np.random.default_rng(1)
+    n = 20_000
+    sample = np.where(rng.random(n) < 0.9, 0.02 * rng.standard_normal(n), 1.0 * rng.standard_normal(n))
+    edges = bins_of_sample(sample)
+    counts, _ = np.histogram(sample, edges)
+    assert counts.max() / n < 1.3 * n ** (-1 / 3)  # the bound of the docstring
+    assert np.diff(edges).max() < 1.3 * n ** (-1 / 3) * (edges[-1] - edges[0])  # the same for widths
+    assert np.histogram(sample, len(edges) - 1)[0].max() / n > 0.5
+
+
+def test_bins_of_equal_draws_are_one_bar():
+    assert len(bins_of_sample(np.full(50, 0.3))) == 2
+    two = bins_of_sample(np.repeat([-1.0, 1.0], 500))
+    assert np.all(np.diff(two) > 0)
+    assert np.histogram(np.repeat([-1.0, 1.0], 500), two)[0].sum() == 1000
+
+
+def test_bins_follow_a_law_if_it_is_known():
+    w = np.linspace(-8, 8, 4001)
+    F = 0.5 * (1 + np.sign(w) * (1 - np.exp(-np.abs(w))))  # Laplace's
+    edges = bin_edges(w, F, 1000.0)
+    assert np.allclose(edges, -edges[::-1], atol=1e-9)  # rounding
+    assert np.diff(np.interp(edges, w, F)).max() < 1.3 * 1000 ** (-1 / 3)
+
+
+@pytest.mark.parametrize("kink", [False, True])
+def test_curve_of_a_density_is_of_third_order_even_at_a_kink(kink):
+    """Averages over cells of width h of exp(-|w|) are h/2 too low at its peak; the curve errs by h^3."""
+    errors = []
+    for cells in (40, 80, 160):
+        edges = np.linspace(-2.0, 2.0, cells + 1)
+        F = -np.sign(edges) * np.expm1(-np.abs(edges)) if kink else np.sin(edges)
+        averages = np.diff(F) / np.diff(edges)
+        w, P = density_curve(edges, averages)
+        exact = np.exp(-np.abs(w)) if kink else np.cos(w)
+        inside = np.abs(w) < 1.5  # cos w is cut off at 0
+        errors.append(np.abs(P - exact)[inside].max())
+        cells_inside = inside[1::3]
+        assert np.allclose((P.reshape(-1, 3) @ [1, 4, 1] / 6)[cells_inside], averages[cells_inside])  # exact: rounding
+    assert np.all(np.diff(np.log2(errors)) < -2.7)  # third order, 8 at each step
+    assert errors[-1] < 1e-5
