@@ -62,7 +62,7 @@ def _nothing() -> None:
 
 
 class NumbaFinder:
-    """Finder of modules that finds numba where Python does, and ensures the cache folder after its import."""
+    """Finder of modules that finds numba where Python does, and prepares it after its import."""
 
     def find_spec(self, name: str, path: None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Find numba, and leave every other module to the finders that follow."""
@@ -71,11 +71,11 @@ class NumbaFinder:
             return None
         execute = spec.loader.exec_module
 
-        def execute_and_ensure(module: ModuleType) -> None:
+        def execute_and_prepare(module: ModuleType) -> None:
             execute(module)
             prepare_numba()
 
-        spec.loader.exec_module = execute_and_ensure  # type: ignore[method-assign]
+        spec.loader.exec_module = execute_and_prepare  # type: ignore[method-assign]
         return spec
 
 
