@@ -16,6 +16,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from meanfield.errors import InputError
+from meanfield.numerics.compiled.separate_calls import generate_separate_call, separate_call_type
 from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate
 from meanfield.typing import FloatArray
 
@@ -64,16 +65,13 @@ def closure_values(typing_context, closure, q):  # type: ignore[no-untyped-def]
     known = getattr(closure, "instance_class", type(None))
     if known not in _REGISTERED:
         return None
-    kind = types.Dispatcher(_REGISTERED[known])
+    function = types.Dispatcher(_REGISTERED[known])
 
     # Numba's `overload` would do, but compiles all that the function calls once more.
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        call = context.get_function(kind, signature)
-        for library in getattr(call, "libs", ()):
-            context.active_code_library.add_linking_library(library)
-        return call(builder, arguments)
+        return generate_separate_call(context, builder, function, signature.args, arguments)
 
-    return kind.get_call_type(typing_context, (closure, q), {}), generate
+    return separate_call_type(typing_context, function, (closure, q)), generate
 
 
 class TabulatedClosure(NamedTuple):

@@ -22,6 +22,14 @@ def ensure_cache_folder() -> None:
         numba.config.CACHE_DIR = _temporary_folder()  # type: ignore[attr-defined]
 
 
+def prepare_numba() -> None:
+    """What numba needs before it compiles: a cache folder, and somebody who says what takes so long."""
+    ensure_cache_folder()
+    from meanfield.process.compilation_notice import announce_compilation
+
+    announce_compilation()
+
+
 def has_compiled_code() -> bool:
     """Whether an earlier process has compiled code of this package and kept it."""
     from pathlib import Path
@@ -43,7 +51,7 @@ def _temporary_folder() -> str:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     warnings.warn(
         "compiled code cannot be kept, because neither the folder of the package nor your cache folder can be "
-        "written: every process compiles for a minute; set NUMBA_CACHE_DIR to a folder that can be written",
+        "written: every process compiles for half a minute; set NUMBA_CACHE_DIR to a folder that can be written",
         stacklevel=3,
     )
     return folder
@@ -54,7 +62,7 @@ def _nothing() -> None:
 
 
 class NumbaFinder:
-    """Finder of modules that finds numba where Python does, and ensures the cache folder after its import."""
+    """Finder of modules that finds numba where Python does, and prepares it after its import."""
 
     def find_spec(self, name: str, path: None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Find numba, and leave every other module to the finders that follow."""
@@ -63,15 +71,15 @@ class NumbaFinder:
             return None
         execute = spec.loader.exec_module
 
-        def execute_and_ensure(module: ModuleType) -> None:
+        def execute_and_prepare(module: ModuleType) -> None:
             execute(module)
-            ensure_cache_folder()
+            prepare_numba()
 
-        spec.loader.exec_module = execute_and_ensure  # type: ignore[method-assign]
+        spec.loader.exec_module = execute_and_prepare  # type: ignore[method-assign]
         return spec
 
 
 if "numba" in sys.modules:
-    ensure_cache_folder()
+    prepare_numba()
 else:
     sys.meta_path.insert(0, NumbaFinder())  # type: ignore[arg-type]  # no abstract base: that costs an import

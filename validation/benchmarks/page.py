@@ -8,7 +8,7 @@ from validation import ROOT
 from validation.benchmarks.table import NUMBERS, saved_tables
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-ORDER = ("machine", "density", "particles", "closures", "dynamics", "stationary", "sweep")
+ORDER = ("machine", "density", "particles", "closures", "dynamics", "stationary", "sweep", "first_minutes")
 
 HEAD = """# Benchmarks
 
@@ -24,7 +24,8 @@ def section(name: str) -> str:
     """A benchmark on the page."""
     about, tables = saved_tables(NUMBERS / f"{name}.json")
     summary = " ".join(about.split("\n\n")[0].split())
-    return "\n\n".join([f"## {name.capitalize()}", summary, *(table.markdown() for table in tables)]) + "\n"
+    title = name.capitalize().replace("_", " ")
+    return "\n\n".join([f"## {title}", summary, *(table.markdown() for table in tables)]) + "\n"
 
 
 def main() -> int:

@@ -3,9 +3,14 @@
 Two problems that differ in the prior alone. Under the sparse (l1) prior of `sparse_prior.toml` the order parameters
 do not close, so its three independent ways are our density, FiPy's density on a coarser grid, and SGD. Without a
 prior (`no_prior.toml`) all three methods apply: density, order parameters, SGD.
+
+SGD runs in a process of its own. On a fresh clone compiling takes far longer than solving, on one core, and so the two
+processes compile side by side.
 """
 
 from collections.abc import Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import xarray as xr
@@ -21,25 +26,24 @@ from validation import OUTPUT, ROOT
 COARSE = DensitySettings(cells=320, feature_nodes=31, steps=80, order=2)
 
 
-def solve_sparse() -> dict[str, xr.Dataset]:
-    """The l1 prior by our kernel, by FiPy and by SGD."""
-    problem = meanfield.load_problem(ROOT / "data" / "problems" / "sparse_prior.toml")
-    coarse = problem.model_copy(update={"density": COARSE})
-    return {
-        "density": meanfield.solve_density(problem),
+SPARSE, WITHOUT_PRIOR = (
+    meanfield.load_problem(ROOT / "data" / "problems" / f"{name}.toml") for name in ("sparse_prior", "no_prior")
+)
+
+
+def solve_both(other: Executor) -> tuple[dict[str, xr.Dataset], dict[str, xr.Dataset]]:
+    """The l1 prior by our kernel, by FiPy and by SGD; and no prior, where the order parameters close."""
+    sgd = [other.submit(meanfield.simulate_sgd, problem) for problem in (SPARSE, WITHOUT_PRIOR)]
+    coarse = SPARSE.model_copy(update={"density": COARSE})
+    sparse = {
+        "density": meanfield.solve_density(SPARSE),
         "FiPy, 320 cells": meanfield.solve_density(coarse, backend="fipy"),
-        "SGD": meanfield.simulate_sgd(problem),
     }
-
-
-def solve_without_prior() -> dict[str, xr.Dataset]:
-    """No prior: the order parameters close."""
-    problem = meanfield.load_problem(ROOT / "data" / "problems" / "no_prior.toml")
-    return {
-        "density": meanfield.solve_density(problem),
-        "ODE": meanfield.solve_order_parameters(problem),
-        "SGD": meanfield.simulate_sgd(problem),
+    without = {
+        "density": meanfield.solve_density(WITHOUT_PRIOR),
+        "ODE": meanfield.solve_order_parameters(WITHOUT_PRIOR),
     }
+    return sparse | {"SGD": sgd[0].result()}, without | {"SGD": sgd[1].result()}
 
 
 def compare_and_save(results: Mapping[str, xr.Dataset], directory: Path) -> xr.Dataset:
@@ -54,7 +58,8 @@ def compare_and_save(results: Mapping[str, xr.Dataset], directory: Path) -> xr.D
 
 def main() -> int:
     """Solve both problems, compare, and say where the files are."""
-    sparse, without = solve_sparse(), solve_without_prior()
+    with ProcessPoolExecutor(1, get_context("spawn")) as other:
+        sparse, without = solve_both(other)
     report = compare_and_save(sparse, OUTPUT / "sparse_prior")
     compare_and_save(without, OUTPUT / "no_prior")
     with_sgd = report.isel(pair=["SGD" in pair for pair in report["pair"].values])

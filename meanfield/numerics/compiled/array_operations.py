@@ -18,6 +18,13 @@ def dot(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
+@without_reference_counts()
+def copy(x, out):  # type: ignore[no-untyped-def]
+    """Write x to `out`. For `out[:] = x` numba compiles the message that shapes disagree, which takes a second."""
+    for i in range(out.size):
+        out[i] = x[i]
+
+
 @without_reference_counts(inline="always")  # a call takes longer than a short loop
 def scale(x, factor, out):  # type: ignore[no-untyped-def]
     """Write factor x to `out`."""

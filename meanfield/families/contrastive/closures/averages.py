@@ -15,6 +15,8 @@ import numpy as np
 
 from meanfield.families.contrastive.closures.densities import PIECE, TAIL, add_density, add_multiple
 from meanfield.families.contrastive.closures.mixture import components_of_b
+from meanfield.numerics.compiled.array_operations import copy
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, Table, interpolate, panel_of
 
 
@@ -41,24 +43,29 @@ def averages(table, mixture, q, result):  # type: ignore[no-untyped-def]
     if not math.isfinite(q.sum()):  # a run that blows up: there are no nodes
         result[:] = math.nan
         return result
-    columns = result.shape[1]
-    components = components_of_b(mixture, q)
+    rows, columns = result.shape
+    components = call(components_of_b, mixture, q)
     # What the mean of u_k contributes to that of c_k
     gains = np.empty(components.boxes.size)
     for j in range(gains.size):
         k = components.boxes[j]
         gains[j] = math.copysign(mixture.half_width[k], q[k])
     edges = _box_edges(components.half_width)
-    table = refined(table, components, edges)
+    table = call(refined, table, components.centre, components.deviation, edges)
     at_nodes = np.zeros((columns, table.nodes.size))
-    direct = np.zeros((table.values.shape[0], columns))
+    direct = np.zeros((rows, columns))
     at_break = np.zeros((columns, table.breaks.size))
     ones = np.ones(table.breaks.size)
     for a in range(components.centre.size):
         _add_component(table, components, a, gains, edges, at_nodes, direct)
         if table.breaks.size:
-            _add_weights(table.breaks, ones, components, a, gains, at_break, 0)
-    result[:] = direct + table.values @ at_nodes.T + table.jumps.T @ at_break.T
+            _add_weights(table.breaks, ones, components, a, gains, at_break, np.int64(0))
+    by_nodes = table.values @ at_nodes.T
+    for r in range(rows):
+        for k in range(columns):
+            result[r, k] = direct[r, k] + by_nodes[r, k]
+            for j in range(table.breaks.size):
+                result[r, k] += table.jumps[j, r] * at_break[k, j]
     return result
 
 
@@ -73,13 +80,13 @@ def _box_edges(half_widths):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _zones(components, a, box_edges):  # type: ignore[no-untyped-def]
-    """Ends of the zones about these edges in which the density of component a changes on the scale of its Gaussian."""
-    tail = TAIL * components.deviation[a]
+def _zones(centre, deviation, box_edges):  # type: ignore[no-untyped-def]
+    """Ends of the zones about these edges in which the density of a component changes on the scale of its Gaussian."""
+    tail = TAIL * deviation
     low, high = np.empty(box_edges.size), np.empty(box_edges.size)
     count = 0
     for edge in box_edges:
-        x = components.centre[a] + edge
+        x = centre + edge
         if count == 0 or x - tail > high[count - 1]:
             low[count] = x - tail
             count += 1
@@ -90,7 +97,7 @@ def _zones(components, a, box_edges):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _add_component(table, components, a, gains, box_edges, at_nodes, direct):  # type: ignore[no-untyped-def]
     """Add component a to the weights of the nodes, or directly where panels are wide. Whole panels may overshoot."""
-    low, high = _zones(components, a, box_edges)
+    low, high = _zones(components.centre[a], components.deviation[a], box_edges)
     widest = PIECE * components.deviation[a]
     panel = start = panel_of(table, low[0])
     last = panel_of(table, high[-1])
@@ -134,7 +141,7 @@ def _add_pieces(table, panel, left, right, widest, components, a, gains, direct)
     for piece in range(pieces):
         x = left + (2 * piece + 1) * half + half * NODES
         share = np.zeros((columns, ORDER))
-        _add_weights(x, half * WEIGHTS, components, a, gains, share, 0)
+        _add_weights(x, half * WEIGHTS, components, a, gains, share, np.int64(0))
         for i in range(ORDER):
             interpolate(table, panel, x[i], row)
             for r in range(rows):
@@ -159,16 +166,16 @@ def _add_weights(x, weight, components, a, gains, columns, first):  # type: igno
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def refined(table, components, box_edges):  # type: ignore[no-untyped-def]
+def refined(table, centre, deviation, box_edges):  # type: ignore[no-untyped-def]
     """The table with panels cut as narrow as the components that lie there need, if sharing the cuts pays."""
     panels = table.edges.size - 1
     least = np.full(panels, math.inf)
     zones = 0
-    for a in range(components.centre.size):
-        low, high = _zones(components, a, box_edges)
+    for a in range(centre.size):
+        low, high = _zones(centre[a], deviation[a], box_edges)
         for zone in range(low.size):
             for panel in range(panel_of(table, low[zone]), panel_of(table, high[zone]) + 1):
-                least[panel] = min(least[panel], components.deviation[a])
+                least[panel] = min(least[panel], deviation[a])
         zones += low.size
     pieces = np.ones(panels, dtype=np.int64)
     for panel in range(panels):
@@ -194,7 +201,7 @@ def refined(table, components, box_edges):  # type: ignore[no-untyped-def]
                 if pieces[panel] > 1:
                     interpolate(table, panel, nodes[node], values[node])
                 else:
-                    values[node] = table.values[:, panel * ORDER + i]
+                    copy(table.values[:, panel * ORDER + i], values[node])
             new += 1
     edges[total] = table.edges[panels]
     # Every panel is now narrow enough for its nodes, so that nothing will ask for the coefficients.

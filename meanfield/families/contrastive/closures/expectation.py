@@ -19,6 +19,7 @@ import numpy as np
 from meanfield.families.contrastive.closures.averages import averages
 from meanfield.families.contrastive.closures.brackets import DIFFUSION_ROWS
 from meanfield.families.contrastive.closures.mixture import Mixture
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import Table, interpolate, panel_of
 
 DRIFT_AND_DIFFUSION = 4
@@ -72,7 +73,7 @@ def mean_outputs(expectation, q):  # type: ignore[no-untyped-def]
         result = interpolated(expectation, q)
         first = DRIFT_AND_DIFFUSION + 1 + BATCH
         return result[first], result[first + 1]
-    rows = averages(expectation.outputs, expectation.mixture, q, np.empty((2, 1)))
+    rows = call(averages, expectation.outputs, expectation.mixture, q, np.empty((2, 1)))
     return rows[0, 0], rows[1, 0]
 
 
@@ -96,13 +97,14 @@ def interpolated(expectation, q):  # type: ignore[no-untyped-def]
 def averages_at(table, mixture, q):  # type: ignore[no-untyped-def]
     """All averages of this module, in its order, for any number of features."""
     d1 = q.size
-    rows = averages(table, mixture, q, np.empty((table.values.shape[0], 1 + 2 * d1)))
+    rows = call(averages, table, mixture, q, np.empty((table.values.shape[0], 1 + 2 * d1)))
     centred = rows.shape[0] > UNCENTRED_ROWS
     last = DRIFT_AND_DIFFUSION + d1
     result = np.empty(last + BATCH + 3 if centred else last)
     if not centred:
         result[0] = rows[1, 0]
-        result[1:4] = rows[2:5, 0]
+        for i in range(1, 4):
+            result[i] = rows[1 + i, 0]
         for k in range(d1):
             result[4 + k] = rows[0, 1 + k] + q[k] * rows[1, 1 + d1 + k]
         return result

@@ -29,11 +29,11 @@ from meanfield.families.contrastive.closures.mixture import (
     random_variance,
     widest_first,
 )
+from meanfield.numerics.compiled.array_operations import copy
 from meanfield.numerics.compiled.exponential import LAST_EXPONENT, exp_minus
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, interpolate, panel_of
 from meanfield.typing import FloatArray
-
-_NO_BOXES = np.zeros(1)
 
 MOST_FURTHER = 8.0
 """Largest number of pieces of a box beside a wider one, which smooths what they miss: more would make sums of boxes too
@@ -81,8 +81,8 @@ def averages_with_hidden(table, mixture, q):  # type: ignore[no-untyped-def]
     ndarray, shape (rows, 1 + d1 + d1^2)
         <f>, then <X_f f>, then <X_f X_g f>.
     """
-    parts = gaussian_parts(mixture, q)
-    table = refined(table, parts, _NO_BOXES)
+    parts = call(gaussian_parts, mixture, q)
+    table = call(refined, table, parts.centre, parts.deviation, np.zeros(1))
     columns = 1 + q.size + q.size * q.size
     at_nodes = np.zeros((columns, table.nodes.size))
     direct = np.zeros((table.values.shape[0], columns))
@@ -107,14 +107,15 @@ def gaussian_parts(mixture, q):  # type: ignore[no-untyped-def]
     random, random_moments = _sum_of_variances(mixture, squared, least)
     count = centre.size * shift.size * random.size
     parts = GaussianParts(np.empty(count), np.empty(count), np.empty((count, moments.shape[1])))
+    of_means = np.empty(moments.shape[1])
     new = 0
     for a in range(centre.size):
         for b in range(shift.size):
-            of_means = _combined(moments[a], shift_moments[b])
+            _combine(moments[a], shift_moments[b], of_means)
             for v in range(random.size):
                 parts.centre[new] = centre[a] + shift[b]
                 parts.deviation[new] = math.sqrt(max(rest + own[a] + random[v], LEAST_VARIANCE))
-                parts.moments[new] = _combined(of_means, random_moments[v])
+                _combine(of_means, random_moments[v], parts.moments[new])
                 new += 1
     return parts
 
@@ -126,8 +127,11 @@ def _listed(mixture):  # type: ignore[no-untyped-def]
     size = 1 + 2 * d1
     moments, z = np.empty((count, size * size)), np.ones(size)
     for a in range(count):
-        z[1 : 1 + d1], z[1 + d1 :] = mixture.mean[a], mixture.variance[a]
-        moments[a] = mixture.probability[a] * np.outer(z, z).ravel()
+        copy(mixture.mean[a], z[1 : 1 + d1])
+        copy(mixture.variance[a], z[1 + d1 :])
+        for i in range(size):
+            for j in range(size):
+                moments[a, i * size + j] = mixture.probability[a] * z[i] * z[j]
     return moments
 
 
@@ -143,17 +147,15 @@ def _single(place, size, probability, values):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _combined(left, right):  # type: ignore[no-untyped-def]
-    """Moments of the sum of two independent variables, whose means and variances are added."""
+def _combine(left, right, total):  # type: ignore[no-untyped-def]
+    """Write the moments of the sum of two independent variables, whose means and variances are added, to `total`."""
     n = round(math.sqrt(left.size))
-    total = np.empty(left.size)
     total[0] = left[0] * right[0]
     for i in range(1, n):
         total[i] = total[i * n] = left[i] * right[0] + left[0] * right[i]
         for j in range(1, n):
             total[i * n + j] = left[i * n + j] * right[0] + left[0] * right[i * n + j]
             total[i * n + j] += left[i] * right[j] + left[j] * right[i]
-    return total
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -164,7 +166,7 @@ def _sums(left, left_moments, right, right_moments):  # type: ignore[no-untyped-
     for a in range(left.size):
         for b in range(right.size):
             total[a * right.size + b] = left[a] + right[b]
-            moments[a * right.size + b] = _combined(left_moments[a], right_moments[b])
+            _combine(left_moments[a], right_moments[b], moments[a * right.size + b])
     return total, moments
 
 
@@ -217,10 +219,11 @@ def _polynomials(parts, a, q):  # type: ignore[no-untyped-def]
         slope[f, 0], slope[f, 1 + d1 + f] = -q[f] * D, q[f] / D
     result = np.zeros((1 + d1 + d1 * d1, 3))
     result[0, 0] = W[0, 0]
-    result[1 : 1 + d1, 0], result[1 : 1 + d1, 1] = constant @ W[0], slope @ W[0]
+    copy(constant @ W[0], result[1 : 1 + d1, 0])
+    copy(slope @ W[0], result[1 : 1 + d1, 1])
     mixed = constant @ W @ slope.T
     for power, square in ((0, constant @ W @ constant.T), (1, mixed + mixed.T), (2, slope @ W @ slope.T)):
-        result[1 + d1 :, power] = square.ravel()
+        copy(square.ravel(), result[1 + d1 :, power])
     for f in range(d1):
         for g in range(d1):
             left = -q[f] * q[g] * W[1 + d1 + f, 1 + d1 + g] / (D * D)

@@ -14,6 +14,7 @@ import numpy as np
 
 from meanfield.families.contrastive.closures.densities import PIECE, TAIL
 from meanfield.ingredients.activations import Activation
+from meanfield.numerics.compiled.array_operations import copy
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, Rows, interpolate, panel_of, tabulate
 from meanfield.typing import FloatArray, IntArray
@@ -110,7 +111,7 @@ def _one_view(value, derivative, powers, points):  # type: ignore[no-untyped-def
     products = np.empty(len(powers))
     for i in range(points.size):
         _multiply(value, derivative, powers, points[i], products)
-        out[:, i] = products
+        copy(products, out[:, i])
     return out
 
 

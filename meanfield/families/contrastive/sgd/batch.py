@@ -22,6 +22,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.draws import HiddenDraws, draw_hidden, hidden_draws
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.typing import FloatArray
 
 POPULATION, BATCH = CENTERINGS["population"], CENTERINGS["batch"]
@@ -129,8 +130,8 @@ def numbers_for(training, steps):  # type: ignore[no-untyped-def]
 def draw_numbers(training, key, replica, first, steps, numbers):  # type: ignore[no-untyped-def]
     """Draw the random numbers of steps `first`, `first` + 1, ..."""
     normals, uniforms = numbers
-    fill_normals(key, replica, NORMALS, first * training.normals, normals[: steps * training.normals])
-    fill_uniforms(key, replica, UNIFORMS, first * training.uniforms, uniforms[: steps * training.uniforms])
+    call(fill_normals, key, replica, NORMALS, first * training.normals, normals[: steps * training.normals])
+    call(fill_uniforms, key, replica, UNIFORMS, first * training.uniforms, uniforms[: steps * training.uniforms])
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -146,7 +147,7 @@ def room_for(training):  # type: ignore[no-untyped-def]
 def population_means(centering, expectation, q):  # type: ignore[no-untyped-def]
     """Population means that population centring subtracts from the two outputs; 0 for other centrings."""
     if centering == POPULATION:
-        return mean_outputs(expectation, q)
+        return call(mean_outputs, expectation, q)
     return 0.0, 0.0
 
 

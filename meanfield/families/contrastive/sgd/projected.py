@@ -25,6 +25,7 @@ from meanfield.families.contrastive.sgd.batch import (
 )
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 
 BLOCK = 512
@@ -81,9 +82,9 @@ def projected_steps(  # type: ignore[no-untyped-def]
         together = steps_together(training, last - chunk)
         for step in range(chunk, last, together):
             means = population_means(training.centering, expectation, state[:d1])
-            reached = _steps(
-                training, pull, force, strength, key, replica, chunk, step, step + together, level, w, U, g, state,
-                means, escape, numbers, room, inside, work,
+            reached = call(
+                _steps, training, pull, force, strength, key, replica, chunk, step, step + together, level, w, U, g,
+                state, means, escape, numbers, room, inside, work,
             )  # fmt: skip
             if reached < step + together:
                 return reached
@@ -147,7 +148,7 @@ def _draw_vector(key, replica, step, w, U, g, products):  # type: ignore[no-unty
     products[:] = 0.0
     for low in range(0, g.size, BLOCK):
         high = min(low + BLOCK, g.size)
-        fill_normals(key, replica, VECTOR, step * g.size + low, g[low:high])
+        call(fill_normals, key, replica, VECTOR, step * g.size + low, g[low:high])
         high = min(high, N)
         for k in range(d1):
             products[k] += dot(U[k, low:high], g[low:high])

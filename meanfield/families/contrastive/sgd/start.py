@@ -11,6 +11,7 @@ from numpy.random import Generator
 from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.ensembles.streams import START, fill_normals, fill_uniforms
 from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.typing import FloatArray
 
 DEPENDENT = 1e-8
@@ -61,7 +62,7 @@ def _random_overlap(key, first_replica, N, q):  # type: ignore[no-untyped-def]
     s = np.empty(replicas)
     normals, uniforms = np.empty(d1 + 1 + (d1 + 1) % 2), np.empty(2)
     for i in range(replicas):
-        fill_normals(key, first_replica + i, START, 0, normals)
+        call(fill_normals, key, first_replica + i, START, 0, normals)
         fill_uniforms(key, first_replica + i, START, normals.size, uniforms)
         rest = chi_squared(N - d1, normals[d1], uniforms[0], key, first_replica + i, -1)
         length = rest

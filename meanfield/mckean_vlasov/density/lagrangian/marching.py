@@ -16,7 +16,9 @@ import numba
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values
+from meanfield.numerics.compiled.array_operations import copy
 from meanfield.numerics.compiled.callbacks import call_back
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.quantile_frame.frame import average_force, force_slopes, place, weigh
 from meanfield.numerics.quantile_frame.linearised import eliminate, respond
 from meanfield.numerics.quantile_frame.rosenbrock import DENSE, GAMMA, ORDER, STAGES, A, B, C
@@ -127,12 +129,12 @@ def average(X, mesh, frame, sums, coupling, averages):  # type: ignore[no-untype
 def _close(q, closure, coupling, values):  # type: ignore[no-untyped-def]
     """Fill in g and Lambda; whether the closure wants to stop."""
     if np.sqrt((q * q).sum()) > coupling.reach:
-        coupling.q[:] = q
+        copy(q, coupling.q)
         if call_back(coupling.call):
             return True
-        values[:] = coupling.values
+        copy(coupling.values, values)
     else:
-        values[:] = closure_values(closure, q)
+        copy(closure_values(closure, q), values)
     return False
 
 
@@ -230,25 +232,26 @@ def _feedback(sensitivity, own, points, coupling, state, result):  # type: ignor
     d1 = size - 2
     loop = np.zeros((size, size))
     change = np.empty(size)
-    respond(own.by_growth, own, points, state.changes)
+    call(respond, own.by_growth, own, points, state.changes)
     _weighted(state.changes, coupling, loop[0])
-    respond(own.by_noise, own, points, state.changes)
+    call(respond, own.by_noise, own, points, state.changes)
     _weighted(state.changes, coupling, loop[size - 1])
-    respond(own.by_pull, own, points, state.changes)
+    call(respond, own.by_pull, own, points, state.changes)
     scaled = np.empty_like(state.changes)
     for k in range(d1):
         for n in range(scaled.shape[1]):
             for j in range(3):
                 scaled[j, n] = -coupling.u[n, k] * state.changes[j, n]
         _weighted(scaled, coupling, change)
-        loop[1 + k] = change
+        copy(change, loop[1 + k])
     matrix = np.zeros((size, size))
     for i in range(size):
         matrix[i, i] = 1.0
         for j in range(size):
             for k in range(size):
                 matrix[i, j] -= sensitivity[i, k] * loop[j, k]
-    result[:] = sensitivity
+    for i in range(size):
+        copy(sensitivity[i], result[i])
     _solve_small(matrix, result)
 
 
@@ -270,23 +273,23 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         if clock[1] >= end:
             return REACHED
         now, dt = clock[1], clock[2]
-        if not average(state.end, mesh, frame, state.sums, coupling, averages):
+        if not call(average, state.end, mesh, frame, state.sums, coupling, averages):
             return STUCK
         if _close(averages[:d1], closure, coupling, values):
             return STOPPED
         growth, noise = _growth(averages, values, tau)[0], 0.5 * values[d1]
         clock[4] = min(clock[4], noise)
         _tilt(coupling, values[:d1], state.tilts)
-        if _sensitivity(averages, values, closure, coupling, sensitivity):
+        if call(_sensitivity, averages, values, closure, coupling, sensitivity):
             return STOPPED
         force_slopes(state.end, mesh, own.before, own.here, own.after)
-        eliminate(state.end, mesh, frame, own, state.sums, growth, state.tilts, noise, 1.0 / (dt * GAMMA), tau)
-        _feedback(sensitivity, own, points, coupling, state, feedback)
+        call(eliminate, state.end, mesh, frame, own, state.sums, growth, state.tilts, noise, 1.0 / (dt * GAMMA), tau)
+        call(_feedback, sensitivity, own, points, coupling, state, feedback)
         ordered = True
         for stage in range(STAGES):
             if stage > 0:
-                combine(state.end, state.increments, A[stage], state.stage)
-                ordered = average(state.stage, mesh, frame, state.sums, coupling, averages)
+                call(combine, state.end, state.increments, A[stage], state.stage)
+                ordered = call(average, state.stage, mesh, frame, state.sums, coupling, averages)
                 if not ordered:
                     break
                 if _close(averages[:d1], closure, coupling, values):
@@ -294,8 +297,9 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                 growth, noise = _growth(averages, values, tau)[0], 0.5 * values[d1]
                 _tilt(coupling, values[:d1], state.tilts)
             X = state.stage if stage > 0 else state.end
-            solve_stage(X, mesh, frame, own, state.increments, C[stage] / dt, stage, growth, state.tilts, noise, tau)
-            respond(state.increments[stage], own, points, state.changes)
+            factors = C[stage] / dt
+            call(solve_stage, X, mesh, frame, own, state.increments, factors, stage, growth, state.tilts, noise, tau)
+            call(respond, state.increments[stage], own, points, state.changes)
             _weighted(state.changes, coupling, change)
             for i in range(d1 + 2):
                 reply[i] = 0.0
@@ -309,13 +313,13 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
             squared_length(state.increments[STAGES - 1], frame, points, state.tilt_changes)
             error = np.sqrt((coupling.u_weight * state.tilt_changes).sum()) / coupling.tolerance
             # Far weights count more in r under a steep prior than in the mean square.
-            respond(state.increments[STAGES - 1], own, points, state.changes)
+            call(respond, state.increments[STAGES - 1], own, points, state.changes)
             _weighted(state.changes, coupling, change)
             error = max(error, np.abs(change[: d1 + 1]).max() / coupling.tolerance)
             if np.isfinite(error):
                 factor = min(GROW, max(SHRINK, CAUTION * max(error, 1e-10) ** (-1.0 / ORDER)))
-                combine(state.end, state.increments, B, state.stage)
-                accepted = error <= 1.0 and average(state.stage, mesh, frame, state.sums, coupling, averages)
+                call(combine, state.end, state.increments, B, state.stage)
+                accepted = error <= 1.0 and call(average, state.stage, mesh, frame, state.sums, coupling, averages)
                 if not accepted:
                     factor = min(factor, RETREAT if error <= 1.0 else CAUTION)
         if accepted:
@@ -323,8 +327,8 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
             clock[3] = min(GROW, RECOVERY * clock[3])
             state.counts[0] += 1
             clock[0], clock[1] = now, now + dt
-            state.start[:] = state.end
-            state.end[:] = state.stage
+            copy(state.end, state.start)
+            copy(state.stage, state.end)
         else:
             state.counts[1] += 1
             clock[3] = 1.0
@@ -339,5 +343,5 @@ def interpolate(time, mesh, frame, coupling, state, averages):  # type: ignore[n
     """Points at a time within the last step, into `state.stage`, and their averages; whether they are in order."""
     x = (time - state.clock[0]) / (state.clock[1] - state.clock[0])
     factors = x * (B + (1.0 - x) * (DENSE[0] + x * (DENSE[1] + x * DENSE[2])))
-    combine(state.start, state.increments, factors, state.stage)
-    return average(state.stage, mesh, frame, state.sums, coupling, averages)
+    call(combine, state.start, state.increments, factors, state.stage)
+    return call(average, state.stage, mesh, frame, state.sums, coupling, averages)

@@ -1,0 +1,74 @@
+"""Calls in compiled code that leave the function that is called where it is.
+
+numba links the code of every function into its callers, and LLVM inlines and optimises it in each of them anew: a large
+function at the end of a chain of calls is compiled as often as the chain has links. `call` compiles it once. The caller
+holds a symbol, which stands for the function's address in this process: before numba takes a caller from its cache, the
+function is loaded, or compiled if it has changed, and its address told to LLVM.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from hashlib import sha256
+from importlib import import_module
+from typing import Any
+
+from llvmlite import binding
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def call(typing_context, function, *arguments):  # type: ignore[no-untyped-def]
+    """`call(function, ...)` inside compiled code: the result of a compiled function, by a call that is never inlined.
+
+    The function stands at the top of its module. A call takes some 20 ns, little for what takes microseconds.
+    """
+    kinds = tuple(types.unliteral(kind) for kind in arguments)
+    result = separate_call_type(typing_context, function, kinds).return_type
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        unpacked = cgutils.unpack_tuple(builder, values[1], len(kinds))
+        return generate_separate_call(context, builder, function, kinds, unpacked)
+
+    return result(function, types.StarArgTuple(arguments)), generate
+
+
+def separate_call_type(typing_context: Any, function: Any, kinds: tuple[Any, ...]) -> Any:
+    """Signature of a call of a compiled function, given by its type in numba, with arguments of these types."""
+    return function.get_call_type(typing_context, kinds, {})
+
+
+def generate_separate_call(context: Any, builder: Any, function: Any, kinds: tuple[Any, ...], values: Any) -> Any:
+    """Write a call of a compiled function in the language of LLVM; for intrinsics."""
+    python, convention = function.dispatcher.py_func, context.call_conv
+    result = function.dispatcher.overloads[kinds].signature.return_type
+    load = partial(_load, python.__module__, python.__qualname__, kinds, result)
+    declared = cgutils.get_or_insert_function(builder.module, convention.get_function_type(result, kinds), load())
+    status, value = convention.call_function(builder, declared, result, kinds, values)
+    with cgutils.if_unlikely(builder, status.is_error):
+        convention.return_status_propagate(builder, status)
+    # What numba calls before it takes from its cache this caller, or others into which it has linked this one.
+    context.active_code_library._reload_init.add(load)
+    return value
+
+
+def _load(module: str, name: str, kinds: tuple[Any, ...], result: Any) -> str:
+    """Load or compile a function for arguments of these types, and tell LLVM its address; the symbol of that.
+
+    Raises
+    ------
+    RuntimeError
+        If the result is of another type than the caller was compiled for.
+    """
+    dispatcher = getattr(import_module(module), name)
+    dispatcher.compile(kinds)
+    compiled = dispatcher.overloads[kinds]
+    if compiled.signature.return_type != result:
+        raise RuntimeError(
+            f"{module}.{name} returns {compiled.signature.return_type}, but compiled code on disk expects {result}; "
+            "delete the files *.nbi and *.nbc beside the sources, or the folder NUMBA_CACHE_DIR"
+        )
+    symbol = f"{module}.{name}.{sha256(str(kinds).encode()).hexdigest()[:16]}"
+    binding.add_symbol(symbol, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+    return symbol
