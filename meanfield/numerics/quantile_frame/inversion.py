@@ -11,7 +11,7 @@ MOST_ITERATIONS = 200
 """Largest number of Newton steps and bisections for a point; three or four are usual."""
 
 ROUNDING = 1e-15
-"""Residual of a point, relative to the larger one of 1 and y, after which one more step is the last one."""
+"""Residual of a point, relative to the terms that it is the sum of, after which one more step is the last one."""
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -40,6 +40,7 @@ def invert(y, slope, shift, terms, x, derivatives):  # type: ignore[no-untyped-d
     at = (y[0] - shift) / slope
     for i in range(y.size):
         low, high = -np.inf, np.inf
+        scale = 1.0 + abs(y[i]) + abs(shift)
         for iteration in range(MOST_ITERATIONS):
             value, derivative = _value(at, slope, shift, terms)
             residual = y[i] - value
@@ -49,11 +50,12 @@ def invert(y, slope, shift, terms, x, derivatives):  # type: ignore[no-untyped-d
                 high = at
             following = at + residual / derivative
             bounded = high - low < np.inf
-            if bounded and (not low <= following <= high or iteration % 8 == 7):
+            if abs(residual) <= ROUNDING * scale or following == at:
+                at = following
+                break
+            if bounded and (not low < following < high or iteration % 8 == 7):
                 following = 0.5 * (low + high)
             at = following
-            if abs(residual) <= ROUNDING * (1.0 + abs(y[i])):
-                break
         x[i], derivatives[i] = at, derivative
         if i + 1 < y.size:
             at += (y[i + 1] - y[i]) / derivative

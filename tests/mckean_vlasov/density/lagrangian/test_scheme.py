@@ -16,6 +16,7 @@ from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes, pac
 from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.quantile_frame.frame import force_slopes
+from meanfield.numerics.quantile_frame.inversion import invert
 from meanfield.numerics.quantile_frame.linearised import eliminate, respond
 from meanfield.numerics.quantile_frame.stages import solve_stage
 
@@ -145,6 +146,16 @@ def test_the_jacobian_is_that_of_differences(name, strength):
 def test_layout_of_the_kernel_is_undone():
     values = np.random.default_rng(1).standard_normal((11, 7))
     assert np.array_equal(unpacked(packed(values), 11, 7), values)
+
+
+@pytest.mark.parametrize("shift", [0.0, -40.0])
+def test_points_are_placed_to_rounding_however_far_a_node_lies(shift):
+    terms = np.array([[0.8, 2.0, -2.0], [0.0, 0.0, 0.0], [1e6, 50.0, 12.5]])
+    y, x, slopes = np.linspace(-30.0, 30.0, 500), np.empty(500), np.empty(500)
+    invert(y, 1.2, shift, terms, x, slopes)
+    value = 1.2 * x + shift + sum(a * np.arcsinh((x - c) * w) for a, c, w in terms.T)
+    assert np.abs(value - y).max() < 1e-13  # rounding of sums up to 70
+    assert np.diff(x).min() > 0.0
 
 
 def test_points_start_where_the_map_says():
