@@ -11,10 +11,15 @@ from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.numerics.finite_volumes.grid import Grid
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 SAMPLED_OUTPUTS = 5
-"""Number of output times at which the density of w alone tells whether there are enough nodes in u."""
+"""Number of output times that stand for all where errors of densities are looked at."""
+
+
+def sampled(outputs: int) -> IntArray:
+    """Numbers of some outputs, from the first to the last."""
+    return np.unique(np.linspace(0, outputs - 1, SAMPLED_OUTPUTS).astype(int))
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Solution:
 
     def error_between_nodes(self, limit: Limit) -> float:
         """Largest estimated error of the density of w alone by interpolation in u, of some output times."""
-        outputs = np.unique(np.linspace(0, len(self.density) - 1, SAMPLED_OUTPUTS).astype(int))
+        outputs = sampled(len(self.density))
         _, error = marginal_density(
             limit.coordinates, self.grid.u, self.grid.u_weight, self.grid.edges, self.density[outputs]
         )

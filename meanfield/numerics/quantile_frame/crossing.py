@@ -11,7 +11,40 @@ from meanfield.typing import FloatArray
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def quantiles_at(w, X, xi, terms, result):  # type: ignore[no-untyped-def]
+def _quantiles_at(w, X, zeta, terms, result):  # type: ignore[no-untyped-def]
+    """Fill in the quantiles at increasing weights w; see `crossings`."""
+    curves, points = zeta.shape
+    shifts = np.zeros(w.size)
+    for k in range(terms.shape[1]):
+        for j in range(w.size):
+            shifts[j] += terms[0, k] * math.asinh(terms[2, k] * (w[j] - terms[1, k]))
+    for row in range(X.shape[0]):
+        x, y = X[row], zeta[row % curves]
+        i, cubic = 0, -1
+        a = b = c = 0.0
+        for j in range(w.size):
+            at = w[j]
+            while i < points - 2 and x[i + 1] <= at:
+                i += 1
+            if at <= x[0] or at >= x[points - 1]:
+                value = y[i] + (at - x[i]) / (x[i + 1] - x[i]) * (y[i + 1] - y[i])
+            else:
+                first = min(max(i - 1, 0), points - 4)
+                p, q, r = x[first], x[first + 1], x[first + 2]
+                if first != cubic:  # divided differences
+                    s = x[first + 3]
+                    cubic = first
+                    a = (y[first + 1] - y[first]) / (q - p)
+                    second, third = (y[first + 2] - y[first + 1]) / (r - q), (y[first + 3] - y[first + 2]) / (s - r)
+                    b, last = (second - a) / (r - p), (third - second) / (s - q)
+                    c = (last - b) / (s - p)
+                value = y[first] + (at - p) * (a + (at - q) * (b + (at - r) * c))
+                value = min(max(value, y[i]), y[i + 1])
+            xi = value - shifts[j]
+            result[row, j] = max(xi, result[row, j - 1]) if j > 0 else xi
+
+
+def crossings(w: FloatArray, X: FloatArray, zeta: FloatArray, terms: FloatArray) -> FloatArray:
     """Quantiles xi at increasing weights w, on every curve.
 
     Between points zeta = xi + psi(w) is interpolated by the cubic in w through the four nearest, within the values of
@@ -20,49 +53,17 @@ def quantiles_at(w, X, xi, terms, result):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     w : ndarray, shape (weights,)
-    X, xi : ndarray, shape (curves, points)
+    X : ndarray, shape (times, curves, points)
+    zeta : ndarray, shape (curves, points)
     terms : ndarray, shape (3, terms)
         Amplitudes, centres and inverse widths of the terms of psi.
-    result : ndarray, shape (curves, weights)
+
+    Returns
+    -------
+    ndarray, shape (times, curves, weights)
+        NaN where X is.
     """
-    points = X.shape[1]
-    shifts = np.zeros(w.size)
-    for k in range(terms.shape[1]):
-        for j in range(w.size):
-            shifts[j] += terms[0, k] * math.asinh(terms[2, k] * (w[j] - terms[1, k]))
-    zeta = np.empty(points)
-    for curve in range(X.shape[0]):
-        x = X[curve]
-        for i in range(points):
-            zeta[i] = xi[curve, i]
-            for k in range(terms.shape[1]):
-                zeta[i] += terms[0, k] * math.asinh(terms[2, k] * (x[i] - terms[1, k]))
-        i = 0
-        for j in range(w.size):
-            while i < points - 2 and x[i + 1] <= w[j]:
-                i += 1
-            if w[j] <= x[0] or w[j] >= x[points - 1]:
-                part = (w[j] - x[i]) / (x[i + 1] - x[i])
-                value = zeta[i] + part * (zeta[i + 1] - zeta[i])
-            else:
-                first = min(max(i - 1, 0), points - 4)
-                value = 0.0
-                for a in range(first, first + 4):
-                    factor = 1.0
-                    for b in range(first, first + 4):
-                        if b != a:
-                            factor *= (w[j] - x[b]) / (x[a] - x[b])
-                    value += factor * zeta[a]
-                value = min(max(value, zeta[i]), zeta[i + 1])
-            at = value - shifts[j]
-            result[curve, j] = max(at, result[curve, j - 1]) if j > 0 else at
-
-
-def crossings(w: FloatArray, X: FloatArray, xi: FloatArray, terms: FloatArray) -> FloatArray:
-    """Quantiles at increasing weights, shape (..., weights), on curves of shape (..., points); NaN where X is."""
-    flat, known = X.reshape(-1, X.shape[-1]), np.all(np.isfinite(X.reshape(-1, X.shape[-1])), axis=1)
-    result = np.full((len(flat), w.size), np.nan)
-    inner = np.empty((int(known.sum()), w.size))
-    quantiles_at(w, flat[known], xi.reshape(flat.shape)[known], terms, inner)
-    result[known] = inner
-    return result.reshape(*X.shape[:-1], w.size)
+    result = np.empty((*X.shape[:2], w.size))
+    _quantiles_at(w, X.reshape(-1, X.shape[2]), zeta, terms, result.reshape(-1, w.size))
+    result[~np.isfinite(X[:, :, 0])] = np.nan
+    return result

@@ -124,10 +124,12 @@ def place(X, mesh, frame):  # type: ignore[no-untyped-def]
         shift, slope = spread(0.0, LANES), spread(0.0, LANES)
         for k in range(terms):
             z = mesh.grading[2, k] * (x - mesh.grading[1, k])
-            root = square_root(z * z + 1.0)
+            square = z * z + 1.0
+            inverse = 1.0 / square_root(square)
+            root = square * inverse
             log = log_positive(where_less(z, 0.0, -1.0 * z, z) + root)
             shift = shift + mesh.grading[0, k] * where_less(z, 0.0, -1.0 * log, log)
-            slope = slope + mesh.grading[0, k] * mesh.grading[2, k] / root
+            slope = slope + mesh.grading[0, k] * mesh.grading[2, k] * inverse
         xi = load(mesh.zeta, at, LANES) - shift
         square = xi * xi
         store(frame.xi, at, xi)
@@ -160,55 +162,84 @@ def _side(x):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def _spacing(X, j, i, points):  # type: ignore[no-untyped-def]
+    """Half of the distance between both neighbours of point i at index j, or between it and the only one."""
+    return 0.5 * ((X[j + LANES] if i < points - 1 else X[j]) - (X[j - LANES] if i > 0 else X[j]))
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _first_beyond(X, start, points, w):  # type: ignore[no-untyped-def]
+    """Number of the first point of a node that lies beyond w, or the number of points."""
+    low, high = 0, points
+    while low < high:
+        middle = (low + high) // 2
+        if X[start + middle * LANES] > w:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
     """Fill in `force`: phi at each point, but near a kink its average over a cubic B-spline of the local spacing.
 
     Points move across a kink one by one. The average is three times differentiable in their positions, so that time
     steps need not notice.
     """
-    last = mesh.points - 1
-    for block in range(X.size // (mesh.points * LANES)):
-        for i in range(mesh.points):
-            for lane in range(LANES):
-                j = (block * mesh.points + i) * LANES + lane
-                x = X[j]
-                force = mesh.strength * call_scalar(mesh.force, x)
-                if mesh.kinks.shape[1] > 0:
-                    before = X[j - LANES] if i > 0 else x
-                    after = X[j + LANES] if i < last else x
-                    spacing = 0.5 * (after - before)
-                    for k in range(mesh.kinks.shape[1]):
-                        z = x - mesh.kinks[0, k]
-                        if abs(z) < 2.0 * spacing:
-                            _, part, corner = _spline(z / spacing)
-                            force += mesh.kinks[1, k] * (part - _side(z))
-                            force += mesh.kinks[2, k] * (spacing * corner - max(z, 0.0))
-                frame.force[j] = force
+    for j in range(X.size):
+        frame.force[j] = mesh.strength * call_scalar(mesh.force, X[j])
+    for k in range(mesh.kinks.shape[1]):
+        kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
+        for node in range(X.size // mesh.points):
+            start = (node // LANES) * mesh.points * LANES + node % LANES
+            beyond = _first_beyond(X, start, mesh.points, kink)
+            for way in (1, -1):
+                i = beyond if way > 0 else beyond - 1
+                while 0 <= i < mesh.points:
+                    j = start + i * LANES
+                    z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
+                    if not abs(z) < 2.0 * spacing:
+                        break
+                    _, part, corner = _spline(z / spacing)
+                    frame.force[j] += jump * (part - _side(z)) + bend * (spacing * corner - max(z, 0.0))
+                    i += way
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def force_slopes(X, mesh, before, here, after):  # type: ignore[no-untyped-def]
     """Derivatives of `Frame.force` at a point with respect to the point before, the point itself and the one after."""
+    before[:] = 0.0
+    after[:] = 0.0
     for j in range(X.size):
-        x = X[j]
-        step = SLOPE_STEP * (1.0 + abs(x))
-        up, down = x + step, x - step
-        rise = mesh.strength * (call_scalar(mesh.force, up) - call_scalar(mesh.force, down))
-        i = (j // LANES) % mesh.points
-        spacing = 0.5 * ((X[j + LANES] if i < mesh.points - 1 else x) - (X[j - LANES] if i > 0 else x))
-        by_spacing, by_place = 0.0, 0.0
-        for k in range(mesh.kinks.shape[1]):
-            kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
-            z = x - kink
-            rise -= jump * (_side(up - kink) - _side(down - kink))
-            rise -= bend * (max(up - kink, 0.0) - max(down - kink, 0.0))
-            if abs(z) < 2.0 * spacing:
-                density, part, corner = _spline(z / spacing)
-                by_place += jump * density / spacing + bend * part
-                by_spacing += bend * (corner - part * z / spacing) - jump * density * z / (spacing * spacing)
-            elif z > 0.0:
-                by_place += bend
-        before[j], here[j], after[j] = -0.5 * by_spacing, by_place + rise / (up - down), 0.5 * by_spacing
+        step = SLOPE_STEP * (1.0 + abs(X[j]))
+        up, down = X[j] + step, X[j] - step
+        here[j] = mesh.strength * (call_scalar(mesh.force, up) - call_scalar(mesh.force, down)) / (up - down)
+    for k in range(mesh.kinks.shape[1]):
+        kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
+        for node in range(X.size // mesh.points):
+            start = (node // LANES) * mesh.points * LANES + node % LANES
+            beyond = _first_beyond(X, start, mesh.points, kink)
+            for way in (1, -1):
+                i = beyond if way > 0 else beyond - 1
+                while 0 <= i < mesh.points:
+                    j = start + i * LANES
+                    z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
+                    step = SLOPE_STEP * (1.0 + abs(X[j]))
+                    if not abs(z) < max(2.0 * spacing, step):
+                        break
+                    # In place of differences across the kink there are the derivatives of its average.
+                    rise = jump * (_side(z + step) - _side(z - step)) + bend * (max(z + step, 0.0) - max(z - step, 0.0))
+                    here[j] -= rise / (2.0 * step)
+                    if abs(z) < 2.0 * spacing:
+                        density, part, corner = _spline(z / spacing)
+                        here[j] += jump * density / spacing + bend * part
+                        by_spacing = bend * (corner - part * z / spacing) - jump * density * z / (spacing * spacing)
+                        before[j] -= 0.5 * by_spacing
+                        after[j] += 0.5 * by_spacing
+                    elif z > 0.0:
+                        here[j] += bend
+                    i += way
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 
 import numba
+import numpy as np
 
 MOST_ITERATIONS = 200
-"""Largest number of Newton steps and bisections for a point; some ten are usual."""
+"""Largest number of Newton steps and bisections for a point; three or four are usual."""
+
+ROUNDING = 1e-15
+"""Residual of a point, relative to the terms that it is the sum of, after which one more step is the last one."""
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -33,31 +37,25 @@ def invert(y, slope, shift, terms, x, derivatives):  # type: ignore[no-untyped-d
         Amplitudes, centres and inverse widths.
     x, derivatives : ndarray, shape (points,)
     """
-    guess = (y[0] - shift) / slope
+    at = (y[0] - shift) / slope
     for i in range(y.size):
-        reach = 1.0 + abs(guess)
-        low, high = guess, guess
-        while _value(low, slope, shift, terms)[0] > y[i]:
-            low -= reach
-            reach *= 2.0
-        while _value(high, slope, shift, terms)[0] < y[i]:
-            high += reach
-            reach *= 2.0
-        at = guess
+        low, high = -np.inf, np.inf
+        scale = 1.0 + abs(y[i]) + abs(shift)
         for iteration in range(MOST_ITERATIONS):
             value, derivative = _value(at, slope, shift, terms)
-            if value < y[i]:
+            residual = y[i] - value
+            if residual > 0.0:
                 low = at
             else:
                 high = at
-            step = (y[i] - value) / derivative
-            following = at + step
-            if not low < following < high or iteration % 8 == 7:
-                following = 0.5 * (low + high)
-            if abs(following - at) <= 1e-15 * abs(at) or following == at:
+            following = at + residual / derivative
+            bounded = high - low < np.inf
+            if abs(residual) <= ROUNDING * scale or following == at:
                 at = following
                 break
+            if bounded and (not low < following < high or iteration % 8 == 7):
+                following = 0.5 * (low + high)
             at = following
-        x[i] = at
-        derivatives[i] = _value(at, slope, shift, terms)[1]
-        guess = at
+        x[i], derivatives[i] = at, derivative
+        if i + 1 < y.size:
+            at += (y[i + 1] - y[i]) / derivative

@@ -11,7 +11,7 @@ from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, Budget
 from meanfield.mckean_vlasov.density.lagrangian.display import edges_for
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
-from meanfield.mckean_vlasov.density.lagrangian.preparation import first_points, prepare, run
+from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
 from meanfield.mckean_vlasov.density.lagrangian.search import NODES_TOLERANCE, STEP_SHARE
 from meanfield.mckean_vlasov.density.plan import coarse_plan, fixed_plan
 from meanfield.mckean_vlasov.density.refinement import FACTORS
@@ -81,8 +81,8 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
     budget = Budget(PILOT_SHARE * MOST_WORK)
     solved, all_nodes = len(nodes.solved[1]), len(nodes.u_weight)
     try:
-        frames = prepare(limit, few, budget)
-        points = first_points(limit, frames)
+        frames, _ = prepare(limit, few, budget)
+        points = frames.first_points(limit)
         pilot = Level(limit, frames, points, STEP_SHARE * tolerance, budget)
         run(pilot, "density, pilot")
         cells = len(edges_for(pilot)) - 1

@@ -9,7 +9,7 @@ import numpy as np
 from meanfield.mckean_vlasov.density.lagrangian import display
 from meanfield.mckean_vlasov.density.lagrangian.estimate import extrapolated, weights_of
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
-from meanfield.mckean_vlasov.density.solution import Errors, Solution
+from meanfield.mckean_vlasov.density.solution import Errors, Solution, sampled
 from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
@@ -71,15 +71,16 @@ def assembled(found: Found | None, levels: list[Level], status: str) -> Solution
     moments, finest = extrapolated(levels).copy(), levels[-1]
     nodes, edges = finest.frames.nodes, display.edges_for(finest)
     grid = Grid(edges, nodes.u, nodes.u_weight)
-    raw = display.masses(xi := display.quantiles(finest, edges))
-    masses, shape = raw, np.full(len(moments), np.nan)
+    xi, shape = display.quantiles(finest, edges), np.full(len(moments), np.nan)
     if found is not None:
-        weights = weights_of([level.points for level in levels[-2:]])
+        weights, raw = weights_of([level.points for level in levels[-2:]]), xi
         xi = weights[1] * xi + weights[0] * display.quantiles(levels[-2], edges)
-        masses = display.masses(np.maximum.accumulate(xi, axis=-1))
-        short, long = (display.masses(display.quantiles(level, edges)) for level in found.by_steps)
-        by_steps = np.nanmax(np.abs(short - long).sum(axis=2), axis=0)
-        shape = (SHAPE_SHARE * np.abs(masses - raw).sum(axis=2) + STEP_SAFETY * by_steps) @ nodes.solved[1]
+        xi = np.maximum.accumulate(xi, axis=-1)
+        outputs = sampled(len(moments))
+        short, long = (display.quantiles(level, edges, outputs) for level in found.by_steps)
+        by_steps = display.distances(short, long).max(axis=0)
+        shape = (SHAPE_SHARE * display.distances(xi, raw) + STEP_SAFETY * by_steps) @ nodes.solved[1]
+    masses = display.masses(xi)
     P = Mirror(grid, nodes.mirrored).unfold(masses / np.diff(edges))
     moments[:, -1] = (P @ np.diff(edges)) @ nodes.u_weight
     effort: dict[str, object] = {

@@ -7,7 +7,10 @@ from scipy.special import ndtr
 
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.numerics.quantile_frame.crossing import crossings
-from meanfield.typing import FloatArray
+from meanfield.numerics.quantile_frame.frame import ROOT_TWO_PI
+from meanfield.typing import FloatArray, IntArray
+
+ALL = slice(None)
 
 SHOWN = 6.5
 """Largest quantile, on the scale of the normal law, that the cells of P reach at any node and time."""
@@ -23,6 +26,9 @@ MOST_CELLS, MOST_EQUAL_CELLS = 1200, 600
 
 LEAST_WEIGHT = 1e-5
 """Weight of a node, relative to the largest one, below which its widths are not resolved."""
+
+FARTHEST = 37.0
+"""Largest quantile with a probability beyond it that is a normal number; processors take long for others."""
 
 SMOOTHING = 25
 """Number of times that the density of edges is averaged with its neighbours."""
@@ -65,9 +71,9 @@ def _graded_edges(reach: float, places: FloatArray, slopes: FloatArray) -> Float
     return np.concatenate([-positive[:0:-1], positive])
 
 
-def quantiles(level: Level, edges: FloatArray) -> FloatArray:
+def quantiles(level: Level, edges: FloatArray, outputs: IntArray | slice = ALL) -> FloatArray:
     """Quantiles of the edges, on the scale of the normal law, shape (outputs, nodes solved, edges)."""
-    return crossings(edges, level.X, level.xi, level.frames.grading.terms)
+    return crossings(edges, level.X[outputs], level.zeta, level.frames.grading.terms)
 
 
 def masses(xi: FloatArray) -> FloatArray:
@@ -75,8 +81,14 @@ def masses(xi: FloatArray) -> FloatArray:
 
     Differences of the smaller tail keep the relative accuracy.
     """
-    tail = ndtr(-np.abs(xi))
+    tail = ndtr(-np.minimum(np.abs(xi), FARTHEST))
     tail[..., [0, -1]] = np.where(np.isnan(xi[..., [0, -1]]), np.nan, 0.0)
     low, high = xi[..., :-1], xi[..., 1:]
     same_side = (low >= 0) | (high <= 0)
     return np.asarray(np.where(same_side, np.abs(np.diff(tail)), 1.0 - tail[..., 1:] - tail[..., :-1]))
+
+
+def distances(first: FloatArray, second: FloatArray) -> FloatArray:
+    """L1 distances of the densities for two quantiles of all edges, to first order in their difference."""
+    density = np.exp(-0.125 * np.minimum(np.abs(first + second), 2 * FARTHEST) ** 2) / ROOT_TWO_PI
+    return np.asarray(np.abs(np.diff(density * (first - second))).sum(axis=-1))

@@ -26,15 +26,15 @@ STEEPER = 1.7
 """Factor by which a slope must have grown for another trial run to pay."""
 
 
-def jumps_of(level: Level) -> tuple[FloatArray, ...]:
-    """For every node the term of the steepest jump that is not resolved, or the one that the level has, or none."""
+def jumps_of(level: Level, rough: float = ROUGH) -> tuple[FloatArray, ...]:
+    """For every node the term of the steepest jump that is rough, or the one that the level has, or none."""
     rises = np.diff(np.arcsinh(level.X), axis=2)
     middle = 0.5 * (level.xi[:, :, 1:] + level.xi[:, :, :-1])
-    rough = np.where(np.isfinite(rises), rises * np.exp(-0.25 * middle**2), 0.0)
+    rise = np.where(np.isfinite(rises), rises * np.exp(-0.25 * middle**2), 0.0)
     found = []
-    for k in range(rough.shape[1]):
-        output, i = np.unravel_index(np.argmax(rough[:, k]), rough[:, k].shape)
-        if rough[output, k, i] <= ROUGH:
+    for k in range(rise.shape[1]):
+        output, i = np.unravel_index(np.argmax(rise[:, k]), rise[:, k].shape)
+        if rise[output, k, i] <= rough:
             found.append(level.frames.jumps[k])
             continue
         slope = rises[output, k, i] / (level.xi[output, k, i + 1] - level.xi[output, k, i])

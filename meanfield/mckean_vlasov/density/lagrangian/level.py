@@ -60,19 +60,22 @@ class Level:
     Attributes
     ----------
     points : int
+    tolerance : float
     moments : ndarray, shape (outputs, d1 + 3)
         q, r, E[w^2] and the mass by the quadrature over points.
+    zeta : ndarray, shape (nodes, points)
+        Coordinates of the points along the curves.
     xi, X : ndarray, shape (outputs, nodes, points)
         Quantiles on the scale of the normal law, and the weights there.
     """
 
     def __init__(self, limit: Limit, frames: Frames, points: int, tolerance: float, budget: Budget) -> None:
-        self.points, self._limit, self._budget = points, limit, budget
+        self.points, self.tolerance, self._limit, self._budget = points, tolerance, limit, budget
         self.frames = frames
         u, u_weight = frames.nodes.solved
         self.nodes, d1 = u.shape
-        zeta, spacing, X = frames.start(limit, points)
-        self._mesh = _mesh(limit, frames, packed(zeta), packed(spacing), points)
+        self.zeta, spacing, X = frames.start(limit, points)
+        self._mesh = _mesh(limit, frames, packed(self.zeta), packed(spacing), points)
         self._coupling, self._callback = self._couple(u, u_weight, tolerance)
         self._closure, _ = limit.compiled_closure
         size, padded = self._mesh.zeta.size, len(self._coupling.u_weight)

@@ -62,24 +62,27 @@ class Frames:
     grading : Grading
     jumps : tuple of ndarray, each of shape (3, jumps)
         For every node: amplitudes, centres and inverse widths of further terms that gather points where X jumps.
+    spacing : float
+        Largest distance of neighbouring points in the first level.
     """
 
     nodes: Nodes
     grading: Grading
     jumps: tuple[FloatArray, ...]
+    spacing: float
 
     @classmethod
-    def plain(cls, nodes: Nodes, grading: Grading) -> Frames:
+    def plain(cls, nodes: Nodes, grading: Grading, spacing: float) -> Frames:
         """Frames without jumps."""
-        return cls(nodes, grading, tuple(np.zeros((3, 0)) for _ in range(len(nodes.solved[1]))))
+        return cls(nodes, grading, tuple(np.zeros((3, 0)) for _ in range(len(nodes.solved[1]))), spacing)
 
     def with_jumps(self, jumps: tuple[FloatArray, ...]) -> Frames:
         """The same frames with other jumps."""
         return replace(self, jumps=jumps)
 
-    def length(self, limit: Limit) -> float:
-        """Largest range of the equally spaced numbers."""
-        return float(max(high - low for low, high in self._ranges(limit)))
+    def first_points(self, limit: Limit) -> int:
+        """Number of points of the first level, for the node with the largest range."""
+        return math.ceil(max(high - low for low, high in self._ranges(limit)) / self.spacing)
 
     def _ranges(self, limit: Limit) -> list[tuple[float, float]]:
         """First and last of the equally spaced numbers of every node."""

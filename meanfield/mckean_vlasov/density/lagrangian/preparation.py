@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
@@ -14,14 +15,17 @@ from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.process.progress import progress_bar
 
-SPACING = 0.2
-"""Distance of points along graded curves in the first level; three digits are enough in a trial run, too."""
+GRADED_SPACING = 0.27
+"""Distance of points along graded curves in the first level."""
 
-PLAIN_SPACING = 0.12
-"""Distance of points in the first level without grading."""
+SPACING, CLOSER_SPACING = 0.3, 0.12
+"""Distance of points without grading, and where they show jumps or do not stay in order."""
+
+STEEP = 0.6
+"""Weighted rise of asinh(X) over `SPACING` above which points come closer; less than twice that of a linear X."""
 
 TRIAL_TOLERANCE = 1e-5
-"""Error of a step in a trial run."""
+"""Error of a step that is small enough to find jumps."""
 
 MOST_TRIALS = 12
 FINER = 1.3
@@ -34,14 +38,16 @@ QUIETER = 0.7
 """Ratio of the least noise of a trial run to that of its grading below which it is graded anew."""
 
 
-def first_points(limit: Limit, frames: Frames) -> int:
-    """Number of points of the coarsest level."""
-    spacing = SPACING if frames.grading.terms.size else PLAIN_SPACING
-    return math.ceil(frames.length(limit) / spacing)
+def prepare(limit: Limit, nodes: Nodes, budget: Budget, tolerance: float = TRIAL_TOLERANCE) -> tuple[Frames, Level]:
+    """Frames of the nodes, and the last trial run that led to them.
 
-
-def prepare(limit: Limit, nodes: Nodes, budget: Budget) -> Frames:
-    """Frames of the nodes, from trial runs.
+    Parameters
+    ----------
+    limit : Limit
+    nodes : Nodes
+    budget : Budget
+    tolerance : float
+        Error of a step where there is no jump.
 
     Raises
     ------
@@ -49,10 +55,11 @@ def prepare(limit: Limit, nodes: Nodes, budget: Budget) -> Frames:
         If no trial run succeeds, or the budget is spent.
     """
     noise, deficit = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1]), 0.0
-    frames, finer = Frames.plain(nodes, grading_of(limit, noise)), 1.0
+    grading, finer = grading_of(limit, noise), 1.0
+    frames = Frames.plain(nodes, grading, GRADED_SPACING if grading.terms.size else SPACING)
     for trial in range(MOST_TRIALS):
-        points = math.ceil(finer * first_points(limit, frames))
-        level = Level(limit, frames, points, TRIAL_TOLERANCE, budget)
+        points = math.ceil(finer * frames.first_points(limit))
+        level = Level(limit, frames, points, tolerance, budget)
         failed = False
         try:
             run(level, "density, trial run")
@@ -65,16 +72,21 @@ def prepare(limit: Limit, nodes: Nodes, budget: Budget) -> Frames:
         missing = max(0.0, NEEDED_REACH - level.nearest_end)
         if frames.grading.terms.size and (level.least_noise < QUIETER * noise or missing > 0.0):
             noise, deficit = min(noise, level.least_noise), deficit + 1.1 * missing
-            frames = Frames.plain(nodes, grading_of(limit, noise, deficit))
+            frames = Frames.plain(nodes, grading_of(limit, noise, deficit), frames.spacing)
+        elif frames.spacing == SPACING:
+            if not failed and not any(each.size for each in jumps_of(level, STEEP)):
+                break
+            frames, tolerance = replace(frames, spacing=CLOSER_SPACING), max(tolerance, TRIAL_TOLERANCE)
         elif failed:
             finer *= FINER
         else:
             jumps = jumps_of(level)
             better = pays(frames.jumps, jumps)
-            frames = frames.with_jumps(jumps)
+            if any(each.size for each in jumps):
+                frames = frames.with_jumps(jumps)
             if not better:
                 break
-    return frames
+    return frames, level
 
 
 def run(level: Level, label: str) -> None:

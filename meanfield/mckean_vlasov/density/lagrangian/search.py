@@ -18,17 +18,17 @@ from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, es
 from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grading
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
-from meanfield.mckean_vlasov.density.lagrangian.preparation import first_points, prepare, run
+from meanfield.mckean_vlasov.density.lagrangian.preparation import SPACING, prepare, run
 from meanfield.mckean_vlasov.density.plan import check_memory
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution
 from meanfield.mckean_vlasov.limit import Limit
 
-FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+FACTORS = tuple(factor * 2.0**k for k in range(6) for factor in (1.0, 4.0 / 3.0))
 """Factors on the number of points, in the order in which levels are solved."""
 
-STEP_SHARE = 0.05
-"""Error of w that a step may make, as a share of the tolerance."""
+STEP_SHARE, LONGEST_STEPS = 0.2, 2e-6
+"""Error of w that a step may make to begin with, as a share of the tolerance, and at most."""
 
 LOOSER = 10.0
 """Factor on the error of steps in the run that measures what they leave."""
@@ -42,11 +42,14 @@ MORE_NODES = 1.35
 NODES_SAFETY = 2.0
 """Factor on the change by more nodes: 1/(1 - MORE_NODES^-p) with p = 2.3, where kinks in u keep the order p low."""
 
-NODES_SHARE = 0.2
+NODES_SHARE = 0.25
 """Share of the tolerance that is left to the error of the nodes in u."""
 
 POINTS_SHARE = 0.2
 """Share of the tolerance below which the error of the points is not what misses it."""
+
+ENOUGH_STEPS = 0.2
+"""Share of the tolerance above which steps of the first level are shortened before there are others."""
 
 FINEST_STEPS = 1e-5
 """Least error of a step in units of the tolerance; rounding is not far below."""
@@ -90,11 +93,12 @@ class _Search:
         budget: Budget,
     ) -> None:
         self._limit, self._settings, self._tolerance, self._watch = limit, settings, tolerance, watch
-        self._step_tolerance, self._budget = STEP_SHARE * tolerance, budget
+        self._step_tolerance, self._budget = min(STEP_SHARE * tolerance, LONGEST_STEPS), budget
         scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
         self._scale = node_scale * scale
         self._nodes = self._nodes_of(self._scale)
-        self._frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH))
+        self._frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH), SPACING)
+        self._trial: Level | None = None
         self._rough: Level | None = None
         self._found: Found | None = None
         self._why = TOO_LONG
@@ -105,10 +109,10 @@ class _Search:
     def solve(self) -> Solution:
         """Add levels until the estimated error is small enough."""
         try:
-            self._frames = prepare(self._limit, self._nodes, self._budget)
+            self._frames, self._trial = self._prepared(self._nodes)
             found = self._refined(self._choose_nodes())
             while found and found.error > self._tolerance and found.parts.of_steps > found.parts.of_points:
-                if self._step_tolerance < FINEST_STEPS * self._tolerance:
+                if self._finest_steps:
                     break
                 self._step_tolerance /= LOOSER
                 found = self._refined(self._coarsest(self._frames, self._step_tolerance))
@@ -122,6 +126,10 @@ class _Search:
             return self.solution("complete")
         return self.solution(self._missed(self._why))
 
+    def _prepared(self, nodes: Nodes) -> tuple[Frames, Level]:
+        """Frames of nodes, and the trial run that led to them."""
+        return prepare(self._limit, nodes, self._budget, LOOSER * self._step_tolerance)
+
     def _refined(self, first: Level) -> Found | None:
         """Add levels until the estimated error is small enough, or more points do not help.
 
@@ -130,9 +138,9 @@ class _Search:
         Found or None
             All levels that were added, or None where they are too few for an estimate.
         """
-        by_steps, levels = self._with_longer_steps(first), [first]
-        steps, found = steps_error(*by_steps), None
-        least = first.points / first_points(self._limit, self._frames)
+        by_steps = self._with_short_steps(first)
+        levels, steps, found = [by_steps[0]], steps_error(*by_steps), None
+        least = first.points / self._frames.first_points(self._limit)
         for factor in (each for each in FACTORS if each > 1.1 * least):
             if self._too_expensive(levels[-1], factor):
                 self._why = TOO_LONG
@@ -158,7 +166,7 @@ class _Search:
 
     def _solved(self, frames: Frames, factor: float, step_tolerance: float) -> Level | None:
         """A level, or None where its points are too few."""
-        points = math.ceil(factor * first_points(self._limit, frames))
+        points = math.ceil(factor * frames.first_points(self._limit))
         outputs = len(self._limit.times)
         shape = len(frames.nodes.solved[1]), points
         check_memory(outputs, shape, 2 * outputs * KEPT_LEVELS + 40, "points")
@@ -193,27 +201,42 @@ class _Search:
             more = self._nodes_of(MORE_NODES * self._scale)
             if len(more.u_weight) == len(self._nodes.u_weight):
                 return level  # laws of the coordinates with finitely many values
-            frames = (
-                prepare(self._limit, more, self._budget)
-                if any(j.size for j in self._frames.jumps)
-                else Frames.plain(more, self._frames.grading)
-            )
+            if any(each.size for each in self._frames.jumps):
+                frames, trial = self._prepared(more)
+            else:
+                frames, trial = Frames.plain(more, self._frames.grading, self._frames.spacing), None
             better = self._coarsest(frames, self._step_tolerance)
             self._node_error = np.abs(better.moments - level.moments)[:, :-2]
             if self._node_error.max() <= NODES_SHARE * self._tolerance or self._settings.feature_nodes:
                 return level
             if len(more.u_weight) > MOST_NODES:
                 return level
-            self._scale, self._nodes, self._frames, level = MORE_NODES * self._scale, more, frames, better
+            self._scale, self._nodes, level = MORE_NODES * self._scale, more, better
+            self._frames, self._trial = frames, trial
 
-    def _with_longer_steps(self, level: Level) -> tuple[Level, Level]:
-        """The level, and the same one with longer time steps."""
-        looser = Level(self._limit, level.frames, level.points, LOOSER * self._step_tolerance, self._budget)
-        run(looser, f"density, {level.points} points")
+    def _with_short_steps(self, level: Level) -> tuple[Level, Level]:
+        """The level, or one with shorter time steps where these are needed, and the same with longer ones."""
+        trial, tolerance = self._trial, LOOSER * self._step_tolerance
+        same = trial and trial.frames is level.frames and trial.points == level.points and trial.tolerance == tolerance
+        looser = trial if trial and same else self._again(level, tolerance)
+        while steps_error(level, looser).max() > ENOUGH_STEPS * self._tolerance and not self._finest_steps:
+            self._step_tolerance /= LOOSER
+            looser, level = level, self._again(level, self._step_tolerance)
         return level, looser
 
+    @property
+    def _finest_steps(self) -> bool:
+        """Whether steps that are yet shorter would gain nothing."""
+        return self._step_tolerance < FINEST_STEPS * self._tolerance
+
+    def _again(self, level: Level, tolerance: float) -> Level:
+        """The same level with steps of another accuracy."""
+        level = Level(self._limit, level.frames, level.points, tolerance, self._budget)
+        run(level, f"density, {level.points} points")
+        return level
+
     def _too_expensive(self, last: Level, factor: float) -> bool:
-        points = factor * first_points(self._limit, self._frames)
+        points = factor * self._frames.first_points(self._limit)
         return not self._budget.allows(last.work * points / last.points)
 
     def _blown_up(self, error: BlowUpError) -> str:
@@ -241,7 +264,7 @@ class _Search:
         """The last level that was solved, or begun; the start alone, on plain frames, where none came so far."""
         if self._rough is not None and np.any(np.isfinite(self._rough.X)):
             return self._rough
-        frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH))
-        start = Level(self._limit, frames, first_points(self._limit, frames), 1.0, self._budget)
+        frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH), SPACING)
+        start = Level(self._limit, frames, frames.first_points(self._limit), 1.0, self._budget)
         start.reach(0)
         return start

@@ -16,6 +16,7 @@ from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes, pac
 from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.quantile_frame.frame import force_slopes
+from meanfield.numerics.quantile_frame.inversion import invert
 from meanfield.numerics.quantile_frame.linearised import eliminate, respond
 from meanfield.numerics.quantile_frame.stages import solve_stage
 
@@ -36,7 +37,7 @@ def make_limit(name="none", strength=0.0, noise=0.2, stop=2.0, coordinate=None, 
 
 def solved(limit, points, tolerance=1e-9, frames=None):
     nodes = Nodes.of(limit, 5)
-    frames = frames or Frames.plain(nodes, grading_of(limit, 0.5 * limit.closure(limit.initial_overlap)[1]))
+    frames = frames or Frames.plain(nodes, grading_of(limit, 0.5 * limit.closure(limit.initial_overlap)[1]), 0.2)
     level = Level(limit, frames, points, tolerance, Budget())
     run(level, "")
     return level
@@ -85,7 +86,7 @@ def test_without_noise_points_obey_the_equation_of_each_weight():
 @pytest.mark.parametrize(("name", "strength"), [("l1", 1.0), ("smooth_l1", 1.0), ("cauchy", 1.0), ("quartic", 0.3)])
 def test_second_order_in_the_points(name, strength):
     limit = make_limit(name, strength)
-    frames = prepare(limit, Nodes.of(limit, None), Budget())
+    frames, _ = prepare(limit, Nodes.of(limit, None), Budget())
     errors = [level.moments[:, :2] for level in (solved(limit, n, 1e-9, frames) for n in (120, 240, 480))]
     coarse, fine = np.abs(errors[0] - errors[1]).max(axis=0), np.abs(errors[1] - errors[2]).max(axis=0)
     assert fine.max() > 1e-8  # there is something to measure
@@ -94,7 +95,7 @@ def test_second_order_in_the_points(name, strength):
 
 def test_steps_are_as_accurate_as_their_tolerance():
     limit = make_limit("quartic", 0.3)
-    frames = prepare(limit, Nodes.of(limit, None), Budget())
+    frames, _ = prepare(limit, Nodes.of(limit, None), Budget())
     exact = solved(limit, 100, 1e-12, frames).moments
     errors = [np.abs(solved(limit, 100, t, frames).moments - exact)[:, :2].max() for t in (1e-6, 1e-8)]
     assert errors[0] < 1e-5  # some ten steps
@@ -106,7 +107,7 @@ def test_steps_are_as_accurate_as_their_tolerance():
 def test_the_jacobian_is_that_of_differences(name, strength):
     """Solutions of (rate - J) u = f(X) and responses of averages, against central differences."""
     limit = make_limit(name, strength, noise=0.02)
-    level = Level(limit, prepare(limit, Nodes.of(limit, None), Budget()), 60, 1e-5, Budget())
+    level = Level(limit, prepare(limit, Nodes.of(limit, None), Budget())[0], 60, 1e-5, Budget())
     level.reach(0)
     level.reach(1)
     mesh, frame, own, state, coupling = level._mesh, level._frame, level._own, level._state, level._coupling
@@ -147,11 +148,21 @@ def test_layout_of_the_kernel_is_undone():
     assert np.array_equal(unpacked(packed(values), 11, 7), values)
 
 
+@pytest.mark.parametrize("shift", [0.0, -40.0])
+def test_points_are_placed_to_rounding_however_far_a_node_lies(shift):
+    terms = np.array([[0.8, 2.0, -2.0], [0.0, 0.0, 0.0], [1e6, 50.0, 12.5]])
+    y, x, slopes = np.linspace(-30.0, 30.0, 500), np.empty(500), np.empty(500)
+    invert(y, 1.2, shift, terms, x, slopes)
+    value = 1.2 * x + shift + sum(a * np.arcsinh((x - c) * w) for a, c, w in terms.T)
+    assert np.abs(value - y).max() < 1e-13  # rounding of sums up to 70
+    assert np.diff(x).min() > 0.0
+
+
 def test_points_start_where_the_map_says():
     limit = make_limit("l1", 5.0, noise=1e-4)
     nodes = Nodes.of(limit, None)
     grading = grading_of(limit, 5e-5)
-    zeta, spacing, X = Frames.plain(nodes, grading).start(limit, 300)
+    zeta, spacing, X = Frames.plain(nodes, grading, 0.2).start(limit, 300)
     xi = (X - nodes.solved[0] * 0.3) / math.sqrt(1 - 0.09)
     psi = sum(a * np.arcsinh((X - c) * w) for a, c, w in grading.terms.T)
     assert xi + psi == pytest.approx(zeta, abs=1e-12)  # rounding
