@@ -16,7 +16,7 @@ from meanfield.mckean_vlasov.density.lagrangian.assembly import Found, Parts, as
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, estimated, extrapolated
 from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grading
-from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
+from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level, StuckError
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import first_points, prepare, run
 from meanfield.mckean_vlasov.density.plan import check_memory
@@ -130,8 +130,8 @@ class _Search:
         Found or None
             All levels that were added, or None where they are too few for an estimate.
         """
-        by_steps, levels = self._with_longer_steps(first), [first]
-        steps, found = steps_error(*by_steps), None
+        first, looser = by_steps = self._with_longer_steps(first)
+        steps, levels, found = steps_error(first, looser), [first], None
         least = first.points / first_points(self._limit, self._frames)
         for factor in (each for each in FACTORS if each > 1.1 * least):
             if self._too_expensive(levels[-1], factor):
@@ -207,10 +207,18 @@ class _Search:
             self._scale, self._nodes, self._frames, level = MORE_NODES * self._scale, more, frames, better
 
     def _with_longer_steps(self, level: Level) -> tuple[Level, Level]:
-        """The level, and the same one with longer time steps."""
-        looser = Level(self._limit, level.frames, level.points, LOOSER * self._step_tolerance, self._budget)
-        run(looser, f"density, {level.points} points")
-        return level, looser
+        """The level, or one with shorter steps where longer ones fail, and the same one with longer steps."""
+        while True:
+            looser = Level(self._limit, level.frames, level.points, LOOSER * self._step_tolerance, self._budget)
+            try:
+                run(looser, f"density, {level.points} points")
+            except StuckError:
+                if self._step_tolerance < FINEST_STEPS * self._tolerance:
+                    raise
+                self._step_tolerance /= LOOSER
+                level = self._coarsest(level.frames, self._step_tolerance)
+            else:
+                return level, looser
 
     def _too_expensive(self, last: Level, factor: float) -> bool:
         points = factor * first_points(self._limit, self._frames)
