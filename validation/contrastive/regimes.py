@@ -5,7 +5,8 @@ its processor time. Overlaps q and the prior's work r of the density and of SGD 
 ODEs by another integrator where the prior is linear, otherwise the density at a tenth of the tolerance, and with
 --eulerian also its Eulerian scheme. Stationary states are held against their equations by another quadrature.
 
-Writes data/runs/regimes/table.nc, and with --page the page docs/regimes.md; `make regimes` does both.
+Writes data/runs/regimes/table.nc, and with --page the page docs/regimes.md; `make regimes` does both. Methods come
+first and references last, so that Ctrl-C leaves a table of all that has ended; --resume goes on from there.
 """
 
 from __future__ import annotations
@@ -33,13 +34,16 @@ from meanfield.results.provenance import describe_machine, provenance
 from validation import OUTPUT, ROOT
 from validation.bounded_calls import Outcome, bounded_calls
 from validation.contrastive.random_problems import random_problem, random_text
-from validation.contrastive.regime_runs import METHODS, Run, run_one, solvers_of
+from validation.contrastive.regime_runs import METHODS, REFERENCES, Run, run_one, solvers_of
 from validation.contrastive.regime_table import MOST_EXCESS, OUTCOMES, statements, summary, table
 from validation.pages import markdown_table
 from validation.study import Statement
 
 FOLDER = OUTPUT / "regimes"
 PAGE = ROOT / "docs" / "regimes.md"
+
+SOLVERS = (*METHODS, *REFERENCES)
+"""Methods and references in the order in which they run."""
 
 WARM_UP = (3, 8)
 """Seeds of problems with and without a nonlinear prior that every method solves first: what is compiled then is not
@@ -115,34 +119,47 @@ def as_run(outcome: Outcome[tuple[int, str], Run], limit: float) -> Run:
     return Run(status, limit, [], [])
 
 
-def run_all(arguments: Namespace) -> dict[tuple[int, str], Run]:
-    """All runs; each is written to a file as it ends, from which --resume goes on."""
+def tasks_of(arguments: Namespace) -> list[tuple[int, str]]:
+    """Seeds and solvers that are asked for: methods of all problems first, then their references."""
     seeds = range(arguments.seed, arguments.seed + arguments.problems)
     tasks = [
         (seed, name)
         for seed in seeds
         for name in solvers_of(random_problem(seed), arguments.methods, arguments.eulerian)
     ]
+    return sorted(tasks, key=lambda task: SOLVERS.index(task[1]))
+
+
+def row_of(task: tuple[int, str], run: Run) -> str:
+    """Line of the file of runs, as `read_runs` takes it."""
+    return json.dumps({"seed": task[0], "solver": task[1]} | asdict(run))
+
+
+def run_all(arguments: Namespace) -> dict[tuple[int, str], Run]:
+    """All runs, or those that ended before Ctrl-C; each is written to a file as it ends, for --resume."""
+    tasks = tasks_of(arguments)
     identity = {"tolerance": arguments.tolerance, "time_limit": arguments.time_limit}
     path = arguments.output.with_suffix(".jsonl")
-    runs = read_runs(path, identity) if arguments.resume else {}
-    runs = {task: one for task, one in runs.items() if task in tasks}
-    rows = [json.dumps({"seed": task[0], "solver": task[1]} | asdict(one)) for task, one in runs.items()]
+    before = read_runs(path, identity) if arguments.resume else {}
+    rows = [row_of(task, run) for task, run in before.items()]
     path.write_text("\n".join([json.dumps(identity), *rows]) + "\n")
-    left = [task for task in tasks if task not in runs]
+    runs = {task: before[task] for task in tasks if task in before}
+    left = [task for task in tasks if task not in before]
     cores = usable_cores()[: arguments.workers]
-    if left:
-        warm_up(cores[0], arguments.methods)
     work = partial(_run_task, tolerance=arguments.tolerance)
-    with progress_bar(len(left), "regimes", unit="run") as bar, path.open("a") as file:
-        for outcome in bounded_calls(work, left, arguments.time_limit, cores):
-            one = runs[outcome.argument] = as_run(outcome, arguments.time_limit)
-            seed, solver = outcome.argument
-            file.write(json.dumps({"seed": seed, "solver": solver} | asdict(one)) + "\n")
-            file.flush()
-            if one.status.startswith("broken"):
-                bar.write(f"seed {seed}, {solver}: {one.status}", file=sys.stderr)
-            bar.update()
+    try:
+        if left:
+            warm_up(cores[0], arguments.methods)
+        with progress_bar(len(left), "regimes", unit="run") as bar, path.open("a") as file:
+            for outcome in bounded_calls(work, left, arguments.time_limit, cores):
+                one = runs[outcome.argument] = as_run(outcome, arguments.time_limit)
+                file.write(row_of(outcome.argument, one) + "\n")
+                file.flush()
+                if one.status.startswith("broken"):
+                    bar.write(f"seed {outcome.argument[0]}, {outcome.argument[1]}: {one.status}", file=sys.stderr)
+                bar.update()
+    except KeyboardInterrupt:
+        print(f"interrupted after {len(runs)} of {len(tasks)} runs; --resume does the others", file=sys.stderr)
     return runs
 
 

@@ -1,7 +1,7 @@
-"""Twelve problems on which the accuracy of the density is measured, and the files of their references.
+"""Twelve problems on which the accuracy of the density is measured, and the files of all references.
 
-Six priors, with one feature and with two. The references are solutions of
-`spectral_elements.py`, and `density_references.py` makes them.
+Six priors, with one feature and with two. The references are solutions of `spectral_elements.py`, and
+`density_references.py` makes them. Problems that are hard to solve are in `hard_problems.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.file import parse_problem
 from validation import ROOT
+from validation.references.hard_problems import HARD
 from validation.references.spectral_elements import Resolution
 
 REFERENCES = ROOT / "data/reference"
@@ -138,8 +139,14 @@ class StoredReference(NamedTuple):
 
 
 def accuracy_problem(name: str) -> Problem:
-    """One of the problems of `TEXTS`."""
-    return parse_problem(f'title = "{name}"\n' + "\n".join(line.strip() for line in TEXTS[name].splitlines()))
+    """One of the problems of `TEXTS` or of `HARD`."""
+    text = HARD[name].text if name in HARD else TEXTS[name]
+    return parse_problem(f'title = "{name}"\n' + "\n".join(line.strip() for line in text.splitlines()))
+
+
+def resolution_of(name: str) -> Resolution:
+    """How finely the reference of a problem is solved."""
+    return HARD[name].resolution if name in HARD else RESOLUTIONS.get(name, Resolution())
 
 
 def reference_path(name: str) -> Path:
@@ -148,7 +155,8 @@ def reference_path(name: str) -> Path:
 
 
 def load_reference(name: str) -> StoredReference:
-    """The stored reference of a problem."""
+    """The stored reference of a problem; what a second scheme gave, if the file has it, is left out."""
     times, *columns = np.loadtxt(reference_path(name), delimiter=",").T
-    values, errors = np.split(np.array(columns), 2)
+    moments = len(accuracy_problem(name).features) + 1
+    values, errors = np.array(columns[:moments]), np.array(columns[moments : 2 * moments])
     return StoredReference(times, values[:-1].T, values[-1], errors[:-1].T, errors[-1])

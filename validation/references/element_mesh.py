@@ -121,19 +121,20 @@ class Mesh:
         return np.einsum("wi,wij->wj", self.nodal_polynomials(x), values[index])
 
 
-def graded_edges(half_width: float, width: float, kinks: tuple[float, ...], layers: int) -> Array:
+def graded_edges(half_width: float, width: float, kinks: tuple[float, ...], layers: int, ratio: float) -> Array:
     """Edges at +-half_width, at 0 and at the kinks, between them elements no wider than `width`.
 
-    Towards kinks there are `layers` more on each side, each a quarter of the next: a solution that is smooth at t = 0
-    gets boundary layers there.
+    Towards kinks there are `layers` more on each side, each ending at `ratio` times the distance of the next: a
+    solution that is smooth at t = 0 gets boundary layers there.
     """
     fixed = np.unique([-half_width, 0.0, half_width, *(k for k in kinks if abs(k) < half_width)])
+    graded = (-half_width, half_width, *kinks)
     edges = [fixed]
     for low, high in pairwise(fixed):
         inner = np.linspace(low, high, int(np.ceil((high - low) / width)) + 1)
-        first = (inner[1] - inner[0]) * 0.25 ** np.arange(1, layers + 1)
+        first = (inner[1] - inner[0]) * ratio ** np.arange(1, layers + 1)
         edges.append(inner)
-        edges.extend(end for kink, end in ((low, low + first), (high, high - first)) if kink in kinks)
+        edges.extend(end for target, end in ((low, low + first), (high, high - first)) if target in graded)
     return np.unique(np.concatenate(edges))
 
 

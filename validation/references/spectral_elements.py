@@ -55,8 +55,9 @@ class Resolution:
 
     Parameters
     ----------
-    width, degree, layers : float, int, int
-        Widest elements in w, degree of the polynomials, and number of ever smaller elements next to kinks.
+    width, degree, layers, ratio : float, int, int, float
+        Widest elements in w, degree of the polynomials, number of ever smaller elements next to kinks, and the ratio of
+        their distances from it.
     half_width : float
         The elements cover [-half_width, half_width].
     panel, panel_nodes : float, int
@@ -70,6 +71,7 @@ class Resolution:
     width: float = 0.5
     degree: int = 12
     layers: int = 2
+    ratio: float = 0.25
     half_width: float = 9.5
     panel: float = 1.0
     panel_nodes: int = 10
@@ -218,7 +220,8 @@ class _Solution:
             self._u = np.concatenate([self._u, also_at])
             self._weight = np.concatenate([self._weight, np.zeros(len(also_at))])
         kinks = problem.prior.functions.kinks
-        edges = graded_edges(resolution.half_width, resolution.width, kinks, resolution.layers)
+        mesh = resolution.half_width, resolution.width, kinks, resolution.layers, resolution.ratio
+        edges = graded_edges(*mesh)
         self._mesh = Mesh(edges, resolution.degree)
         self._equation = DriftDiffusion(self._mesh, (lambda w: w, problem.prior.force))
         w = self._mesh.points
@@ -287,8 +290,10 @@ class _Solution:
         change = np.zeros_like(P)
         for _ in range(steps):
             moments = self._moments(P + change)
-            q, r = moments[:-3], moments[-3]
+            q, (r, norm) = moments[:-3], moments[-3:-1]
             g, diffusion = self._closure(q)
-            factors = np.array([q @ g + self._tau * r - 0.5 * diffusion, -self._tau])
+            growth = q @ g + self._tau * r - 0.5 * diffusion
+            # An error of E[w^2] grows like exp(2 int growth dt); the second term, which the solution has not, damps it.
+            factors = np.array([growth - 2.0 * max(growth, 0.0) * (norm - 1.0), -self._tau])
             change += self._equation.euler_increment(P + change, factors, self._u @ g, 0.5 * diffusion, dt / steps)
         return change

@@ -1,8 +1,8 @@
-"""The reference solver of the density: exact solutions, stationary states, convergence, and the numbers it has left."""
+"""The reference solver of the density: exact solutions, stationary states, conservation, and convergence."""
 
 import math
-import tomllib
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,19 +11,25 @@ from scipy.integrate import quad, solve_ivp
 import meanfield
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.order_parameters.field import rate
-from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from tests.example_problems import feature, features, make_problem
-from validation.references import density_problems, element_mesh
+from validation.references import element_mesh
 from validation.references import spectral_elements as spectral
 
 QUICK = ("time.outputs = 3", "time.stop = 4.0")
 ATOMS = features(feature(coordinate="rademacher"))
 
 
+@cache
+def quick_solution(prior):
+    """A problem with one node in u, and its solution at the default resolution."""
+    problem = make_problem(ATOMS, f'prior.name = "{prior}"', *QUICK)
+    return problem, spectral.reference_solution(problem)
+
+
 def test_edges_lie_on_kinks_and_crowd_there():
-    edges = element_mesh.graded_edges(2.0, 1.0, (0.5,), 2)
-    expected = [-2, -1, 0, 0.375, 0.46875, 0.5, 0.546875, 0.6875, 1.25, 2.0]
+    edges = element_mesh.graded_edges(2.0, 1.0, (0.5,), 2, 0.25)
+    expected = [-2, -1.9375, -1.75, -1, 0, 0.375, 0.46875, 0.5, 0.546875, 0.6875, 1.25, 1.8125, 1.953125, 2.0]
     np.testing.assert_allclose(edges, expected, rtol=1e-14)  # rounding
 
 
@@ -60,7 +66,7 @@ def test_nodes_average_over_the_coordinates(law):
     assert len(np.unique(np.concatenate([u, -u]), axis=0)) == 2 * len(u)  # one of each pair u, -u
 
 
-@pytest.mark.parametrize(("prior", "coordinate"), [("none", "gaussian"), ("l2", "rademacher")])
+@pytest.mark.parametrize(("prior", "coordinate"), [("none", "uniform"), ("l2", "rademacher")])
 def test_linear_priors_keep_the_density_gaussian(prior, coordinate):
     problem = make_problem(features(feature(coordinate=coordinate)), f'prior.name = "{prior}"', *QUICK)
     u = np.array([[-1.3], [0.4]])
@@ -75,10 +81,11 @@ def test_linear_priors_keep_the_density_gaussian(prior, coordinate):
 
 
 def test_two_features_without_a_prior():
-    tables = feature(0.3, coordinate="rademacher"), feature(-0.5, '{ law = "gaussian", second_moment = 1.5 }')
+    hidden = '{ law = "gaussian", second_moment = 1.5 }'
+    tables = feature(0.3, coordinate="rademacher"), feature(-0.5, hidden, coordinate="uniform")
     problem = make_problem(features(*tables), *QUICK)
-    reference = spectral.reference_solution(problem, replace(spectral.Resolution(), panel=3.0))
-    np.testing.assert_allclose(reference.q, exact_overlaps(problem), atol=1e-10)  # 10 nodes on 3 units leave 2e-11
+    reference = spectral.reference_solution(problem, replace(spectral.Resolution(), panel=2.0))
+    np.testing.assert_allclose(reference.q, exact_overlaps(problem), atol=1e-10)  # 10 nodes on 2 units leave 2e-11
 
 
 def exact_overlaps(problem):
@@ -120,15 +127,15 @@ def test_the_end_is_the_stationary_state(prior, potential):
 
 @pytest.mark.parametrize("prior", ["l1", "double_well"])
 def test_mass_and_norm_are_conserved(prior):
-    reference = spectral.reference_solution(make_problem(ATOMS, f'prior.name = "{prior}"', *QUICK))
+    _, reference = quick_solution(prior)
     np.testing.assert_allclose(reference.mass, 1, atol=3e-12)  # rounding in small elements
     np.testing.assert_allclose(reference.norm, 1, atol=1e-11)  # some 50 steps with a tolerance of 3e-12
 
 
 def test_the_estimate_bounds_the_error():
-    problem = make_problem(ATOMS, 'prior.name = "l1"', *QUICK)
+    problem, best = quick_solution("l1")
     coarse = spectral.Resolution(width=1.0, degree=8, layers=1, tolerance=1e-8, columns=5)
-    solution, best = spectral.reference_solution(problem, coarse), spectral.reference_solution(problem)
+    solution = spectral.reference_solution(problem, coarse)
     bound = sum(spectral.estimated_errors(problem, solution, coarse).values())
     error = abs(np.column_stack([solution.q - best.q, solution.r - best.r]))
     assert np.all(error <= bound + 1e-11)  # the error of the better solution
@@ -136,17 +143,15 @@ def test_the_estimate_bounds_the_error():
 
 
 def test_the_solver_of_the_library_converges_to_the_reference():
-    problem = make_problem(ATOMS, 'prior.name = "cauchy"', *QUICK)
-    reference = spectral.reference_solution(problem)
+    problem, reference = quick_solution("cauchy")
     coarse, fine = (library_errors(problem, reference, cells, steps) for cells, steps in ((400, 40), (800, 80)))
     np.testing.assert_allclose(coarse / fine, 16, rtol=0.1)  # order 4; the next one changes that by less
     assert fine.max() < 1e-7
 
 
 def test_it_comes_close_under_a_prior_with_a_kink():
-    problem = make_problem(ATOMS, 'prior.name = "l1"', *QUICK)
     # the layer at the kink, which is sharp at t = 0, lowers the order in the width of cells
-    assert library_errors(problem, spectral.reference_solution(problem), 800, 80).max() < 1e-7
+    assert library_errors(*quick_solution("l1"), 800, 80).max() < 1e-7
 
 
 def library_errors(problem, reference, cells, steps):
@@ -160,38 +165,3 @@ def test_what_it_cannot_solve_is_refused():
         spectral.reference_solution(make_problem(ATOMS, 'initial_residual.law = "uniform"', *QUICK))
     with pytest.raises(ValueError, match="raise half_width"):
         spectral.reference_solution(make_problem(ATOMS, *QUICK), spectral.Resolution(half_width=4.0))
-
-
-def names(*features):
-    priors = ("none", "l1", "quartic", "elastic_net", "double_well", "cauchy")
-    return [f"{prior}_{count}" for count in features for prior in priors]
-
-
-def test_there_is_a_reference_for_each_problem():
-    assert sorted(density_problems.TEXTS) == sorted(names(1, 2))
-
-
-@pytest.mark.parametrize("name", names(1, 2))
-def test_references_belong_to_their_problems(name):
-    lines = density_problems.reference_path(name).read_text().splitlines()
-    start, stop = (
-        lines.index(line) for line in (f'# title = "{name}"', next(x for x in lines if x.startswith("# time,")))
-    )
-    problem = Problem.model_validate(tomllib.loads("\n".join(line[2:] for line in lines[start:stop])))
-    assert problem.limit() == density_problems.accuracy_problem(name).limit()
-    reference = density_problems.load_reference(name)
-    np.testing.assert_allclose(reference.times, problem.time.outputs_at, rtol=1e-5)  # six digits are kept
-    np.testing.assert_allclose(reference.q[0], problem.initial_overlap, atol=1e-12)  # rounding
-    assert reference.q.shape == reference.q_error.shape == (len(reference.times), len(problem.features))
-    assert max(reference.q_error.max(), reference.r_error.max()) < 1e-10  # what references are for
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "cauchy_1" else pytest.mark.slow) for name in names(1, 2)]
-)
-def test_references_are_found_again(name):
-    stored, problem = density_problems.load_reference(name), density_problems.accuracy_problem(name)
-    found = spectral.reference_solution(problem, density_problems.RESOLUTIONS.get(name, spectral.Resolution()))
-    # machines round differently: by up to 1e-11, seen where the norm of the weights is unstable
-    assert np.all(abs(found.q - stored.q) <= stored.q_error + 1e-11)
-    assert np.all(abs(found.r - stored.r) <= stored.r_error + 1e-11)

@@ -8,8 +8,8 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.condensation import critical_diffusion, held_norm
 
-NONE_FOUND = "failed: no stationary state was found"
-"""Beginning of the attribute `status` of a result without states."""
+NONE_FOUND = "failed: no stationary state with noise was found below |q| = 1 - 1e-8"
+"""Beginning of the attribute `status` of a result without states: it says where states are looked for."""
 
 
 def noise_ratio(problem: Problem, closure: Closure) -> float:

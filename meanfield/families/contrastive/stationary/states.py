@@ -27,7 +27,7 @@ from meanfield.results.states import stacked
 
 
 def find_stationary_states(problem: Problem) -> xr.Dataset:
-    """All stationary states of the density, with their stability, without a starting guess.
+    """All stationary states of the density with noise, with their stability, without a starting guess.
 
     Parameters
     ----------
@@ -52,7 +52,10 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     -----
     The density is explicit for given q and G, so that few equations remain
     (`meanfield.mckean_vlasov.stationary.equations`); they are solved from many starts until new ones bring
-    nothing new. All quantities are dimensionless. Source: theory.md, section 6.
+    nothing new. The density has the width of its noise, so that two kinds of states are not looked for: those with
+    Lambda = 0, as a saturated activation without noise in its views may have at abs(q) = 1, and those within 1e-8 of
+    abs(q) = 1, which hardly any noise leaves under coordinates with two values. All quantities are dimensionless.
+    Source: theory.md, section 6.
     """
     check_problem(problem, Problem)
     started = time.perf_counter()

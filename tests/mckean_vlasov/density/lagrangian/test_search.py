@@ -89,6 +89,21 @@ def test_points_out_of_order_are_a_failure_with_its_cause(monkeypatch, place):
     assert solution.errors is None
 
 
+def test_where_longer_steps_fail_shorter_ones_are_compared(monkeypatch, exact):
+    longest = 2 * search.STEP_SHARE * 1e-5
+
+    def run(begun, label):
+        if begun._coupling.tolerance > longest:
+            begun.reach(0)
+            raise begun._stuck()
+        preparation.run(begun, label)
+
+    monkeypatch.setattr(search, "run", run)
+    solution = solve(make_limit(), DensitySettings(tolerance=1e-5))
+    assert solution.status == "complete"
+    assert (np.abs(solution.moments[:, :-2] - exact) <= solution.errors.moments + 1e-9).all()  # what both promise
+
+
 @pytest.mark.parametrize(("name", "strength"), [("log_cosh", 1.0), ("smooth_l1", 1.0)])
 def test_both_schemes_agree_within_their_estimates(name, strength):
     limit = make_limit(name, strength)
