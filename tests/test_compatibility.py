@@ -1,5 +1,6 @@
 """Files that earlier versions wrote still load and can be compared; `tests/compatibility/KIND-VERSION.nc`."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.plotting import plot_result
 from meanfield.problems.family import VERDICTS
 from meanfield.results import schema
+from meanfield.testing.methods import MOST_REPEATED
 
 NEWER = {"sweep"}
 """Methods that were added after version 2."""
@@ -23,6 +25,9 @@ FILES = sorted((Path(__file__).parent / "compatibility").glob("*.nc"))
 
 ADDED = {"N", "tau", "w_bnds"}
 """Variables that version 5 added."""
+
+WITHOUT_A_TABLE = {"portrait-4", "sweep-4"}
+"""Results that are no table as a whole: a picture with cells and curves, and version 4 of many densities at once."""
 
 
 def version_of(path):
@@ -58,6 +63,17 @@ def test_new_attributes_of_old_files_are_those_of_their_problem():
             del expected["Conventions"]
         assert dataset.attrs == expected
         assert not any("units" in variable.attrs for variable in dataset.variables.values())
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if version_of(path) == 4], ids=lambda path: path.stem)
+def test_results_of_every_kind_make_tables(path):
+    """As `meanfield.testing` has it for methods; here for kinds that none makes, and without rows to spare."""
+    dataset = meanfield.load(path)
+    rows, largest = math.prod(dataset.sizes.values()), max(v.size for v in dataset.variables.values())
+    if path.stem not in WITHOUT_A_TABLE:
+        assert rows <= MOST_REPEATED * largest
+    for table in meanfield.tables(dataset).values():
+        assert len(table) <= largest
 
 
 @pytest.mark.parametrize("version", [2, 4])

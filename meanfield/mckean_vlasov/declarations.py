@@ -25,10 +25,10 @@ LABELS = {
 }
 
 TIMES = {
-    "time": Variable(("time",), "time t = k/N, in units of N steps", range=POSITIVE, gaps="never", increasing=True),
+    "time": Variable(("time",), "time t = k/N after k steps", range=POSITIVE, gaps="never", increasing=True),
     "snapshot_time": Variable(
         ("snapshot_time",),
-        "time t = k/N, in units of N steps, at which weights were kept",
+        "time t = k/N after k steps, at which weights were kept",
         range=POSITIVE,
         gaps="never",
         increasing=True,

@@ -56,7 +56,7 @@ def test_cells_have_their_edges_as_the_conventions_have_them(plain):
 
 def test_labels_of_plots_have_no_unit(plain):
     (line,) = plain["q"].isel(feature=0).plot()
-    assert line.axes.get_xlabel().replace("\n", " ") == "time t = k/N, in units of N steps"
+    assert line.axes.get_xlabel().replace("\n", " ") == "time t = k/N after k steps"
     assert line.axes.get_ylabel().replace("\n", " ") == "overlap q = E[u w] of weights and features"
     assert line.axes.get_title() == "tau = 0.05"
     line.axes.figure.clear()
