@@ -27,7 +27,7 @@ ADDED = {"N", "tau", "w_bnds"}
 """Variables that version 5 added."""
 
 WITHOUT_A_TABLE = {"portrait-4", "sweep-4"}
-"""Results that are no table as a whole: cells and curves of a picture, and what version 4 wrote of many densities."""
+"""Results that are no table as a whole: a picture with cells and curves, and version 4 of many densities at once."""
 
 
 def version_of(path):
@@ -67,7 +67,7 @@ def test_new_attributes_of_old_files_are_those_of_their_problem():
 
 @pytest.mark.parametrize("path", [path for path in FILES if version_of(path) == 4], ids=lambda path: path.stem)
 def test_results_of_every_kind_make_tables(path):
-    """As `meanfield.testing` checks it of methods; here of kinds that none makes, and with no row to spare."""
+    """As `meanfield.testing` has it for methods; here for kinds that none makes, and without rows to spare."""
     dataset = meanfield.load(path)
     rows, largest = math.prod(dataset.sizes.values()), max(v.size for v in dataset.variables.values())
     if path.stem not in WITHOUT_A_TABLE:

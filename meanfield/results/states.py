@@ -11,7 +11,8 @@ import xarray as xr
 
 from meanfield.numerics.continuation import SearchableEquations, all_branches
 from meanfield.numerics.continuation.roots import TOLERANCE
-from meanfield.problems.problem_keys import check_range
+from meanfield.problems.known_families import family_of
+from meanfield.problems.problem_keys import check_range, with_value
 from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
@@ -99,7 +100,14 @@ def continue_states(
     origin = provenance(time.perf_counter() - started, key=key)
     result = build_dataset(kind, problem, arrays, "complete" if rows else none_found(), origin)
     result["parameter"].attrs["key"] = key
-    return result
+    return result.drop_vars(_varied(problem, key, start, stop), errors="ignore")
+
+
+def _varied(problem: BaseProblem, key: str, start: float, stop: float) -> list[str]:
+    """Names of variables that repeat a number of the problem which is not the same at all points."""
+    first, last = (with_value(problem, key, value).labels for value in (start, stop))
+    known = family_of(problem).variables
+    return [name for name in known if first.get(known[name].label) != last.get(known[name].label)]
 
 
 def stacked(rows: Sequence[Mapping[str, Any]], without: Mapping[str, Any]) -> dict[str, Any]:

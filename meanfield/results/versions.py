@@ -19,8 +19,10 @@ from meanfield.results.schema import (
     SCHEMA_VERSION,
     WITHOUT_CONVENTIONS,
     check_dataset,
+    family_of_result,
     kind_of,
     problem_of,
+    variables_of,
     with_coordinates,
 )
 
@@ -50,9 +52,12 @@ def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
     if dataset.attrs["method"] == "sweep":
         return dataset
     try:
-        return with_coordinates(_with_bounds(dataset), problem)
+        dataset = with_coordinates(_with_bounds(dataset), problem)
     except ValueError as error:  # xarray's, of dims that are not what they were in any version
         raise InputError(f"is no result of schema version {version}: {error}; run the solver again") from error
+    known = family_of_result(dataset).all_variables
+    labels = [name for name in variables_of(dataset) if known[name].label]
+    return dataset.drop_vars(labels) if "parameter" in dataset else dataset  # the number that varies may be one of them
 
 
 def _without_units(dataset: xr.Dataset) -> xr.Dataset:

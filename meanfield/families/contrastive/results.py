@@ -197,7 +197,7 @@ KINDS = DENSITY_KINDS | {
     "continuation": Kind(
         "branches of stationary states",
         (*OF_A_STATE, "parameter", "branch", "turning"),
-        ("potential",),
+        ("tau", "potential"),
         leading="point",
         made_by="continue_stationary_states",
         check=CHECKS,
@@ -209,6 +209,7 @@ KINDS = DENSITY_KINDS | {
     "fixed_point_branches": Kind(
         "branches of fixed points",
         (*OF_A_FIXED_POINT, "parameter", "branch", "turning"),
+        ("tau",),
         leading="point",
         made_by="continue_fixed_points",
         check=CHECKS,

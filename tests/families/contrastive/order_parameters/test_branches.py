@@ -57,6 +57,7 @@ def test_branches_between_are_found_once(bistable):
 def test_states_that_exist_only_in_between_are_found():
     """At m4 = 5 the origin loses its stability in a pitchfork on the way."""
     result = continue_fixed_points(ONE, MOMENT, 1.0, 1.04, points=3)
+    assert result["tau"].item() == ONE.model.learning_rate
     expected = 1 + 0.02 * 16 * 15 / 24 / 10  # <c^2> = 1 + Lambda(0)/(24 tau), theory.md, section 7
     turning = result["parameter"].values[result["turning"].values == 1]
     assert turning == pytest.approx([expected], abs=1e-6)  # flat there
@@ -91,6 +92,7 @@ def test_similarity_is_that_of_the_best_stable_state(bistable):
 
 
 def test_result_saves_loads_and_draws(bistable, tmp_path):
+    assert set(bistable.coords) == {"parameter", "branch"}  # no tau, which varies
     meanfield.save(bistable, tmp_path / "branches.nc")
     loaded = meanfield.load(tmp_path / "branches.nc")
     assert loaded.identical(bistable)
