@@ -148,7 +148,8 @@ def _wrapped(text: str) -> str:
 
 def _label(sweep: xr.Dataset, dim: Hashable, axis: Any) -> None:
     coordinate = sweep[dim]
-    axis.set_label_text(key_words(sweep, coordinate.attrs["key"]))
+    words = key_words(sweep, coordinate.attrs["key"])
+    axis.set_label_text(words if axis.axis_name == "x" else _wrapped(words))
     if coordinate.dtype.kind not in "iuf":
         axis.set_ticks(range(coordinate.size), coordinate.values)
     elif coordinate.attrs["scale"] == "log":
