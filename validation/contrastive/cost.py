@@ -171,7 +171,8 @@ def plot(scans: dict[str, list[Point]]) -> Figure:
         x, y = np.array([[grows_with(name, point), 1e3 * point.seconds] for point in points]).T
         ax.loglog(x, y, "o-", color=colour)
         ax.loglog(x, y[-1] * x / x[-1], ":", color="0.5", label="proportional")
-        ax.set(xlabel=name, title=rf"time $\propto$ {name}$^{{{slope(name, points):.2f}}}$ in the upper half")
+        ax.set_xlabel(name)
+        ax.set_title(rf"time $\propto$ {name}$^{{{slope(name, points):.2f}}}$ in the upper half", fontsize="medium")
         ax.set_xticks(x[::2], [f"{size:g}" for size in x[::2]])
         ax.xaxis.set_minor_locator(NullLocator())
         ax.grid(alpha=0.25, lw=0.6)
