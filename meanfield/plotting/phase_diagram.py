@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Hashable
 from typing import Any
 
@@ -20,6 +21,9 @@ LEARNT = 1e-6
 
 REGIONS = ("nothing is learnt", "learnt from a hint", "learnt from nothing")
 """Names of the regions of a phase diagram: none, one or both of the least and the largest similarity differ from 0."""
+
+LONGEST_LINE = 36
+"""Largest number of letters in a line of the name of a variable, which may be a sentence."""
 
 LEAST_SHARE = 0.02
 """Least share of the diagram that a region with a label covers."""
@@ -58,7 +62,7 @@ def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarit
     axes.set_facecolor("0.8")
     values = np.ma.masked_invalid(sweep[variable].values.T)
     mesh = axes.pcolormesh(*edges, values, cmap="cividis", rasterized=True, vmin=low, vmax=high)
-    bar = axes.figure.colorbar(mesh, ax=axes, label=sweep[variable].attrs["long_name"])
+    bar = axes.figure.colorbar(mesh, ax=axes, label=_wrapped(sweep[variable].attrs["long_name"]))
     if np.all(values == np.round(values)):
         bar.locator = MaxNLocator(integer=True)
     if {"similarity", "least_similarity"} <= set(sweep.data_vars):
@@ -84,7 +88,7 @@ def plot_along(sweep: xr.Dataset, axes: Axes, variable: str) -> Axes:
     along = sweep[dim]
     axes.plot(_positions(along), sweep[variable], "o-", color=COLOURS[0], markersize=4)
     _label(sweep, dim, axes.xaxis)
-    axes.set_ylabel(sweep[variable].attrs["long_name"], wrap=True)
+    axes.set_ylabel(_wrapped(sweep[variable].attrs["long_name"]))
     return axes
 
 
@@ -137,9 +141,15 @@ def _edges(coordinate: xr.DataArray, at: FloatArray) -> FloatArray:
     return np.exp(edges) if coordinate.attrs["scale"] == "log" else edges
 
 
+def _wrapped(text: str) -> str:
+    """Text in lines that are not longer than a panel is high."""
+    return textwrap.fill(text, LONGEST_LINE, break_long_words=False)
+
+
 def _label(sweep: xr.Dataset, dim: Hashable, axis: Any) -> None:
     coordinate = sweep[dim]
-    axis.set_label_text(key_words(sweep, coordinate.attrs["key"]))
+    words = key_words(sweep, coordinate.attrs["key"])
+    axis.set_label_text(words if axis.axis_name == "x" else _wrapped(words))
     if coordinate.dtype.kind not in "iuf":
         axis.set_ticks(range(coordinate.size), coordinate.values)
     elif coordinate.attrs["scale"] == "log":

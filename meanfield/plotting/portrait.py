@@ -50,7 +50,7 @@ def plot_portrait(portrait: xr.Dataset, axes: Axes) -> Axes:
     Returns
     -------
     Axes
-        With labelled artists, so that `axes.legend()` explains them.
+        With labelled artists, so that `place_legend` explains them.
     """
     plane = portrait.attrs["plane"]
     whole = axes.add_patch(Polygon([(0, 0), (1, 0), (0, 1)]) if plane == "Q" else Circle((0, 0), 1))

@@ -43,14 +43,28 @@ PANEL_HEIGHT = 3.1
 
 
 def curve_style(number: int) -> dict[str, Any]:
-    """Colour and line style of a curve of a panel by its number; from the seventh on with a marker as well."""
+    """Colour and line style of a curve, and from the seventh curve of a panel on a marker, for `Axes.plot`.
+
+    Parameters
+    ----------
+    number : int
+        Of the curve in its panel, from 0.
+    """
     style = {"color": COLOURS[number % len(COLOURS)], "linestyle": LINES[number % len(LINES)]}
     turn = number // len(LINES)
     return style | ({"marker": MARKERS[(turn - 1) % len(MARKERS)], "markevery": 0.1} if turn else {})
 
 
 def marker_style(number: int, first: int = 0) -> dict[str, Any]:
-    """Colour and marker of points of a panel by their number, without a line; markers before `first` are left out."""
+    """Colour and marker of points, without a line between them, for `Axes.plot` and `Axes.errorbar`.
+
+    Parameters
+    ----------
+    number : int
+        Of the points in their panel, from 0: those of a curve of the same number have its colour.
+    first : int
+        Number of markers that are left out, because something else in the panel has them.
+    """
     marker = MARKERS[(first + number) % len(MARKERS)]
     return {"color": COLOURS[number % len(COLOURS)], "marker": marker, "linestyle": "none"}
 

@@ -26,7 +26,7 @@ ROOMS = [
     for path in sorted((ROOT / "meanfield").rglob("__init__.py"))
     if "__all__" in path.read_text() and path.parent.name != "laws"  # laws are in the reference of the problem file
 ]
-NO_PAGE = ("Equations", "COLOURS", "FAMILY", "LINES")
+NO_PAGE = ("Equations", "COLOURS", "FAMILY", "LINES", "MARKERS")
 """A type of functions, the looks of lines, and declarations, whose tables are in the reference of results."""
 
 

@@ -83,7 +83,7 @@ def test_it_is_drawn_with_regions_and_names(few):
     axes = Figure().subplots()
     assert plot_phase_diagram(few, axes) is axes
     assert axes.get_xlabel() == r"learning rate $\tau$"
-    assert axes.get_ylabel() == "second moment $m_2$ of the hidden variable"
+    assert axes.get_ylabel().replace("\n", " ") == "second moment $m_2$ of the hidden variable"
     assert {text.get_text() for text in axes.texts} == set(REGIONS)
     mesh = axes.collections[0]
     assert np.array_equal(mesh.get_array().reshape(6, 4), few["similarity"].T)

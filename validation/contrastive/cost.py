@@ -23,7 +23,7 @@ from matplotlib.ticker import NullLocator
 import meanfield
 from meanfield.cli import DONE, run
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, place_legend
 from meanfield.problems.file import parse_problem
 from meanfield.process.cores import available_cores
 from meanfield.results.figure_files import save_figure
@@ -171,13 +171,14 @@ def plot(scans: dict[str, list[Point]]) -> Figure:
         x, y = np.array([[grows_with(name, point), 1e3 * point.seconds] for point in points]).T
         ax.loglog(x, y, "o-", color=colour)
         ax.loglog(x, y[-1] * x / x[-1], ":", color="0.5", label="proportional")
-        ax.set(xlabel=name, title=f"power {slope(name, points):.2f} in the upper half")
+        ax.set_xlabel(name)
+        ax.set_title(rf"time $\propto$ {name}$^{{{slope(name, points):.2f}}}$ in the upper half", fontsize="medium")
         ax.set_xticks(x[::2], [f"{size:g}" for size in x[::2]])
         ax.xaxis.set_minor_locator(NullLocator())
         ax.grid(alpha=0.25, lw=0.6)
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("processor time, ms")
-    axes[0].legend(frameon=False)
+    place_legend(axes[0])
     return figure
 
 
