@@ -24,6 +24,7 @@ from meanfield.families.contrastive.sgd.batch import (
     steps_at_once,
     steps_together,
 )
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 
 
@@ -64,9 +65,9 @@ def chain_steps(  # type: ignore[no-untyped-def]
             together = steps_together(training, last - chunk)
             for step in range(chunk, last, together):
                 means = population_means(training.centering, expectation, q[i])
-                reached[i] = _steps(
-                    training, pull, key, first_replica, chunk, step, step + together, level, q, s, means, escape, i,
-                    numbers, room, inside,
+                reached[i] = call(
+                    _steps, training, pull, key, first_replica, chunk, step, step + together, level, q, s, means,
+                    escape, i, numbers, room, inside,
                 )  # fmt: skip
                 if reached[i] < step + together:
                     break

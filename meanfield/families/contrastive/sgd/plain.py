@@ -14,6 +14,7 @@ import numpy as np
 from meanfield.families.contrastive.closures.expectation import mean_outputs
 from meanfield.families.contrastive.sgd.batch import BATCH, POPULATION, squared
 from meanfield.numerics.compiled.scalar_functions import call_scalar
+from meanfield.numerics.compiled.separate_calls import call
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -108,7 +109,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         mean1 = mean2 = 0.0
         if centering == POPULATION:
             _overlap(U, w, q)
-            mean1, mean2 = mean_outputs(expectation, q)
+            mean1, mean2 = call(mean_outputs, expectation, q)
         elif centering == BATCH:
             mean1 = y1.mean()
             mean2 = y2.mean()
