@@ -188,7 +188,7 @@ def test_where_no_density_is_stationary_there_is_none():
     found = find_stationary_states(make_problem(prior("l1", 100.0)))
     assert found.sizes["state"] == 0
     status = found.attrs["status"]
-    assert status.startswith("failed: no stationary state with noise was found below |q| = 1 - 1e-8; at q = 0 the prior ")
+    assert status.startswith("failed: no stationary state with noise was found below |q| = 1 - 1e-8; ")
     assert "; at q = 0 the prior outweighs the noise: Lambda = " in status
     # Lambda = 240 tau^2/m and Lambda_c = sqrt(2) tau strength with tau = 0.02, m = 10 (theory.md, section 8)
     assert "Lambda = 0.0096, below Lambda_c = 2.83, holds 1.2e-05 of the norm" in status
