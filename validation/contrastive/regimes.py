@@ -186,8 +186,9 @@ def warm_up(core: int, methods: list[str]) -> None:
 def page(data: xr.Dataset, arguments: Namespace, holding: list[Statement]) -> str:
     """The page of the site."""
     about = (
-        f"Machine: {describe_machine()} {arguments.problems} problems from seed {arguments.seed} on; tolerance of the"
-        f" density {arguments.tolerance:g}; at most {arguments.time_limit:g} s of processor time for a run."
+        f"Machine: {describe_machine()} {data.sizes['problem']} problems from seed {arguments.seed} on; tolerance of"
+        f" the density {arguments.tolerance:g}; at most {arguments.time_limit:g} s of processor time for a run. The"
+        " seconds below are of processor time, too, on cores that may have been shared: an idle machine takes fewer."
     )
     parts = [
         INTRODUCTION,

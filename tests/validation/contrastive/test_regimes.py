@@ -14,6 +14,7 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.problems.file import parse_problem
 from tests.example_problems import features, make_problem
+from validation.bounded_calls import Outcome
 from validation.contrastive import regimes
 from validation.contrastive.exact_marginal import exact_marginal
 from validation.contrastive.random_problems import random_problem
@@ -126,6 +127,28 @@ def test_runs_are_read_again_but_not_those_of_another_tolerance(tmp_path):
     assert regimes.read_runs(path, identity) == {(3, "density"): HALF}
     with pytest.raises(InputError, match="leave --resume out"):
         regimes.read_runs(path, identity | {"tolerance": 1e-8})
+
+
+def test_ctrl_c_keeps_the_runs_that_ended_and_the_rest_is_done_later(tmp_path, monkeypatch, capsys):
+    begun = []
+
+    def calls(_, tasks, *others):
+        begun.append(tasks)
+        yield Outcome(tasks[0], HALF, "")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(regimes, "bounded_calls", calls)
+    monkeypatch.setattr(regimes, "warm_up", lambda *_: None)
+    settings = {"seed": 3, "methods": ["density"], "eulerian": False, "tolerance": 1e-6, "time_limit": 60.0}
+    settings |= {"output": tmp_path / "table.nc", "workers": 1}
+    first = argparse.Namespace(**settings, problems=3, resume=False)
+    assert regimes.run_all(first) == {(3, "density"): HALF}
+    assert "interrupted after 1 of 6 runs" in capsys.readouterr().err
+    assert [name == "density" for _, name in begun[0]] == [True] * 3 + [False] * 3  # references come last
+    again = regimes.run_all(argparse.Namespace(**settings, problems=2, resume=True))
+    assert sorted(again) == [(3, "density"), (4, "density")]
+    kept = regimes.read_runs(tmp_path / "table.jsonl", {"tolerance": 1e-6, "time_limit": 60.0})
+    assert kept == again
 
 
 def test_the_page_says_what_became_of_all():

@@ -12,7 +12,6 @@ from meanfield import find_stationary_states, solve_density
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.order_parameters.field import rate
-from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.results import schema
 from tests.example_problems import feature, features, gaussian, make_problem
 
@@ -142,15 +141,15 @@ def test_dataset_obeys_the_schema_and_loads_in_plain_xarray(states, tmp_path):
     assert meanfield.load(tmp_path / "states.nc").identical(states)
     with xr.open_dataset(tmp_path / "states.nc") as plain:
         assert plain["q"].dims == ("state", "feature")
-        assert plain["P"].dims == ("state", "u", "w")
+        assert plain["P"].dims == ("state", "node", "w")
         assert all(variable.attrs["long_name"] for variable in plain.variables.values())
 
 
 def test_stored_density_has_the_stored_moments(states):
-    h = np.diff(edges_of(states))
+    h = np.diff(states["w_edge"].values)
     mass = states["P"].values * h
     assert mass.sum(axis=2) == pytest.approx(1, abs=1e-13)  # normalised
-    q = np.einsum("snw,n,nf,w->sf", mass, states["u_weight"], nodes_of(states)[0], states["w"])
+    q = np.einsum("snw,n,nf,w->sf", mass, states["u_weight"], states["u"], states["w"])
     # centres stand for cells: h^2/12 times the slope of P, h = 0.015 in the middle and 0.13 at the ends
     assert q == pytest.approx(states["q"].values, abs=2e-3)  # said above
     assert np.abs(states["residual"]).max() < 1e-12  # the tolerance of roots
@@ -189,9 +188,7 @@ def test_where_no_density_is_stationary_there_is_none():
     found = find_stationary_states(make_problem(prior("l1", 100.0)))
     assert found.sizes["state"] == 0
     status = found.attrs["status"]
-    assert status.startswith(
-        "failed: no stationary state with noise was found below |q| = 1 - 1e-8; at q = 0 the prior "
-    )
+    assert status.startswith("failed: no stationary state with noise was found below |q| = 1 - 1e-8; ")
     assert "; at q = 0 the prior outweighs the noise: Lambda = " in status
     # Lambda = 240 tau^2/m and Lambda_c = sqrt(2) tau strength with tau = 0.02, m = 10 (theory.md, section 8)
     assert "Lambda = 0.0096, below Lambda_c = 2.83, holds 1.2e-05 of the norm" in status
