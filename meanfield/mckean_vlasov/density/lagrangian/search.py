@@ -16,7 +16,7 @@ from meanfield.mckean_vlasov.density.lagrangian.assembly import Found, Parts, as
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, estimated, extrapolated
 from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grading
-from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
+from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level, StuckError
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import SPACING, prepare, run
 from meanfield.mckean_vlasov.density.plan import check_memory
@@ -218,11 +218,18 @@ class _Search:
         """The level, or one with shorter time steps where these are needed, and the same with longer ones."""
         trial, tolerance = self._trial, LOOSER * self._step_tolerance
         same = trial and trial.frames is level.frames and trial.points == level.points and trial.tolerance == tolerance
-        looser = trial if trial and same else self._again(level, tolerance)
+        try:
+            looser = trial if trial and same else self._again(level, tolerance)
+        except StuckError:
+            looser, level = level, self._shorter(level)
         while steps_error(level, looser).max() > ENOUGH_STEPS * self._tolerance and not self._finest_steps:
-            self._step_tolerance /= LOOSER
-            looser, level = level, self._again(level, self._step_tolerance)
+            looser, level = level, self._shorter(level)
         return level, looser
+
+    def _shorter(self, level: Level) -> Level:
+        """The same level with shorter steps, as all others will have from now on."""
+        self._step_tolerance /= LOOSER
+        return self._again(level, self._step_tolerance)
 
     @property
     def _finest_steps(self) -> bool:
