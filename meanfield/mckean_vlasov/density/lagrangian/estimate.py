@@ -44,15 +44,15 @@ def extrapolated(levels: Sequence[Level]) -> FloatArray:
 def estimated(levels: Sequence[Level], tolerance: float) -> FloatArray:
     """Estimated errors of q and r by the number of points, shape (outputs, d1 + 1).
 
-    Twice the change by one power less and a share of the change by the last level. Where differences of levels do not
-    fall like the square of the spacing, points do not resolve the solution, and the largest last difference of all
-    output times is added.
+    Twice the change by one power less and a share of the change by the last level, the largest of all output times
+    because changes pass through zero where errors need not. Where differences of levels do not fall like the square of
+    the spacing, points do not resolve the solution, and the largest last difference is added.
     """
     used = levels[-MOST_LEVELS:]
     best = extrapolated(used)
     change = np.abs(best - extrapolated(used[1:]))[:, :-2]
     change = change + COARSER_SHARE * np.abs(best - extrapolated(used[:-1]))[:, :-2]
-    change = SAFETY * change
+    change = np.broadcast_to(SAFETY * change.max(axis=0), change.shape).copy()
     first, second, third = used[-3:]
     last, before = third.moments - second.moments, second.moments - first.moments
     squares = [1.0 / level.points**2 for level in (first, second, third)]

@@ -15,7 +15,7 @@ from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.process.progress import progress_bar
 
-GRADED_SPACING = 0.27
+GRADED_SPACING = 0.2
 """Distance of points along graded curves in the first level."""
 
 SPACING, CLOSER_SPACING = 0.3, 0.12

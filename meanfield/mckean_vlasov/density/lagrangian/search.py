@@ -229,6 +229,7 @@ class _Search:
         return level, looser
 
     def _with_shorter_steps(self, level: Level) -> Level:
+        """The same level with shorter steps, as all others will have from now on."""
         self._step_tolerance /= LOOSER
         return self._again(level, self._step_tolerance)
 
