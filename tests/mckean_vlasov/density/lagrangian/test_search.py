@@ -133,20 +133,6 @@ def missed(series_of, trials=300):
     return wrong / trials
 
 
-def test_steps_are_shortened_where_longer_ones_get_stuck(monkeypatch):
-    again = search._Search._again
-
-    def stuck(self, begun, tolerance):
-        if tolerance > self._step_tolerance:
-            raise begun._stuck()
-        return again(self, begun, tolerance)
-
-    monkeypatch.setattr(search._Search, "_again", stuck)
-    monkeypatch.setattr(search, "LOOSER", 11.0)
-    monkeypatch.setattr(search, "prepare", lambda *_: preparation.prepare(*_[:3]))  # no trial run with longer steps
-    assert solve(make_limit(), DensitySettings(tolerance=1e-5)).status == "complete"
-
-
 def test_the_estimate_of_smooth_series_bounds_their_error():
     share = missed(lambda draw, h: sum(draw.normal() * (0.3 * h) ** p for p in (2, 4, 6, 8, 10)))
     assert share <= 0.01  # of estimates; 0.3 % here, 2 % without the factor on changes
