@@ -12,6 +12,7 @@ from meanfield import find_stationary_states, solve_density
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.order_parameters.field import rate
+from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.results import schema
 from tests.example_problems import feature, features, gaussian, make_problem
 
@@ -141,15 +142,16 @@ def test_dataset_obeys_the_schema_and_loads_in_plain_xarray(states, tmp_path):
     assert meanfield.load(tmp_path / "states.nc").identical(states)
     with xr.open_dataset(tmp_path / "states.nc") as plain:
         assert plain["q"].dims == ("state", "feature")
-        assert plain["P"].dims == ("state", "node", "w")
+        assert plain["P"].dims == ("state", "u", "w")
         assert all(variable.attrs["long_name"] for variable in plain.variables.values())
 
 
 def test_stored_density_has_the_stored_moments(states):
-    h = np.diff(states["w_edge"].values)
+    h = np.diff(edges_of(states))
     mass = states["P"].values * h
     assert mass.sum(axis=2) == pytest.approx(1, abs=1e-13)  # normalised
-    q = np.einsum("snw,n,nf,w->sf", mass, states["u_weight"], states["u"], states["w"])
+    u, weight = nodes_of(states)
+    q = np.einsum("snw,n,nf,w->sf", mass, weight, u, states["w"])
     # centres stand for cells: h^2/12 times the slope of P, h = 0.015 in the middle and 0.13 at the ends
     assert q == pytest.approx(states["q"].values, abs=2e-3)  # said above
     assert np.abs(states["residual"]).max() < 1e-12  # the tolerance of roots
