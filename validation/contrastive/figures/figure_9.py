@@ -39,7 +39,7 @@ def theory() -> xr.Dataset:
     """Both portraits."""
     wins = [share_of_directions(CASES["b"], radius) for radius in RADII]
     panels = [labelled(portrait(laws), name) for name, laws in CASES.items()]
-    return xr.merge(panels).assign(
+    return xr.merge(panels, compat="no_conflicts").assign(
         wins=(("radius",), wins, {"long_name": "part of the directions from which feature 2 is learnt, (b)"}),
         radius=("radius", list(RADII)),
     )

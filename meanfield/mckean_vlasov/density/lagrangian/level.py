@@ -112,8 +112,9 @@ class Level:
 
     @property
     def nearest_end(self) -> float:
-        """Least |xi| of the last points of a node at an output time."""
-        return float(np.nanmin(np.abs(self.xi[:, :, [0, -1]])))
+        """Least |xi| of the last points of a node at an output time that was reached; infinite if none was."""
+        ends = np.abs(self.xi[:, :, [0, -1]])
+        return float(np.min(ends, initial=np.inf, where=np.isfinite(ends)))
 
     @property
     def work(self) -> float:

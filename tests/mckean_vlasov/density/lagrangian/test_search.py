@@ -89,6 +89,15 @@ def test_points_out_of_order_are_a_failure_with_its_cause(monkeypatch, place):
     assert solution.errors is None
 
 
+def test_points_that_are_out_of_order_at_the_start_are_a_failure_too(monkeypatch):
+    def stuck(begun, _):
+        raise begun._stuck()
+
+    monkeypatch.setattr(preparation, "run", stuck)
+    solution = solve(make_limit("l1"), DensitySettings(tolerance=1e-5))
+    assert solution.status.startswith("failed: at t = 0: no time step however short keeps ")
+
+
 def test_where_longer_steps_fail_shorter_ones_are_compared(monkeypatch, exact):
     longest = 2 * search.STEP_SHARE * 1e-5
 
