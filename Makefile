@@ -20,6 +20,8 @@ PART := $(if $(FAMILY),tests/families/$(FAMILY) tests/families/test_contract.py 
 # Linear algebra on one thread: two processes of tests have two cores, and threads that wait for one another spin.
 # Types are checked beside the tests, which leave a core idle while they are collected and when the last one runs.
 test: export OMP_NUM_THREADS := 1
+# Tests start hundreds of processes: modules are compiled once for all of them, also where that is switched off.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -35,7 +35,7 @@ from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_s
 from tests.example_problems import feature, features, gaussian, make_problem
 
 FALSE_ALARM = 1e-2  # of all ordinary tests of this file together, and of all slow ones
-REPLICAS = {"plain": 2000, "projected": 2000, "chain": 4000}
+REPLICAS = {"plain": 1200, "projected": 1200, "chain": 2400}
 SEEDS = {"plain": 11, "projected": 12, "chain": 13}
 """Seeds of the three kinds of steps; they differ because features and weights at t = 0 come from the same streams of a
 seed."""
