@@ -53,7 +53,7 @@ class CompilationNotice(event.Listener):  # type: ignore[misc]
             text = (
                 f"compiling {function.__name__} of {function.__module__} and other inner loops for this processor: up "
             )
-            print(f"{text}to half a minute, once; the next run finds them on disk", file=sys.stderr, flush=True)
+            print(f"{text}to a minute, once; the next run finds them on disk", file=sys.stderr, flush=True)
 
 
 def announce_compilation() -> None:
