@@ -21,7 +21,7 @@ WIDTH = 98
 LABEL = 19
 """Number of columns of the label at the beginning of a line."""
 
-COMPILES = "The first run of each method in a new installation compiles for some 20 s more."
+COMPILES = "The first run of each method in a new installation compiles for 15 s to a minute more."
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
