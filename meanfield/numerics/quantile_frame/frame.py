@@ -181,6 +181,24 @@ def _first_beyond(X, start, points, w):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def _reaches(X, start, i, points, kink):  # type: ignore[no-untyped-def]
+    """Whether a point of a node is so near a kink that its average, or a difference there, meets it."""
+    j = start + i * LANES
+    return abs(X[j] - kink) < max(2.0 * _spacing(X, j, i, points), SLOPE_STEP * (1.0 + abs(X[j])))
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _near(X, start, points, kink):  # type: ignore[no-untyped-def]
+    """Numbers of the points of a node near a kink: the first, and the one after the last."""
+    first = last = _first_beyond(X, start, points, kink)
+    while first > 0 and _reaches(X, start, first - 1, points, kink):
+        first -= 1
+    while last < points and _reaches(X, start, last, points, kink):
+        last += 1
+    return first, last
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
     """Fill in `force`: phi at each point, but near a kink its average over a cubic B-spline of the local spacing.
 
@@ -193,17 +211,13 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
         kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
         for node in range(X.size // mesh.points):
             start = (node // LANES) * mesh.points * LANES + node % LANES
-            beyond = _first_beyond(X, start, mesh.points, kink)
-            for way in (1, -1):
-                i = beyond if way > 0 else beyond - 1
-                while 0 <= i < mesh.points:
-                    j = start + i * LANES
-                    z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
-                    if not abs(z) < 2.0 * spacing:
-                        break
+            first, last = _near(X, start, mesh.points, kink)
+            for i in range(first, last):
+                j = start + i * LANES
+                z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
+                if abs(z) < 2.0 * spacing:
                     _, part, corner = _spline(z / spacing)
                     frame.force[j] += jump * (part - _side(z)) + bend * (spacing * corner - max(z, 0.0))
-                    i += way
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -219,27 +233,22 @@ def force_slopes(X, mesh, before, here, after):  # type: ignore[no-untyped-def]
         kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
         for node in range(X.size // mesh.points):
             start = (node // LANES) * mesh.points * LANES + node % LANES
-            beyond = _first_beyond(X, start, mesh.points, kink)
-            for way in (1, -1):
-                i = beyond if way > 0 else beyond - 1
-                while 0 <= i < mesh.points:
-                    j = start + i * LANES
-                    z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
-                    step = SLOPE_STEP * (1.0 + abs(X[j]))
-                    if not abs(z) < max(2.0 * spacing, step):
-                        break
-                    # In place of differences across the kink there are the derivatives of its average.
-                    rise = jump * (_side(z + step) - _side(z - step)) + bend * (max(z + step, 0.0) - max(z - step, 0.0))
-                    here[j] -= rise / (2.0 * step)
-                    if abs(z) < 2.0 * spacing:
-                        density, part, corner = _spline(z / spacing)
-                        here[j] += jump * density / spacing + bend * part
-                        by_spacing = bend * (corner - part * z / spacing) - jump * density * z / (spacing * spacing)
-                        before[j] -= 0.5 * by_spacing
-                        after[j] += 0.5 * by_spacing
-                    elif z > 0.0:
-                        here[j] += bend
-                    i += way
+            first, last = _near(X, start, mesh.points, kink)
+            for i in range(first, last):
+                j = start + i * LANES
+                z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
+                step = SLOPE_STEP * (1.0 + abs(X[j]))
+                # In place of differences across the kink there are the derivatives of its average.
+                rise = jump * (_side(z + step) - _side(z - step)) + bend * (max(z + step, 0.0) - max(z - step, 0.0))
+                here[j] -= rise / (2.0 * step)
+                if abs(z) < 2.0 * spacing:
+                    density, part, corner = _spline(z / spacing)
+                    here[j] += jump * density / spacing + bend * part
+                    by_spacing = bend * (corner - part * z / spacing) - jump * density * z / (spacing * spacing)
+                    before[j] -= 0.5 * by_spacing
+                    after[j] += 0.5 * by_spacing
+                elif z > 0.0:
+                    here[j] += bend
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
