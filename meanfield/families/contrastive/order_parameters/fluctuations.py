@@ -10,6 +10,8 @@ J C + C J^T + S = 0. Source: theory.md, section 4.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.linalg import solve_continuous_lyapunov
 
@@ -54,13 +56,18 @@ def covariance_along(
     if times.size < 2:
         return np.zeros((times.size, d1, d1)), False
 
-    def derivative(t: float, flat: FloatArray) -> FloatArray:
-        q, C = trajectory(t), flat.reshape(d1, d1)
+    @lru_cache(maxsize=1)  # the integrator asks several times for the same t: corrections, and differences in C
+    def drift_and_noise(t: float) -> tuple[FloatArray, FloatArray]:
+        q = trajectory(t)
         J = field.jacobian(q)
         # What is 0 by symmetry is noise after differencing, which a large C would make too rough to integrate.
         J[np.abs(J) < DIFFERENCE_ROUNDING * np.abs(J).max()] = 0.0
-        drift = J @ C
-        return np.asarray((drift + drift.T + noise(q)).ravel())
+        return J, noise(q)
+
+    def derivative(t: float, flat: FloatArray) -> FloatArray:
+        J, S = drift_and_noise(t)
+        drift = J @ flat.reshape(d1, d1)
+        return np.asarray((drift + drift.T + S).ravel())
 
     def margin(t: float, flat: FloatArray) -> float:
         return float(LARGEST_COVARIANCE - np.abs(flat).max())
