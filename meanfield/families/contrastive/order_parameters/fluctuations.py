@@ -21,12 +21,12 @@ from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.numerics.ode import Path, Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
-TOLERANCE = Tolerance(relative=1e-7, absolute=1e-9)
-"""Tolerance of a step of C, the absolute one in units of the size that C would have without drift: the next order in
-1/N is far larger at any N that is simulated."""
+TOLERANCE = Tolerance(relative=1e-9, absolute=1e-8)
+"""Tolerance of a step of the logarithms of variances, and of correlations: the next order in 1/N is far larger at any N
+that is simulated."""
 
-DIFFERENCE_ROUNDING = 1e-13
-"""Largest entry of the Jacobian that may be rounding, relative to the largest entry."""
+LEAST_SHARE = 1e-12
+"""Least offset of a variance under its logarithm, relative to the largest: a direction may have no noise."""
 
 LARGEST_COVARIANCE = 1e12
 """Largest N times the covariance: overlaps lie in the unit ball, so it is at most N, and no N is larger than this."""
@@ -51,6 +51,11 @@ def covariance_along(
         C_t; NaN from where it is larger than it can be at any N, as happens on the way out of unstable points.
     interrupted : bool
         Whether Ctrl-C ended the integration; C_t is NaN from there.
+
+    Notes
+    -----
+    What is integrated are log(1 + C_ii/offset_i) and the correlations of i and j: entries of C differ by many orders of
+    magnitude on the way out of an unstable point, and the large ones multiply the rounding errors of J.
     """
     d1 = field.features
     if times.size < 2:
@@ -59,24 +64,32 @@ def covariance_along(
     @lru_cache(maxsize=1)  # the integrator asks several times for the same t: corrections, and differences in C
     def drift_and_noise(t: float) -> tuple[FloatArray, FloatArray]:
         q = trajectory(t)
-        J = field.jacobian(q)
-        # What is 0 by symmetry is noise after differencing, which a large C would make too rough to integrate.
-        J[np.abs(J) < DIFFERENCE_ROUNDING * np.abs(J).max()] = 0.0
-        return J, noise(q)
+        return field.jacobian(q), noise(q)
 
-    def derivative(t: float, flat: FloatArray) -> FloatArray:
-        J, S = drift_and_noise(t)
-        drift = J @ flat.reshape(d1, d1)
-        return np.asarray((drift + drift.T + S).ravel())
+    variances = np.diag(drift_and_noise(times[0])[1]) * (times[-1] - times[0])
+    offset = np.maximum(variances, max(LEAST_SHARE * float(variances.max()), np.finfo(float).tiny))
 
-    def margin(t: float, flat: FloatArray) -> float:
-        return float(LARGEST_COVARIANCE - np.abs(flat).max())
+    def covariance(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        R = y.reshape(d1, d1).copy()
+        size = np.sqrt(offset) * np.exp(0.5 * np.diag(R))
+        scales = np.outer(size, size)
+        np.fill_diagonal(R, offset * np.expm1(np.diag(R)) / np.diag(scales))
+        return R * scales, R, scales
 
-    ends = (np.abs(noise(trajectory(t))).max() for t in (times[0], times[-1]))
-    size = float(max(ends)) * (times[-1] - times[0])
-    tolerance = Tolerance(TOLERANCE.relative, max(TOLERANCE.absolute * size, np.finfo(float).tiny))
-    solution = solve_ode(derivative, np.zeros(d1 * d1), times, tolerance, stops=[margin], interruptible=True)
-    return solution.values.reshape(-1, d1, d1), solution.status == "interrupted"
+    def derivative(t: float, y: FloatArray) -> FloatArray:
+        (J, S), (C, R, scales) = drift_and_noise(t), covariance(y)
+        drift = J @ C
+        relative = (drift + drift.T + S) / scales
+        growth = np.diag(relative)
+        change = relative - 0.5 * R * (growth[:, None] + growth)
+        np.fill_diagonal(change, growth)
+        return np.asarray(change.ravel())
+
+    def margin(t: float, y: FloatArray) -> float:
+        return float(LARGEST_COVARIANCE - np.abs(covariance(y)[0]).max())
+
+    solution = solve_ode(derivative, np.zeros(d1 * d1), times, TOLERANCE, stops=[margin], interruptible=True)
+    return np.array([covariance(y)[0] for y in solution.values]), solution.status == "interrupted"
 
 
 def stationary_covariance(field: VectorField, noise: StepNoise, q: FloatArray) -> FloatArray:
