@@ -16,8 +16,11 @@ from meanfield.numerics.quantile_frame.frame import LANES
 from meanfield.numerics.quantile_frame.inversion import invert
 from meanfield.typing import FloatArray
 
-BISECTIONS, FARTHEST_RESIDUAL = 60, 40.0
-"""Number of bisections for weights at t = 0 with a residual that is not Gaussian, and where they begin."""
+FARTHEST_RESIDUAL = 40.0
+"""Where the search for weights at t = 0 begins, for a residual that is not Gaussian."""
+
+START_ROUNDING = 4.0 * float(np.finfo(float).eps)
+"""Accuracy of these weights, relative and absolute."""
 
 
 @dataclass(frozen=True)
@@ -118,15 +121,19 @@ class Frames:
         return zeta, spacing, X
 
     def _start_of(self, limit: Limit, zeta: FloatArray, means: FloatArray, deviation: float) -> FloatArray:
-        """Weights at t = 0 with a residual of any law, by bisection."""
-        low = np.full_like(zeta, -FARTHEST_RESIDUAL)
-        high = -low
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            value = limit.initial_residual.score(middle)
-            value = value + graded(means[:, None] + deviation * middle, self.grading.terms)
-            low, high = np.where(value < zeta, middle, low), np.where(value < zeta, high, middle)
-        return np.asarray(means[:, None] + deviation * 0.5 * (low + high))
+        """Weights at t = 0 with a residual of any law, by bracketed interpolation (Chandrupatla's method)."""
+        from scipy.optimize import elementwise
+
+        def short_of(residual: FloatArray, zeta: FloatArray, mean: FloatArray) -> FloatArray:
+            there = graded(mean + deviation * residual, self.grading.terms)
+            return np.asarray(limit.initial_residual.score(residual) + there - zeta)
+
+        far = np.full_like(zeta, FARTHEST_RESIDUAL)
+        arguments = zeta, np.broadcast_to(means[:, None], zeta.shape)
+        found = elementwise.find_root(
+            short_of, (-far, far), args=arguments, tolerances={"xatol": START_ROUNDING, "xrtol": START_ROUNDING}
+        )
+        return np.asarray(means[:, None] + deviation * found.x)
 
 
 def graded(w: FloatArray, terms: FloatArray) -> FloatArray:
