@@ -10,6 +10,10 @@ LIBRARY := $(shell find meanfield -name "*.py")
 BENCHMARKS := machine density particles closures dynamics stationary sweep first_minutes
 NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
+# Modules are compiled when they are first used, and once for the many processes to come, also where that is switched off:
+# to compile all that pip installs would take two thirds of its time.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test notebooks test-slow test-dist test-lowest bench accuracy cost finite-size verdicts figures predictions regimes faults fuzz docs clean
 
 demo: $(VENV)/installed $(VENV)/sources
@@ -20,8 +24,6 @@ PART := $(if $(FAMILY),tests/families/$(FAMILY) tests/families/test_contract.py 
 # Linear algebra on one thread: two processes of tests have two cores, and threads that wait for one another spin.
 # Types are checked beside the tests, which leave a core idle while they are collected and when the last one runs.
 test: export OMP_NUM_THREADS := 1
-# Tests start hundreds of processes: modules are compiled once for all of them, also where that is switched off.
-test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/installed-test $(VENV)/sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -84,19 +86,19 @@ notebooks: $(VENV)/installed-docs $(VENV)/sources
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable .
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[test]'
 	touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[bench]'
 	touch $@
 
 $(VENV)/installed-docs: $(VENV)/installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[docs]'
 	touch $@
 
 # numba keeps compiled code beside a file, and does not see that what it calls in another file has changed.
