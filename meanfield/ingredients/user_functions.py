@@ -86,8 +86,11 @@ _BESIDE: dict[str, Path] = {}
 
 def _forget_other(module: str, folder: Path) -> None:
     """Forget a module of the same name that came from beside another problem file."""
+    origin = getattr(sys.modules.get(module), "__file__", None)
     known = _BESIDE.get(module, folder)
-    if known != folder and ((folder / f"{module}.py").exists() or (folder / module).is_dir()):
+    if origin is None or Path(origin).parent != known or known == folder:
+        return
+    if (folder / f"{module}.py").exists() or (folder / module).is_dir():
         for name in [name for name in sys.modules if name.partition(".")[0] == module]:
             del sys.modules[name]
         importlib.invalidate_caches()

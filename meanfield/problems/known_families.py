@@ -79,6 +79,10 @@ def _remember(name: str, found: Any) -> Family:
     """
     if not isinstance(found, Family):
         raise InputError(f"family = '{name}': it names {type(found).__name__}, not a meanfield.problems.family.Family")
+    before = _found.get(name)
+    if before is not None and before is not found:  # its module was imported anew
+        for known in [known for known, (_, family) in _of_class.items() if family is before]:
+            del _of_class[known]
     _found[name] = found
     if found.name not in OWN_FAMILIES:
         _found[found.name] = found

@@ -1,5 +1,6 @@
 """Functions by name: where a user's own are looked for, and what is said of those that will not do."""
 
+import importlib
 import math
 import sys
 from pathlib import Path
@@ -144,6 +145,19 @@ def test_the_path_is_restored_after_a_failure(write, tmp_path):
     with pytest.raises(ValueError, match="ZeroDivisionError"):
         load_object("broken_module:name", tmp_path)
     assert sys.path == before
+
+
+def test_a_module_that_a_program_imports_anew_stays(write, tmp_path, monkeypatch):
+    """It came from beside a problem file once; what the program has imported since then is not replaced."""
+    for folder in ("first", "second"):
+        write("imported_anew", f"constant = '{folder}'\n", tmp_path / folder)
+    assert load_object("imported_anew:constant", tmp_path / "first") == "first"
+    assert load_object("imported_anew:constant", tmp_path / "second") == "second"  # of the other problem file
+    monkeypatch.delitem(sys.modules, "imported_anew")
+    monkeypatch.syspath_prepend(tmp_path / "first")
+    module = importlib.import_module("imported_anew")
+    load_object("imported_anew:constant", tmp_path / "first")
+    assert sys.modules["imported_anew"] is module
 
 
 def test_an_installed_module_comes_before_one_beside_the_problem(write, tmp_path):

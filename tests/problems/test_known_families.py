@@ -1,5 +1,6 @@
 """Families by name, by entry point and by address."""
 
+import importlib
 import importlib.metadata
 import sys
 
@@ -96,6 +97,17 @@ def test_a_family_beside_the_problem_file(toy, tmp_path):
     assert meanfield.load(tmp_path / "path.nc").identical(result)
     assert parse_problem(format_problem(problem)) == problem
     assert 'family = "toy:FAMILY"' in format_problem(problem)
+
+
+def test_a_module_that_is_imported_anew_replaces_its_family(toy, tmp_path, monkeypatch):
+    meanfield.load_problem(toy)
+    monkeypatch.delitem(sys.modules, "toy")
+    monkeypatch.syspath_prepend(toy.parent)
+    again = importlib.import_module("toy")
+    known_families._import_classes()  # as any question about another family does
+    problem = meanfield.load_problem(toy)
+    assert type(problem) is again.Decay
+    assert known_families.family_of(problem) is again.FAMILY
 
 
 def test_a_result_imports_no_family(toy, tmp_path, monkeypatch):
