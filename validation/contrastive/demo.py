@@ -4,7 +4,7 @@ Two problems that differ in the prior alone. Under the sparse (l1) prior of `spa
 do not close, so its three independent ways are our density, FiPy's density on a coarser grid, and SGD. Without a
 prior (`no_prior.toml`) all three methods apply: density, order parameters, SGD.
 
-SGD runs in a process of its own. On a fresh clone compiling takes far longer than solving, on one core, and so the two
+Densities have a process of their own. On a fresh clone compiling takes far longer than solving, on one core, and so two
 processes compile side by side.
 """
 
@@ -33,6 +33,7 @@ SPARSE, WITHOUT_PRIOR = (
 
 def solve_both(other: Executor) -> tuple[dict[str, xr.Dataset], dict[str, xr.Dataset]]:
     """The l1 prior by our kernel, by FiPy and by SGD; and no prior, where the order parameters close."""
+    ode = other.submit(meanfield.solve_order_parameters, WITHOUT_PRIOR)
     sgd = [other.submit(meanfield.simulate_sgd, problem) for problem in (SPARSE, WITHOUT_PRIOR)]
     coarse = SPARSE.model_copy(update={"density": COARSE})
     sparse = {
@@ -41,7 +42,7 @@ def solve_both(other: Executor) -> tuple[dict[str, xr.Dataset], dict[str, xr.Dat
     }
     without = {
         "density": meanfield.solve_density(WITHOUT_PRIOR),
-        "ODE": meanfield.solve_order_parameters(WITHOUT_PRIOR),
+        "ODE": ode.result(),
     }
     return sparse | {"SGD": sgd[0].result()}, without | {"SGD": sgd[1].result()}
 
