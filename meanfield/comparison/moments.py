@@ -99,11 +99,18 @@ def _numbers(name: str, one: Moments, other: Moments, datasets: tuple[xr.Dataset
     error = np.where(variance > (NO_SPREAD * np.maximum(1.0, np.abs(one.mean))) ** 2, np.sqrt(variance), np.nan)
     allowed = sum((stated for stated in (stated_error(d, name) for d in datasets) if stated is not None), 0.0)
     left = difference - np.clip(difference, -allowed, allowed)
-    # Welch's degrees of freedom of a sum of two estimated variances
-    doubt = one.variance**2 / max(one.runs - 1, 1e-9) + other.variance**2 / max(other.runs - 1, 1e-9)
-    freedom = np.clip(variance**2 / np.maximum(doubt, np.finfo(float).tiny), 1e-3, MOST_FREEDOM)
+    # Welch's degrees of freedom of a sum of two estimated variances, by their shares, whose squares do not overflow
+    shares = [_share(each.variance, variance) for each in (one, other)]
+    doubt = sum(share**2 / max(each.runs - 1, 1e-9) for share, each in zip(shares, (one, other), strict=True))
+    freedom = np.clip(1.0 / np.maximum(doubt, 1.0 / MOST_FREEDOM), 1e-3, MOST_FREEDOM)
     runs, size = min(one.runs, other.runs), largest_value(*datasets, name)
     return _Numbers(name, runs, size, difference / error, left / error, error, freedom)
+
+
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Part of a variance, all of it where there is none or it overflows."""
+    known = (whole > 0.0) & np.isfinite(whole)
+    return np.where(known, part / np.where(known, whole, 1.0), 1.0)
 
 
 def _least_likely(deviations: FloatArray, freedom: FloatArray) -> float:

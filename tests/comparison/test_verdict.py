@@ -156,6 +156,8 @@ def test_statistics_are_judged(ode, chain):
     assert verdict(ode, ensemble) == AGREES
     assert verdict(ode.assign(q=ode["q"] + 0.01), ensemble) == DIFFERS
     assert verdict(ensemble, chain) == AGREES
+    vast = ensemble.assign(q_covariance=ensemble["q_covariance"] * 0.0 + 1e300)  # its square overflows
+    assert verdict(vast, ensemble) == CANNOT_TELL
 
 
 def test_two_sets_of_runs_are_judged(chain, sgd):
