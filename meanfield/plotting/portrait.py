@@ -138,7 +138,7 @@ def _shade_regions(portrait: xr.Dataset, axes: Axes, whole: Patch) -> None:
     """Shade regions: a colour for each feature that is learnt, the last one where the overlaps vanish."""
     q = np.abs(portrait["q"].values)
     learnt = np.where(q.max(axis=1) > 1e-6, q.argmax(axis=1), len(REGION_COLOURS) - 1)
-    region = portrait["region"].values
+    region = portrait["region"].values.astype(np.int64)  # other programs store whole numbers as floats
     shown = np.where(region >= 0, learnt[np.maximum(region, 0)], -1)
     # Cells that the edge cuts have their centres outside: they take the colour of a neighbour.
     shown = np.where(region == OUTSIDE, grey_dilation(shown, size=(3, 3)), shown)

@@ -93,6 +93,7 @@ def test_dataset_saves_and_loads(dataset, tmp_path):
 def test_portraits_are_drawn(portrait):
     problem = portrait.fixed_points.field.problem
     result = build_dataset("portrait", problem, portrait_arrays(portrait), "complete", "{}")
+    result["region"] = result["region"].astype(float)  # as a program may store it that knows no whole numbers
     axes = plot_portrait(result.assign_attrs(plane=portrait.plane), Figure().subplots())
     plot_trajectories(np.array([[[0.1, 0.1], [0.2, 0.3]]]), axes, plane=portrait.plane)
     assert {"separatrix", "stable node", "saddle", "unstable node"} <= set(axes.get_legend_handles_labels()[1])
