@@ -128,7 +128,7 @@ def test_a_step_whose_points_are_out_of_order_between_its_ends_is_taken_anew(mon
     expected, refused = solved(limit, 60), []
 
     def interpolate(time, mesh, frame, coupling, state, averages):
-        if len(refused) < 3 and time > 0.6 and state.clock[1] > time:
+        if state.clock[1] > time * (1 + 1e-12):
             refused.append(time)
             return False
         return marching_interpolate(time, mesh, frame, coupling, state, averages)
@@ -151,7 +151,7 @@ def test_jumps_leave_sums_over_nodes_as_accurate_as_without(monkeypatch):
         level = Level(limit, frames, trial.points, 1e-8, Budget())
         run(level, "")
         found.append(level.moments[:, :2])
-    assert np.abs(found[0] - found[1]).max() < 1e-6  # of centres
+    assert np.abs(found[0] - found[1]).max() < 3e-8  # of steps and places; ten times as much with rough places
 
 
 @pytest.mark.parametrize(("name", "strength"), [("l1", 3.0), ("smooth_l1", 2.0), ("log_cosh", 5.0)])
