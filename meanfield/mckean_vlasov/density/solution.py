@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -65,14 +66,20 @@ class Solution:
     status: str
     effort: dict[str, object]
     errors: Errors | None = None
+    _marginals: dict[int, tuple[FloatArray, float]] = field(default_factory=dict, repr=False, compare=False)
 
     def error_between_nodes(self, limit: Limit) -> float:
         """Largest estimated error of the density of w alone by interpolation in u, of some output times."""
-        outputs = sampled(len(self.density))
-        _, error = marginal_density(
-            limit.coordinates, self.grid.u, self.grid.u_weight, self.grid.edges, self.density[outputs]
-        )
+        _, error = self._marginal(limit, sampled(len(self.density)).tolist())
         return float(error.max())
+
+    def _marginal(self, limit: Limit, outputs: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Density of w alone at some output times and its error by interpolation in u; each is computed once."""
+        left, grid = [index for index in outputs if index not in self._marginals], self.grid
+        found = marginal_density(limit.coordinates, grid.u, grid.u_weight, grid.edges, self.density[left])
+        self._marginals.update(zip(left, zip(*found, strict=True), strict=True))
+        P_w, error = zip(*(self._marginals[index] for index in outputs), strict=True)
+        return np.array(P_w), np.array(error)
 
     def arrays(self, limit: Limit) -> dict[str, FloatArray]:
         """The variables of the Dataset."""
@@ -80,7 +87,7 @@ class Solution:
         unknown = np.full(q.shape[1] + 1, np.nan)
         values = [called_values(limit.closure, row) if np.all(np.isfinite(row)) else unknown for row in q]
         closed, grid = np.array(values), self.grid
-        P_w, between = marginal_density(limit.coordinates, grid.u, grid.u_weight, grid.edges, self.density)
+        P_w, between = self._marginal(limit, range(len(self.density)))
         errors = self.errors and replace(self.errors, density=self.errors.density + between)
         return (
             {

@@ -2,9 +2,10 @@
 
 The right-hand side at a point is (theory of the frame: `meanfield.numerics.quantile_frame.stages`)
 
-    f_i = s_i B_i - D (Q_+ - Q_-)/h_i,    B_i = G X_i - u.g - tau phi_i + D xi_i (Q_+ + Q_-)/2,
+    f_i = s_i [v_i + D xi_i (Q_+ + Q_-)/2] - (D + a_i) (Q_+ - Q_-)/h_i,    v_i = G X_i - u.g - tau phi_i,
 
-with Q_+ = (xi_{i+1} - xi_i)/(X_{i+1} - X_i), and Q_+ = Q_- at the ends. Its derivative for given coefficients
+with Q_+ = (xi_{i+1} - xi_i)/(X_{i+1} - X_i), and Q_+ = Q_- at the ends; a_i = |v_i| (X_{i+1} - X_{i-1}) times the
+strength of `damping`, whose share in empty tails counts as fixed. Its derivative for given coefficients
 (G, g, D) is tridiagonal for every node.
 """
 
@@ -14,8 +15,8 @@ from typing import NamedTuple
 
 import numba
 
-from meanfield.numerics.compiled.vectors import choose_smaller, load, smaller, spread, square_root, store
-from meanfield.numerics.quantile_frame.frame import LANES, limit_powers
+from meanfield.numerics.compiled.vectors import choose_smaller, load, smaller, spread, square_root, store, where_less
+from meanfield.numerics.quantile_frame.frame import DAMPING, LANES, damping, limit_powers
 from meanfield.typing import FloatArray
 
 
@@ -128,7 +129,7 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             below = xi - xi_before if i > 0 else xi_after - xi
             above = xi_after - xi if i < last else below
             mean, least = 0.5 * (below + above), smaller(below, above)
-            ratio, power = limit_powers(mean, least)
+            ratio, power = limit_powers(mean, least, xi * xi)
             bounded = 1.0 / (1.0 + ratio * power)
             rise = mean * (1.0 + power) * bounded
             steep = power * (16.0 - 17.0 * ratio - ratio * power) * bounded * bounded  # x g'(x)
@@ -145,29 +146,37 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             share_by_after = -1.0 * (p_after * by_above * kept + side * s * p) * inverse
             share_by_before = (p_before * by_below * kept + side * s * p) * inverse
             share_by_here = (p * (by_above - by_below) * kept - s * curvature * stretch) * inverse
-            drift = growth * x - tilt - learning_rate * phi + noise * xi * q
-            half = noise * xi
-            diffusion = noise * inner / load(mesh.spacing, at, LANES)
+            drift = growth * x - tilt - learning_rate * phi
+            spacing = load(mesh.spacing, at, LANES)
+            # The damping is strength |v| (x_after - x_before) with the speed v, and acts on the jump of Q over h.
+            strength, jump = damping(xi * xi, s, spacing), inner * (q_after - q_before) / spacing
+            sign = where_less(drift, 0.0, spread(-1.0, LANES), 1.0)
+            apart, speed = x_after - x_before, sign * drift
+            diffusion = (noise + strength * speed * apart) * inner / spacing
+            by_drift = s - jump * strength * sign * apart
+            by_apart = jump * strength * speed
+            by_share = drift + noise * xi * q + jump * 2.0 * DAMPING * spacing * kept * speed * apart
+            half = s * noise * xi
             by_after = (
-                share_by_after * drift
+                share_by_after * by_share
                 - diffusion * after_by_after
-                + s * (half * (of_after * after_by_after) - learning_rate * load(own.after, at, LANES))
+                - by_apart
+                + half * (of_after * after_by_after)
+                - by_drift * learning_rate * load(own.after, at, LANES)
             )
             by_before = (
-                share_by_before * drift
+                share_by_before * by_share
                 + diffusion * before_by_before
-                + s * (half * (of_before * before_by_before) - learning_rate * load(own.before, at, LANES))
+                + by_apart
+                + half * (of_before * before_by_before)
+                - by_drift * learning_rate * load(own.before, at, LANES)
             )
             by_here = (
-                share_by_here * drift
+                share_by_here * by_share
                 - diffusion * (after_by_here - before_by_here)
-                + s
-                * (
-                    growth
-                    - learning_rate * load(own.here, at, LANES)
-                    - noise * p * q
-                    + half * (of_after * after_by_here + of_before * before_by_here)
-                )
+                + by_drift * (growth - learning_rate * load(own.here, at, LANES))
+                - s * noise * p * q
+                + half * (of_after * after_by_here + of_before * before_by_here)
             )
             if i == 0:
                 by_here, by_before = by_here + by_before, nothing
@@ -180,9 +189,9 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             store(own.lower, at, lower)
             store(own.pivot, at, pivot)
             store(own.upper, at, upper)
-            noisy = s * xi * q - (inner / load(mesh.spacing, at, LANES)) * (q_after - q_before)
-            previous_growth = (s * x - lower * previous_growth) * pivot
-            previous_pull = (s - lower * previous_pull) * pivot
+            noisy = s * xi * q - jump
+            previous_growth = (by_drift * x - lower * previous_growth) * pivot
+            previous_pull = (by_drift - lower * previous_pull) * pivot
             previous_noise = (noisy - lower * previous_noise) * pivot
             store(own.by_growth, at, previous_growth)
             store(own.by_pull, at, previous_pull)

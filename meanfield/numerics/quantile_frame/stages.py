@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numba
 
-from meanfield.numerics.compiled.vectors import load, spread, store
-from meanfield.numerics.quantile_frame.frame import LANES
+from meanfield.numerics.compiled.vectors import load, spread, store, where_less
+from meanfield.numerics.quantile_frame.frame import LANES, damping
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -40,25 +40,30 @@ def solve_stage(  # type: ignore[no-untyped-def]
         tilt = load(tilts, block * width, LANES)
         at = block * points * width
         x, xi = load(X, at, LANES), load(frame.xi, at, LANES)
+        x_before = x
         q_before = previous = nothing
         for i in range(points):
             x_after, xi_after, q_after, jump = x, xi, q_before, nothing
+            spacing = load(mesh.spacing, at, LANES)
             if i < last:
                 x_after, xi_after = load(X, at + width, LANES), load(frame.xi, at + width, LANES)
                 q_after = (xi_after - xi) / (x_after - x)
             if i > 0:
-                jump = (q_after - q_before) / load(mesh.spacing, at, LANES)
+                jump = (q_after - q_before) / spacing
             else:
                 q_before = q_after
             drift = growth * x - tilt - learning_rate * load(frame.force, at, LANES)
-            f = load(frame.share, at, LANES) * (drift + 0.5 * noise * xi * (q_after + q_before)) - noise * jump
+            s = load(frame.share, at, LANES)
+            f = s * (drift + 0.5 * noise * xi * (q_after + q_before))
+            speed = where_less(drift, 0.0, -1.0 * drift, drift)
+            f = f - (noise + damping(xi * xi, s, spacing) * speed * (x_after - x_before)) * jump
             earlier = at
             for j in range(stage):
                 f = f + factors[j] * load(flat, earlier, LANES)
                 earlier = earlier + size
             previous = (f - load(own.lower, at, LANES) * previous) * load(own.pivot, at, LANES)
             store(flat, offset + at, previous)
-            x, xi, q_before = x_after, xi_after, q_after
+            x_before, x, xi, q_before = x, x_after, xi_after, q_after
             at = at + width
         for _ in range(last):
             at = at - width

@@ -45,17 +45,18 @@ def exact_overlap(limit):
 
 
 @pytest.mark.parametrize(
-    ("coordinates", "overlap"),
-    [(ONE, (0.3,)), (TWO, (0.3, 0.2))],
-    ids=["one feature", "two features"],
+    ("coordinates", "overlap", "stop"),
+    [(ONE, (0.3,), 4.0), (TWO, (0.3, 0.2), 4.0), (TWO[1:], (0.3,), 0.05)],  # the last one has no error but cut tails
+    ids=["one feature", "two features", "a feature of two values"],
 )
-def test_linear_closure_has_the_exact_gaussian_density(coordinates, overlap):
+def test_linear_closure_has_the_exact_gaussian_density(coordinates, overlap, stop):
     """w|u ~ N(u.q, 1 - |q|^2) at all times (theory.md, section 2)."""
-    limit = make_limit(coordinates=coordinates, overlap=overlap)
+    limit = make_limit(coordinates=coordinates, overlap=overlap, stop=stop)
     solution = solve(limit, DensitySettings(tolerance=TOLERANCE))
+    assert solution.error_between_nodes(limit) >= 0.0  # of some output times, which are computed once
     arrays, q = solution.arrays(limit), exact_overlap(limit)
     assert solution.status == "complete"
-    assert q[-1] @ q[-1] > 0.2 + q[0] @ q[0]
+    assert stop < 1 or q[-1] @ q[-1] > 0.2 + q[0] @ q[0]
     np.testing.assert_allclose(arrays["q"], q, rtol=0, atol=TOLERANCE)  # what was asked for
     np.testing.assert_allclose(arrays["norm"], 1.0, rtol=0, atol=TOLERANCE)  # E[w^2] is as accurate as q
     np.testing.assert_allclose(arrays["g"], -GAIN * arrays["q"], rtol=1e-15)  # rounding
@@ -64,6 +65,10 @@ def test_linear_closure_has_the_exact_gaussian_density(coordinates, overlap):
     exact = np.array([gaussian.cell_average(edges, u @ p, np.sqrt(1 - p @ p)) for p in q])
     distance = (np.abs(arrays["P"] - exact) @ np.diff(edges)) @ arrays["u_weight"]
     assert (distance <= arrays["P_error"] + 1e-12).all()  # what it promises, and rounding
+    alone, exact_alone = arrays["P_w"] @ np.diff(edges), np.einsum("n,tnc->tc", arrays["u_weight"], exact)
+    np.testing.assert_allclose(alone, 1.0, rtol=0, atol=1e-9)  # every time is there
+    if coordinates == TWO[1:]:
+        assert (np.abs(arrays["P_w"] - exact_alone) @ np.diff(edges) <= arrays["P_error"] + 1e-12).all()  # the same
     assert arrays["P_error"].max() < 1e-3  # cells of 0.06, and extrapolation between them
 
 

@@ -20,6 +20,9 @@ STEP_SAFETY = 0.3
 SHAPE_SHARE = 0.25
 """Share of the change of P by extrapolation that counts as its error."""
 
+CUT = 2e-10
+"""L1 error of P by tails beyond the outermost edges, whose probability of up to 8e-11 is put into the last cells."""
+
 
 @dataclass
 class Parts:
@@ -80,6 +83,7 @@ def assembled(found: Found | None, levels: list[Level], status: str) -> Solution
         short, long = (display.quantiles(level, edges, outputs) for level in found.by_steps)
         by_steps = display.distances(short, long).max(axis=0)
         shape = (SHAPE_SHARE * display.distances(xi, raw) + STEP_SAFETY * by_steps) @ nodes.solved[1]
+        shape = shape + CUT + found.parts.total[:, :-1].sum(axis=1)  # the law of each node moves with q
     masses = display.masses(xi)
     P = Mirror(grid, nodes.mirrored).unfold(masses / np.diff(edges))
     moments[:, -1] = (P @ np.diff(edges)) @ nodes.u_weight

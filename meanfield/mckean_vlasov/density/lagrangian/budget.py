@@ -5,12 +5,15 @@ from __future__ import annotations
 MOST_WORK = 2.5e8
 """Largest number of points times steps of a solution; they take 20 to 30 seconds."""
 
+GRADED_WORK = 2.0
+"""Work of a step of a graded point, of which xi and the share follow at every stage, in units of that of others."""
+
 CALL_WORK = 1e4
 """Points times steps that take as long as a closure in Python, some milliseconds."""
 
 
 class Budget:
-    """Points times steps that a solution may still take, refused steps included.
+    """Points times steps that a solution may still take, refused steps included; graded points count `GRADED_WORK`.
 
     Parameters
     ----------

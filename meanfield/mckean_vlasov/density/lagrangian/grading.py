@@ -18,9 +18,10 @@ from meanfield.typing import FloatArray
 CORE_EXPONENT = 30.0
 """Potential difference, in units of the noise, at which the core of a density ends."""
 
-CORE_AMPLITUDE, CORE_ENDS, TAIL_AMPLITUDE = 2.0, 4.0, 0.8
+CORE_AMPLITUDE, CORE_ENDS, TAIL_AMPLITUDE = 8.0, 4.0, 0.8
 """Share of the points in the core, the ratio of the width at which they cease to gather to that of the core, and the
-points per factor e of the distance beyond."""
+points per factor e of the distance beyond. The density of the first level falls by a factor of two or three from point
+to point of the core: with half as many points, waves start where few survivors take over, and shorten the steps."""
 
 LAYER_SHARE = 0.5
 """Width within which points next to a jump of phi are equally spaced, in units of the layer's D/(tau |phi|)."""

@@ -8,6 +8,7 @@ resolves it. The position must be known to the width of the jump: each trial nar
 from __future__ import annotations
 
 import numpy as np
+from scipy.interpolate import griddata
 
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.typing import FloatArray
@@ -39,13 +40,66 @@ def jumps_of(level: Level, rough: float = ROUGH) -> tuple[FloatArray, ...]:
             continue
         slope = rises[output, k, i] / (level.xi[output, k, i + 1] - level.xi[output, k, i])
         width = max(0.5 / slope, NARROWEST)
-        found.append(np.array([[AMPLITUDE], [middle[output, k, i]], [1 / width]]))
+        place = _peak(rise[output, k], middle[output, k], int(i))
+        found.append(np.array([[AMPLITUDE], [place], [1 / width]]))
     return tuple(found)
 
 
+def _peak(rise: FloatArray, middle: FloatArray, i: int) -> float:
+    """Where a parabola through the largest rise and its neighbours has its top: it moves steadily from node to node."""
+    if not 0 < i < len(rise) - 1:
+        return float(middle[i])
+    below, top, above = rise[i - 1 : i + 2]
+    shift = 0.5 * (below - above) / (below - 2 * top + above) if max(below, above) < top else 0.0
+    return float(np.interp(i + shift, [i - 1, i, i + 1], middle[i - 1 : i + 2]))
+
+
+def equally_narrow(jumps: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+    """The same jumps, all of the least width.
+
+    Errors of points then change steadily from node to node. Widths as they were found would make them jump, so that
+    sums over nodes seemed to need more nodes.
+    """
+    narrowest = max((each[2, 0] for each in jumps if each.size), default=1.0)
+    narrowest = 2.0 ** np.ceil(np.log2(narrowest))  # mostly the same for other nodes, too
+    return tuple(np.array([each[0], each[1], [narrowest]]) if each.size else each for each in jumps)
+
+
+def between(u: FloatArray, jumps: tuple[FloatArray, ...], at: FloatArray) -> tuple[FloatArray, ...]:
+    """Jumps at other nodes, by linear interpolation of their places; none where the nearest node has none.
+
+    Parameters
+    ----------
+    u : ndarray, shape (nodes, d1)
+    jumps : tuple of ndarray
+        For every node, of one width.
+    at : ndarray, shape (others, d1)
+    """
+    torn = np.array([each.size > 0 for each in jumps])
+    places = np.array([each[1, 0] for each in jumps if each.size])
+    found = griddata(u[torn], places, at, "nearest")
+    if u.shape[1] == 1:
+        order = np.argsort(u[torn, 0])
+        found = np.interp(at[:, 0], u[torn, 0][order], places[order])
+    elif torn.sum() > u.shape[1] + 1:
+        linear = griddata(u[torn], places, at, "linear")
+        found = np.where(np.isfinite(linear), linear, found)
+    has = griddata(u, torn.astype(float), at, "nearest") > 0.5
+    (example, *_) = (each for each in jumps if each.size)
+    return tuple(
+        np.array([example[0], [place], example[2]]) if one else np.zeros((3, 0))
+        for place, one in zip(found, has, strict=True)
+    )
+
+
 def pays(before: tuple[FloatArray, ...], after: tuple[FloatArray, ...]) -> bool:
-    """Whether a slope of any node has grown so much that another trial run is worth its time."""
+    """Whether a jump of any node is so much steeper, or so far off, that another trial run is worth its time."""
     return any(
-        new.size > 0 and (old.size == 0 or new[2, 0] > STEEPER * old[2, 0])
+        new.size > 0 and (old.size == 0 or new[2, 0] > STEEPER * old[2, 0] or _apart(old, new) > 1.0)
         for old, new in zip(before, after, strict=True)
     )
+
+
+def _apart(old: FloatArray, new: FloatArray) -> float:
+    """Distance of two places of a jump in units of the width of the first."""
+    return float(abs(new[1, 0] - old[1, 0]) * old[2, 0])

@@ -6,7 +6,7 @@ import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
-from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, Budget
+from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, Budget
 from meanfield.mckean_vlasov.density.lagrangian.grading import kinks_of
 from meanfield.mckean_vlasov.density.lagrangian.marching import (
     GROW,
@@ -25,11 +25,16 @@ from meanfield.numerics.compiled.callbacks import Callback
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
 from meanfield.numerics.quantile_frame.frame import LANES, ROOT_TWO_PI, Frame, Mesh
 from meanfield.numerics.quantile_frame.linearised import Elimination
-from meanfield.numerics.quantile_frame.rosenbrock import STAGES
+from meanfield.numerics.quantile_frame.rosenbrock import ORDER, STAGES
 from meanfield.typing import FloatArray
 
-FIRST_STEP = 1e-4
-"""First step, as a fraction of the time in which the fastest coefficient acts; it grows or shrinks as errors allow."""
+FIRST_STEP = 2e-3
+"""First step, as a fraction of the time in which the fastest coefficient acts, for an error of one. It follows the
+error that steps may make: solutions of different accuracy must not share steps that only their growth limits."""
+
+MOST_TRIES = 8
+"""Number of times that the step over an output time is taken, to end there from the second on: points within a long
+step may be out of order."""
 
 WORK_PER_CALL = 2e6
 """Points times steps between two looks at signals and at the budget, some tenth of a second."""
@@ -118,8 +123,9 @@ class Level:
 
     @property
     def work(self) -> float:
-        """Points times steps that were tried."""
-        return float(self._mesh.zeta.size) * self.attempts
+        """Points times steps that were tried, in units of those without grading."""
+        unit = GRADED_WORK if self.frames.grading.terms.size else 1.0
+        return unit * self._mesh.zeta.size * self.attempts
 
     @property
     def attempts(self) -> int:
@@ -149,7 +155,8 @@ class Level:
         force = float(np.abs(self._limit.prior.force(np.array([1.0, 3.0]))).max())
         rate = float(np.abs(values).sum()) + self._limit.learning_rate * force
         stop = float(self._limit.times[-1])
-        return min(stop, FIRST_STEP / rate if rate > 0 else stop)
+        first = FIRST_STEP * self.tolerance ** (1.0 / ORDER)
+        return min(stop, first / rate if rate > 0 else stop)
 
     def reach(self, index: int) -> None:
         """Advance to an output time; those before it must have been reached.
@@ -166,14 +173,24 @@ class Level:
             ordered = average(self._state.end, *arguments, self._state.sums, self._coupling, averages)
             values = self._state.end
         else:
-            self._advance(time)
-            ordered = interpolate(time, *arguments, self._coupling, self._state, averages)
+            for _ in range(MOST_TRIES):
+                self._advance(time)
+                ordered = interpolate(time, *arguments, self._coupling, self._state, averages)
+                if ordered:
+                    break
+                self._return(time)
             values = self._state.stage
         if not ordered:
             raise self._stuck()
         self.moments[index] = averages
         self.xi[index] = unpacked(self._frame.xi, self.nodes, self.points)
         self.X[index] = unpacked(values, self.nodes, self.points)
+
+    def _return(self, time: float) -> None:
+        """Go back to the start of the last step, for one that ends at a time within it."""
+        clock = self._state.clock
+        clock[1:4] = clock[0], time - clock[0], 1.0
+        self._state.end[:] = self._state.start
 
     def _advance(self, time: float) -> None:
         steps = max(1, int(WORK_PER_CALL / self._mesh.zeta.size))

@@ -9,7 +9,7 @@ from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
-from meanfield.mckean_vlasov.density.lagrangian.jumps import jumps_of, pays
+from meanfield.mckean_vlasov.density.lagrangian.jumps import between, equally_narrow, jumps_of, pays
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.limit import Limit
@@ -38,7 +38,9 @@ QUIETER = 0.7
 """Ratio of the least noise of a trial run to that of its grading below which it is graded anew."""
 
 
-def prepare(limit: Limit, nodes: Nodes, budget: Budget, tolerance: float = TRIAL_TOLERANCE) -> tuple[Frames, Level]:
+def prepare(
+    limit: Limit, nodes: Nodes, budget: Budget, tolerance: float = TRIAL_TOLERANCE, known: Frames | None = None
+) -> tuple[Frames, Level]:
     """Frames of the nodes, and the last trial run that led to them.
 
     Parameters
@@ -48,6 +50,8 @@ def prepare(limit: Limit, nodes: Nodes, budget: Budget, tolerance: float = TRIAL
     budget : Budget
     tolerance : float
         Error of a step where there is no jump.
+    known : Frames, optional
+        Frames without grading of fewer nodes, whose jumps are a start.
 
     Raises
     ------
@@ -57,6 +61,9 @@ def prepare(limit: Limit, nodes: Nodes, budget: Budget, tolerance: float = TRIAL
     noise, deficit = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1]), 0.0
     grading, finer = grading_of(limit, noise), 1.0
     frames = Frames.plain(nodes, grading, GRADED_SPACING if grading.terms.size else SPACING)
+    if known is not None:
+        jumps = between(known.nodes.solved[0], known.jumps, nodes.solved[0])
+        frames, tolerance = Frames(nodes, known.grading, jumps, known.spacing), max(tolerance, TRIAL_TOLERANCE)
     for trial in range(MOST_TRIALS):
         points = math.ceil(finer * frames.first_points(limit))
         level = Level(limit, frames, points, tolerance, budget)
@@ -83,7 +90,7 @@ def prepare(limit: Limit, nodes: Nodes, budget: Budget, tolerance: float = TRIAL
             jumps = jumps_of(level)
             better = pays(frames.jumps, jumps)
             if any(each.size for each in jumps):
-                frames = frames.with_jumps(jumps)
+                frames = frames.with_jumps(equally_narrow(jumps))
             if not better:
                 break
     return frames, level

@@ -60,6 +60,10 @@ KEPT_LEVELS = 4
 """Size of all levels that are kept, in units of the finest one."""
 
 TOO_LONG = "more levels would take too long"
+TOO_MANY_NODES = "more of them would take too long"
+
+NODES_WORK = 5.5
+"""Work of a solution with more nodes and of all that its estimate takes, in units of that of its first level."""
 
 Watch = Callable[[Level, float], None]
 """Observer, called with each level before its solution and its factor; an exception ends the search."""
@@ -115,7 +119,8 @@ class _Search:
                 if self._finest_steps:
                     break
                 self._step_tolerance /= LOOSER
-                found = self._refined(self._coarsest(self._frames, self._step_tolerance))
+                first = self._coarsest(self._frames, self._step_tolerance)
+                found = self._refined(self._with_short_steps(first))
         except ExpensiveError as error:
             return self.solution(self._missed(TOO_LONG) if self._found else self._blown_up(error))
         except BlowUpError as error:
@@ -126,20 +131,22 @@ class _Search:
             return self.solution("complete")
         return self.solution(self._missed(self._why))
 
-    def _prepared(self, nodes: Nodes) -> tuple[Frames, Level]:
-        """Frames of nodes, and the trial run that led to them."""
-        return prepare(self._limit, nodes, self._budget, LOOSER * self._step_tolerance)
+    def _prepared(self, nodes: Nodes, known: Frames | None = None) -> tuple[Frames, Level]:
+        """Frames of nodes, and the trial run that led to them; known ones of fewer nodes are a start."""
+        return prepare(self._limit, nodes, self._budget, LOOSER * self._step_tolerance, known)
 
-    def _refined(self, first: Level) -> Found | None:
-        """Add levels until the estimated error is small enough, or more points do not help.
+    def _refined(self, by_steps: tuple[Level, Level]) -> Found | None:
+        """Add levels to the first one, with shorter and longer steps, until the estimated error is small enough.
+
+        It ends, too, where more points do not help.
 
         Returns
         -------
         Found or None
             All levels that were added, or None where they are too few for an estimate.
         """
-        by_steps = self._with_short_steps(first)
-        levels, steps, found = [by_steps[0]], steps_error(*by_steps), None
+        first = by_steps[0]
+        levels, steps, found = [first], steps_error(*by_steps), None
         least = first.points / self._frames.first_points(self._limit)
         for factor in (each for each in FACTORS if each > 1.1 * least):
             if self._too_expensive(levels[-1], factor):
@@ -193,24 +200,35 @@ class _Search:
                 return level
         raise AssertionError("the finest levels raise")
 
-    def _choose_nodes(self) -> Level:
-        """Take more nodes in u until still more of them change little; return the first level."""
-        level = self._coarsest(self._frames, self._step_tolerance)
+    def _choose_nodes(self) -> tuple[Level, Level]:
+        """Take more nodes in u until still more of them change little.
+
+        Returns
+        -------
+        tuple of Level
+            The first level with steps that are short enough, and with longer ones. Steps come first, because errors of
+            theirs would look like those of nodes.
+        """
+        by_steps = self._with_short_steps(self._coarsest(self._frames, self._step_tolerance))
+        level = by_steps[0]
         self._node_error = np.zeros_like(level.moments[:, :-2])
         while True:
             more = self._nodes_of(MORE_NODES * self._scale)
             if len(more.u_weight) == len(self._nodes.u_weight):
-                return level  # laws of the coordinates with finitely many values
+                return by_steps  # laws of the coordinates with finitely many values
+            growth = len(more.u_weight) / len(self._nodes.u_weight)
+            if self._node_error.any() and not self._budget.allows(NODES_WORK * growth * level.work):
+                return by_steps if level is by_steps[0] else self._with_short_steps(level)
             if any(each.size for each in self._frames.jumps):
-                frames, trial = self._prepared(more)
+                known = None if self._frames.grading.terms.size else self._frames
+                frames, trial = self._prepared(more, known)
             else:
                 frames, trial = Frames.plain(more, self._frames.grading, self._frames.spacing), None
             better = self._coarsest(frames, self._step_tolerance)
             self._node_error = np.abs(better.moments - level.moments)[:, :-2]
-            if self._node_error.max() <= NODES_SHARE * self._tolerance or self._settings.feature_nodes:
-                return level
-            if len(more.u_weight) > MOST_NODES:
-                return level
+            enough = self._node_error.max() <= NODES_SHARE * self._tolerance or self._settings.feature_nodes
+            if enough or len(more.u_weight) > MOST_NODES:
+                return by_steps if level is by_steps[0] else self._with_short_steps(level)
             self._scale, self._nodes, level = MORE_NODES * self._scale, more, better
             self._frames, self._trial = frames, trial
 
@@ -258,8 +276,10 @@ class _Search:
             return f"failed: the error of q and r is unknown, because {why}; raise density.tolerance"
         error, part = self._found.error, self._found.parts.largest
         remedy = "raise it, or take density.scheme = 'eulerian'"
-        if self._settings.feature_nodes and part == "nodes in u":
+        if part == "nodes in u" and self._settings.feature_nodes:
             remedy = "raise density.feature_nodes, or leave it out"
+        elif part == "nodes in u":
+            why = TOO_MANY_NODES
         return (
             f"failed: the error of q and r is estimated at {error:.2g} (mostly of the {part}), above "
             f"density.tolerance = {self._tolerance:g}, and {why}; {remedy}"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from meanfield.ingredients.laws import GaussianResidual
-from meanfield.ingredients.laws.coordinate import RademacherCoordinate
+from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.lagrangian import budget, level, preparation, search
 from meanfield.mckean_vlasov.density.lagrangian.estimate import estimated, extrapolated
@@ -17,12 +17,12 @@ from meanfield.mckean_vlasov.limit import Limit
 GAIN, NOISE = 0.5, 0.2
 
 
-def make_limit(name="quartic", strength=0.3, stop=2.0):
+def make_limit(name="quartic", strength=0.3, stop=2.0, noise=NOISE, coordinate=None):
     return Limit(
-        closure=lambda q: (-GAIN * q, NOISE),
+        closure=lambda q: (-GAIN * q, noise),
         learning_rate=0.5,
         prior=PriorSettings(name=name, strength=strength),
-        coordinates=(RademacherCoordinate(),),
+        coordinates=(coordinate or RademacherCoordinate(),),
         initial_overlap=np.array([0.3]),
         initial_residual=GaussianResidual(),
         times=np.linspace(0.0, stop, 5),
@@ -57,6 +57,16 @@ def test_a_search_ends_with_its_budget_and_says_how_far_it_came(monkeypatch, exa
     assert f"estimated at {claimed.max():.2g}" in solution.status
     assert claimed.max() > 1e-10
     assert (np.abs(solution.moments[:, :-2] - exact) <= claimed + 1e-9).all()  # what both promise
+
+
+def test_a_search_for_nodes_leaves_work_for_an_estimate(monkeypatch):
+    """Means of w have kinks in u under an l1 prior with hardly any noise, and sums over nodes converge slowly."""
+    monkeypatch.setattr(budget, "MOST_WORK", 2e7)
+    limit = make_limit("l1", 0.4, noise=1e-5, coordinate=UniformCoordinate())
+    solution = search.solve_to_tolerance(limit, DensitySettings(), 1e-8)
+    assert "(mostly of the nodes in u), above density.tolerance = 1e-08" in solution.status
+    assert "more of them would take too long" in solution.status
+    assert solution.errors is not None
 
 
 def test_solutions_with_more_nodes_share_one_budget(monkeypatch):
