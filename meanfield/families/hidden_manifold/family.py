@@ -1,0 +1,25 @@
+"""Declaration of the family: teacher and student on a hidden manifold (hidden_manifold.md, section 1)."""
+
+from __future__ import annotations
+
+from meanfield.families.hidden_manifold.results import KINDS, VARIABLES
+from meanfield.problems.family import Family, Method
+
+HERE = "meanfield.families.hidden_manifold"
+
+FAMILY = Family(
+    name="hidden_manifold",
+    title="a student that sees nonlinear features of latents, and learns from a teacher that sees the latents",
+    problem=f"{HERE}.problem:Problem",
+    example=f"{HERE}:example.toml",
+    variables=VARIABLES,
+    kinds=KINDS,
+    methods={
+        "order_parameters": Method(
+            "order parameters",
+            f"{HERE}.order_parameters:solve_order_parameters",
+            ("order_parameters",),
+            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+        ),
+    },
+)

@@ -1,0 +1,99 @@
+"""Variables and kinds of results of hidden-manifold problems; names are the symbols of hidden_manifold.md."""
+
+from __future__ import annotations
+
+from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, TIMES
+from meanfield.problems.family import Kind, Variable
+
+LABELS = {
+    "N": Variable((), "dimension N", range=(1.0, float("inf")), gaps="never", coordinate=True, label="dimension"),
+    "eta": Variable((), "learning rate eta", range=POSITIVE, gaps="never", coordinate=True, label="learning_rate"),
+}
+
+_RUNS = ("replica",)
+_STUDENTS = ("time", "student", "student_")
+
+ORDER_PARAMETERS = {
+    "Q": Variable(
+        _STUDENTS,
+        "covariance Q of the student's fields, averaged over components",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "R": Variable(
+        ("time", "student", "teacher"),
+        "covariance R of student's and teacher's fields, averaged over components",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "generalisation_error": Variable(
+        ("time",),
+        "generalisation error E[Delta^2]/2",
+        optional_dims=_RUNS,
+        range=POSITIVE,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "v": Variable(("time", "student"), "second layer v of the student", optional_dims=_RUNS, gaps="unfinished"),
+    "Omega": Variable(_STUDENTS, "overlap W.W/N of the student's weights", optional_dims=_RUNS, gaps="unfinished"),
+    "Sigma": Variable(
+        _STUDENTS, "overlap S.S/D of the student's weights in latent space", optional_dims=_RUNS, gaps="unfinished"
+    ),
+    "T": Variable(("teacher", "teacher_"), "overlap T of the teacher's vectors", gaps="never"),
+    "field_mean": Variable(
+        ("time", "component", "student"),
+        "mean of the student's fields in a component",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+    ),
+    "Q_component": Variable(
+        ("time", "component", "student", "student_"),
+        "covariance of the student's fields in a component",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+    ),
+    "R_component": Variable(
+        ("time", "component", "student", "teacher"),
+        "covariance of student's and teacher's fields in a component",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+    ),
+    "component_weight": Variable(
+        ("component",), "probability of a component", range=PROBABILITY, gaps="never", coordinate=True
+    ),
+    "component_scale": Variable(
+        ("component",), "standard deviation of latents in a component", range=POSITIVE, gaps="never", coordinate=True
+    ),
+    "Q_error": Variable(_STUDENTS, "estimated error of Q", range=POSITIVE),
+    "R_error": Variable(("time", "student", "teacher"), "estimated error of R", range=POSITIVE),
+    "generalisation_error_error": Variable(("time",), "estimated error of the generalisation error", range=POSITIVE),
+}
+
+SPECTRUM = {
+    "rho": Variable(("node",), "eigenvalue rho of F F^T/N at a node", range=POSITIVE, gaps="never", coordinate=True),
+    "rho_weight": Variable(("node",), "weight of a node", range=PROBABILITY, gaps="never", coordinate=True),
+    "r": Variable(
+        ("time", "node", "student", "teacher"),
+        "density r(rho) of the overlap of student and teacher along eigenvectors",
+        gaps="unfinished",
+    ),
+    "sigma": Variable(
+        ("time", "node", "student", "student_"),
+        "density sigma(rho) of the student's overlap along eigenvectors",
+        gaps="unfinished",
+    ),
+}
+
+VARIABLES = LABELS | {"time": TIMES["time"]} | ORDER_PARAMETERS | SPECTRUM
+
+ERRORS = ("Q_error", "R_error", "generalisation_error_error")
+
+KINDS = {
+    "order_parameters": Kind(
+        "order parameters, from the ODEs in the eigenvalues of the features",
+        ("time", "Q", "R", "generalisation_error", "v", "Omega", "Sigma", "T", "field_mean"),
+        ("eta", "Q_component", "R_component", "component_weight", "component_scale", *ERRORS, *SPECTRUM),
+    ),
+}
