@@ -21,5 +21,13 @@ FAMILY = Family(
             ("order_parameters",),
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
         ),
+        "particles": Method(
+            "particles",
+            f"{HERE}.particles.simulation:simulate_sgd",
+            ("particles", "ensemble"),
+            check=f"{HERE}.particles.simulation:check_simulation",
+            resumes=True,
+            threads=True,
+        ),
     },
 )

@@ -129,15 +129,27 @@ class Inputs(NamesFunctions):
         return self.components or (Component(weight=1.0),)
 
     @cached_property
-    def moments(self) -> tuple[Moments, ...]:
-        """Moments of f, without its mean where `centered`, in the components of `gaussians`."""
+    def _of_function(self) -> tuple[Moments, ...]:
+        """Moments of f itself in the components of `gaussians`."""
         try:
-            found = [self.function.moments(scale) for _, scale in self.gaussians]
+            return tuple(self.function.moments(scale) for _, scale in self.gaussians)
         except ValueError as error:
             raise InputError(f"inputs.nonlinearity = '{self.nonlinearity}': {error}") from error
-        shift = sum(weight * moment.mean for (weight, _), moment in zip(self.gaussians, found, strict=True))
-        shift = shift if self.centered else 0.0
-        return tuple(Moments(m.mean - shift, m.slope, m.square - 2.0 * shift * m.mean + shift**2) for m in found)
+
+    @cached_property
+    def shift(self) -> float:
+        """Number that is subtracted from f: its mean over all inputs if `centered`, or 0."""
+        if not self.centered:
+            return 0.0
+        return sum(weight * m.mean for (weight, _), m in zip(self.gaussians, self._of_function, strict=True))
+
+    @cached_property
+    def moments(self) -> tuple[Moments, ...]:
+        """Moments of f, without its mean where `centered`, in the components of `gaussians`."""
+        a = self.shift
+        return tuple(
+            Moments(m.mean - a, m.slope, m.square - 2.0 * a * m.mean + a**2) for m in self._of_function
+        )
 
     @property
     def gaussians(self) -> tuple[tuple[float, float], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, TIMES
+from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.family import Kind, Variable
 
 LABELS = {
@@ -86,7 +87,33 @@ SPECTRUM = {
     ),
 }
 
-VARIABLES = LABELS | {"time": TIMES["time"]} | ORDER_PARAMETERS | SPECTRUM
+ROWS = ("Q", "R", "Omega", "Sigma", "v", "generalisation_error", "field_mean")
+"""Order parameters that SGD keeps of every replica."""
+
+
+def _statistics(name: str) -> dict[str, Variable]:
+    """Mean, covariance and quantiles over replicas of an order parameter; dims that occur twice are marked by _."""
+    row = ORDER_PARAMETERS[name]
+    what, dims, again = row.long_name.partition(",")[0], row.dims, list(row.dims)
+    for dim in row.dims[1:]:
+        while dim in again:
+            dim += "_"
+        again.append(dim)
+    spread = "covariance" if len(dims) > 1 else "variance"
+    return {
+        f"{name}_mean": Variable(dims, f"mean of the {what} over replicas", gaps="unfinished"),
+        f"{name}_{spread}": Variable(tuple(again), f"N times the {spread} of the {what} over replicas"),
+        f"{name}_quantile": Variable(
+            ("quantile", *dims), f"quantile of the {what} over replicas", gaps="unfinished"
+        ),
+    }
+
+
+STATISTICS = {"count": SGD_STATISTICS["count"], "quantile": SGD_STATISTICS["quantile"]} | {
+    name: variable for row in ROWS for name, variable in _statistics(row).items()
+}
+
+VARIABLES = LABELS | {"time": TIMES["time"]} | ORDER_PARAMETERS | SPECTRUM | STATISTICS
 
 ERRORS = ("Q_error", "R_error", "generalisation_error_error")
 
@@ -95,5 +122,17 @@ KINDS = {
         "order parameters, from the ODEs in the eigenvalues of the features",
         ("time", "Q", "R", "generalisation_error", "v", "Omega", "Sigma", "T", "field_mean"),
         ("eta", "Q_component", "R_component", "component_weight", "component_scale", *ERRORS, *SPECTRUM),
+    ),
+    "particles": Kind(
+        "stochastic gradient descent at finite N",
+        ("time", *ROWS),
+        ("N", "eta"),
+        made_by="simulate_sgd",
+    ),
+    "ensemble": Kind(
+        "stochastic gradient descent at finite N, statistics of an ensemble",
+        ("time", *STATISTICS),
+        ("N", "eta"),
+        made_by="simulate_sgd",
     ),
 }
