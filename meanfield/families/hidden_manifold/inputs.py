@@ -147,9 +147,7 @@ class Inputs(NamesFunctions):
     def moments(self) -> tuple[Moments, ...]:
         """Moments of f, without its mean where `centered`, in the components of `gaussians`."""
         a = self.shift
-        return tuple(
-            Moments(m.mean - a, m.slope, m.square - 2.0 * a * m.mean + a**2) for m in self._of_function
-        )
+        return tuple(Moments(m.mean - a, m.slope, m.square - 2.0 * a * m.mean + a**2) for m in self._of_function)
 
     @property
     def gaussians(self) -> tuple[tuple[float, float], ...]:

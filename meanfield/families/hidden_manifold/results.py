@@ -103,9 +103,7 @@ def _statistics(name: str) -> dict[str, Variable]:
     return {
         f"{name}_mean": Variable(dims, f"mean of the {what} over replicas", gaps="unfinished"),
         f"{name}_{spread}": Variable(tuple(again), f"N times the {spread} of the {what} over replicas"),
-        f"{name}_quantile": Variable(
-            ("quantile", *dims), f"quantile of the {what} over replicas", gaps="unfinished"
-        ),
+        f"{name}_quantile": Variable(("quantile", *dims), f"quantile of the {what} over replicas", gaps="unfinished"),
     }
 
 

@@ -20,7 +20,7 @@ enough for the registers of AVX2 (8 would gain 3 % with AVX-512)."""
 
 
 def pack(matrix: FloatArray) -> FloatArray:
-    """Panels of `WIDE` columns, filled up with zeros, shape (panels, rows, WIDE), of a matrix of shape (rows, columns)."""
+    """Panels of `WIDE` columns of a matrix, filled up with zeros, shape (panels, rows, WIDE)."""
     rows, columns = matrix.shape
     panels = np.zeros((-(-columns // WIDE), rows, WIDE))
     for p in range(len(panels)):

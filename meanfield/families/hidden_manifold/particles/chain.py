@@ -120,9 +120,7 @@ def _steps(  # type: ignore[no-untyped-def]
             slot, place = step * spaces + j, j * (2 * columns + 1)
             along, noise = covariates.along[q, j], covariates.noise[q, j]
             spread = (along * covariates.scale[q]) ** 2 + noise * noise
-            chi2 = chi_squared(
-                covariates.free[j], normal[place + 2 * columns], uniform[j], key, replica, slot
-            )
+            chi2 = chi_squared(covariates.free[j], normal[place + 2 * columns], uniform[j], key, replica, slot)
             _factorise(gram[j], factor)
             latent, inputs = numbers[0], numbers[1]
             lengths[j] = spread * chi2

@@ -21,6 +21,9 @@ from meanfield.families.hidden_manifold.particles.start import (
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.typing import FloatArray, IntArray
 
+CENTRED = 1e-9
+"""Mean of inputs, in units of their standard deviation, that is 0 to the accuracy of moments."""
+
 
 class Spaces(NamedTuple):
     """Eigenspaces of F F^T/N that have latents, and last the input dimensions that F does not reach, if there are any.
@@ -58,7 +61,7 @@ def spaces_of(problem: Problem) -> Spaces:
             f"{start} with inputs.spectrum.law = 'marchenko_pastur': the chain follows one Gram matrix per eigenvalue, "
             "and all D are different here; set particles.method to 'plain', or give a spectrum of few atoms"
         )
-    if any(moments.mean != 0 for moments in problem.inputs.moments):
+    if any(abs(moments.mean) > CENTRED * np.sqrt(moments.square) for moments in problem.inputs.moments):
         raise InputError(
             f"{start}: inputs have a mean, which the chain does not follow; set particles.method to 'plain', or "
             "inputs.centered to true"
@@ -108,14 +111,13 @@ def draw_gram(problem: Problem, spaces: Spaces, rng: Generator) -> FloatArray:
     Normals of n rows have the products of a triangular matrix with chi-distributed diagonal (Bartlett).
     """
     K, M, E = problem.students, problem.teachers, len(extra_means(problem))
-    D, N = latent_dimension(problem), problem.particles.dimension
-    columns = K + M + E
+    D, columns = latent_dimension(problem), K + M + E
     normals = np.stack([_triangular_normals(rng, int(n), columns) for n in spaces.size])
     teacher = draw_teacher(problem, list(normals[:, :, K : K + M]), list(spaces.size * spaces.teacher))
-    latent = (normals[:, :, K + M :] * spaces.latent[:, None, None]).reshape(-1, E)
+    latent = (normals[:, :, K + M :] * spaces.latent[:, None, None]).reshape(len(teacher), E)
     directions = draw_directions(teacher, latent, D)
     factor = np.repeat(np.sqrt(spaces.rho), columns)[:, None]
-    own = (normals[:, :, :K] * spaces.inputs[:, None, None]).reshape(-1, K)
+    own = (normals[:, :, :K] * spaces.inputs[:, None, None]).reshape(len(teacher), K)
     W = draw_student(problem, factor * teacher, own)
     vectors = np.hstack([W, teacher, directions]).reshape(len(spaces.size), columns, columns)
     return np.asarray(np.einsum("jia,jib->jab", vectors, vectors))

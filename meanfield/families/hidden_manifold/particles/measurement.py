@@ -59,40 +59,36 @@ def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
 
 def rows_of(problem: Problem, overlaps: Overlaps) -> Mapping[str, FloatArray]:
     """Order parameters of each replica, averaged over components, with the means of fields in each."""
-    T, mean_coefficients = problem.teacher_overlap, _means_on_teacher(problem)
-    Q = R = error = 0.0
+    T = problem.teacher_overlap
+    Q, R, error = (np.zeros_like(array) for array in (overlaps.Omega, overlaps.teacher, overlaps.v[:, 0]))
     means = []
     for q, (weight, scale) in enumerate(problem.inputs.gaussians):
         moments = problem.inputs.moments[q]
         own = gaussian_noise(moments) * overlaps.Omega + moments.slope**2 * overlaps.Sigma
         cross = moments.slope * scale * overlaps.teacher
         mean = moments.mean * overlaps.constant + moments.slope / scale * overlaps.mean[:, :, q]
-        error = error + weight * generalisation_error(problem, overlaps.v, own, cross, scale**2 * T)
-        Q, R = Q + weight * own, R + weight * cross
+        error += weight * generalisation_error(problem, overlaps.v, own, cross, scale**2 * T)
+        Q += weight * own
+        R += weight * cross
         means.append(mean)
     return {
-        "Q": np.asarray(Q),
-        "R": np.asarray(R),
+        "Q": Q,
+        "R": R,
         "Omega": overlaps.Omega,
         "Sigma": overlaps.Sigma,
         "v": overlaps.v,
-        "generalisation_error": np.asarray(error),
+        "generalisation_error": error,
         "field_mean": np.stack(means, axis=1),
     }
 
 
-def _means_on_teacher(problem: Problem) -> FloatArray:
-    return problem.component_means
-
-
-def generalisation_error(problem, v, Q, R, T):  # type: ignore[no-untyped-def]
+def generalisation_error(problem: Problem, v: FloatArray, Q: FloatArray, R: FloatArray, T: FloatArray) -> FloatArray:
     """Placeholder."""
     vt = np.array(problem.teacher.output_weights)
     n = len(v)
     u = np.concatenate([v, -np.broadcast_to(vt, (n, len(vt)))], axis=1)
-    C = np.concatenate(
-        [np.concatenate([Q, R], axis=2), np.concatenate([R.transpose(0, 2, 1), np.broadcast_to(T, (n, *T.shape))], 2)], 1
-    )
+    lower = np.concatenate([R.transpose(0, 2, 1), np.broadcast_to(T, (n, *T.shape))], 2)
+    C = np.concatenate([np.concatenate([Q, R], axis=2), lower], 1)
     d = np.einsum("raa->ra", C)
     name = problem.student.activation
     if name == "scaled_erf":
@@ -103,4 +99,4 @@ def generalisation_error(problem, v, Q, R, T):  # type: ignore[no-untyped-def]
         E = s / (2 * np.pi) * (np.sqrt(1 - q * q) + q * (np.pi - np.arccos(q)))
     else:
         E = C
-    return 0.5 * np.einsum("ra,rab,rb->r", u, E, u)
+    return np.asarray(0.5 * np.einsum("ra,rab,rb->r", u, E, u))

@@ -23,8 +23,8 @@ MOST_TOGETHER = 256
 """Largest number of replicas of a chain that are advanced by one call."""
 
 ONLY_IN_THE_LIMIT = (
-    "The chain draws Gaussian inputs with the covariances of f(U). For this nonlinearity or law of latents they are not "
-    "Gaussian at finite N: means and fluctuations are those of plain SGD in the limit of large N."
+    "The chain draws Gaussian inputs with the covariances of f(U), which are not Gaussian at finite N for this "
+    "nonlinearity or law of latents: means and fluctuations are those of plain SGD in the limit of large N."
 )
 """Warning of results whose law is that of plain SGD in the limit alone."""
 

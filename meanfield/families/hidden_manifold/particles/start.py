@@ -29,7 +29,7 @@ def mean_coefficients(problem: Problem) -> FloatArray:
     return np.hstack([problem.component_means, elsewhere])
 
 
-def draw_teacher(problem: Problem, parts: Sequence[FloatArray], sizes: Sequence[float]) -> FloatArray:
+def draw_teacher(problem: Problem, parts: Sequence[FloatArray], sizes: Sequence[float] | FloatArray) -> FloatArray:
     """Teacher's vectors Wt in columns, from Gaussian vectors in the same form.
 
     Parameters
@@ -37,7 +37,7 @@ def draw_teacher(problem: Problem, parts: Sequence[FloatArray], sizes: Sequence[
     problem : Problem
     parts : sequence of ndarray, shape (..., teachers)
         Components of the Gaussian vectors in subspaces.
-    sizes : sequence of float
+    sizes : sequence of float, or ndarray
         Product of the teacher with itself in each subspace, in units of T.
     """
     T = problem.teacher_overlap

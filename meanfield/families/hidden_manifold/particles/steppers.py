@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,7 @@ from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.stepper import Stepper, replica_generator
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.hidden_manifold.particles.chain import chain_steps
-from meanfield.families.hidden_manifold.particles.eigenspaces import Spaces, covariates_of, draw_gram, spaces_of
+from meanfield.families.hidden_manifold.particles.eigenspaces import covariates_of, draw_gram, spaces_of
 from meanfield.families.hidden_manifold.particles.features import Blocks, blocks_of, draw_features, latent_dimension
 from meanfield.families.hidden_manifold.particles.latents import mixture_of
 from meanfield.families.hidden_manifold.particles.measurement import Overlaps, rows_of
