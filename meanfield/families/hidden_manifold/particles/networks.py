@@ -12,8 +12,9 @@ from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.typing import FloatArray
 
-LARGEST = 1e100
-"""Error of the student beyond which SGD has blown up; squares of weights are still finite then."""
+LARGEST = 1e30
+"""Error of the student beyond which SGD has blown up; one more step takes weights to 1e60 at most, and products of four
+of them are still finite."""
 
 
 class Networks(NamedTuple):
