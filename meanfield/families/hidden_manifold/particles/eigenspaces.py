@@ -16,7 +16,7 @@ from meanfield.families.hidden_manifold.particles.start import (
     draw_student,
     draw_teacher,
     extra_means,
-    mean_coefficients,
+    gaussian_means,
 )
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.typing import FloatArray, IntArray
@@ -89,7 +89,7 @@ def covariates_of(problem: Problem, spaces: Spaces) -> Covariates:
     """Law of the inputs of a problem in its spaces."""
     D, N, inputs = latent_dimension(problem), problem.particles.dimension, problem.inputs
     weight, scale = np.array(inputs.gaussians).T
-    cumulated, coefficients = np.cumsum(weight), mean_coefficients(problem)
+    cumulated, coefficients = np.cumsum(weight), gaussian_means(problem)
     cumulated[-1] = 2.0  # no uniform number is above it, whatever rounding did to the sum
     slope = np.array([moments.slope for moments in inputs.moments]) / scale
     noise = np.sqrt([gaussian_noise(moments) for moments in inputs.moments])

@@ -29,6 +29,14 @@ def mean_coefficients(problem: Problem) -> FloatArray:
     return np.hstack([problem.component_means, elsewhere])
 
 
+def gaussian_means(problem: Problem) -> FloatArray:
+    """The same for each of the Gaussians that latents are in the limit: one where coordinates draw components."""
+    coefficients = mean_coefficients(problem)
+    if problem.inputs.components_drawn == "sample":
+        return coefficients
+    return np.asarray(np.array([[component.weight for component in problem.inputs.mixture]]) @ coefficients)
+
+
 def draw_teacher(problem: Problem, parts: Sequence[FloatArray], sizes: Sequence[float] | FloatArray) -> FloatArray:
     """Teacher's vectors Wt in columns, from Gaussian vectors in the same form.
 

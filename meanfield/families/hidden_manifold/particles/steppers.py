@@ -15,7 +15,7 @@ from meanfield.families.hidden_manifold.particles.chain import chain_steps
 from meanfield.families.hidden_manifold.particles.eigenspaces import covariates_of, draw_gram, spaces_of
 from meanfield.families.hidden_manifold.particles.features import Blocks, blocks_of, draw_features, latent_dimension
 from meanfield.families.hidden_manifold.particles.latents import mixture_of
-from meanfield.families.hidden_manifold.particles.measurement import Overlaps, rows_of
+from meanfield.families.hidden_manifold.particles.measurement import Overlaps, fields_of, rows_of
 from meanfield.families.hidden_manifold.particles.networks import networks_of
 from meanfield.families.hidden_manifold.particles.plain import Inputs, plain_steps, room_for
 from meanfield.families.hidden_manifold.particles.start import (
@@ -23,6 +23,7 @@ from meanfield.families.hidden_manifold.particles.start import (
     draw_student,
     draw_teacher,
     extra_means,
+    gaussian_means,
     mean_coefficients,
 )
 from meanfield.families.hidden_manifold.problem import Problem
@@ -47,6 +48,7 @@ class Plain(Stepper):
         directions = draw_directions(self._teacher, rng.standard_normal((D, len(extra_means(problem)))), D)
         columns = np.hstack([self._teacher, directions])
         self._mean = mean_coefficients(problem) @ columns.T / np.sqrt(D)
+        self._gaussian_means = gaussian_means(problem) @ columns.T / D
         features = F.T @ self._teacher / np.sqrt(N)
         W = draw_student(problem, features, rng.standard_normal((N, problem.students)))
         self._W, self._v = np.ascontiguousarray(W.T), np.array(problem.student.output_weights, dtype=float)
@@ -66,12 +68,13 @@ class Plain(Stepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
-        N, D, W, S = self._W.shape[1], len(self._teacher), self._W, self._latent_weights
-        overlaps = Overlaps(
-            W @ W.T / N, S @ S.T / D, S @ self._teacher / D, S @ self._mean.T / np.sqrt(D), W.sum(axis=1) / np.sqrt(N),
-            self._v,
-        )  # fmt: skip
-        return rows_of(self._problem, Overlaps(*(array[None] for array in overlaps)))
+        problem, W, S = self._problem, self._W, self._latent_weights
+        N, D = W.shape[1], len(self._teacher)
+        mean = S @ self._gaussian_means.T
+        constant = W.sum(axis=1) / np.sqrt(N)
+        each = (W @ W.T / N, S @ S.T / D, S @ self._teacher / D, mean, constant, self._v)
+        overlaps = Overlaps(*(array[None] for array in each))
+        return rows_of(problem, overlaps, fields_of(problem, overlaps))
 
     @property
     def _latent_weights(self) -> FloatArray:
@@ -123,9 +126,10 @@ class Chain(Stepper):
         Omega = self._gram[:, :, :K, :K].sum(axis=1) / N
         Sigma = np.einsum("j,rjkl->rkl", rho / D, self._gram[:, :, :K, :K])
         others = np.einsum("j,rjkm->rkm", np.sqrt(rho) / D, self._gram[:, :, :K, K:])
-        mean = others @ mean_coefficients(problem).T
+        mean = others @ gaussian_means(problem).T
         constant = np.zeros(self._v.shape)
-        return rows_of(problem, Overlaps(Omega, Sigma, others[:, :, : problem.teachers], mean, constant, self._v))
+        overlaps = Overlaps(Omega, Sigma, others[:, :, : problem.teachers], mean, constant, self._v)
+        return rows_of(problem, overlaps, fields_of(problem, overlaps))
 
 
 STEPPERS: dict[str, type[Plain] | type[Chain]] = {"plain": Plain, "chain": Chain}
