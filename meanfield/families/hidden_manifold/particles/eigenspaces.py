@@ -61,7 +61,8 @@ def spaces_of(problem: Problem) -> Spaces:
             f"{start} with inputs.spectrum.law = 'marchenko_pastur': the chain follows one Gram matrix per eigenvalue, "
             "and all D are different here; set particles.method to 'plain', or give a spectrum of few atoms"
         )
-    if any(abs(moments.mean) > CENTRED * np.sqrt(moments.square) for moments in problem.inputs.moments):
+    uneven = problem.inputs.latent_mean != 0
+    if uneven or any(abs(moments.mean) > CENTRED * np.sqrt(moments.square) for moments in problem.inputs.moments):
         raise InputError(
             f"{start}: inputs have a mean, which the chain does not follow; set particles.method to 'plain', or "
             "inputs.centered to true"

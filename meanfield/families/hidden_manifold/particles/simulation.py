@@ -80,11 +80,6 @@ def simulation_of(problem: Problem) -> Simulation:
         If the method cannot give what is asked for.
     """
     check_problem(problem, Problem)
-    if problem.inputs.latent_mean != 0:
-        raise InputError(
-            f"inputs.components: every latent has the mean {problem.inputs.latent_mean:g}, and order parameters of "
-            "inputs whose means differ are not defined; subtract it from inputs.components.mean"
-        )
     method = chosen_method(problem)
     return Simulation(
         identity=format_problem(problem),

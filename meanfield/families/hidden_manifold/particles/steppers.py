@@ -15,7 +15,7 @@ from meanfield.families.hidden_manifold.particles.chain import chain_steps
 from meanfield.families.hidden_manifold.particles.eigenspaces import covariates_of, draw_gram, spaces_of
 from meanfield.families.hidden_manifold.particles.features import Blocks, blocks_of, draw_features, latent_dimension
 from meanfield.families.hidden_manifold.particles.latents import mixture_of
-from meanfield.families.hidden_manifold.particles.measurement import Overlaps, fields_of, rows_of
+from meanfield.families.hidden_manifold.particles.measurement import Fields, Overlaps, fields_of, rows_of
 from meanfield.families.hidden_manifold.particles.networks import networks_of
 from meanfield.families.hidden_manifold.particles.plain import Inputs, plain_steps, room_for
 from meanfield.families.hidden_manifold.particles.start import (
@@ -26,8 +26,9 @@ from meanfield.families.hidden_manifold.particles.start import (
     gaussian_means,
     mean_coefficients,
 )
+from meanfield.families.hidden_manifold.particles.uneven_inputs import input_moments
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.numerics.compiled.matrix_products import pack
+from meanfield.numerics.compiled.matrix_products import pack, unpack
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.typing import FloatArray
 
@@ -68,23 +69,39 @@ class Plain(Stepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
-        problem, W, S = self._problem, self._W, self._latent_weights
+        problem, W, S = self._problem, self._W, self._seen(self._W)
         N, D = W.shape[1], len(self._teacher)
         mean = S @ self._gaussian_means.T
         constant = W.sum(axis=1) / np.sqrt(N)
         each = (W @ W.T / N, S @ S.T / D, S @ self._teacher / D, mean, constant, self._v)
         overlaps = Overlaps(*(array[None] for array in each))
-        return rows_of(problem, overlaps, fields_of(problem, overlaps))
+        uneven = problem.inputs.latent_mean != 0
+        return rows_of(problem, overlaps, self._uneven_fields() if uneven else fields_of(problem, overlaps))
 
-    @property
-    def _latent_weights(self) -> FloatArray:
-        """S = W F^T/sqrt(N), shape (students, D)."""
-        panels = self._inputs.panels
-        W = np.zeros((len(self._W), panels.shape[0] * panels.shape[2]))
-        W[:, : self._W.shape[1]] = self._W
-        several = W.reshape(len(W), panels.shape[0], -1).transpose(1, 2, 0)
-        products = np.matmul(panels, several).sum(axis=0).T  # W.F/sqrt(D)
-        return np.asarray(products * np.sqrt(panels.shape[1] / self._W.shape[1]))
+    def _uneven_fields(self) -> Fields:
+        """Law of the fields of weights and inputs whose means differ."""
+        inputs, W, D, N = self._problem.inputs, self._W, len(self._teacher), self._W.shape[1]
+        ((_, scale),) = inputs.gaussians
+        common = inputs.latent_mean + np.sqrt(D) * self._gaussian_means[0]  # E[C]
+        centres = unpack(self._inputs.panels, N).T @ common
+        moments = input_moments(inputs.function, centres, scale)
+        noise = moments.square - moments.mean**2 - moments.slope**2
+        S = self._seen(W * moments.slope)
+        return Fields(
+            ((W * noise) @ W.T / N + S @ S.T / D)[None, None],
+            (scale * S @ self._teacher / D)[None, None],
+            (W @ (moments.mean - inputs.shift) / np.sqrt(N))[None, None],
+            (common @ self._teacher / np.sqrt(D))[None, None],
+        )
+
+    def _seen(self, W: FloatArray) -> FloatArray:
+        """W F^T/sqrt(N), shape (students, D)."""
+        panels, N = self._inputs.panels, W.shape[1]
+        padded = np.zeros((len(W), panels.shape[0] * panels.shape[2]))
+        padded[:, :N] = W
+        several = padded.reshape(len(W), panels.shape[0], -1).transpose(1, 2, 0)
+        products = np.matmul(panels, several).sum(axis=0).T  # with F/sqrt(D)
+        return np.asarray(products * np.sqrt(panels.shape[1] / N))
 
 
 def _draw_teacher(problem: Problem, blocks: Blocks | None, D: int, rng: Generator) -> FloatArray:
