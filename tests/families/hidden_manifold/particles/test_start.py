@@ -95,15 +95,15 @@ def test_the_chain_starts_with_the_same_overlaps(lines):
 @pytest.mark.parametrize("lines", [(TWO_BLOCKS, MEANS), (TWO_BLOCKS, *RANDOM)], ids=["informed", "random"])
 def test_both_starts_have_the_same_law(lines):
     problem = make_problem(LINEAR, *lines, "particles.dimension = 24", "particles.seed = 5")
-    plain = [Plain(problem, range(i, i + 1)).rows for i in range(200)]
-    chain = Chain(problem, range(200, 1200)).rows
+    plain = [Plain(problem, range(i, i + 1)).rows for i in range(150)]
+    chain = Chain(problem, range(150, 650)).rows
     p = []
     for name in ("Omega", "Sigma", "R", "field_mean"):
-        ours = np.concatenate([rows[name] for rows in plain]).reshape(200, -1)
-        theirs = chain[name].reshape(1000, -1)
+        ours = np.concatenate([rows[name] for rows in plain]).reshape(150, -1)
+        theirs = chain[name].reshape(500, -1)
         for i in range(ours.shape[1]):
             if ours[:, i].std() > 1e-9:  # else it is exact
-                p.append(ks_2samp(ours[:, i], theirs[:, i]).pvalue)
+                p.append(ks_2samp(ours[:, i], theirs[:, i], method="asymp").pvalue)
     assert len(p) > 5
     assert min(p) > 0.01 / len(p)  # 1 % of false alarms, had the seeds not been fixed
 
