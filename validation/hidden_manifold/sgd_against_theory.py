@@ -30,7 +30,7 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.cli import DONE, FAILED, at_least, parser, run
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.plotting import COLOURS, place_legend
+from meanfield.plotting import COLOURS
 from meanfield.problems.file import problem_from
 from meanfield.results.figure_files import save_figure
 from meanfield.results.files import save
@@ -260,7 +260,7 @@ def table(data: xr.Dataset) -> str:
 def draw(data: xr.Dataset) -> Figure:
     """Differences in standard errors, a row for each case, and a panel for each of four numbers."""
     shown, chosen = ("Q11", "R11", "R12", "error"), cases()
-    figure, axes = plt.subplots(1, len(shown), sharey=True, figsize=(11.0, 4.6), layout="constrained")
+    figure, axes = plt.subplots(1, len(shown), sharey=True, figsize=(11.5, 4.6), layout="constrained")
     differences, colour = away(data), dict(zip(data.model.values.tolist(), COLOURS[1:], strict=False))
     colour |= {"one Gaussian": COLOURS[0], "mixture": COLOURS[2]}
     marker = {"one Gaussian": "o", "mixture": "s", "matched": "^"}
@@ -278,8 +278,8 @@ def draw(data: xr.Dataset) -> Figure:
         )
         axis.grid(axis="y", color="0.9")
     axes[0].set_yticks(rows, [case.title for case in chosen.values()])
-    figure.supxlabel("SGD - theory at t = 20, in standard errors of SGD")
-    place_legend(axes[-1])
+    figure.supxlabel(f"SGD - theory at t = 20, in standard errors of SGD; grey: up to {BOUND}")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
     return figure
 
 

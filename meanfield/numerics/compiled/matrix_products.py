@@ -18,6 +18,12 @@ TOGETHER = 6
 """Number of vectors in a tile: 6 sums of `WIDE` lanes are in flight, enough to hide the latency of additions, and few
 enough for the registers of AVX2 (8 would gain 3 % with AVX-512)."""
 
+AT_ONCE = 128
+"""Number of rows whose products are added up before they are added to others: errors of long sums stay small."""
+
+HALF_A_DIGIT = 2.0**-24
+"""Largest relative error of rounding to float32."""
+
 
 def pack(matrix: FloatArray) -> FloatArray:
     """Panels of `WIDE` columns of a matrix, filled up with zeros, shape (panels, rows, WIDE)."""
@@ -39,6 +45,15 @@ def tiles_for(vectors: int, rows: int) -> FloatArray:
     return np.zeros((-(-vectors // TOGETHER), rows, TOGETHER))
 
 
+def relative_error(rows: int) -> float:
+    """Largest error of a product in float32, in units of the lengths of column and vector; both are rounded before.
+
+    It is that of sums of `AT_ONCE` products and of the sums of these.
+    """
+    depth = min(AT_ONCE, rows) + -(-rows // AT_ONCE) + 3
+    return depth * HALF_A_DIGIT / (1.0 - depth * HALF_A_DIGIT)
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def multiply(panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
     """Write the products of the transposed matrix with vectors to `out`.
@@ -46,7 +61,7 @@ def multiply(panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     panels : ndarray, shape (panels, rows, WIDE)
-        From `pack`.
+        From `pack`; all arrays are of float64, or all of float32.
     tiles : ndarray, shape (tiles, rows, TOGETHER)
         Vector i is `tiles[i // TOGETHER, :, i % TOGETHER]`.
     vectors : int
@@ -58,13 +73,16 @@ def multiply(panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
     for p in range(panels.shape[0]):  # one panel stays in the caches while all vectors go by
         for t in range((vectors + TOGETHER - 1) // TOGETHER):
             place = t * TOGETHER * stride + p * WIDE
-            _multiply_tile(matrix, p * rows * WIDE, several, t * rows * TOGETHER, rows, products, place, stride)
+            for first in range(0, rows, AT_ONCE):
+                panel, tile = (p * rows + first) * WIDE, (t * rows + first) * TOGETHER
+                some = min(AT_ONCE, rows - first)
+                _multiply_tile(matrix, panel, several, tile, some, products, place, stride, first > 0)
 
 
 @without_reference_counts()
-def _multiply_tile(matrix, panel, several, tile, rows, products, place, stride):  # type: ignore[no-untyped-def]
-    """Products of one panel and one tile, which begin at places of flat arrays."""
-    a = b = c = d = e = f = spread(0.0, WIDE)
+def _multiply_tile(matrix, panel, several, tile, rows, products, place, stride, more):  # type: ignore[no-untyped-def]
+    """Products of one panel and one tile, which begin at places of flat arrays; `more` adds them to those before."""
+    a = b = c = d = e = f = spread(matrix.dtype.type(0.0), WIDE)
     for r in range(rows):
         columns, k = load(matrix, np.uint64(panel + r * WIDE), WIDE), tile + r * TOGETHER
         a = a + columns * several[k]
@@ -73,9 +91,6 @@ def _multiply_tile(matrix, panel, several, tile, rows, products, place, stride):
         d = d + columns * several[k + 3]
         e = e + columns * several[k + 4]
         f = f + columns * several[k + 5]
-    store(products, np.uint64(place), a)
-    store(products, np.uint64(place + stride), b)
-    store(products, np.uint64(place + 2 * stride), c)
-    store(products, np.uint64(place + 3 * stride), d)
-    store(products, np.uint64(place + 4 * stride), e)
-    store(products, np.uint64(place + 5 * stride), f)
+    for i, sums in enumerate((a, b, c, d, e, f)):
+        here = np.uint64(place + i * stride)
+        store(products, here, load(products, here, WIDE) + sums if more else sums)

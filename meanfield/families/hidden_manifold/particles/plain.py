@@ -14,9 +14,11 @@ import numpy as np
 
 from meanfield.families.hidden_manifold.particles.latents import draw_latents
 from meanfield.families.hidden_manifold.particles.networks import take_step
+from meanfield.families.hidden_manifold.particles.signs import Signs, multiply_for_signs, signs_for
+from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.array_operations import add, dot
-from meanfield.numerics.compiled.matrix_products import TOGETHER, multiply, tiles_for
-from meanfield.numerics.compiled.scalar_functions import call_loop
+from meanfield.numerics.compiled.matrix_products import TOGETHER, multiply, pack, tiles_for
+from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.typing import FloatArray
 
@@ -35,16 +37,31 @@ class Inputs(NamedTuple):
         Address of the loop of f.
     shift : float
         Subtracted from f.
+    tiles, products : ndarray
+        Working arrays: latents C, and F^T C/sqrt(D).
+    signs : Signs
+        For functions f of the sign alone.
     """
 
     panels: FloatArray
     loop: int
     shift: float
+    tiles: FloatArray
+    products: FloatArray
+    signs: Signs
+
+
+def inputs_of(problem: Problem, F: FloatArray) -> Inputs:
+    """Inputs of a problem with a feature matrix, shape (D, N)."""
+    panels, tiles = pack(F / np.sqrt(len(F))), tiles_for(SAMPLES, len(F))
+    products, f = np.empty((SAMPLES, panels.shape[0] * panels.shape[2])), problem.inputs.function
+    signs = signs_for(f, panels, tiles, products)
+    return Inputs(panels, compile_loop(f.value), problem.inputs.shift, tiles, products, signs)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def plain_steps(  # type: ignore[no-untyped-def]
-    networks, inputs, mixture, teacher, key, replica, first, steps, W, v, tiles, products, fields
+    networks, inputs, mixture, teacher, key, replica, first, steps, W, v
 ):
     """Take steps `first`, `first` + 1, ..., changing W and v in place.
 
@@ -60,19 +77,21 @@ def plain_steps(  # type: ignore[no-untyped-def]
     first, steps : int
     W : ndarray, shape (students, N)
     v : ndarray, shape (students,)
-    tiles, products, fields
-        From `room_for`.
 
     Returns
     -------
     int
         The step after which everything was still finite: first + steps unless it blew up.
     """
+    tiles, products, fields = inputs.tiles, inputs.products, np.empty((SAMPLES, teacher.shape[0]))
     x, own, gains = np.empty(products.shape[1]), np.empty(v.size), np.empty(v.size)
     for chunk in range(first, first + steps, SAMPLES):
         samples = min(SAMPLES, first + steps - chunk)
         call(draw_latents, mixture, teacher, key, replica, chunk, samples, tiles, fields)
-        call(multiply, inputs.panels, tiles, samples, products)
+        if inputs.signs.panels.size > 0:
+            call(multiply_for_signs, inputs.signs, inputs.panels, tiles, samples, products)
+        else:
+            call(multiply, inputs.panels, tiles, samples, products)
         for i in range(samples):
             call_loop(inputs.loop, products[i], x)
             if not _step(networks, inputs.shift, fields[i], x[: W.shape[1]], W, v, own, gains):
@@ -94,9 +113,3 @@ def _step(networks, shift, teacher_fields, x, W, v, own, gains):  # type: ignore
     for k in range(v.size):
         add(W[k], gains[k], x)
     return True
-
-
-def room_for(teachers: int, panels: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Working arrays of `plain_steps`: latents, F^T C/sqrt(D), and the teacher's fields."""
-    tiles = tiles_for(SAMPLES, panels.shape[1])
-    return tiles, np.empty((SAMPLES, panels.shape[0] * panels.shape[2])), np.empty((SAMPLES, teachers))

@@ -17,7 +17,7 @@ from meanfield.families.hidden_manifold.particles.features import Blocks, blocks
 from meanfield.families.hidden_manifold.particles.latents import mixture_of
 from meanfield.families.hidden_manifold.particles.measurement import Fields, Overlaps, fields_of, rows_of
 from meanfield.families.hidden_manifold.particles.networks import networks_of
-from meanfield.families.hidden_manifold.particles.plain import Inputs, plain_steps, room_for
+from meanfield.families.hidden_manifold.particles.plain import inputs_of, plain_steps
 from meanfield.families.hidden_manifold.particles.start import (
     draw_directions,
     draw_student,
@@ -28,8 +28,7 @@ from meanfield.families.hidden_manifold.particles.start import (
 )
 from meanfield.families.hidden_manifold.particles.uneven_inputs import input_moments
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.numerics.compiled.matrix_products import pack, unpack
-from meanfield.numerics.compiled.scalar_functions import compile_loop
+from meanfield.numerics.compiled.matrix_products import unpack
 from meanfield.typing import FloatArray
 
 
@@ -53,17 +52,15 @@ class Plain(Stepper):
         features = F.T @ self._teacher / np.sqrt(N)
         W = draw_student(problem, features, rng.standard_normal((N, problem.students)))
         self._W, self._v = np.ascontiguousarray(W.T), np.array(problem.student.output_weights, dtype=float)
-        f = problem.inputs
-        self._inputs = Inputs(pack(F / np.sqrt(D)), compile_loop(f.function.value), f.shift)
+        self._inputs = inputs_of(problem, F)
         self._networks, self._mixture = networks_of(problem), mixture_of(problem, self._mean)
         self._factors = np.ascontiguousarray(self._teacher.T / np.sqrt(D))
-        self._room = room_for(problem.teachers, self._inputs.panels)
 
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         self.reached[0] = plain_steps(
             self._networks, self._inputs, self._mixture, self._factors, self._key, self._replica, first, steps,
-            self._W, self._v, *self._room,
+            self._W, self._v,
         )  # fmt: skip
 
     @property

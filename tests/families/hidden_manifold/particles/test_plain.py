@@ -5,6 +5,7 @@ import pytest
 from scipy.special import erf
 
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms, stream_key
+from meanfield.families.hidden_manifold.particles import signs
 from meanfield.families.hidden_manifold.particles.latents import draw_latents
 from meanfield.families.hidden_manifold.particles.plain import SAMPLES
 from meanfield.families.hidden_manifold.particles.steppers import Plain
@@ -84,6 +85,27 @@ def test_steps_are_those_of_the_definition(lines):
     # rounding, which grows with differences of weights
     assert np.allclose(plain._W, W, rtol=1e-9, atol=1e-9)
     assert plain._v == pytest.approx(v, rel=1e-9)
+
+
+@pytest.mark.parametrize("nonlinearity", ["sign", "step"])
+def test_signs_of_products_are_those_of_double_precision(nonlinearity, monkeypatch):
+    """Not to the last bit of products, but of weights; and with features of three digits in place of seven, too."""
+    problem = make_problem(STRONG, SCALES, f'inputs.nonlinearity = "{nonlinearity}"', "particles.dimension = 600")
+    quick = Plain(problem, range(1))
+    monkeypatch.setattr(signs, "depends_on_sign", lambda f: False)
+    exact, coarse, careless = (Plain(problem, range(1)) for _ in range(3))
+    single = quick._inputs.signs
+    rounded = np.round(single.panels * 2**10) / np.float32(2**10)  # off by 2^-11 at most, each of 300 entries
+    few_digits = single._replace(panels=rounded, error=single.error + np.sqrt(300) * 2.0**-11)
+    coarse._inputs = exact._inputs._replace(signs=few_digits)
+    careless._inputs = exact._inputs._replace(signs=few_digits._replace(error=0 * single.error))
+    assert single.panels.size > 0
+    assert exact._inputs.signs.panels.size == 0
+    for run in (quick, exact, coarse, careless):
+        run.advance(0, 300)
+    assert np.array_equal(quick._W, exact._W)
+    assert np.array_equal(coarse._W, exact._W)
+    assert not np.array_equal(careless._W, exact._W)
 
 
 def test_means_of_components_are_those_of_the_problem():
