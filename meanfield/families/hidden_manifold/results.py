@@ -88,6 +88,8 @@ SPECTRUM = {
 
 VARIABLES = LABELS | {"time": TIMES["time"]} | ORDER_PARAMETERS | SPECTRUM
 
+CHECKS = "meanfield.families.hidden_manifold.checks:faults"
+NUMBERS = "meanfield.families.hidden_manifold.key_numbers"
 ERRORS = ("Q_error", "R_error", "generalisation_error_error")
 
 KINDS = {
@@ -95,5 +97,7 @@ KINDS = {
         "order parameters, from the ODEs in the eigenvalues of the features",
         ("time", "Q", "R", "generalisation_error", "v", "Omega", "Sigma", "T", "field_mean"),
         ("eta", "Q_component", "R_component", "component_weight", "component_scale", *ERRORS, *SPECTRUM),
+        check=CHECKS,
+        numbers=f"{NUMBERS}:of_order_parameters",
     ),
 }

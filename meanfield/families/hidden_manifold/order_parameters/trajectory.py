@@ -18,14 +18,14 @@ from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
 
-FEWEST_NODES, LOWEST_ORDER = 8, 16
-"""Nodes of the spectrum, and points of a quadrature over a field, of the first solution."""
+FEWEST_NODES, LOWEST_ORDER = 4, 10
+"""Nodes of the spectrum, and points of a quadrature over a field, of the first solution, besides one for each digit."""
 
 MORE = 1.5
 """Factor of nodes and points from a solution to the next."""
 
-STEP_SHARE = 0.01
-"""Tolerance of a step of the first solution in units of that of the result: errors of some dozen steps add up."""
+STEP_SHARE = 0.1
+"""Tolerance of a step of the first solution in units of that of the result: errors of some steps add up."""
 
 SMALLER_STEPS = 0.1
 """Factor of the tolerance of a step from a solution to the next."""
@@ -97,7 +97,8 @@ def check_trajectory(problem: Problem) -> None:
 def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str, FloatArray], str]:
     """Solution to the tolerance of the problem, its observables with estimated errors, and a warning."""
     tolerance, before = problem.order_parameters.tolerance, None
-    nodes, order, step = FEWEST_NODES, LOWEST_ORDER, STEP_SHARE * tolerance
+    digits = math.ceil(-math.log10(tolerance))
+    nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + digits, STEP_SHARE * tolerance
     while True:
         system = make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order)
         path = follow(system, start_of(problem, system), times, max(step, FINEST_STEP))
