@@ -21,5 +21,11 @@ FAMILY = Family(
             ("order_parameters",),
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
         ),
+        "fixed_points": Method(
+            "fixed points",
+            f"{HERE}.fixed_points:find_fixed_points",
+            ("fixed_points",),
+            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+        ),
     },
 )

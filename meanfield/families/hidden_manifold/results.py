@@ -86,7 +86,31 @@ SPECTRUM = {
     ),
 }
 
-VARIABLES = LABELS | {"time": TIMES["time"]} | ORDER_PARAMETERS | SPECTRUM
+STATES = {
+    "residual": Variable(
+        ("time",),
+        "largest rate of change at a fixed point",
+        range=POSITIVE,
+        conserved=("equations of the fixed point, largest residual", 0.0),
+    ),
+    "growth_rate": Variable(("time",), "largest growth rate of small perturbations"),
+    "unstable_directions": Variable(
+        ("time",), "number of independent perturbations that grow", range=POSITIVE, gaps="never"
+    ),
+    "stability": Variable(
+        ("time",),
+        "1 stable, 0 marginal to the accuracy of eigenvalues, -1 unstable",
+        range=(-1.0, 1.0),
+        gaps="never",
+    ),
+    "eigenvalue_real": Variable(("time", "mode"), "leading eigenvalue of small perturbations, real part"),
+    "eigenvalue_imag": Variable(("time", "mode"), "leading eigenvalue of small perturbations, imaginary part"),
+    "leading_direction": Variable(
+        ("time", "student", "teacher"), "change of R along the leading perturbation, with largest entry 1"
+    ),
+}
+
+VARIABLES = LABELS | {"time": TIMES["time"]} | ORDER_PARAMETERS | SPECTRUM | STATES
 
 CHECKS = "meanfield.families.hidden_manifold.checks:faults"
 NUMBERS = "meanfield.families.hidden_manifold.key_numbers"
@@ -99,5 +123,13 @@ KINDS = {
         ("eta", "Q_component", "R_component", "component_weight", "component_scale", *ERRORS, *SPECTRUM),
         check=CHECKS,
         numbers=f"{NUMBERS}:of_order_parameters",
+    ),
+    "fixed_points": Kind(
+        "fixed points of the order parameters",
+        ("Q", "R", "generalisation_error", "v", "Omega", "Sigma", "T", *ERRORS, *STATES),
+        ("eta",),
+        leading="state",
+        check=CHECKS,
+        numbers=f"{NUMBERS}:of_fixed_points",
     ),
 }

@@ -46,7 +46,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     """Order parameters from the ODEs at the eigenvalues of the features, and the generalisation error.
 
     The solution is repeated with 1.5 times the nodes and tighter steps until two of them agree to
-    `order_parameters.tolerance`; the last is returned, and its difference from the one before as the estimate of errors.
+    `order_parameters.tolerance`; the last is returned, and its difference from the one before estimates the errors.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        `Q`, `R`, `generalisation_error` with their errors, `v`, `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`, as
-        `meanfield.families.hidden_manifold.results` describes them. The attribute `status` is `complete`, `interrupted`
-        or `failed: ...`; output times that were not reached are NaN. The attribute `warning` says so where the tolerance
-        was not met.
+        `Q`, `R`, `generalisation_error` with their errors, `v`, `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`,
+        as `meanfield.families.hidden_manifold.results` describes them. The attribute `status` is `complete`,
+        `interrupted` or `failed: ...`; output times that were not reached are NaN. The attribute `warning` says so
+        where the tolerance was not met.
 
     Raises
     ------
