@@ -29,5 +29,11 @@ FAMILY = Family(
             resumes=True,
             threads=True,
         ),
+        "fixed_points": Method(
+            "fixed points",
+            f"{HERE}.fixed_points:find_fixed_points",
+            ("fixed_points",),
+            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+        ),
     },
 )

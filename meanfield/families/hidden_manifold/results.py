@@ -111,8 +111,34 @@ STATISTICS = {"count": SGD_STATISTICS["count"], "quantile": SGD_STATISTICS["quan
     name: variable for row in ROWS for name, variable in _statistics(row).items()
 }
 
-VARIABLES = LABELS | {"time": TIMES["time"]} | ORDER_PARAMETERS | SPECTRUM | STATISTICS
+STATES = {
+    "residual": Variable(
+        ("time",),
+        "largest rate of change at a fixed point",
+        range=POSITIVE,
+        conserved=("equations of the fixed point, largest residual", 0.0),
+    ),
+    "growth_rate": Variable(("time",), "largest growth rate of small perturbations"),
+    "unstable_directions": Variable(
+        ("time",), "number of independent perturbations that grow", range=POSITIVE, gaps="never"
+    ),
+    "stability": Variable(
+        ("time",),
+        "1 stable, 0 marginal to the accuracy of eigenvalues, -1 unstable",
+        range=(-1.0, 1.0),
+        gaps="never",
+    ),
+    "eigenvalue_real": Variable(("time", "mode"), "leading eigenvalue of small perturbations, real part"),
+    "eigenvalue_imag": Variable(("time", "mode"), "leading eigenvalue of small perturbations, imaginary part"),
+    "leading_direction": Variable(
+        ("time", "student", "teacher"), "change of R along the leading perturbation, with largest entry 1"
+    ),
+}
 
+VARIABLES = LABELS | {"time": TIMES["time"]} | ORDER_PARAMETERS | SPECTRUM | STATES | STATISTICS
+
+CHECKS = "meanfield.families.hidden_manifold.checks:faults"
+NUMBERS = "meanfield.families.hidden_manifold.key_numbers"
 ERRORS = ("Q_error", "R_error", "generalisation_error_error")
 
 KINDS = {
@@ -120,17 +146,31 @@ KINDS = {
         "order parameters, from the ODEs in the eigenvalues of the features",
         ("time", "Q", "R", "generalisation_error", "v", "Omega", "Sigma", "T", "field_mean"),
         ("eta", "Q_component", "R_component", "component_weight", "component_scale", *ERRORS, *SPECTRUM),
+        check=CHECKS,
+        numbers=f"{NUMBERS}:of_order_parameters",
+    ),
+    "fixed_points": Kind(
+        "fixed points of the order parameters",
+        ("Q", "R", "generalisation_error", "v", "Omega", "Sigma", "T", *ERRORS, *STATES),
+        ("eta",),
+        leading="state",
+        check=CHECKS,
+        numbers=f"{NUMBERS}:of_fixed_points",
     ),
     "particles": Kind(
         "stochastic gradient descent at finite N",
         ("time", *ROWS),
         ("N", "eta"),
         made_by="simulate_sgd",
+        check=CHECKS,
+        numbers="meanfield.families.hidden_manifold.particles.key_numbers:of_particles",
     ),
     "ensemble": Kind(
         "stochastic gradient descent at finite N, statistics of an ensemble",
         ("time", *STATISTICS),
         ("N", "eta"),
         made_by="simulate_sgd",
+        check=CHECKS,
+        numbers="meanfield.families.hidden_manifold.particles.key_numbers:of_an_ensemble",
     ),
 }

@@ -67,7 +67,7 @@ def erf_expectations(K, C, m, u, A, H, G, D):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _observe(n, k, C, m, after, mean):  # type: ignore[no-untyped-def]
-    """Condition on h_k plus noise being 0: write covariance and mean after it, and return the expectation of g'(h_k)."""
+    """Condition on h_k plus noise being 0: write covariance and mean after it, and return E[g'(h_k)]."""
     width = 1.0 + C[k, k]
     for a in range(n):
         gain = C[a, k] / width

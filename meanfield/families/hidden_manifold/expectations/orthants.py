@@ -22,7 +22,7 @@ SPLITTER = 134217729.0
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def determinant(a, b, c, d):  # type: ignore[no-untyped-def]
-    """a b - c d to rounding of the result, by exact products."""
+    """Difference a b - c d of exact products, right to rounding of the result."""
     p, p_error = _exact_product(a, b)
     q, q_error = _exact_product(c, d)
     return (p - q) + (p_error - q_error)
@@ -30,7 +30,7 @@ def determinant(a, b, c, d):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _exact_product(a, b):  # type: ignore[no-untyped-def]
-    """a b rounded, and the rounding error."""
+    """Product a b rounded, and its rounding error."""
     product = a * b
     wide, other = SPLITTER * a, SPLITTER * b
     a_high, b_high = wide - (wide - a), other - (other - b)
@@ -74,37 +74,37 @@ def _of_four(C):  # type: ignore[no-untyped-def]
 
     All correlations grow in proportion from 0 to their values (Plackett's path).
     """
-    q, total = np.eye(4), 0.0
+    q, total = np.ones((4, 4)), 0.0
     for a in range(4):
         for b in range(a):
             q[a, b] = q[b, a] = math.sin(angle(C, a, b))
     for i in range(1, 4):
         for j in range(i):
             k = 0 if j > 0 else (1 if i > 1 else 2)
-            l = 6 - i - j - k
+            other = 6 - i - j - k
             end = angle(C, i, j)
             if end != 0.0:
-                total += _along_the_path(q, i, j, k, l, end)
+                total += _along_the_path(q, i, j, k, other, end)
     return total
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _along_the_path(q, i, j, k, l, end):  # type: ignore[no-untyped-def]
+def _along_the_path(q, i, j, k, m, end):  # type: ignore[no-untyped-def]
     total = 0.0
     for node in range(NODES.size):
         w = 0.5 * (1.0 + NODES[node])
         theta = end * (1.0 - w**4)  # the angle of the other two ends like a square root, or nearly
         sine, square = math.sin(theta), math.cos(theta) ** 2
         s = sine / q[i, j]
-        both = s * q[k, l] - s * s * _explained(q, i, j, k, l, sine) / square
+        both = s * q[k, m] - s * s * _explained(q, i, j, k, m, sine) / square
         first = 1.0 - s * s * _explained(q, i, j, k, k, sine) / square
-        second = 1.0 - s * s * _explained(q, i, j, l, l, sine) / square
+        second = 1.0 - s * s * _explained(q, i, j, m, m, sine) / square
         rest = math.sqrt(max(first * second - both * both, 0.0))
         total += WEIGHTS[node] * w**3 * (math.atan2(both, rest) if both != 0.0 else 0.0)
     return 2.0 * end * total
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _explained(q, i, j, k, l, sine):  # type: ignore[no-untyped-def]
-    """Covariance of k and l that i and j explain, times 1 - sine^2."""
-    return q[k, i] * q[l, i] + q[k, j] * q[l, j] - sine * (q[k, i] * q[l, j] + q[k, j] * q[l, i])
+def _explained(q, i, j, k, m, sine):  # type: ignore[no-untyped-def]
+    """Covariance of k and m that i and j explain, times 1 - sine^2."""
+    return q[k, i] * q[m, i] + q[k, j] * q[m, j] - sine * (q[k, i] * q[m, j] + q[k, j] * q[m, i])

@@ -1,8 +1,8 @@
 """Expectations for any activation, by nested quadrature over up to four fields at a time.
 
-Fields are sums of independent normal variables, by Cholesky's factor of their covariance. The variable of each field is
-integrated at given ones of the fields before it: by the trapezoidal rule where the activation is smooth, and between its
-kinks by Gauss-Legendre rules, so that what is integrated next is smooth again.
+Fields are sums of independent normal variables, by Cholesky's factor of their covariance. The variable of each field
+is integrated at given ones of the fields before it: by the trapezoidal rule where the activation is smooth, and between
+its kinks by Gauss-Legendre rules, so that what is integrated next is smooth again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.polynomial.legendre import leggauss
 
 from meanfield.ingredients.activations import Activation
 from meanfield.numerics.compiled.scalar_functions import call_scalar
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.quadrature import gaussian_trapezoid
 from meanfield.typing import FloatArray, IntArray
 
@@ -54,13 +55,15 @@ def make_rule(student: Activation, teacher: Activation, order: int) -> Rule:
     """Rule with `order` points for a variable, or for each piece of it between kinks."""
     addresses = np.array([*student.addresses, *teacher.addresses], dtype=np.int64)
     kinks = [np.array(sorted(activation.kinks), dtype=float) for activation in (student, teacher)]
-    return Rule(addresses, *kinks, *gaussian_trapezoid(order, FARTHEST), *leggauss(order))
+    x, weight = gaussian_trapezoid(order, FARTHEST)
+    node, node_weight = leggauss(order)
+    return Rule(addresses, kinks[0], kinks[1], x, weight, node, node_weight)
 
 
 def no_rule() -> Rule:
     """Rule for activations whose expectations need none."""
     nothing = np.empty(0)
-    return Rule(np.zeros(4, dtype=np.int64), *[nothing] * 6)
+    return Rule(np.zeros(4, dtype=np.int64), nothing, nothing, nothing, nothing, nothing, nothing)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -70,25 +73,25 @@ def quadrature_expectations(K, C, m, u, rule, A, H, G, D):  # type: ignore[no-un
     for k in range(K):
         G[k] = D[k] = curvature = 0.0
         for a in range(n):
-            slopes = _average(k, a, -1, -1, False, K, C, m, rule)
+            slopes = call(_average, k, a, -1, -1, False, K, C, m, rule)
             A[k, a] = u[k] * u[a] * slopes
-            G[k] += u[k] * u[a] * _average(k, -1, a, -1, False, K, C, m, rule)
-            D[k] += u[a] * _average(-1, -1, k, a, False, K, C, m, rule)
+            G[k] += u[k] * u[a] * call(_average, k, -1, a, -1, False, K, C, m, rule)
+            D[k] += u[a] * call(_average, -1, -1, k, a, False, K, C, m, rule)
             if C[k, k] > 0.0:  # Stein's lemma in place of a second derivative
-                moment = math.sqrt(C[k, k]) * _average(k, -1, a, -1, True, K, C, m, rule)
+                moment = math.sqrt(C[k, k]) * call(_average, k, -1, a, -1, True, K, C, m, rule)
                 curvature += u[a] * (moment - C[k, a] * slopes) / C[k, k]
         A[k, k] += u[k] * curvature
         for j in range(k, K):
             total = 0.0
             for a in range(n):
-                total += u[a] * u[a] * _average(k, j, a, a, False, K, C, m, rule)
+                total += u[a] * u[a] * call(_average, k, j, a, a, False, K, C, m, rule)
                 for b in range(a):
-                    total += 2.0 * u[a] * u[b] * _average(k, j, a, b, False, K, C, m, rule)
+                    total += 2.0 * u[a] * u[b] * call(_average, k, j, a, b, False, K, C, m, rule)
             H[k, j] = H[j, k] = u[k] * u[j] * total
     for a in range(n):
-        square += u[a] * u[a] * _average(-1, -1, a, a, False, K, C, m, rule)
+        square += u[a] * u[a] * call(_average, -1, -1, a, a, False, K, C, m, rule)
         for b in range(a):
-            square += 2.0 * u[a] * u[b] * _average(-1, -1, a, b, False, K, C, m, rule)
+            square += 2.0 * u[a] * u[b] * call(_average, -1, -1, a, b, False, K, C, m, rule)
     return 0.5 * square
 
 
@@ -98,7 +101,8 @@ def _average(k, j, a, b, standardised, K, C, m, rule):  # type: ignore[no-untype
 
     `standardised` adds the factor (h_k - m_k)/sqrt(C_kk).
     """
-    field, slopes, values, n = np.empty(4, np.int64), np.zeros(4, np.int64), np.zeros(4, np.int64), 0
+    numbers, n = np.zeros((5, 4), np.int64), 0
+    field, slopes, values = numbers[0], numbers[1], numbers[2]
     for place, index in enumerate((k, j, a, b)):
         if index < 0:
             continue
@@ -111,7 +115,8 @@ def _average(k, j, a, b, standardised, K, C, m, rule):  # type: ignore[no-untype
             slopes[at] += 1
         else:
             values[at] += 1
-    return _nested(n, standardised, field, slopes, values, _factor(n, field, C), m, K, rule)
+    factor = call(_factor, n, field, C)
+    return call(_nested, n, standardised, numbers, factor, m, K, rule)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -134,11 +139,10 @@ def _factor(n, field, C):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _nested(n, standardised, field, slopes, values, L, m, K, rule):  # type: ignore[no-untyped-def]
+def _nested(n, standardised, numbers, L, m, K, rule):  # type: ignore[no-untyped-def]
     """Average of the factors of n fields: an outer variable takes its next point once the inner ones have had all."""
-    z, total, factor = np.empty(4), np.zeros(5), np.ones(4)
-    centre, piece, point = np.empty(4), np.zeros(4, np.int64), np.zeros(4, np.int64)
-    low, high = np.empty(4), np.empty(4)
+    field, slopes, values, piece, point = numbers
+    z, total, factor, centre, low, high = np.zeros((6, 5))
     level, entered = 0, True
     while level >= 0:
         student, width = field[level] < K, L[level, level]

@@ -1,6 +1,6 @@
 """Expectations for the activation max(x, 0) and centred fields, in closed form but for the orthants of four variables.
 
-With I the set of distinct indices of a product g'_k g'_l g_a g_b, its expectation is E[h_a h_b; h_i > 0 for all i in I].
+The expectation of g'_k g'_j g_a g_b is E[h_a h_b; h_i > 0 for all i in I], with the set I of its distinct indices.
 Stein's lemma, applied to h_a and then to h_b, leaves densities of fields at 0 and orthants of what remains.
 """
 
@@ -12,6 +12,7 @@ import numba
 import numpy as np
 
 from meanfield.families.hidden_manifold.expectations.orthants import angle, condition, determinant, orthant
+from meanfield.numerics.compiled.separate_calls import call
 
 SAME = 1e-15
 """Variance of a field given another one, relative to its own, below which it is a multiple of it, to rounding."""
@@ -24,21 +25,21 @@ def relu_expectations(K, C, u, A, H, D):  # type: ignore[no-untyped-def]
     for k in range(K):
         D[k] = curvature = 0.0
         for a in range(n):
-            D[k] += u[a] * _product_of_two(C, k, a)
+            D[k] += u[a] * call(_product_of_two, C, k, a)
             A[k, a] = u[k] * u[a] * (0.5 if a == k else 0.25 + angle(C, k, a) / (2.0 * math.pi))
             if a != k and C[k, k] > 0.0:
                 curvature += u[a] * _root(C, k, a) / (2.0 * math.pi * C[k, k])  # g'' is Dirac's delta
         A[k, k] += u[k] * curvature
     for a in range(n):
         for b in range(n):
-            square += u[a] * u[b] * _product_of_two(C, a, b)
+            square += u[a] * u[b] * call(_product_of_two, C, a, b)
     for k in range(K):
         for j in range(k, K):
             total = 0.0
             for a in range(n):
-                total += u[a] * u[a] * _product_of_four(C, k, j, a, a)
+                total += u[a] * u[a] * call(_product_of_four, C, k, j, a, a)
                 for b in range(a):
-                    total += 2.0 * u[a] * u[b] * _product_of_four(C, k, j, a, b)
+                    total += 2.0 * u[a] * u[b] * call(_product_of_four, C, k, j, a, b)
             H[k, j] = H[j, k] = u[k] * u[j] * total
     return 0.5 * square
 
@@ -56,13 +57,13 @@ def _product_of_two(C, a, b):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _product_of_four(C, k, l, a, b):  # type: ignore[no-untyped-def]
-    """E[g'_k g'_l g_a g_b]."""
+def _product_of_four(C, k, j, a, b):  # type: ignore[no-untyped-def]
+    """E[g'_k g'_j g_a g_b]."""
     if C[a, a] <= 0.0 or C[b, b] <= 0.0:
         return 0.0
     factor, n, first, second = 1.0, 0, 0, 0
     chosen = np.empty(4, np.int64)
-    for place, index in enumerate((a, b, k, l)):
+    for place, index in enumerate((a, b, k, j)):
         if C[index, index] <= 0.0:  # a field that is 0 is positive half of the time
             factor *= 0.5 if place < 3 or index != k else 1.0
             continue
@@ -80,10 +81,10 @@ def _product_of_four(C, k, l, a, b):  # type: ignore[no-untyped-def]
         if place == 1:
             second = found
     S = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            S[i, j] = C[chosen[i], chosen[j]]
-    return factor * _positive_moment(n, S, first, second)
+    for x in range(n):
+        for y in range(n):
+            S[x, y] = C[chosen[x], chosen[y]]
+    return factor * call(_positive_moment, n, S, first, second)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -95,21 +96,21 @@ def _merged(C, a, b):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _positive_moment(n, S, a, b):  # type: ignore[no-untyped-def]
     """E[h_a h_b; all h > 0] of n fields, no two of which are multiples of each other."""
-    total = S[a, b] * orthant(n, S)
+    total = S[a, b] * call(orthant, n, S)
     once, twice, rest = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
     for i in range(n):
         if i == b:
             continue
-        condition(n, S, i, once)
+        call(condition, n, S, i, once)
         inner = 0.0
         for j in range(n):
             if j == i or once[j, j] <= 0.0:
                 continue
             m = 0
             if n > 2:
-                condition(n, once, j, twice)
-                m = _without(n, twice, i, j, rest)
-            inner += once[b, j] / math.sqrt(2.0 * math.pi * once[j, j]) * orthant(m, rest)
+                call(condition, n, once, j, twice)
+                m = call(_without, n, twice, i, j, rest)
+            inner += once[b, j] / math.sqrt(2.0 * math.pi * once[j, j]) * call(orthant, m, rest)
         total += S[a, i] / math.sqrt(2.0 * math.pi * S[i, i]) * inner
     return total
 
@@ -119,11 +120,11 @@ def _without(n, S, i, j, rest):  # type: ignore[no-untyped-def]
     """Write the covariance of all variables but two, and return how many they are."""
     row = 0
     for x in range(n):
-        if x == i or x == j:
+        if x in (i, j):
             continue
         column = 0
         for y in range(n):
-            if y == i or y == j:
+            if y in (i, j):
                 continue
             rest[row, column] = S[x, y]
             column += 1

@@ -1,4 +1,4 @@
-"""Integration of the order parameters from a start, with a progress bar, Ctrl-C, and a status that says how it ended."""
+"""Integration of the order parameters, with a progress bar, Ctrl-C, and a status that says how it ended."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ def follow(system: System, start: FloatArray, times: FloatArray, tolerance: floa
     with progress_bar(float(times[-1] - times[0]), label or "order parameters", unit="t") as bar:
         try:
             while status == GOES_ON:
-                reached, status = march(
-                    system, clock, y, times, reached, values, errors, tolerance, tolerance, steps
-                )
+                reached, status = march(system, clock, y, times, reached, values, errors, tolerance, tolerance, steps)
                 bar.update(clock[0] - times[0] - bar.n)
         except KeyboardInterrupt:
             ended = "interrupted"

@@ -1,4 +1,4 @@
-"""What results hold of a state of the order parameters: covariances and means of the fields, by component and averaged."""
+"""Covariances and means of the fields in a state of the order parameters, by component and averaged."""
 
 from __future__ import annotations
 

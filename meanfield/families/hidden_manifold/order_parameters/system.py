@@ -140,15 +140,16 @@ def start_of(problem: Problem, system: System) -> FloatArray:
 
 
 def packed(state: State) -> FloatArray:
-    """One vector of all parts."""
-    return np.concatenate([part.ravel() for part in state])
+    """One vector of all parts: at each node the columns of r, then those of sigma; then Omega, then v."""
+    nodes = np.concatenate([state.r.swapaxes(-1, -2), state.sigma], axis=-2)
+    return np.concatenate([nodes.ravel(), state.Omega.ravel(), state.v])
 
 
 def unpacked(system: System, y: FloatArray) -> State:
     """Parts of vectors, shape (..., n)."""
     n, K, L = len(system.rho), system.students, system.t.shape[1]
-    shapes = ((n, K, L), (n, K, K), (K, K), (K,))
-    cuts = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-    return State(
-        *(part.reshape(*y.shape[:-1], *shape) for part, shape in zip(np.split(y, cuts, -1), shapes, strict=True))
-    )
+    cuts = [n * K * (L + K), n * K * (L + K) + K * K]
+    nodes, Omega, v = np.split(y, cuts, axis=-1)
+    nodes = nodes.reshape(*y.shape[:-1], n, L + K, K)
+    r, sigma = nodes[..., :L, :].swapaxes(-1, -2), nodes[..., L:, :]
+    return State(r, sigma, Omega.reshape(*y.shape[:-1], K, K), v)

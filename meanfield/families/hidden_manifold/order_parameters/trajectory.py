@@ -18,14 +18,14 @@ from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
 
-FEWEST_NODES, LOWEST_ORDER = 8, 16
-"""Nodes of the spectrum, and points of a quadrature over a field, of the first solution."""
+FEWEST_NODES, LOWEST_ORDER = 4, 10
+"""Nodes of the spectrum, and points of a quadrature over a field, of the first solution, besides one for each digit."""
 
 MORE = 1.5
 """Factor of nodes and points from a solution to the next."""
 
-STEP_SHARE = 0.01
-"""Tolerance of a step of the first solution in units of that of the result: errors of some dozen steps add up."""
+STEP_SHARE = 0.1
+"""Tolerance of a step of the first solution in units of that of the result: errors of some steps add up."""
 
 SMALLER_STEPS = 0.1
 """Factor of the tolerance of a step from a solution to the next."""
@@ -46,7 +46,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     """Order parameters from the ODEs at the eigenvalues of the features, and the generalisation error.
 
     The solution is repeated with 1.5 times the nodes and tighter steps until two of them agree to
-    `order_parameters.tolerance`; the last is returned, and its difference from the one before as the estimate of errors.
+    `order_parameters.tolerance`; the last is returned, and its difference from the one before estimates the errors.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        `Q`, `R`, `generalisation_error` with their errors, `v`, `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`, as
-        `meanfield.families.hidden_manifold.results` describes them. The attribute `status` is `complete`, `interrupted`
-        or `failed: ...`; output times that were not reached are NaN. The attribute `warning` says so where the tolerance
-        was not met.
+        `Q`, `R`, `generalisation_error` with their errors, `v`, `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`,
+        as `meanfield.families.hidden_manifold.results` describes them. The attribute `status` is `complete`,
+        `interrupted` or `failed: ...`; output times that were not reached are NaN. The attribute `warning` says so
+        where the tolerance was not met.
 
     Raises
     ------
@@ -97,7 +97,8 @@ def check_trajectory(problem: Problem) -> None:
 def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str, FloatArray], str]:
     """Solution to the tolerance of the problem, its observables with estimated errors, and a warning."""
     tolerance, before = problem.order_parameters.tolerance, None
-    nodes, order, step = FEWEST_NODES, LOWEST_ORDER, STEP_SHARE * tolerance
+    digits = math.ceil(-math.log10(tolerance))
+    nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + digits, STEP_SHARE * tolerance
     while True:
         system = make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order)
         path = follow(system, start_of(problem, system), times, max(step, FINEST_STEP))
