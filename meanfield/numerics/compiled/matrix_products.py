@@ -68,29 +68,26 @@ def multiply(panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
         Number of vectors; products with what else is in the last tile are written, too.
     out : ndarray, shape (at least vectors, rounded up to whole tiles, WIDE panels)
     """
-    rows, stride = panels.shape[1], out.shape[1]
-    matrix, several, products = panels.ravel(), tiles.ravel(), out.ravel()
+    rows = panels.shape[1]
     for p in range(panels.shape[0]):  # one panel stays in the caches while all vectors go by
         for t in range((vectors + TOGETHER - 1) // TOGETHER):
-            place = t * TOGETHER * stride + p * WIDE
             for first in range(0, rows, AT_ONCE):
-                panel, tile = (p * rows + first) * WIDE, (t * rows + first) * TOGETHER
-                some = min(AT_ONCE, rows - first)
-                _multiply_tile(matrix, panel, several, tile, some, products, place, stride, first > 0)
+                _multiply_tile(panels, p, tiles[t], t, first, min(first + AT_ONCE, rows), out)
 
 
 @without_reference_counts()
-def _multiply_tile(matrix, panel, several, tile, rows, products, place, stride, more):  # type: ignore[no-untyped-def]
-    """Products of one panel and one tile, which begin at places of flat arrays; `more` adds them to those before."""
-    a = b = c = d = e = f = spread(matrix.dtype.type(0.0), WIDE)
-    for r in range(rows):
-        columns, k = load(matrix, np.uint64(panel + r * WIDE), WIDE), tile + r * TOGETHER
-        a = a + columns * several[k]
-        b = b + columns * several[k + 1]
-        c = c + columns * several[k + 2]
-        d = d + columns * several[k + 3]
-        e = e + columns * several[k + 4]
-        f = f + columns * several[k + 5]
+def _multiply_tile(panels, p, tile, t, first, end, out):  # type: ignore[no-untyped-def]
+    """Add the products of some rows of one panel and one tile to those of the rows before; `load` takes flat places."""
+    a = b = c = d = e = f = spread(panels.dtype.type(0.0), WIDE)
+    panel = p * panels.shape[1] * WIDE
+    for r in range(first, end):
+        columns = load(panels, np.uint64(panel + r * WIDE), WIDE)
+        a = a + columns * tile[r, 0]
+        b = b + columns * tile[r, 1]
+        c = c + columns * tile[r, 2]
+        d = d + columns * tile[r, 3]
+        e = e + columns * tile[r, 4]
+        f = f + columns * tile[r, 5]
     for i, sums in enumerate((a, b, c, d, e, f)):
-        here = np.uint64(place + i * stride)
-        store(products, here, load(products, here, WIDE) + sums if more else sums)
+        place = np.uint64((t * TOGETHER + i) * out.shape[1] + p * WIDE)
+        store(out, place, load(out, place, WIDE) + sums if first > 0 else sums)

@@ -61,9 +61,10 @@ def signs_for(f: Nonlinearity, panels: FloatArray, tiles: FloatArray, products: 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def multiply_for_signs(signs, panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
     """Write numbers with the signs of products to `out`; other arguments as those of `multiply`."""
-    single, several = signs.tiles.ravel(), tiles.ravel()
-    for i in range(several.size):
-        single[i] = several[i]
+    for t in range((vectors + TOGETHER - 1) // TOGETHER):
+        for r in range(tiles.shape[1]):
+            for k in range(TOGETHER):
+                signs.tiles[t, r, k] = tiles[t, r, k]
     call(multiply, signs.panels, signs.tiles, vectors, signs.products)
     squares = np.empty(TOGETHER)
     for i in range(vectors):
