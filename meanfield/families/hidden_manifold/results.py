@@ -160,7 +160,7 @@ KINDS = {
     "particles": Kind(
         "stochastic gradient descent at finite N",
         ("time", *ROWS),
-        ("N", "eta"),
+        ("N", "eta", *WEIGHTS),
         made_by="simulate_sgd",
         check=CHECKS,
         numbers="meanfield.families.hidden_manifold.particles.key_numbers:of_particles",

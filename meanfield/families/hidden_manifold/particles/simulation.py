@@ -22,6 +22,9 @@ from meanfield.results.schema import build_dataset
 MOST_TOGETHER = 256
 """Largest number of replicas of a chain that are advanced by one call."""
 
+CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows overlaps alone and has no weights; set it to 'plain'"
+"""Reason why a chain has no snapshots, with the remedy."""
+
 ONLY_IN_THE_LIMIT = (
     "The chain draws Gaussian inputs with the covariances of f(U), which are not Gaussian at finite N for this "
     "nonlinearity or law of latents: means and fluctuations are those of plain SGD in the limit of large N."
@@ -50,7 +53,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     -------
     xarray.Dataset
         `Q`, `R`, `Omega`, `Sigma`, `v`, `generalisation_error` and `field_mean` at every output time, all from the
-        weights; with `particles.record = 'statistics'` their statistics instead. See
+        weights, and the components `S` of weights along eigenvectors of the features at the snapshots; with
+        `particles.record = 'statistics'` statistics over replicas instead. See
         `meanfield.families.hidden_manifold.results`. Output time t is step round(t N). The attribute `status` is
         `complete`, `interrupted` or `failed: ...`; what was not reached is NaN.
 
@@ -81,13 +85,18 @@ def simulation_of(problem: Problem) -> Simulation:
     """
     check_problem(problem, Problem)
     method = chosen_method(problem)
+    D, K, M = latent_dimension(problem), problem.students, problem.teachers
+    chain = method == "chain"
     return Simulation(
         identity=format_problem(problem),
         particles=problem.particles,
         time=problem.time,
         rows=row_shapes(problem),
         label=method,
-        together=MOST_TOGETHER if method == "chain" else 1,
+        snapshots={} if chain else {"S": (K, D)},
+        constants={} if chain else {"teacher_components": (D, M), "rho_of_coordinate": (D,)},
+        without_snapshots=CHAIN_HAS_NO_WEIGHTS if chain else "",
+        together=MOST_TOGETHER if chain else 1,
         working_set=working_set(problem, method),
         remedy="lower training.learning_rate",
     )
@@ -113,7 +122,8 @@ def chosen_method(problem: Problem) -> str:
     """
     _ = latent_dimension(problem)
     settings = problem.particles
-    if settings.method == "plain" or (settings.method == "auto" and not covariates_are_gaussian(problem)):
+    exact = covariates_are_gaussian(problem) and not settings.snapshots
+    if settings.method == "plain" or (settings.method == "auto" and not exact):
         return "plain"
     try:
         spaces_of(problem)
@@ -136,4 +146,5 @@ def working_set(problem: Problem, method: str) -> int:
     if method == "chain":
         return 0
     N, D = problem.particles.dimension, latent_dimension(problem)
-    return 4 * N * D * BYTES_PER_NUMBER  # features, as they are drawn, made orthonormal, scaled and packed
+    # features, as they are drawn, made orthonormal, scaled and packed; then their products, and eigenvectors
+    return (4 * N * D + 3 * D * D) * BYTES_PER_NUMBER

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.random import Generator
 
+from meanfield.ensembles.arrays import Array
 from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.stepper import Stepper, replica_generator
 from meanfield.ensembles.streams import stream_key
@@ -42,9 +43,9 @@ class Plain(Stepper):
         (self._replica,) = replicas
         self._problem, self._key = problem, stream_key(problem.particles.seed)
         N, D = problem.particles.dimension, latent_dimension(problem)
-        rng, blocks = replica_generator(problem.particles.seed, self._replica), blocks_of(problem)
-        F = draw_features(problem, blocks, rng)
-        self._teacher = _draw_teacher(problem, blocks, D, rng)
+        rng, self._blocks = replica_generator(problem.particles.seed, self._replica), blocks_of(problem)
+        F = draw_features(problem, self._blocks, rng)
+        self._teacher = _draw_teacher(problem, self._blocks, D, rng)
         directions = draw_directions(self._teacher, rng.standard_normal((D, len(extra_means(problem)))), D)
         columns = np.hstack([self._teacher, directions])
         self._mean = mean_coefficients(problem) @ columns.T / np.sqrt(D)
@@ -74,6 +75,25 @@ class Plain(Stepper):
         overlaps = Overlaps(*(array[None] for array in each))
         uneven = problem.inputs.latent_mean != 0
         return rows_of(problem, overlaps, self._uneven_fields() if uneven else fields_of(problem, overlaps))
+
+    @property
+    def snapshot(self) -> Mapping[str, Array]:
+        """See `Stepper.snapshot`: components along eigenvectors of F F^T/N."""
+        rho, vectors = self._eigenvectors
+        S, teacher = self._seen(self._W), self._teacher
+        if vectors is not None:
+            S, teacher = S @ vectors, vectors.T @ teacher
+        return {"S": S[None], "teacher_components": teacher[None], "rho_of_coordinate": rho[None]}
+
+    @cached_property
+    def _eigenvectors(self) -> tuple[FloatArray, FloatArray | None]:
+        """Eigenvalues of F F^T/N, and eigenvectors in columns; None if these are the axes."""
+        if self._blocks is not None:
+            return np.repeat(self._blocks.rho, self._blocks.size), None
+        N, D = self._W.shape[1], len(self._teacher)
+        F = unpack(self._inputs.panels, N)  # divided by sqrt(D)
+        rho, vectors = np.linalg.eigh(F @ F.T * (D / N))
+        return np.maximum(rho, 0.0), vectors
 
     def _uneven_fields(self) -> Fields:
         """Law of the fields of weights and inputs whose means differ."""
@@ -106,7 +126,7 @@ def _draw_teacher(problem: Problem, blocks: Blocks | None, D: int, rng: Generato
     normals = rng.standard_normal((D, problem.teachers))
     if blocks is None:
         return draw_teacher(problem, [normals], [D])
-    if blocks.size.min() < problem.teachers:
+    if blocks.size.min() <= problem.teachers:  # a single component would not be random
         return draw_teacher(problem, [normals * np.sqrt(np.repeat(blocks.teacher, blocks.size))[:, None]], [D])
     parts = np.split(normals, np.cumsum(blocks.size)[:-1])
     return draw_teacher(problem, parts, blocks.size * blocks.teacher)
