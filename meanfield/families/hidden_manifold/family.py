@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meanfield.families.hidden_manifold.results import KINDS, VARIABLES
+from meanfield.families.hidden_manifold.results import DISTANCES, KINDS, VARIABLES
 from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.hidden_manifold"
@@ -29,6 +29,12 @@ FAMILY = Family(
             resumes=True,
             threads=True,
         ),
+        "density": Method(
+            "density",
+            f"{HERE}.density:solve_density",
+            ("density",),
+            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+        ),
         "fixed_points": Method(
             "fixed points",
             f"{HERE}.fixed_points:find_fixed_points",
@@ -36,4 +42,7 @@ FAMILY = Family(
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
         ),
     },
+    distances=tuple(DISTANCES),
+    measure_distances=f"{HERE}.density.weights:distances",
+    measure_deviations=f"{HERE}.density.weights:deviations",
 )

@@ -12,7 +12,7 @@ from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.spectra import MarchenkoPastur, Spectrum
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.nonlinearities import NONLINEARITIES, Moments, Nonlinearity, make_nonlinearity
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.part import FieldError, Part
 
 SUM_TOLERANCE = 1e-9
 """Largest deviation from 1 of a sum of weights, by rounding."""
@@ -66,8 +66,8 @@ class Inputs(NamesFunctions):
     def _weights_add_up(self) -> Inputs:
         total = sum(component.weight for component in self.components)
         if self.components and abs(total - 1.0) > SUM_TOLERANCE:
-            raise ValueError(
-                f"components: their weights add up to {total:.9g}, not to 1; correct or normalise components.weight"
+            raise FieldError(
+                "components", f"their weights add up to {total:.9g}, not to 1; correct or normalise components.weight"
             )
         return self
 
@@ -76,11 +76,12 @@ class Inputs(NamesFunctions):
         per_latent = [k for k, component in enumerate(self.components) if isinstance(component.mean, float | int)]
         if per_latent and self.components_drawn == "sample":
             mean = self.components[per_latent[0]].mean
-            raise ValueError(
+            raise FieldError(
+                "components",
                 f"components[{per_latent[0]}].mean = {mean}: a number is the mean of every latent, and a mean of "
                 "norm sqrt(D) moves the student's fields within single steps, for which there is no theory with one "
                 "component per sample; give a list of coefficients on the teacher's vectors, or set components_drawn "
-                "to 'coordinate'"
+                "to 'coordinate'",
             )
         return self
 
@@ -99,10 +100,11 @@ class Inputs(NamesFunctions):
         nodes = self.spectrum.atoms  # type: ignore[union-attr]
         share = float(nodes.weight[nodes.rho == 0].sum())
         if share < least - SUM_TOLERANCE:
-            raise ValueError(
-                f"spectrum.weights: the share of the eigenvalue 0 is {share:.6g}, but with aspect_ratio = "
+            raise FieldError(
+                "spectrum",
+                f"the share of the eigenvalue 0 is {share:.6g}, but with aspect_ratio = "
                 f"{self.aspect_ratio:g} F F^T/N has rank N < D, and at least {least:.6g} of its eigenvalues are 0; "
-                "add the eigenvalue 0, or lower aspect_ratio"
+                "add the eigenvalue 0, or lower aspect_ratio",
             )
         return self
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.interpolate import BarycentricInterpolator
 
 from meanfield.families.hidden_manifold.fixed_points.jacobian import coordinates_of, jacobian_at, rates_at
+from meanfield.families.hidden_manifold.interpolation import interpolated
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
 from meanfield.families.hidden_manifold.order_parameters.system import State, System, packed, unpacked
 from meanfield.numerics.continuation.roots import newton
@@ -87,5 +87,5 @@ def carried_over(coarse: System, fine: System, y: FloatArray) -> FloatArray:
     state = unpacked(coarse, y)
     if len(coarse.rho) == len(fine.rho):
         return y
-    r, sigma = (BarycentricInterpolator(coarse.rho, part)(fine.rho) for part in (state.r, state.sigma))
+    r, sigma = (interpolated(coarse.rho, part, fine.rho) for part in (state.r, state.sigma))
     return packed(State(r, sigma, state.Omega, state.v))

@@ -10,7 +10,7 @@ import xarray as xr
 
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
 from meanfield.families.hidden_manifold.order_parameters.observables import observables
-from meanfield.families.hidden_manifold.order_parameters.system import System, make_system, start_of
+from meanfield.families.hidden_manifold.order_parameters.system import State, System, make_system, start_of
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import check_closes
 from meanfield.problems.base import check_problem
@@ -72,20 +72,25 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     """
     check_trajectory(problem)
     started = time.perf_counter()
-    system, path, arrays, warning = refined(problem, problem.time.outputs_at)
-    M = system.teachers
-    arrays |= {
+    system, path, found, warning = refined(problem, problem.time.outputs_at)
+    arrays = order_parameter_arrays(problem, system, path.state) | found
+    origin = provenance(time.perf_counter() - started, nodes=len(system.rho))
+    return build_dataset("order_parameters", problem, arrays, path.status, origin, warning)
+
+
+def order_parameter_arrays(problem: Problem, system: System, state: State) -> dict[str, FloatArray]:
+    """Variables of a result besides those that are compared: times, nodes and what lies there, components."""
+    arrays = {
         "time": problem.time.outputs_at,
         "T": problem.teacher_overlap,
-        "r": path.state.r[..., :M],
-        "sigma": path.state.sigma,
+        "r": state.r[..., : system.teachers],
+        "sigma": state.sigma,
         "rho": system.rho,
         "rho_weight": system.weight,
     }
     if len(system.chance) > 1:
         arrays |= {"component_weight": system.chance, "component_scale": system.scale}
-    origin = provenance(time.perf_counter() - started, nodes=len(system.rho))
-    return build_dataset("order_parameters", problem, arrays, path.status, origin, warning)
+    return arrays
 
 
 def check_trajectory(problem: Problem) -> None:
