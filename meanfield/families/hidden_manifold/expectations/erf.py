@@ -14,10 +14,12 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 NODES, WEIGHTS = leggauss(24)
-"""Gauss-Legendre rule on [-1, 1]; it leaves an error of 1e-15 in `product_of_two` at correlations up to SMOOTH."""
+FEW_NODES, FEW_WEIGHTS = leggauss(10)
+"""Gauss-Legendre rules on [-1, 1]; they leave errors of 1e-14 in `product_of_two` up to these correlations."""
 
-SMOOTH = 0.9
-"""Correlation up to which a single panel is enough; beyond it the angle from pi/2 is halved from panel to panel."""
+SMOOTH, VERY_SMOOTH = 0.9, 0.5
+"""Correlations up to which a single panel of many or few nodes is enough; beyond them the angle from pi/2 is halved from
+panel to panel."""
 
 NEGLIGIBLE = 1e-14
 """Length of an interval that adds nothing to an integral of numbers up to 1."""
@@ -114,19 +116,21 @@ def product_of_two(variance, other_variance, covariance, mean, other_mean):  # t
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _over_correlations(p, q, least):  # type: ignore[no-untyped-def]
     """Integral of exp(-(p^2 + q^2 - 2 p q sin)/(2 cos^2)) over angles, counted from pi/2, from `least` to pi/2."""
-    first = max(least, math.acos(SMOOTH))
-    total, high = _panel(p, q, first, 0.5 * math.pi), first
+    if least > math.acos(VERY_SMOOTH):
+        return _panel(p, q, least, 0.5 * math.pi, FEW_NODES, FEW_WEIGHTS)
+    high = max(least, math.acos(SMOOTH))
+    total = _panel(p, q, high, 0.5 * math.pi, NODES, WEIGHTS)
     while high - least > NEGLIGIBLE:
         low = max(least, 0.5 * high)
-        total += _panel(p, q, low, high)
+        total += _panel(p, q, low, high, NODES, WEIGHTS)
         high = low
     return total
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _panel(p, q, low, high):  # type: ignore[no-untyped-def]
+def _panel(p, q, low, high, nodes, weights):  # type: ignore[no-untyped-def]
     half, middle, total = 0.5 * (high - low), 0.5 * (high + low), 0.0
-    for i in range(NODES.size):
-        x = middle + half * NODES[i]
-        total += WEIGHTS[i] * math.exp(-0.5 * ((p - q) / math.sin(x)) ** 2 - p * q / (1.0 + math.cos(x)))
+    for i in range(nodes.size):
+        x = middle + half * nodes[i]
+        total += weights[i] * math.exp(-0.5 * ((p - q) / math.sin(x)) ** 2 - p * q / (1.0 + math.cos(x)))
     return half * total
