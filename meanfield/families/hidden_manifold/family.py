@@ -26,6 +26,7 @@ FAMILY = Family(
             f"{HERE}.particles.simulation:simulate_sgd",
             ("particles", "ensemble"),
             check=f"{HERE}.particles.simulation:check_simulation",
+            cost=f"{HERE}.particles.cost:cost",
             resumes=True,
             threads=True,
         ),
