@@ -7,7 +7,7 @@ FIGURES := validation/contrastive/figures
 STUDIES := $(shell grep -l '^STUDY = ' $(FIGURES)/*.py)
 SHARED := validation/study.py $(filter-out $(STUDIES) %/page.py,$(wildcard $(FIGURES)/*.py))
 LIBRARY := $(shell find meanfield -name "*.py")
-BENCHMARKS := machine density particles closures dynamics stationary sweep first_minutes
+BENCHMARKS := machine density particles hidden_manifold closures dynamics stationary sweep first_minutes
 NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
 # Modules are compiled when they are first used, and once for the many processes to come, also where that is switched off:

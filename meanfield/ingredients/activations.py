@@ -140,6 +140,14 @@ def _erf_derivative(x: float) -> float:
     return _GAUSS * math.exp(-x * x)
 
 
+def _scaled_erf(x: float) -> float:
+    return math.erf(x * math.sqrt(0.5))
+
+
+def _scaled_erf_derivative(x: float) -> float:
+    return math.sqrt(2.0 / math.pi) * math.exp(-0.5 * x * x)
+
+
 def _tanh(x: float) -> float:
     return math.tanh(x)
 
@@ -196,6 +204,7 @@ ACTIVATIONS: dict[str, Activation | Callable[..., Activation]] = {
     "abs": Activation(_absolute, _sign, kinks=(0.0,)),
     "hard_tanh": Activation(_clip, _inside, kinks=(-1.0, 1.0)),
     "erf": Activation(_erf, _erf_derivative),
+    "scaled_erf": Activation(_scaled_erf, _scaled_erf_derivative),
     "tanh": Activation(_tanh, _tanh_derivative),
     "sigmoid": Activation(_sigmoid, _sigmoid_derivative),
     "softplus": Activation(_softplus, _sigmoid),

@@ -17,7 +17,10 @@ from meanfield.problems.family import Family, resolve
 DEFAULT = "contrastive"
 """Family of problem files and results that name none."""
 
-OWN_FAMILIES = {"contrastive": "meanfield.families.contrastive:FAMILY"}
+OWN_FAMILIES = {
+    "contrastive": "meanfield.families.contrastive:FAMILY",
+    "hidden_manifold": "meanfield.families.hidden_manifold:FAMILY",
+}
 """Addresses of the families of this package by name."""
 
 ENTRY_POINTS = "meanfield.families"

@@ -107,7 +107,7 @@ def _tables(dataset: xr.Dataset) -> Iterator[Table]:
     if method == "comparison":
         for i, pair in enumerate(dataset["pair"].values):
             yield Table(("quantity", "largest over time"), rows_of_pair(dataset.isel(pair=i)), str(pair))
-    elif "state" in dataset.dims:
+    elif "state" in dataset.dims and "q" in dataset:
         yield _state_table(dataset)
 
 

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
+from meanfield.explanation.rates import seconds_of
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.explanation.rates import seconds_of
 from meanfield.families.contrastive.fixed_points.symmetry import is_reflected, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField, rate

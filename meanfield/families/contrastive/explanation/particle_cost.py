@@ -6,7 +6,7 @@ import math
 from itertools import count
 
 from meanfield.ensembles.simulation import blocks_of
-from meanfield.families.contrastive.explanation.rates import seconds_of
+from meanfield.explanation.rates import seconds_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers

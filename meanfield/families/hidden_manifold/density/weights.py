@@ -1,0 +1,127 @@
+"""Comparison of a density with weights of SGD, by residuals that are standard normal if the density is right.
+
+The residual of a weight is its distance from the mean that the density predicts, given the eigenvalue and the teacher's
+components, in units of the standard deviation. So weights of all eigenvalues are judged together, and those of students
+apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtr
+
+from meanfield.comparison.rotations import Deviations
+from meanfield.families.hidden_manifold.interpolation import interpolated
+from meanfield.families.hidden_manifold.results import DISTANCES
+from meanfield.numerics.distances import (
+    expected_kolmogorov_smirnov,
+    expected_wasserstein,
+    kolmogorov_smirnov,
+    wasserstein,
+)
+from meanfield.typing import FloatArray
+
+EDGES = np.linspace(-8.0, 8.0, 801)
+"""Points at which the normal distribution function is taken: between them it is linear to 1e-5."""
+
+POINTS = np.linspace(-3.0, 3.0, 61)
+"""Points at which deviations of distribution functions are taken run by run."""
+
+SAME = 1e-9
+"""Largest relative difference of an eigenvalue and a node that are one."""
+
+
+def distances(datasets: Sequence[xr.Dataset], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Wasserstein-1 and Kolmogorov-Smirnov distances of residuals and the standard normal law.
+
+    Parameters
+    ----------
+    datasets : sequence of xarray.Dataset
+        Results of one problem.
+    pairs : sequence of (int, int)
+
+    Returns
+    -------
+    dict
+        The variables of `meanfield.families.hidden_manifold.results.DISTANCES`, NaN where a pair is not a density and
+        weights, and `snapshot_time`.
+    """
+    every = [dataset["snapshot_time"].values for dataset in datasets if "S" in dataset]
+    snapshots = np.unique(np.concatenate(every)) if every else np.empty(0)
+    shape = len(pairs), len(snapshots), datasets[0].sizes["student"]
+    result = {name: np.full(shape, np.nan) for name in DISTANCES}
+    F = ndtr(EDGES)
+    for row, (i, j) in enumerate(pairs):
+        for prediction, runs in ((datasets[i], datasets[j]), (datasets[j], datasets[i])):
+            for index, student, z in _residuals(prediction, runs, snapshots):
+                sample, equal = z.ravel(), np.ones(z.size)
+                result["W1"][row, index, student] = wasserstein(sample, equal, EDGES, F)
+                result["W1_expected"][row, index, student] = expected_wasserstein(z.size, EDGES, F * (1.0 - F))
+                result["KS"][row, index, student] = kolmogorov_smirnov(sample, equal, EDGES, F)
+                result["KS_expected"][row, index, student] = expected_kolmogorov_smirnov(equal)
+    return result | {"snapshot_time": snapshots}
+
+
+def deviations(prediction: xr.Dataset, runs: xr.Dataset, comparison: xr.Dataset) -> list[Deviations]:
+    """Distribution functions of residuals minus the normal one, run by run.
+
+    Parameters
+    ----------
+    prediction : xarray.Dataset
+    runs : xarray.Dataset
+        SGD; without weights, or without a density, there are no deviations.
+    comparison : xarray.Dataset
+        In which the snapshots have their places.
+    """
+    found = list(_residuals(prediction, runs, comparison["snapshot_time"].values))
+    if not found:
+        return []
+    rows = [np.mean(z[:, None, :] <= POINTS[:, None], axis=-1) - ndtr(POINTS) for _, _, z in found]
+    spacing = POINTS[1] - POINTS[0]
+    return [
+        Deviations(
+            rows=np.stack(rows, axis=1),
+            allowance=np.zeros((len(rows), len(POINTS))),
+            measures={"W1": lambda values: spacing * values.sum(axis=-1), "KS": lambda values: values.max(axis=-1)},
+            where=(np.array([index for index, _, _ in found]), np.array([student for _, student, _ in found])),
+        )
+    ]
+
+
+def _residuals(
+    prediction: xr.Dataset, runs: xr.Dataset, snapshots: FloatArray
+) -> Iterator[tuple[int, int, FloatArray]]:
+    """Places of snapshot and student, and residuals, shape (runs, coordinates), of weights that are finite."""
+    if "regression" not in prediction or "S" not in runs:
+        return
+    rho, teacher = runs["rho_of_coordinate"].values, runs["teacher_components"].values
+    for index, snapshot in enumerate(snapshots):
+        if not np.any(np.isclose(runs["snapshot_time"].values, snapshot)):
+            continue
+        at = prediction.sel(time=snapshot, method="nearest")
+        regression, spread = _at(prediction["rho"].values, rho, at["regression"].values, at["spread"].values)
+        weights = runs["S"].sel(snapshot_time=snapshot, method="nearest").values
+        for student in range(weights.shape[1]):
+            mean = np.einsum("rcm,rcm->rc", regression[:, :, student], teacher)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                z = (weights[:, student] - mean) / spread[:, :, student]
+            if np.isfinite(z).all():
+                yield index, student, z
+
+
+def _at(
+    nodes: FloatArray, rho: FloatArray, regression: FloatArray, spread: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Values at eigenvalues: those of their nodes, or of the polynomial through the nodes of a Gauss rule."""
+    order = np.argsort(nodes)
+    place = order[np.clip(np.searchsorted(nodes[order], rho), 1, max(len(nodes) - 1, 1)) % len(nodes)]
+    before = order[np.maximum(np.searchsorted(nodes[order], rho) - 1, 0)]
+    nearest = np.where(np.abs(nodes[place] - rho) < np.abs(nodes[before] - rho), place, before)
+    if np.all(np.abs(nodes[nearest] - rho) <= SAME * (1.0 + np.abs(rho))):
+        return regression[nearest], spread[nearest]
+    smooth, variance = (interpolated(nodes, values, rho) for values in (regression, spread**2))
+    return smooth, np.sqrt(np.maximum(variance, 0.0))

@@ -1,0 +1,1 @@
+"""Expectations over Gaussian fields that drive the order parameters (hidden_manifold.md, section 3)."""

@@ -1,0 +1,61 @@
+"""Declaration of the family: teacher and student on a hidden manifold (hidden_manifold.md, section 1)."""
+
+from __future__ import annotations
+
+from meanfield.families.hidden_manifold.results import DISTANCES, KINDS, VARIABLES
+from meanfield.problems.family import Family, Method
+
+HERE = "meanfield.families.hidden_manifold"
+
+FAMILY = Family(
+    name="hidden_manifold",
+    title="a student that sees nonlinear features of latents, and learns from a teacher that sees the latents",
+    problem=f"{HERE}.problem:Problem",
+    example=f"{HERE}:example.toml",
+    variables=VARIABLES,
+    kinds=KINDS,
+    methods={
+        "order_parameters": Method(
+            "order parameters",
+            f"{HERE}.order_parameters:solve_order_parameters",
+            ("order_parameters",),
+            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+            cost=f"{HERE}.explanation.costs:order_parameters",
+        ),
+        "particles": Method(
+            "particles",
+            f"{HERE}.particles.simulation:simulate_sgd",
+            ("particles", "ensemble"),
+            check=f"{HERE}.particles.simulation:check_simulation",
+            cost=f"{HERE}.particles.cost:cost",
+            resumes=True,
+            threads=True,
+        ),
+        "density": Method(
+            "density",
+            f"{HERE}.density:solve_density",
+            ("density",),
+            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+            cost=f"{HERE}.explanation.costs:density",
+        ),
+        "fixed_points": Method(
+            "fixed points",
+            f"{HERE}.fixed_points:find_fixed_points",
+            ("fixed_points",),
+            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+            cost=f"{HERE}.explanation.costs:fixed_points",
+        ),
+    },
+    distances=tuple(DISTANCES),
+    measure_distances=f"{HERE}.density.weights:distances",
+    measure_deviations=f"{HERE}.density.weights:deviations",
+    wording=f"{HERE}.explanation.wording:in_words",
+    warnings=f"{HERE}.explanation.warnings:warnings_of",
+    key_words={
+        r"inputs\.aspect_ratio": r"latents per input $\delta = D/N$",
+        r"training\.learning_rate": r"learning rate $\eta$",
+        r"training\.output_learning_rate": r"learning rate $\eta_v$ of the second layer",
+        r"inputs\.components\[\d+\]\.scale": "scale $s$ of a component",
+        r"particles\.dimension": "dimension $N$",
+    },
+)

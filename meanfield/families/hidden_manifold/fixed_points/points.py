@@ -1,0 +1,155 @@
+"""Fixed points of the order parameters with their eigenvalues, unstable directions and errors."""
+
+from __future__ import annotations
+
+import math
+import time
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.optimize import linear_sum_assignment
+
+from meanfield.families.hidden_manifold.fixed_points.jacobian import coordinates_of, jacobian_at, rates_at
+from meanfield.families.hidden_manifold.fixed_points.search import (
+    MARGINAL,
+    carried_over,
+    fixed_point_from,
+    fixed_points_along,
+    symmetrised,
+)
+from meanfield.families.hidden_manifold.order_parameters.observables import observables
+from meanfield.families.hidden_manifold.order_parameters.rates import rates
+from meanfield.families.hidden_manifold.order_parameters.system import System, make_system, start_of, unpacked
+from meanfield.families.hidden_manifold.order_parameters.trajectory import (
+    COMPARED,
+    FEWEST_NODES,
+    LOWEST_ORDER,
+    MORE,
+    check_trajectory,
+)
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.numerics.growth_rates import sorted_rates, verdict_of
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+MODES = 6
+"""Number of leading eigenvalues that results hold."""
+
+SAME = 1e-6
+"""Largest difference of two fixed points that are one."""
+
+
+def find_fixed_points(problem: Problem) -> xr.Dataset:
+    """Fixed points by which the trajectory of the problem passes, and that of a student whose units are alike.
+
+    Each is followed until it comes to rest at a stable one. The second leads to the symmetric plateau: units that start
+    alike stay alike, while any difference between them may grow.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    xarray.Dataset
+        Order parameters of each state with their errors, leading eigenvalues, number of unstable directions, and the
+        change of R along the one that grows fastest, as `meanfield.families.hidden_manifold.results` describes them.
+        States come in the order of their generalisation error.
+
+    Raises
+    ------
+    InputError
+        If the inputs have a mean of length sqrt(N).
+
+    Notes
+    -----
+    Source: hidden_manifold.md, section 5.
+    """
+    check_trajectory(problem)
+    started = time.perf_counter()
+    digits = math.ceil(-math.log10(problem.order_parameters.tolerance))
+    sizes = FEWEST_NODES + digits, LOWEST_ORDER + digits
+    coarse, fine = (
+        make_system(
+            problem,
+            problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, math.ceil(factor * sizes[0])),
+            math.ceil(factor * sizes[1]),
+        )
+        for factor in (1.0, MORE)
+    )
+    start = start_of(problem, coarse)
+    rows: list[dict[str, Any]] = []
+    for found in chain.from_iterable(fixed_points_along(coarse, y) for y in (start, symmetrised(coarse, start))):
+        better = fixed_point_from(fine, carried_over(coarse, fine, found))
+        if better is None:
+            continue
+        row = _described(fine, better) | _errors(coarse, found, fine, better)
+        if not any(_same(row, other) for other in rows):
+            rows.append(row)
+    rows.sort(key=lambda row: float(row["generalisation_error"]))
+    arrays = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else _nothing(fine)
+    arrays |= {"T": problem.teacher_overlap}
+    origin = provenance(time.perf_counter() - started, nodes=len(fine.rho))
+    return build_dataset("fixed_points", problem, arrays, "complete", origin, "" if rows else _NONE)
+
+
+_NONE = (
+    "no trajectory comes to rest within t = 10000/eta; raise training.learning_rate, or solve the order parameters to "
+    "see where they go"
+)
+
+
+def _observed(system: System, y: FloatArray) -> dict[str, Any]:
+    error = rates(y, system, np.empty(len(y)))
+    found = observables(system, unpacked(system, y))
+    return {name: found[name] for name in ("Q", "R", "Omega", "Sigma", "v")} | {"generalisation_error": error}
+
+
+def _described(system: System, y: FloatArray) -> dict[str, Any]:
+    """Variables of a fixed point."""
+    coordinates = coordinates_of(system)
+    values, vectors = np.linalg.eig(jacobian_at(system, coordinates, y))
+    leading = sorted_rates(values)
+    direction = coordinates.moved(np.zeros(len(y)), vectors[:, np.argmax(values.real)].real)
+    change = observables(system, unpacked(system, direction))["R"]
+    scale = change.flat[np.argmax(np.abs(change))]
+    shown = np.full(MODES, np.nan, dtype=complex)
+    shown[: min(MODES, len(leading))] = leading[:MODES]
+    return _observed(system, y) | {
+        "residual": np.abs(rates_at(system, y)[coordinates.place]).max(),
+        "growth_rate": leading[0].real,
+        "unstable_directions": int(np.count_nonzero(leading.real > MARGINAL)),
+        "stability": verdict_of(float(leading[0].real), MARGINAL),
+        "eigenvalue_real": shown.real,
+        "eigenvalue_imag": shown.imag,
+        "leading_direction": change / scale if abs(scale) > MARGINAL * np.abs(direction).max() else 0.0 * change,
+    }
+
+
+def _errors(coarse: System, found: FloatArray, fine: System, better: FloatArray) -> dict[str, Any]:
+    first, second = _observed(coarse, found), _observed(fine, better)
+    return {f"{name}_error": np.abs(second[name] - first[name]) for name in COMPARED}
+
+
+def _same(row: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two fixed points are one, but for the order of the students."""
+    cost = np.abs(row["R"][:, None] - other["R"][None]).sum(axis=-1) + np.abs(row["v"][:, None] - other["v"][None])
+    _, order = linear_sum_assignment(cost)
+    again = {"Q": other["Q"][np.ix_(order, order)], "R": other["R"][order]}
+    return all(np.abs(row[name] - (other | again)[name]).max() <= SAME for name in COMPARED)
+
+
+def _nothing(system: System) -> dict[str, Any]:
+    """Arrays of no fixed point."""
+    y = np.zeros(packed_size(system))
+    row = _described(system, y) | _errors(system, y, system, y)
+    return {name: np.empty((0, *np.shape(value))) for name, value in row.items()}
+
+
+def packed_size(system: System) -> int:
+    """Length of a state."""
+    n, K, L = len(system.rho), system.students, system.t.shape[1]
+    return int(n * K * (K + L) + K * K + K)

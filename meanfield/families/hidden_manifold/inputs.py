@@ -1,0 +1,165 @@
+"""Inputs of hidden-manifold problems: latents, feature matrix and nonlinearity (hidden_manifold.md, section 1)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, ValidationInfo, model_validator
+
+from meanfield.errors import InputError
+from meanfield.families.hidden_manifold.spectra import MarchenkoPastur, Spectrum
+from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.nonlinearities import NONLINEARITIES, Moments, Nonlinearity, make_nonlinearity
+from meanfield.ingredients.part import FieldError, Part
+
+SUM_TOLERANCE = 1e-9
+"""Largest deviation from 1 of a sum of weights, by rounding."""
+
+LARGEST_MEAN = 1e3
+"""Largest mean of a component."""
+
+CENTRED = 1e-9
+"""Largest mean, relative to the largest mean of a component, that is 0 to rounding."""
+
+Mean = Annotated[float, Field(ge=-LARGEST_MEAN, le=LARGEST_MEAN)]
+
+
+class Component(Part):
+    """Component of the Gaussian mixture of latents: mean and scale."""
+
+    weight: float = Field(gt=0, le=1, description="probability of the component; they add up to 1")
+    scale: float = Field(default=1.0, ge=1e-3, le=1e3, description="s, the standard deviation of each latent")
+    mean: Mean | Annotated[tuple[Mean, ...], Field(strict=False)] = Field(
+        default=(),
+        description="a list of the mean's coefficients on the teacher's vectors, for instance [2.0, 0.0]; or, for "
+        "components that are drawn per coordinate, a number, the mean of each latent",
+    )
+    mean_elsewhere: float = Field(
+        default=0.0,
+        ge=0,
+        le=LARGEST_MEAN,
+        description="norm of the mean's part that is orthogonal to the teacher and to all other components",
+    )
+
+
+class Inputs(NamesFunctions):
+    """Law of the inputs x = f(F^T C/sqrt D)."""
+
+    nonlinearity: str = Field(
+        description=f"f, one of {', '.join(NONLINEARITIES)}, or your own as 'package.module:name'",
+    )
+    centered: bool = Field(default=True, description="whether the mean of f over all inputs is subtracted")
+    aspect_ratio: float = Field(ge=1e-3, le=1e3, description="delta = D/N, latents per input, for instance 0.5")
+    spectrum: Spectrum = Field(
+        default=MarchenkoPastur(), description="law of the eigenvalues of F F^T/N, a table with law = ..."
+    )
+    components_drawn: Literal["sample", "coordinate"] = Field(
+        default="sample", description="whether all latents of a sample have one component, or each draws its own"
+    )
+    components: Annotated[tuple[Component, ...], Field(strict=False)] = Field(
+        default=(), description="one [[inputs.components]] table per component; none is one standard Gaussian"
+    )
+
+    @model_validator(mode="after")
+    def _weights_add_up(self) -> Inputs:
+        total = sum(component.weight for component in self.components)
+        if self.components and abs(total - 1.0) > SUM_TOLERANCE:
+            raise FieldError(
+                "components", f"their weights add up to {total:.9g}, not to 1; correct or normalise components.weight"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _means_are_of_one_kind(self) -> Inputs:
+        per_latent = [k for k, component in enumerate(self.components) if isinstance(component.mean, float | int)]
+        if per_latent and self.components_drawn == "sample":
+            mean = self.components[per_latent[0]].mean
+            raise FieldError(
+                "components",
+                f"components[{per_latent[0]}].mean = {mean}: a number is the mean of every latent, and a mean of "
+                "norm sqrt(D) moves the student's fields within single steps, for which there is no theory with one "
+                "component per sample; give a list of coefficients on the teacher's vectors, or set components_drawn "
+                "to 'coordinate'",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _function_exists(self, info: ValidationInfo) -> Inputs:
+        self.look_up("nonlinearity", make_nonlinearity, info)
+        return self
+
+    @model_validator(mode="after")
+    def _spectrum_has_room(self) -> Inputs:
+        """Check that F F^T/N has rank at most N."""
+        atoms = getattr(self.spectrum, "eigenvalues", None)
+        least = 1.0 - 1.0 / self.aspect_ratio
+        if atoms is None or least <= 0:
+            return self
+        nodes = self.spectrum.atoms  # type: ignore[union-attr]
+        share = float(nodes.weight[nodes.rho == 0].sum())
+        if share < least - SUM_TOLERANCE:
+            raise FieldError(
+                "spectrum",
+                f"the share of the eigenvalue 0 is {share:.6g}, but with aspect_ratio = "
+                f"{self.aspect_ratio:g} F F^T/N has rank N < D, and at least {least:.6g} of its eigenvalues are 0; "
+                "add the eigenvalue 0, or lower aspect_ratio",
+            )
+        return self
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """See `NamesFunctions.named`."""
+        return self.nonlinearity, ()
+
+    @property
+    def function(self) -> Nonlinearity:
+        """The function that `nonlinearity` names.
+
+        Raises
+        ------
+        InputError
+            If it is a user's own and cannot be imported.
+        """
+        found: Nonlinearity = self.found("inputs.nonlinearity", make_nonlinearity)
+        return found
+
+    @property
+    def mixture(self) -> tuple[Component, ...]:
+        """Components, one standard Gaussian if none are given."""
+        return self.components or (Component(weight=1.0),)
+
+    @cached_property
+    def _of_function(self) -> tuple[Moments, ...]:
+        """Moments of f itself in the components of `gaussians`."""
+        try:
+            return tuple(self.function.moments(scale) for _, scale in self.gaussians)
+        except ValueError as error:
+            raise InputError(f"inputs.nonlinearity = '{self.nonlinearity}': {error}") from error
+
+    @cached_property
+    def shift(self) -> float:
+        """Number that is subtracted from f: its mean over all inputs if `centered`, or 0."""
+        if not self.centered:
+            return 0.0
+        return sum(weight * m.mean for (weight, _), m in zip(self.gaussians, self._of_function, strict=True))
+
+    @cached_property
+    def moments(self) -> tuple[Moments, ...]:
+        """Moments of f, without its mean where `centered`, in the components of `gaussians`."""
+        a = self.shift
+        return tuple(Moments(m.mean - a, m.slope, m.square - 2.0 * a * m.mean + a**2) for m in self._of_function)
+
+    @property
+    def gaussians(self) -> tuple[tuple[float, float], ...]:
+        """Weights and scales of the Gaussians that latents are in the limit: one where coordinates draw components."""
+        if self.components_drawn == "sample":
+            return tuple((component.weight, component.scale) for component in self.mixture)
+        second = sum(c.weight * (c.scale**2 + (0.0 if isinstance(c.mean, tuple) else c.mean**2)) for c in self.mixture)
+        return ((1.0, float(np.sqrt(second - self.latent_mean**2))),)
+
+    @property
+    def latent_mean(self) -> float:
+        """Mean of every latent, where components have means that are numbers."""
+        return float(sum(0.0 if isinstance(c.mean, tuple) else c.weight * c.mean for c in self.mixture))

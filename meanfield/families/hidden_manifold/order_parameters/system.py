@@ -1,0 +1,155 @@
+"""The equations of the order parameters as numbers: nodes of the spectrum, columns, components, and the start.
+
+Columns are the vectors on which the student's weights are projected: those of the teacher, and the means of components.
+The state is one vector, of r at each node, sigma at each node, Omega, and v.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.hidden_manifold.expectations.choice import QUADRATURE, kind_of_expectations
+from meanfield.families.hidden_manifold.expectations.quadrature import Rule, make_rule, no_rule
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.families.hidden_manifold.spectra import Nodes
+from meanfield.typing import FloatArray, IntArray
+
+
+class System(NamedTuple):
+    """Numbers of the equations (hidden_manifold.md, section 2), in a form that compiled code takes.
+
+    Parameters
+    ----------
+    kind : int
+        Kind of expectations.
+    students, teachers : int
+        K and M.
+    rates : ndarray, shape (2,)
+        Learning rates eta and eta_v.
+    aspect_ratio : float
+        delta.
+    rho, weight : ndarray, shape (nodes,)
+        Nodes of the spectrum.
+    t : ndarray, shape (nodes, columns, columns)
+        Gram matrix of the columns along eigenvectors.
+    chance, slope, scale, rest, square : ndarray, shape (components,)
+        p, b, s, c* and c of each component.
+    column : ndarray of int, shape (components,)
+        Column of the mean of each component, -1 without one.
+    teacher_weights : ndarray, shape (teachers,)
+        Second layer of the teacher.
+    rule : Rule
+    """
+
+    kind: int
+    students: int
+    teachers: int
+    rates: FloatArray
+    aspect_ratio: float
+    rho: FloatArray
+    weight: FloatArray
+    t: FloatArray
+    chance: FloatArray
+    slope: FloatArray
+    scale: FloatArray
+    rest: FloatArray
+    square: FloatArray
+    column: IntArray
+    teacher_weights: FloatArray
+    rule: Rule
+
+
+class State(NamedTuple):
+    """Parts of the state of the order parameters; a leading dim such as time may come before each shape.
+
+    Parameters
+    ----------
+    r : ndarray, shape (nodes, students, columns)
+    sigma : ndarray, shape (nodes, students, students)
+    Omega : ndarray, shape (students, students)
+    v : ndarray, shape (students,)
+    """
+
+    r: FloatArray
+    sigma: FloatArray
+    Omega: FloatArray
+    v: FloatArray
+
+
+def make_system(problem: Problem, nodes: Nodes, order: int) -> System:
+    """System of a problem on some nodes of its spectrum, with a quadrature of some order where one is needed."""
+    inputs, T = problem.inputs, problem.teacher_overlap
+    means, elsewhere = moving_means(problem)
+    coefficients = np.vstack([np.eye(len(T)), means[(has := _has_mean(means, elsewhere))]])
+    gram = coefficients @ T @ coefficients.T
+    apart = np.zeros(gram.shape)
+    apart[np.arange(len(T), len(gram)), np.arange(len(T), len(gram))] = elsewhere[has] ** 2
+    chance, scale = (np.array(values, dtype=float) for values in zip(*inputs.gaussians, strict=True))
+    moments = inputs.moments
+    slope, square, mean = (np.array([getattr(m, name) for m in moments]) for name in ("slope", "square", "mean"))
+    activations = problem.student.activation_functions, problem.teacher.activation_functions
+    kind = kind_of_expectations(*activations, means=bool(has.any()))
+    return System(
+        kind=kind,
+        students=problem.students,
+        teachers=problem.teachers,
+        rates=np.array([problem.training.learning_rate, problem.training.second_layer]),
+        aspect_ratio=float(inputs.aspect_ratio),
+        rho=nodes.rho,
+        weight=nodes.weight,
+        t=nodes.teacher[:, None, None] * gram + apart,
+        chance=chance,
+        slope=slope,
+        scale=scale,
+        rest=np.maximum(square - mean**2 - slope**2, 0.0),
+        square=square,
+        column=np.where(has, len(T) + np.cumsum(has) - 1, -1).astype(np.int64),
+        teacher_weights=np.array(problem.teacher.output_weights, dtype=float),
+        rule=make_rule(*activations, order) if kind == QUADRATURE else no_rule(),
+    )
+
+
+def moving_means(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """Means of the Gaussians that latents are: coefficients on the teacher, and norms elsewhere.
+
+    Where every latent draws a component of its own, their means add up to a common one.
+    """
+    elsewhere = np.array([component.mean_elsewhere for component in problem.inputs.mixture])
+    if problem.inputs.components_drawn == "sample":
+        return problem.component_means, elsewhere
+    chance = np.array([component.weight for component in problem.inputs.mixture])
+    common = chance @ problem.component_means
+    return common[None, :], np.sqrt((chance**2 @ elsewhere**2)[None])
+
+
+def _has_mean(means: FloatArray, elsewhere: FloatArray) -> FloatArray:
+    return np.asarray((means != 0.0).any(axis=1) | (elsewhere != 0.0))
+
+
+def start_of(problem: Problem, system: System) -> FloatArray:
+    """State at time 0 (hidden_manifold.md, section 2), as one vector."""
+    X, G, rho = problem.initial_on_teacher, problem.student.rest, system.rho[:, None, None]
+    M = system.teachers
+    r = rho * (X @ system.t[:, :M, :])
+    along = X @ system.t[:, :M, :M] @ X.T
+    sigma = rho**2 * along + rho * G
+    Omega = system.aspect_ratio * np.einsum("n,nkl->kl", system.weight, rho * along) + G
+    return packed(State(r, sigma, Omega, np.array(problem.student.output_weights, dtype=float)))
+
+
+def packed(state: State) -> FloatArray:
+    """One vector of all parts: at each node the columns of r, then those of sigma; then Omega, then v."""
+    nodes = np.concatenate([state.r.swapaxes(-1, -2), state.sigma], axis=-2)
+    return np.concatenate([nodes.ravel(), state.Omega.ravel(), state.v])
+
+
+def unpacked(system: System, y: FloatArray) -> State:
+    """Parts of vectors, shape (..., n)."""
+    n, K, L = len(system.rho), system.students, system.t.shape[1]
+    cuts = [n * K * (L + K), n * K * (L + K) + K * K]
+    nodes, Omega, v = np.split(y, cuts, axis=-1)
+    nodes = nodes.reshape(*y.shape[:-1], n, L + K, K)
+    r, sigma = nodes[..., :L, :].swapaxes(-1, -2), nodes[..., L:, :]
+    return State(r, sigma, Omega.reshape(*y.shape[:-1], K, K), v)

@@ -1,0 +1,125 @@
+"""Trajectories of the order parameters to a tolerance that the problem file names."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import xarray as xr
+
+from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
+from meanfield.families.hidden_manifold.order_parameters.observables import observables
+from meanfield.families.hidden_manifold.order_parameters.system import State, System, make_system, start_of
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.families.hidden_manifold.regimes import check_closes
+from meanfield.problems.base import check_problem
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+FEWEST_NODES, LOWEST_ORDER = 4, 10
+"""Nodes of the spectrum, and points of a quadrature over a field, of the first solution, besides one for each digit."""
+
+MORE = 1.5
+"""Factor of nodes and points from a solution to the next."""
+
+STEP_SHARE = 0.1
+"""Tolerance of a step of the first solution in units of that of the result: errors of some steps add up."""
+
+SMALLER_STEPS = 0.1
+"""Factor of the tolerance of a step from a solution to the next."""
+
+FINEST_STEP = 1e-13
+"""Smallest tolerance of a step: rounding is not much below."""
+
+MOST_NODES = 512
+"""Number of nodes after which more would not help."""
+
+HIGHEST_ORDER = 54
+"""Points of a quadrature over a field after which four fields take minutes."""
+
+COMPARED = ("Q", "R", "generalisation_error")
+
+
+def solve_order_parameters(problem: Problem) -> xr.Dataset:
+    """Order parameters from the ODEs at the eigenvalues of the features, and the generalisation error.
+
+    The solution is repeated with 1.5 times the nodes and tighter steps until two of them agree to
+    `order_parameters.tolerance`; the last is returned, and its difference from the one before estimates the errors.
+
+    Parameters
+    ----------
+    problem : Problem
+        Problem whose inputs have no mean of length sqrt(N) (hidden_manifold.md, section 4).
+
+    Returns
+    -------
+    xarray.Dataset
+        `Q`, `R`, `generalisation_error` with their errors, `v`, `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`,
+        as `meanfield.families.hidden_manifold.results` describes them. The attribute `status` is `complete`,
+        `interrupted` or `failed: ...`; output times that were not reached are NaN. The attribute `warning` says so
+        where the tolerance was not met.
+
+    Raises
+    ------
+    InputError
+        If the inputs have a mean of length sqrt(N).
+
+    Notes
+    -----
+    All quantities are dimensionless. Source: hidden_manifold.md, sections 2 to 4.
+    """
+    check_trajectory(problem)
+    started = time.perf_counter()
+    system, path, found, warning = refined(problem, problem.time.outputs_at)
+    arrays = order_parameter_arrays(problem, system, path.state) | found
+    origin = provenance(time.perf_counter() - started, nodes=len(system.rho))
+    return build_dataset("order_parameters", problem, arrays, path.status, origin, warning)
+
+
+def order_parameter_arrays(problem: Problem, system: System, state: State) -> dict[str, FloatArray]:
+    """Variables of a result besides those that are compared: times, nodes and what lies there, components."""
+    arrays = {
+        "time": problem.time.outputs_at,
+        "T": problem.teacher_overlap,
+        "r": state.r[..., : system.teachers],
+        "sigma": state.sigma,
+        "rho": system.rho,
+        "rho_weight": system.weight,
+    }
+    if len(system.chance) > 1:
+        arrays |= {"component_weight": system.chance, "component_scale": system.scale}
+    return arrays
+
+
+def check_trajectory(problem: Problem) -> None:
+    """Refuse problems without a trajectory of their own; see `solve_order_parameters`."""
+    check_problem(problem, Problem)
+    check_closes(problem)
+
+
+def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str, FloatArray], str]:
+    """Solution to the tolerance of the problem, its observables with estimated errors, and a warning."""
+    tolerance, before = problem.order_parameters.tolerance, None
+    digits = math.ceil(-math.log10(tolerance))
+    nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + digits, STEP_SHARE * tolerance
+    while True:
+        system = make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order)
+        path = follow(system, start_of(problem, system), times, max(step, FINEST_STEP))
+        found = observables(system, path.state) | {"generalisation_error": path.errors}
+        if path.status != "complete":
+            return system, path, found, ""
+        if before is not None:
+            errors = {f"{name}_error": np.abs(found[name] - before[name]) for name in COMPARED}
+            largest = max(float(error.max()) for error in errors.values())
+            if largest <= tolerance or nodes > MOST_NODES or order > HIGHEST_ORDER:
+                return system, path, found | errors, _warning(largest, tolerance)
+        before = found
+        nodes, order, step = math.ceil(MORE * nodes), math.ceil(MORE * order), SMALLER_STEPS * step
+
+
+def _warning(error: float, tolerance: float) -> str:
+    if error <= tolerance:
+        return ""
+    return f"the error is estimated as {error:.1e}, above order_parameters.tolerance = {tolerance:g}; raise it"

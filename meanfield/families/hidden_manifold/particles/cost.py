@@ -1,0 +1,75 @@
+"""Predicted cost of hidden-manifold SGD: the number of steps, times the processor time of one step of a trial."""
+
+from __future__ import annotations
+
+import math
+from itertools import count
+
+from meanfield.ensembles.ensemble import DAY
+from meanfield.ensembles.memory import check_memory, predicted_memory
+from meanfield.errors import InputError
+from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.rates import seconds_of
+from meanfield.families.hidden_manifold.particles.features import blocks_of, latent_dimension
+from meanfield.families.hidden_manifold.particles.plain import SAMPLES
+from meanfield.families.hidden_manifold.particles.simulation import BYTES_PER_NUMBER, simulation_of
+from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.process.cores import available_cores
+
+LARGEST_TRIAL = 1 << 21
+"""Largest number of entries of F in a trial, which takes about 20 ms to draw; steps of larger ones cost in
+proportion."""
+
+PER_ENTRY, PER_PRODUCT, PER_EIGENVECTOR = 2e-8, 5e-11, 4e-10
+"""Processor seconds of drawing and packing F per entry, of F F^T per product, and of its eigenvectors per D^3."""
+
+HEADER = 16_000
+"""Number of bytes of a file that holds little else than attributes."""
+
+
+def cost(problem: Problem) -> Prediction:
+    """Cost of SGD, from some steps.
+
+    Raises
+    ------
+    InputError
+        If it would take longer than `particles.longest_days`, or more memory than is free.
+    """
+    settings, simulation, workers = problem.particles, simulation_of(problem), available_cores()
+    check_memory(simulation, workers, in_memory=False)
+    memory = predicted_memory(simulation, workers, in_memory=False)
+    seconds = _seconds(problem, simulation.label)
+    if seconds > settings.longest_days * DAY:
+        raise InputError(
+            f"{settings.replicas:,} replicas of {problem.time.stop * settings.dimension:.3g} steps would take about "
+            f"{seconds / DAY:,.2g} days, and particles.longest_days = {settings.longest_days:g}; lower time.stop, "
+            "particles.dimension or particles.replicas, or raise particles.longest_days"
+        )
+    numbers = sum(map(math.prod, simulation.rows.values()))
+    statistics, weights = settings.record == "statistics", settings.replicas * simulation.snapshot_bytes
+    size = problem.time.outputs * numbers * (numbers + 5 if statistics else settings.replicas) * BYTES_PER_NUMBER
+    contents = f"{'statistics' if statistics else 'Q, R, v, ...'} of {settings.replicas:,} replicas"
+    if weights:
+        contents += f", weights at {len(simulation.snapshot_index)} times"
+    return Prediction("particles", "", seconds, memory, size + weights + HEADER, f"{contents} ('{simulation.label}')")
+
+
+def _seconds(problem: Problem, method: str) -> float:
+    """Predicted time of all replicas, without output."""
+    N, delta, chain = problem.particles.dimension, problem.inputs.aspect_ratio, method == "chain"
+    trial = N if chain else min(N, max(math.isqrt(round(LARGEST_TRIAL / delta)), 100))
+    particles = problem.particles.model_copy(update={"dimension": trial, "replicas": 1})
+    stepper = prepare_steppers(problem.model_copy(update={"particles": particles}), method)(range(1))
+    calls, replicas = count(), problem.particles.replicas
+    per_step = seconds_of(lambda: stepper.advance(SAMPLES * next(calls), SAMPLES)) / SAMPLES * (N / trial) ** 2
+    rounds = math.ceil(replicas / available_cores())
+    return rounds * (problem.time.stop * N * per_step + (0.0 if chain else _start_seconds(problem)))
+
+
+def _start_seconds(problem: Problem) -> float:
+    """Predicted time of the features of a replica, and of the eigenvectors along which weights are kept."""
+    N, simulation = problem.particles.dimension, simulation_of(problem)
+    D = latent_dimension(problem)
+    kept = bool(simulation.snapshot_index) and blocks_of(problem) is None
+    return PER_ENTRY * N * D + (PER_PRODUCT * N * D**2 + PER_EIGENVECTOR * D**3 if kept else 0.0)

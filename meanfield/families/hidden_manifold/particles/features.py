@@ -1,0 +1,100 @@
+"""Feature matrix F and its spectrum at finite N.
+
+F has independent N(0, 1) entries, or F = sqrt(N) diag(sqrt(rho)) V with orthonormal rows of V, uniformly distributed.
+The eigenvectors of F F^T are then the axes of the latent space, which changes nothing: latents and teachers are
+isotropic, and latents that are not Gaussian reach an input as sums over all axes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from meanfield.errors import InputError
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.families.hidden_manifold.spectra import MarchenkoPastur
+from meanfield.typing import FloatArray, IntArray
+
+
+class Blocks(NamedTuple):
+    """Eigenspaces of F F^T/N.
+
+    Parameters
+    ----------
+    rho : ndarray, shape (blocks,)
+        Eigenvalues, increasing.
+    size : ndarray of int, shape (blocks,)
+        Their multiplicities, at least 1, which add up to D.
+    teacher : ndarray, shape (blocks,)
+        Share t(rho)/T of the teacher.
+    """
+
+    rho: FloatArray
+    size: IntArray
+    teacher: FloatArray
+
+
+def latent_dimension(problem: Problem) -> int:
+    """D, the whole number next to delta N.
+
+    Raises
+    ------
+    InputError
+        If the latent space or the input space has no room for the vectors of a start.
+    """
+    N, delta = problem.particles.dimension, problem.inputs.aspect_ratio
+    D = round(delta * N)
+    extra = int(np.count_nonzero([component.mean_elsewhere for component in problem.inputs.mixture]))
+    latent, inputs = problem.teachers + extra, problem.students + problem.teachers
+    if latent > D or inputs > N:
+        space, has, needed = ("latents", D, latent) if latent > D else ("inputs", N, inputs)
+        raise InputError(
+            f"particles.dimension = {N} with inputs.aspect_ratio = {delta:g}: {has} {space} have no room for {needed} "
+            "independent vectors of students, teachers and means; raise particles.dimension"
+        )
+    return D
+
+
+def blocks_of(problem: Problem) -> Blocks | None:
+    """Eigenspaces that the problem prescribes; None where F has independent entries.
+
+    An eigenvalue has as many of the D axes as midpoints (i + 1/2)/D of its stretch of cumulated weights.
+
+    Raises
+    ------
+    InputError
+        If too few eigenvalues are 0 for D > N, as for a spectrum of D' < D values in a file.
+    """
+    spectrum = problem.inputs.spectrum
+    if isinstance(spectrum, MarchenkoPastur):
+        return None
+    D, N = latent_dimension(problem), problem.particles.dimension
+    atoms = spectrum.atoms
+    order = np.argsort(atoms.rho, kind="stable")
+    ends = np.cumsum(atoms.weight[order])
+    chosen, size = np.unique(np.searchsorted(ends / ends[-1], (np.arange(D) + 0.5) / D), return_counts=True)
+    chosen = order[chosen]
+    blocks = Blocks(atoms.rho[chosen], size, atoms.teacher[chosen])
+    rank = int(blocks.size[blocks.rho > 0].sum())
+    if rank > N:
+        raise InputError(
+            f"inputs.spectrum: {rank} of D = {D} eigenvalues are positive, but F F^T/N has rank N = {N} at most; give "
+            "more eigenvalues 0, or lower inputs.aspect_ratio"
+        )
+    return blocks
+
+
+def draw_features(problem: Problem, blocks: Blocks | None, rng: Generator) -> FloatArray:
+    """F, shape (D, N)."""
+    N = problem.particles.dimension
+    if blocks is None:
+        return rng.standard_normal((latent_dimension(problem), N))
+    eigenvalues = np.repeat(blocks.rho, blocks.size)
+    rows = np.flatnonzero(eigenvalues)
+    orthonormal, triangle = np.linalg.qr(rng.standard_normal((N, len(rows))))
+    F = np.zeros((len(eigenvalues), N))
+    # With a positive diagonal of the triangle the columns are uniformly distributed.
+    F[rows] = np.sqrt(N * eigenvalues[rows])[:, None] * (orthonormal * np.sign(np.diag(triangle))).T
+    return F

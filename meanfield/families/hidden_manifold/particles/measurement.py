@@ -1,0 +1,129 @@
+"""Order parameters of SGD, from its weights and not from samples.
+
+They are the formulas of the limit at the overlaps that the weights have. At finite N the fields of a sample differ in
+law from these Gaussians by O(1/N); a test set of P samples would be off by O(1/sqrt(P)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.hidden_manifold.expectations.choice import QUADRATURE, kind_of_expectations
+from meanfield.families.hidden_manifold.expectations.generalisation import ORDER, generalisation_errors
+from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, no_rule
+from meanfield.families.hidden_manifold.particles.start import gaussian_means
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.ingredients.nonlinearities import Moments
+from meanfield.typing import FloatArray
+
+LINEAR = 1e-10
+"""Share of c* in the variance of f that is 0 to the accuracy of moments."""
+
+ROUNDING = 1e-13
+"""Mean of a field that is 0 to rounding."""
+
+
+class Overlaps(NamedTuple):
+    """Overlaps of some replicas.
+
+    Parameters
+    ----------
+    Omega, Sigma : ndarray, shape (replicas, students, students)
+        W.W/N and S.S/D.
+    teacher : ndarray, shape (replicas, students, teachers)
+        S.Wt/D.
+    mean : ndarray, shape (replicas, students, components)
+        S.E[C]/sqrt(D), without means that all latents have.
+    constant : ndarray, shape (replicas, students)
+        W.(1, 1, ...)/sqrt(N), with which inputs that have a mean reach the student.
+    v : ndarray, shape (replicas, students)
+    """
+
+    Omega: FloatArray
+    Sigma: FloatArray
+    teacher: FloatArray
+    mean: FloatArray
+    constant: FloatArray
+    v: FloatArray
+
+
+class Fields(NamedTuple):
+    """Law of the fields in each component, after a leading dim of replicas: Gaussian.
+
+    Parameters
+    ----------
+    Q, R : ndarray, shape (replicas, components, students, students) and (..., students, teachers)
+        Covariances.
+    mean, teacher_mean : ndarray, shape (replicas, components, students) and (..., teachers)
+    """
+
+    Q: FloatArray
+    R: FloatArray
+    mean: FloatArray
+    teacher_mean: FloatArray
+
+
+def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of what `rows_of` returns for each replica."""
+    K, M = problem.students, problem.teachers
+    square = dict.fromkeys(("Q", "Omega", "Sigma"), (K, K))
+    means = {"field_mean": (len(problem.inputs.gaussians), K)}
+    return square | {"R": (K, M), "v": (K,), "generalisation_error": ()} | means
+
+
+def gaussian_noise(moments: Moments) -> float:
+    """Variance c* of the part of f(s u) that is uncorrelated with u; 0 for a linear f, to rounding."""
+    noise = moments.square - moments.mean**2 - moments.slope**2
+    return noise if noise > LINEAR * moments.square else 0.0
+
+
+def fields_of(problem: Problem, overlaps: Overlaps) -> Fields:
+    """Law of the fields that weights with given overlaps have."""
+    scale = np.array([scale for _, scale in problem.inputs.gaussians])
+    moments = problem.inputs.moments
+    slope, constant = np.array([m.slope for m in moments]), np.array([m.mean for m in moments])
+    noise = np.array([gaussian_noise(m) for m in moments])
+    along = gaussian_means(problem)[:, : problem.teachers] @ problem.teacher_overlap
+    return Fields(
+        np.einsum("q,rkl->rqkl", noise, overlaps.Omega) + np.einsum("q,rkl->rqkl", slope**2, overlaps.Sigma),
+        np.einsum("q,rkm->rqkm", slope * scale, overlaps.teacher),
+        np.einsum("q,rk->rqk", constant, overlaps.constant) + np.einsum("q,rkq->rqk", slope / scale, overlaps.mean),
+        np.broadcast_to(along, (len(overlaps.v), *along.shape)),
+    )
+
+
+def rows_of(problem: Problem, overlaps: Overlaps, fields: Fields) -> Mapping[str, FloatArray]:
+    """Order parameters of each replica, averaged over components, with the means of fields in each."""
+    weight = np.array([weight for weight, _ in problem.inputs.gaussians])
+    return {
+        "Q": np.einsum("q,rqkl->rkl", weight, fields.Q),
+        "R": np.einsum("q,rqkm->rkm", weight, fields.R),
+        "Omega": overlaps.Omega,
+        "Sigma": overlaps.Sigma,
+        "v": overlaps.v,
+        "generalisation_error": _errors(problem, overlaps.v, fields) @ weight,
+        "field_mean": fields.mean,
+    }
+
+
+def _errors(problem: Problem, v: FloatArray, fields: Fields) -> FloatArray:
+    """Generalisation error in each component, shape (replicas, components)."""
+    replicas, components, _, M = fields.R.shape
+    scale = np.array([scale for _, scale in problem.inputs.gaussians])
+    T = np.broadcast_to(np.multiply.outer(scale**2, problem.teacher_overlap), (replicas, components, M, M))
+    C = np.block([[fields.Q, fields.R], [fields.R.swapaxes(2, 3), T]])
+    mean = np.concatenate([fields.mean, fields.teacher_mean], axis=2)
+    mean = np.where(np.abs(mean) > ROUNDING, mean, 0.0)  # closed forms without means are faster and exact
+    vt = np.broadcast_to(np.array(problem.teacher.output_weights, dtype=float), (replicas, M))
+    u = np.repeat(np.concatenate([v, -vt], axis=1), components, axis=0)
+    activations = problem.student.activation_functions, problem.teacher.activation_functions
+    kind = kind_of_expectations(*activations, means=bool(mean.any()))
+    rule = make_rule(*activations, ORDER) if kind == QUADRATURE else no_rule()
+    found = np.empty(replicas * components)
+    generalisation_errors(
+        kind, problem.students, C.reshape(len(found), *C.shape[2:]), mean.reshape(len(found), -1), u, rule, found
+    )
+    return found.reshape(replicas, components)

@@ -1,0 +1,150 @@
+"""Simulation of hidden-manifold SGD: choice of the kind of step, and results that are kept."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import xarray as xr
+
+from meanfield.ensembles.arrays import Record
+from meanfield.ensembles.run import run_ensemble
+from meanfield.ensembles.simulation import Simulation
+from meanfield.errors import InputError
+from meanfield.families.hidden_manifold.particles.eigenspaces import spaces_of
+from meanfield.families.hidden_manifold.particles.features import latent_dimension
+from meanfield.families.hidden_manifold.particles.measurement import gaussian_noise, row_shapes
+from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.problems.base import check_problem
+from meanfield.problems.file import format_problem
+from meanfield.results.schema import build_dataset
+
+MOST_TOGETHER = 256
+"""Largest number of replicas of a chain that are advanced by one call."""
+
+CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows overlaps alone and has no weights; set it to 'plain'"
+"""Reason why a chain has no snapshots, with the remedy."""
+
+ONLY_IN_THE_LIMIT = (
+    "The chain draws Gaussian inputs with the covariances of f(U), which are not Gaussian at finite N for this "
+    "nonlinearity or law of latents: means and fluctuations are those of plain SGD in the limit of large N."
+)
+"""Warning of results whose law is that of plain SGD in the limit alone."""
+
+BYTES_PER_NUMBER = 8
+"""Number of bytes of a double."""
+
+
+def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
+    """Replicas of one-pass SGD at finite N, each with features, teacher and start of its own.
+
+    Parameters
+    ----------
+    problem : Problem
+        `particles.method` chooses how steps are taken: `plain` line by line for any problem; `chain` for spectra of
+        few eigenvalues, with the law of plain SGD if f is linear, and that of its limit if not.
+    workers : int, optional
+        Threads; by default one per core that this process may use. The numbers do not depend on it: replica i draws
+        from streams of its own.
+    record : Record, optional
+        Where results and states go meanwhile: a `Checkpoint` for runs that shall survive a kill. By default memory.
+
+    Returns
+    -------
+    xarray.Dataset
+        `Q`, `R`, `Omega`, `Sigma`, `v`, `generalisation_error` and `field_mean` at every output time, all from the
+        weights, and the components `S` of weights along eigenvectors of the features at the snapshots; with
+        `particles.record = 'statistics'` statistics over replicas instead. See
+        `meanfield.families.hidden_manifold.results`. Output time t is step round(t N). The attribute `status` is
+        `complete`, `interrupted` or `failed: ...`; what was not reached is NaN.
+
+    Raises
+    ------
+    InputError
+        If the chain does not apply, N is too small for the vectors of the start, or the run does not fit into the free
+        memory or into `particles.longest_days`.
+
+    Notes
+    -----
+    All quantities are dimensionless. Source: hidden_manifold.md, sections 1 and 7.
+    """
+    simulation = simulation_of(problem)
+    method = simulation.label
+    result = run_ensemble(simulation, partial(prepare_steppers, problem, method), workers, record)
+    warning = "" if method == "plain" or covariates_are_gaussian(problem) else ONLY_IN_THE_LIMIT
+    return build_dataset(problem.particles.kind, problem, *result, warning=warning)
+
+
+def simulation_of(problem: Problem) -> Simulation:
+    """Simulation that a problem describes, with the kind of step that it takes.
+
+    Raises
+    ------
+    InputError
+        If the method cannot give what is asked for.
+    """
+    check_problem(problem, Problem)
+    method = chosen_method(problem)
+    D, K, M = latent_dimension(problem), problem.students, problem.teachers
+    chain = method == "chain"
+    return Simulation(
+        identity=format_problem(problem),
+        particles=problem.particles,
+        time=problem.time,
+        rows=row_shapes(problem),
+        label=method,
+        snapshots={} if chain else {"S": (K, D)},
+        constants={} if chain else {"teacher_components": (D, M), "rho_of_coordinate": (D,)},
+        without_snapshots=CHAIN_HAS_NO_WEIGHTS if chain else "",
+        together=MOST_TOGETHER if chain else 1,
+        working_set=working_set(problem, method),
+        remedy="lower training.learning_rate",
+    )
+
+
+def check_simulation(problem: Problem) -> None:
+    """Refuse problems for which no kind of step gives what is asked for.
+
+    Raises
+    ------
+    InputError
+    """
+    _ = simulation_of(problem).snapshot_index
+
+
+def chosen_method(problem: Problem) -> str:
+    """Kind of step: the one that the problem names, or the chain where it has the law of plain SGD.
+
+    Raises
+    ------
+    InputError
+        If the chain is asked for and does not apply, or N is too small.
+    """
+    _ = latent_dimension(problem)
+    settings = problem.particles
+    exact = covariates_are_gaussian(problem) and not settings.snapshots
+    if settings.method == "plain" or (settings.method == "auto" and not exact):
+        return "plain"
+    try:
+        spaces_of(problem)
+    except InputError:
+        if settings.method == "chain":
+            raise
+        return "plain"
+    return "chain"
+
+
+def covariates_are_gaussian(problem: Problem) -> bool:
+    """Whether inputs are Gaussian in each component at every N: linear functions of Gaussian latents."""
+    inputs = problem.inputs
+    gaussian = inputs.components_drawn == "sample" or len(inputs.mixture) == 1
+    return gaussian and all(gaussian_noise(moments) == 0 for moments in inputs.moments)
+
+
+def working_set(problem: Problem, method: str) -> int:
+    """Bytes that one worker needs to advance one block."""
+    if method == "chain":
+        return 0
+    N, D = problem.particles.dimension, latent_dimension(problem)
+    # features, as they are drawn, made orthonormal, scaled and packed; then their products, and eigenvectors
+    return (4 * N * D + 3 * D * D) * BYTES_PER_NUMBER

@@ -1,0 +1,175 @@
+"""Steppers of hidden-manifold SGD, one class for each kind of step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.random import Generator
+
+from meanfield.ensembles.arrays import Array
+from meanfield.ensembles.ensemble import MakeStepper
+from meanfield.ensembles.stepper import Stepper, replica_generator
+from meanfield.ensembles.streams import stream_key
+from meanfield.families.hidden_manifold.particles.chain import chain_steps
+from meanfield.families.hidden_manifold.particles.eigenspaces import covariates_of, draw_gram, spaces_of
+from meanfield.families.hidden_manifold.particles.features import Blocks, blocks_of, draw_features, latent_dimension
+from meanfield.families.hidden_manifold.particles.latents import mixture_of
+from meanfield.families.hidden_manifold.particles.measurement import Fields, Overlaps, fields_of, rows_of
+from meanfield.families.hidden_manifold.particles.networks import networks_of
+from meanfield.families.hidden_manifold.particles.plain import inputs_of, plain_steps
+from meanfield.families.hidden_manifold.particles.start import (
+    draw_directions,
+    draw_student,
+    draw_teacher,
+    extra_means,
+    gaussian_means,
+    mean_coefficients,
+)
+from meanfield.families.hidden_manifold.particles.uneven_inputs import input_moments
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.numerics.compiled.matrix_products import unpack
+from meanfield.typing import FloatArray
+
+
+class Plain(Stepper):
+    """Replica with its features and weights (see `meanfield.families.hidden_manifold.particles.plain`)."""
+
+    kept = ("_W", "_v")
+
+    def __init__(self, problem: Problem, replicas: range) -> None:
+        super().__init__(replicas)
+        (self._replica,) = replicas
+        self._problem, self._key = problem, stream_key(problem.particles.seed)
+        N, D = problem.particles.dimension, latent_dimension(problem)
+        rng, self._blocks = replica_generator(problem.particles.seed, self._replica), blocks_of(problem)
+        F = draw_features(problem, self._blocks, rng)
+        self._teacher = _draw_teacher(problem, self._blocks, D, rng)
+        directions = draw_directions(self._teacher, rng.standard_normal((D, len(extra_means(problem)))), D)
+        columns = np.hstack([self._teacher, directions])
+        self._mean = mean_coefficients(problem) @ columns.T / np.sqrt(D)
+        self._gaussian_means = gaussian_means(problem) @ columns.T / D
+        features = F.T @ self._teacher / np.sqrt(N)
+        W = draw_student(problem, features, rng.standard_normal((N, problem.students)))
+        self._W, self._v = np.ascontiguousarray(W.T), np.array(problem.student.output_weights, dtype=float)
+        self._inputs = inputs_of(problem, F)
+        self._networks, self._mixture = networks_of(problem), mixture_of(problem, self._mean)
+        self._factors = np.ascontiguousarray(self._teacher.T / np.sqrt(D))
+
+    def advance(self, first: int, steps: int) -> None:
+        """See `Stepper.advance`."""
+        self.reached[0] = plain_steps(
+            self._networks, self._inputs, self._mixture, self._factors, self._key, self._replica, first, steps,
+            self._W, self._v,
+        )  # fmt: skip
+
+    @property
+    def rows(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.rows`."""
+        problem, W, S = self._problem, self._W, self._seen(self._W)
+        N, D = W.shape[1], len(self._teacher)
+        mean = S @ self._gaussian_means.T
+        constant = W.sum(axis=1) / np.sqrt(N)
+        each = (W @ W.T / N, S @ S.T / D, S @ self._teacher / D, mean, constant, self._v)
+        overlaps = Overlaps(*(array[None] for array in each))
+        uneven = problem.inputs.latent_mean != 0
+        return rows_of(problem, overlaps, self._uneven_fields() if uneven else fields_of(problem, overlaps))
+
+    @property
+    def snapshot(self) -> Mapping[str, Array]:
+        """See `Stepper.snapshot`: components along eigenvectors of F F^T/N."""
+        rho, vectors = self._eigenvectors
+        S, teacher = self._seen(self._W), self._teacher
+        if vectors is not None:
+            S, teacher = S @ vectors, vectors.T @ teacher
+        return {"S": S[None], "teacher_components": teacher[None], "rho_of_coordinate": rho[None]}
+
+    @cached_property
+    def _eigenvectors(self) -> tuple[FloatArray, FloatArray | None]:
+        """Eigenvalues of F F^T/N, and eigenvectors in columns; None if these are the axes."""
+        if self._blocks is not None:
+            return np.repeat(self._blocks.rho, self._blocks.size), None
+        N, D = self._W.shape[1], len(self._teacher)
+        F = unpack(self._inputs.panels, N)  # divided by sqrt(D)
+        rho, vectors = np.linalg.eigh(F @ F.T * (D / N))
+        return np.maximum(rho, 0.0), vectors
+
+    def _uneven_fields(self) -> Fields:
+        """Law of the fields of weights and inputs whose means differ."""
+        inputs, W, D, N = self._problem.inputs, self._W, len(self._teacher), self._W.shape[1]
+        ((_, scale),) = inputs.gaussians
+        common = inputs.latent_mean + np.sqrt(D) * self._gaussian_means[0]  # E[C]
+        centres = unpack(self._inputs.panels, N).T @ common
+        moments = input_moments(inputs.function, centres, scale)
+        noise = moments.square - moments.mean**2 - moments.slope**2
+        S = self._seen(W * moments.slope)
+        return Fields(
+            ((W * noise) @ W.T / N + S @ S.T / D)[None, None],
+            (scale * S @ self._teacher / D)[None, None],
+            (W @ (moments.mean - inputs.shift) / np.sqrt(N))[None, None],
+            (common @ self._teacher / np.sqrt(D))[None, None],
+        )
+
+    def _seen(self, W: FloatArray) -> FloatArray:
+        """W F^T/sqrt(N), shape (students, D)."""
+        panels, N = self._inputs.panels, W.shape[1]
+        padded = np.zeros((len(W), panels.shape[0] * panels.shape[2]))
+        padded[:, :N] = W
+        several = padded.reshape(len(W), panels.shape[0], -1).transpose(1, 2, 0)
+        products = np.matmul(panels, several).sum(axis=0).T  # with F/sqrt(D)
+        return np.asarray(products * np.sqrt(panels.shape[1] / N))
+
+
+def _draw_teacher(problem: Problem, blocks: Blocks | None, D: int, rng: Generator) -> FloatArray:
+    """Wt, shape (D, teachers), with the products that the problem asks for in each eigenspace that has room for it."""
+    normals = rng.standard_normal((D, problem.teachers))
+    if blocks is None:
+        return draw_teacher(problem, [normals], [D])
+    if blocks.size.min() <= problem.teachers:  # a single component would not be random
+        return draw_teacher(problem, [normals * np.sqrt(np.repeat(blocks.teacher, blocks.size))[:, None]], [D])
+    parts = np.split(normals, np.cumsum(blocks.size)[:-1])
+    return draw_teacher(problem, parts, blocks.size * blocks.teacher)
+
+
+class Chain(Stepper):
+    """Replicas by their Gram matrices alone (see `meanfield.families.hidden_manifold.particles.chain`)."""
+
+    kept = ("_gram", "_v")
+
+    def __init__(self, problem: Problem, replicas: range) -> None:
+        super().__init__(replicas)
+        self._problem, self._key, self._spaces = problem, stream_key(problem.particles.seed), spaces_of(problem)
+        self._networks, self._covariates = networks_of(problem), covariates_of(problem, self._spaces)
+        generators = [replica_generator(problem.particles.seed, replica) for replica in replicas]
+        self._gram = np.stack([draw_gram(problem, self._spaces, rng) for rng in generators])
+        self._v = np.tile(np.array(problem.student.output_weights, dtype=float), (len(replicas), 1))
+
+    def advance(self, first: int, steps: int) -> None:
+        """See `Stepper.advance`."""
+        chain_steps(
+            self._networks, self._covariates, self._key, self.replicas.start, first, steps, self._gram, self._v,
+            self.reached,
+        )  # fmt: skip
+
+    @property
+    def rows(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.rows`."""
+        problem, K, N = self._problem, self._problem.students, self._covariates.inputs
+        D, rho = self._covariates.latents, self._spaces.rho
+        Omega = self._gram[:, :, :K, :K].sum(axis=1) / N
+        Sigma = np.einsum("j,rjkl->rkl", rho / D, self._gram[:, :, :K, :K])
+        others = np.einsum("j,rjkm->rkm", np.sqrt(rho) / D, self._gram[:, :, :K, K:])
+        mean = others @ gaussian_means(problem).T
+        constant = np.zeros(self._v.shape)
+        overlaps = Overlaps(Omega, Sigma, others[:, :, : problem.teachers], mean, constant, self._v)
+        return rows_of(problem, overlaps, fields_of(problem, overlaps))
+
+
+STEPPERS: dict[str, type[Plain] | type[Chain]] = {"plain": Plain, "chain": Chain}
+"""Classes of steppers by their names in problem files."""
+
+
+def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
+    """Function that makes steppers by one of `STEPPERS`."""
+    return partial(STEPPERS[method], problem)

@@ -1,0 +1,260 @@
+"""Hidden-manifold problems: inputs, teacher, student, training, time. Frozen objects that know no method.
+
+All quantities are dimensionless; time is t = k/N for SGD step k (hidden_manifold.md, section 1).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, ValidationInfo, model_validator
+
+from meanfield.families.hidden_manifold.inputs import CENTRED, Inputs
+from meanfield.families.hidden_manifold.settings import OrderParameterSettings, ParticleSettings
+from meanfield.ingredients.activations import ACTIVATIONS, Activation, make_activation
+from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.part import FieldError, Part
+from meanfield.problems.base import BaseProblem, Time
+from meanfield.typing import FloatArray
+
+NEGATIVE = 1e-12
+"""Most negative eigenvalue of a covariance, relative to the largest, that is rounding."""
+
+MOST_UNITS = 64
+"""Largest number of units of a network: the cost of the expectations grows like its fourth power."""
+
+Number = Annotated[float, Field(ge=-1e6, le=1e6)]
+Vector = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=MOST_UNITS)]
+Matrix = Annotated[tuple[Vector, ...], Field(strict=False, min_length=1, max_length=MOST_UNITS)]
+
+
+class Network(NamesFunctions):
+    """Activation and second layer of a network with two layers."""
+
+    activation: str = Field(
+        default="scaled_erf",
+        description=f"one of {', '.join(ACTIVATIONS)}, or your own as 'package.module:name'; scaled_erf is "
+        "erf(x/sqrt 2)",
+    )
+    output_weights: Vector = Field(description="weights of the second layer, one per unit, for instance [1.0, 1.0]")
+
+    @model_validator(mode="after")
+    def _activation_exists(self, info: ValidationInfo) -> Network:
+        self.look_up("activation", make_activation, info)
+        return self
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """See `NamesFunctions.named`."""
+        return self.activation, ()
+
+    @property
+    def activation_functions(self) -> Activation:
+        """The activation that `activation` names.
+
+        Raises
+        ------
+        InputError
+            If it is a user's own and cannot be imported.
+        """
+        found: Activation = self.found("activation", make_activation)
+        return found
+
+
+class Teacher(Network):
+    """Network on the latents whose output is learnt."""
+
+    overlap: Matrix = Field(
+        description="T, the matrix of products of the teacher's vectors divided by D, for instance [[1.0, 0.0], "
+        "[0.0, 1.0]]"
+    )
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Teacher:
+        units = len(self.output_weights)
+        check_covariance("overlap", self.overlap, units, f"output_weights has {units}")
+        return self
+
+
+class Student(Network):
+    """Network on the inputs that is trained, and its start."""
+
+    initial: Literal["informed", "random"] = Field(
+        default="informed",
+        description="'informed' weights have a part along the features of the teacher, 'random' ones are independent "
+        "normal numbers",
+    )
+    on_teacher: Matrix | None = Field(
+        default=None,
+        description="X, coefficients of each unit on the features of the teacher's vectors, for instance [[0.3, 0.0], "
+        "[0.05, 0.25]]",
+    )
+    elsewhere: Matrix | None = Field(
+        default=None,
+        description="G, the matrix of products of the rest of the weights divided by N, for instance [[0.49, 0.0], "
+        "[0.0, 0.49]]",
+    )
+    variance: float | None = Field(
+        default=None, ge=0, le=1e6, description="variance of random initial weights, 1 if nothing is said"
+    )
+
+    @model_validator(mode="after")
+    def _start_is_one_of_both(self) -> Student:
+        if self.initial == "random":
+            for key in ("on_teacher", "elsewhere"):
+                if getattr(self, key) is not None:
+                    raise FieldError(key, "initial = 'random' needs only variance; remove one or the other")
+            return self
+        for key in ("on_teacher", "elsewhere"):
+            if getattr(self, key) is None:
+                raise FieldError(key, "is missing; add it, or set initial to 'random'")
+        if self.variance is not None:
+            raise FieldError("variance", "belongs to initial = 'random'; remove it, or on_teacher and elsewhere")
+        units = len(self.output_weights)
+        check_covariance("elsewhere", self.elsewhere or (), units, f"output_weights has {units}")
+        if len(self.on_teacher or ()) != units:
+            raise FieldError(
+                "on_teacher",
+                f"has {len(self.on_teacher or ())} row(s), but output_weights has {units} unit(s); give a row per unit",
+            )
+        return self
+
+    @property
+    def rest(self) -> FloatArray:
+        """G, shape (students, students)."""
+        if self.elsewhere is not None:
+            return np.array(self.elsewhere, dtype=float)
+        return (1.0 if self.variance is None else self.variance) * np.eye(len(self.output_weights))
+
+
+def check_covariance(key: str, rows: tuple[tuple[float, ...], ...], units: int, why: str) -> None:
+    """Refuse what is no covariance of `units` variables.
+
+    Raises
+    ------
+    FieldError
+    """
+    if len(rows) != units or any(len(row) != units for row in rows):
+        shape = f"{len(rows)} row(s) of {sorted({len(row) for row in rows})} number(s)"
+        raise FieldError(key, f"has {shape}, but {why} unit(s); give a square matrix with a row per unit")
+    matrix = np.array(rows, dtype=float)
+    if not np.array_equal(matrix, matrix.T):
+        i, j = np.argwhere(matrix != matrix.T)[0]
+        raise FieldError(
+            key, f"is not symmetric: entry [{i}][{j}] is {matrix[i, j]:g}, and [{j}][{i}] {matrix[j, i]:g}; make it so"
+        )
+    values = np.linalg.eigvalsh(matrix)
+    if values[0] < -NEGATIVE * max(values[-1], 0.0) or values[-1] < 0:
+        raise FieldError(
+            key,
+            f"has the eigenvalue {values[0]:.6g}, but products of vectors have none below 0; lower its off-diagonal "
+            "entries, or raise its diagonal",
+        )
+
+
+class Training(Part):
+    """One-pass SGD of the student, one sample per step."""
+
+    learning_rate: float = Field(gt=0, le=1e6, description="eta, the step size of the first layer, for instance 0.2")
+    output_learning_rate: float | None = Field(
+        default=None, ge=0, le=1e6, description="eta_v, that of the second layer; left out: the same; 0 keeps it fixed"
+    )
+
+    @property
+    def second_layer(self) -> float:
+        """eta_v."""
+        return self.learning_rate if self.output_learning_rate is None else self.output_learning_rate
+
+
+class Problem(BaseProblem):
+    """Hidden-manifold problem (hidden_manifold.md, section 1) with the settings of the methods."""
+
+    settings: ClassVar[frozenset[str]] = frozenset({"order_parameters", "particles"})
+    seed_key: ClassVar[str | None] = "particles.seed"
+
+    inputs: Inputs
+    teacher: Teacher
+    student: Student
+    training: Training
+    time: Time
+    order_parameters: OrderParameterSettings = OrderParameterSettings()
+    particles: ParticleSettings = ParticleSettings()
+
+    @model_validator(mode="after")
+    def _start_fits_the_teacher(self) -> Problem:
+        units = self.teachers
+        for k, row in enumerate(self.student.on_teacher or ()):
+            if len(row) != units:
+                raise ValueError(
+                    f"student.on_teacher[{k}] has {len(row)} number(s), but the teacher has {units} unit(s); give one "
+                    "for each"
+                )
+        for q, component in enumerate(self.inputs.components):
+            if isinstance(component.mean, tuple) and len(component.mean) not in (0, units):
+                raise ValueError(
+                    f"inputs.components[{q}].mean has {len(component.mean)} number(s), but the teacher has {units} "
+                    "unit(s); give one for each"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _common_mean_is_zero(self) -> Problem:
+        """Check that what is to be centred is: a mean that all components have would be left in the inputs."""
+        if not self.inputs.centered:
+            return self
+        weights = [component.weight for component in self.inputs.mixture]
+        common = np.append(weights @ self.component_means, self.inputs.latent_mean)
+        numbers = [c.mean for c in self.inputs.mixture if not isinstance(c.mean, tuple)]
+        size = max(np.abs(self.component_means).max(initial=0.0), np.abs(numbers).max(initial=0.0))
+        if np.abs(common).max() > CENTRED * size:
+            shown = common[-1] if numbers else [round(float(x), 9) for x in common[:-1]]
+            raise ValueError(
+                f"inputs.components: the mean of the mixture is {shown}, and centered = true asks for 0; subtract it "
+                "from inputs.components.mean, or set centered to false"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _times_fit_steps(self) -> Problem:
+        self.particles.check_times(self.time)
+        return self
+
+    @property
+    def students(self) -> int:
+        """K, the number of units of the student."""
+        return len(self.student.output_weights)
+
+    @property
+    def teachers(self) -> int:
+        """M, the number of units of the teacher."""
+        return len(self.teacher.output_weights)
+
+    @property
+    def teacher_overlap(self) -> FloatArray:
+        """T, shape (teachers, teachers)."""
+        return np.array(self.teacher.overlap, dtype=float)
+
+    @property
+    def initial_on_teacher(self) -> FloatArray:
+        """X, shape (students, teachers); zero for a random start."""
+        if self.student.on_teacher is None:
+            return np.zeros((self.students, self.teachers))
+        return np.array(self.student.on_teacher, dtype=float)
+
+    @property
+    def component_means(self) -> FloatArray:
+        """Coefficients of the components' means on the teacher's vectors, shape (components, teachers)."""
+        rows = [c.mean if isinstance(c.mean, tuple) and c.mean else (0.0,) * self.teachers for c in self.inputs.mixture]
+        return np.array(rows, dtype=float)
+
+    @property
+    def fixed_dims(self) -> dict[str, int]:
+        """See `BaseProblem.fixed_dims`."""
+        units = {"student": self.students, "student_": self.students, "teacher": self.teachers}
+        return units | {"teacher_": self.teachers, "component": len(self.inputs.gaussians)}
+
+    @property
+    def labels(self) -> dict[str, float]:
+        """See `BaseProblem.labels`."""
+        return {"dimension": self.particles.dimension, "learning_rate": self.training.learning_rate}

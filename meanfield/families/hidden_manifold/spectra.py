@@ -1,0 +1,220 @@
+"""Spectra of the features: laws of the eigenvalues rho of F F^T/N, and quadrature nodes of averages over them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, Self
+
+import numpy as np
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from scipy.linalg import eigh_tridiagonal
+
+from meanfield.errors import InputError
+from meanfield.ingredients.laws.base import Values, check_probabilities
+from meanfield.ingredients.laws.empirical import read_samples
+from meanfield.ingredients.part import Part
+from meanfield.typing import FloatArray
+
+MEAN_TOLERANCE = 0.05
+"""Largest deviation of the mean eigenvalue from 1; independent entries of F make it sqrt(2/(N D)), .02 at N = 100."""
+
+SUM_TOLERANCE = 1e-6
+"""Largest deviation from 1 of the average of t(rho)/T, which is 1 by the meaning of T."""
+
+
+class Nodes(NamedTuple):
+    """Quadrature nodes of averages over the spectrum.
+
+    Parameters
+    ----------
+    rho, weight : ndarray, shape (nodes,)
+        Eigenvalues, and weights that add up to 1.
+    teacher : ndarray, shape (nodes,)
+        t(rho)/T, the share of the teacher at an eigenvalue.
+    """
+
+    rho: FloatArray
+    weight: FloatArray
+    teacher: FloatArray
+
+
+class MarchenkoPastur(Part):
+    """Spectrum of features with independent entries, in the limit."""
+
+    law: Literal["marchenko_pastur"] = "marchenko_pastur"
+
+    def nodes(self, aspect_ratio: float, count: int) -> Nodes:
+        """Gauss nodes of the Marchenko-Pastur law; the atom at 0 for D > N is one of them to rounding.
+
+        The Jacobi matrix has the diagonal 1, 1 + delta, 1 + delta, ... and the off-diagonal sqrt(delta).
+        """
+        diagonal = np.full(count, 1.0 + aspect_ratio)
+        diagonal[0] = 1.0
+        rho, vectors = eigh_tridiagonal(diagonal, np.full(count - 1, np.sqrt(aspect_ratio)))
+        return Nodes(np.maximum(rho, 0.0), vectors[0] ** 2, np.ones(count))
+
+    def exact_nodes(self) -> int | None:
+        """Number of eigenvalues; None for infinitely many."""
+        return None
+
+
+class _Discrete(Part):
+    """Spectrum of finitely many eigenvalues."""
+
+    @property
+    def atoms(self) -> Nodes:
+        """The eigenvalues with their weights."""
+        raise NotImplementedError
+
+    def nodes(self, aspect_ratio: float, count: int) -> Nodes:
+        """The eigenvalues, or `count` Gauss nodes of their measure if there are more."""
+        return _reduced(self.atoms, count)
+
+    def exact_nodes(self) -> int | None:
+        """See `MarchenkoPastur.exact_nodes`."""
+        return len(self.atoms.rho)
+
+
+class Atoms(_Discrete):
+    """Spectrum in the problem file."""
+
+    law: Literal["atoms"] = "atoms"
+    eigenvalues: Values = Field(description="eigenvalues of F F^T/N, each >= 0, with mean 1, for instance [0.4, 1.6]")
+    weights: Annotated[tuple[float, ...], Field(strict=False)] | None = Field(
+        default=None, description="their shares in [0, 1], adding up to 1; left out: all alike"
+    )
+    teacher: Values | None = Field(
+        default=None, description="t(rho)/T at each eigenvalue, each >= 0, with mean 1; left out: 1"
+    )
+
+    @model_validator(mode="after")
+    def _lists_fit(self) -> Self:
+        count = len(self.eigenvalues)
+        if self.weights is not None:
+            check_probabilities(count, self.weights, "eigenvalue")
+        check_spectrum(self.atoms.rho, self.atoms.weight)
+        if self.teacher is not None:
+            if len(self.teacher) != count:
+                raise ValueError(f"{count} eigenvalues but {len(self.teacher)} of teacher; give one for each")
+            if min(self.teacher) < 0:
+                raise ValueError(f"teacher {min(self.teacher)} is negative, and no teacher has it; give numbers >= 0")
+            mean = float(np.dot(self.atoms.weight, self.teacher))
+            if abs(mean - 1.0) > SUM_TOLERANCE:
+                raise ValueError(
+                    f"teacher = {list(self.teacher)} has the mean {mean:.6g}, but T is the mean of t(rho), so that it "
+                    "must be 1; divide by it"
+                )
+        return self
+
+    @property
+    def atoms(self) -> Nodes:
+        """See `_Discrete.atoms`."""
+        rho = np.array(self.eigenvalues, dtype=float)
+        weight = np.full(len(rho), 1.0 / len(rho)) if self.weights is None else np.array(self.weights, dtype=float)
+        teacher = np.ones(len(rho)) if self.teacher is None else np.array(self.teacher, dtype=float)
+        return Nodes(rho, weight, teacher)
+
+
+class SpectrumFile(_Discrete):
+    """Spectrum in a file, one eigenvalue for each dimension of the latent space."""
+
+    law: Literal["file"] = "file"
+    path: str = Field(
+        min_length=1,
+        max_length=1000,
+        description="a file of the eigenvalues of F F^T/N, *.npy or *.csv, one per row; relative to the problem file",
+    )
+
+    @field_validator("path")
+    @classmethod
+    def _find(cls, path: str, info: ValidationInfo) -> str:
+        """Make the path absolute where the folder of the problem file is known."""
+        folder = (info.context or {}).get("folder")
+        return path if folder is None else str((Path(folder) / path).resolve())
+
+    @model_validator(mode="after")
+    def _can_be_read(self, info: ValidationInfo) -> Self:
+        """Read the file at once for a problem file; one named in a result may no longer exist."""
+        context = info.context or {}
+        self.__dict__["_trusted"] = context.get("trusted", True)
+        if context.get("folder") is not None:
+            try:
+                _ = self.atoms
+            except InputError as error:
+                raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def atoms(self) -> Nodes:
+        """See `_Discrete.atoms`.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or does not hold eigenvalues with mean 1.
+        """
+        if not self.__dict__.get("_trusted", True):
+            raise InputError(
+                f"inputs.spectrum.path = '{self.path}': no file is opened because a result names it; load the problem "
+                "file with meanfield.load_problem and solve that"
+            )
+        values = read_samples(Path(self.path), None)
+        if values.shape[1] != 1:
+            raise InputError(f"{self.path}: holds {values.shape[1]} columns; give one eigenvalue per row")
+        rho = values[:, 0]
+        weight = np.full(len(rho), 1.0 / len(rho))
+        try:
+            check_spectrum(rho, weight)
+        except ValueError as error:
+            raise InputError(f"{self.path}: {error}") from error
+        return Nodes(rho, weight, np.ones(len(rho)))
+
+
+Spectrum = Annotated[MarchenkoPastur | Atoms | SpectrumFile, Field(discriminator="law")]
+
+
+def check_spectrum(rho: FloatArray, weight: FloatArray) -> None:
+    """Refuse what is not the spectrum of F F^T/N with columns of F of length sqrt(D).
+
+    Raises
+    ------
+    ValueError
+    """
+    if rho.min() < 0:
+        raise ValueError(f"eigenvalue {rho.min():g} is negative, and F F^T/N has none; give numbers >= 0")
+    mean = float(weight @ rho)
+    if abs(mean - 1.0) > MEAN_TOLERANCE:
+        raise ValueError(
+            f"eigenvalues have the mean {mean:.6g}, but it is 1 for columns of F of length sqrt(D); divide them by it"
+        )
+
+
+def _reduced(atoms: Nodes, count: int) -> Nodes:
+    """Gauss nodes of a discrete measure, exact for polynomials in rho of degree 2 count - 1 (Lanczos)."""
+    if len(atoms.rho) <= count or np.any(atoms.teacher != 1.0):
+        return atoms
+    rho, weight = _gauss(tuple(atoms.rho), tuple(atoms.weight), count)
+    return Nodes(rho, weight, np.ones(len(rho)))
+
+
+@lru_cache(maxsize=16)
+def _gauss(rho: tuple[float, ...], weight: tuple[float, ...], count: int) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights by Lanczos steps with full orthogonalisation; fewer where the measure has fewer points."""
+    x, start = np.array(rho), np.sqrt(np.array(weight))
+    basis = [start / np.linalg.norm(start)]
+    diagonal: list[float] = []
+    off: list[float] = []
+    while True:
+        v = x * basis[-1]
+        diagonal.append(float(v @ basis[-1]))
+        for _ in range(2):  # once loses digits
+            for known in basis:
+                v = v - (v @ known) * known
+        size = float(np.linalg.norm(v))
+        if len(diagonal) == count or size < 1e-12 * (1.0 + x.max()):
+            break
+        off.append(size)
+        basis.append(v / size)
+    nodes, vectors = eigh_tridiagonal(np.array(diagonal), np.array(off))
+    return np.maximum(nodes, 0.0), vectors[0] ** 2

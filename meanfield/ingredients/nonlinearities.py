@@ -1,0 +1,167 @@
+"""Nonlinearities f of inputs x = f(U), by name, and their moments under Gaussian laws.
+
+Only averages of f enter a limit, never its derivative, so that f may jump where an activation may not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+
+from meanfield.ingredients.activations import ACTIVATIONS, Activation
+from meanfield.ingredients.user_functions import build, check_compiles, is_address, load_own
+from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
+from meanfield.typing import FloatArray
+
+FARTHEST = 38.0
+"""Largest |u| of averages over u ~ N(0, 1): the normal density is 1e-314 there, the least normal double."""
+
+MOMENT_ACCURACY = 1e-11
+"""Largest error of a moment relative to E[f^2], or to 1 if that is less."""
+
+RULES = (20, 15)
+"""Orders of the two rules: even and odd, or they would agree about a jump in the middle of a panel."""
+
+MOST_HALVINGS = 60
+"""Number of halvings of a panel about a jump after which nothing is left of it to rounding."""
+
+LARGEST = 1e12
+"""Largest E[f^2]."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Moments of f(s u) for u ~ N(0, 1).
+
+    Parameters
+    ----------
+    mean : float
+        E[f(s u)].
+    slope : float
+        E[u f(s u)], which is s E[f'(s u)].
+    square : float
+        E[f(s u)^2].
+    """
+
+    mean: float
+    slope: float
+    square: float
+
+
+@dataclass(frozen=True)
+class Nonlinearity:
+    """Function f, and the points where it or a derivative of it jumps."""
+
+    value: ScalarFunction
+    kinks: tuple[float, ...] = ()
+
+    @property
+    def address(self) -> int:
+        """Address of the compiled f."""
+        return compile_scalar(self.value)
+
+    def moments(self, scale: float) -> Moments:
+        """Moments of f(scale u), by adaptive quadrature between kinks.
+
+        Raises
+        ------
+        ValueError
+            If they are not finite, or not found to `MOMENT_ACCURACY`.
+        """
+        return _moments(self, scale)
+
+
+@lru_cache(maxsize=256)
+def _moments(f: Nonlinearity, scale: float) -> Moments:
+    """Moments by Gauss-Legendre rules on panels, which are halved where two rules disagree, as about unknown jumps."""
+    ends = sorted({*np.linspace(-FARTHEST, FARTHEST, 39), *(k / scale for k in f.kinks if abs(k) < scale * FARTHEST)})
+    panels = np.array([ends[:-1], ends[1:]])
+    total, size = np.zeros(3), 1.0
+    with np.errstate(all="ignore"):
+        for _ in range(MOST_HALVINGS):
+            fine, coarse = (_integrals(f, scale, panels, order) for order in RULES)
+            size = max(size, float(np.abs(fine[2]).sum()))
+            rough = np.abs(fine - coarse).max(axis=0) > MOMENT_ACCURACY * size / len(ends)
+            if not np.all(np.isfinite(fine)):
+                break
+            total += fine[:, ~rough].sum(axis=1)
+            left, right = panels[:, rough]
+            panels = np.array([[*left, *(0.5 * (left + right))], [*(0.5 * (left + right)), *right]])
+            if not panels.size:
+                break
+        last = np.abs(evaluate(f.value, scale * np.array([-FARTHEST, FARTHEST])) ** 2 * _density(FARTHEST)).max()
+    if not np.all(np.isfinite(total)) or not last <= MOMENT_ACCURACY * size or not size < LARGEST:
+        raise ValueError(
+            f"E[f(s u)^2] at s = {scale:g} is not finite, or beyond {LARGEST:g}: f overflows; take one that grows like "
+            "a power, with smaller values"
+        )
+    if panels.size:
+        raise ValueError("its moments do not converge; take a function with finitely many jumps")
+    return Moments(*map(float, total))
+
+
+def _integrals(f: Nonlinearity, scale: float, panels: FloatArray, order: int) -> FloatArray:
+    """Integrals of f, u f and f^2 with the normal density over each panel, shape (3, panels)."""
+    x, weight = leggauss(order)
+    half, middle = 0.5 * (panels[1] - panels[0]), 0.5 * (panels[1] + panels[0])
+    u = middle[:, None] + half[:, None] * x
+    value = evaluate(f.value, scale * u)
+    measure = half[:, None] * weight * _density(u)
+    return np.array([(g * measure).sum(axis=1) for g in (value, u * value, value * value)])
+
+
+def _density(u: Any) -> Any:
+    return np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
+
+
+def _sign(x: float) -> float:
+    return 1.0 if x > 0 else -1.0 if x < 0 else 0.0
+
+
+def _step(x: float) -> float:
+    return 1.0 if x > 0 else 0.0 if x < 0 else 0.5
+
+
+NONLINEARITIES: dict[str, Nonlinearity] = {
+    "sign": Nonlinearity(_sign, (0.0,)),
+    "step": Nonlinearity(_step, (0.0,)),
+} | {
+    name: Nonlinearity(found.value, found.kinks) for name, found in ACTIVATIONS.items() if isinstance(found, Activation)
+}
+
+
+@lru_cache(maxsize=256)
+def make_nonlinearity(
+    name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None
+) -> Nonlinearity:
+    """Nonlinearity that a problem file names.
+
+    Parameters
+    ----------
+    name : str
+        A key of `NONLINEARITIES`, or "package.module:name" of a function or of a `meanfield.Activation`.
+    parameters : tuple of (str, float)
+        Of a user's function that returns one of these.
+    folder : Path, optional
+        Where to look for the module besides the Python path and the working directory.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, a user's own does not compile, or it is constant or has no finite variance.
+    """
+    if not is_address(name):
+        found = build(NONLINEARITIES, name, dict(parameters))
+    else:
+        own = load_own(name, dict(parameters), folder)
+        found = Nonlinearity(own.value, own.kinks) if isinstance(own, Activation) else Nonlinearity(own)
+        check_compiles(found.value, f"'{name}'")
+    moments = found.moments(1.0)
+    if moments.square - moments.mean**2 <= MOMENT_ACCURACY * moments.square:
+        raise ValueError(f"'{name}' is constant, so that inputs carry nothing; take another function")
+    return found

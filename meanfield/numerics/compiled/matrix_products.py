@@ -1,0 +1,93 @@
+"""Products of one matrix with many vectors, in which every number is the same however the vectors are cut into calls.
+
+A matrix that does not fit into the caches takes as long to read for one vector as for many: a product with some hundred
+vectors at once runs at the speed of the arithmetic. A library's product rounds an entry differently at different places
+of its blocks and with different numbers of threads; here each entry is one sum in the order of the rows.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from meanfield.numerics.compiled.vectors import WIDE, load, spread, store
+from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.typing import FloatArray
+
+TOGETHER = 6
+"""Number of vectors in a tile: 6 sums of `WIDE` lanes are in flight, enough to hide the latency of additions, and few
+enough for the registers of AVX2 (8 would gain 3 % with AVX-512)."""
+
+AT_ONCE = 128
+"""Number of rows whose products are added up before they are added to others: errors of long sums stay small."""
+
+HALF_A_DIGIT = 2.0**-24
+"""Largest relative error of rounding to float32."""
+
+
+def pack(matrix: FloatArray) -> FloatArray:
+    """Panels of `WIDE` columns of a matrix, filled up with zeros, shape (panels, rows, WIDE)."""
+    rows, columns = matrix.shape
+    panels = np.zeros((-(-columns // WIDE), rows, WIDE))
+    for p in range(len(panels)):
+        part = matrix[:, p * WIDE : (p + 1) * WIDE]
+        panels[p, :, : part.shape[1]] = part
+    return panels
+
+
+def unpack(panels: FloatArray, columns: int) -> FloatArray:
+    """Matrix of shape (rows, columns) from its panels."""
+    return np.ascontiguousarray(panels.transpose(1, 0, 2).reshape(panels.shape[1], -1)[:, :columns])
+
+
+def tiles_for(vectors: int, rows: int) -> FloatArray:
+    """Tiles of `TOGETHER` vectors, filled with zeros, shape (tiles, rows, TOGETHER)."""
+    return np.zeros((-(-vectors // TOGETHER), rows, TOGETHER))
+
+
+def relative_error(rows: int) -> float:
+    """Largest error of a product in float32, in units of the lengths of column and vector; both are rounded before.
+
+    It is that of sums of `AT_ONCE` products and of the sums of these.
+    """
+    depth = min(AT_ONCE, rows) + -(-rows // AT_ONCE) + 3
+    return depth * HALF_A_DIGIT / (1.0 - depth * HALF_A_DIGIT)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def multiply(panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
+    """Write the products of the transposed matrix with vectors to `out`.
+
+    Parameters
+    ----------
+    panels : ndarray, shape (panels, rows, WIDE)
+        From `pack`; all arrays are of float64, or all of float32.
+    tiles : ndarray, shape (tiles, rows, TOGETHER)
+        Vector i is `tiles[i // TOGETHER, :, i % TOGETHER]`.
+    vectors : int
+        Number of vectors; products with what else is in the last tile are written, too.
+    out : ndarray, shape (at least vectors, rounded up to whole tiles, WIDE panels)
+    """
+    rows = panels.shape[1]
+    for p in range(panels.shape[0]):  # one panel stays in the caches while all vectors go by
+        for t in range((vectors + TOGETHER - 1) // TOGETHER):
+            for first in range(0, rows, AT_ONCE):
+                _multiply_tile(panels, p, tiles[t], t, first, min(first + AT_ONCE, rows), out)
+
+
+@without_reference_counts()
+def _multiply_tile(panels, p, tile, t, first, end, out):  # type: ignore[no-untyped-def]
+    """Add the products of some rows of one panel and one tile to those of the rows before; `load` takes flat places."""
+    a = b = c = d = e = f = spread(panels.dtype.type(0.0), WIDE)
+    panel = p * panels.shape[1] * WIDE
+    for r in range(first, end):
+        columns = load(panels, np.uint64(panel + r * WIDE), WIDE)
+        a = a + columns * tile[r, 0]
+        b = b + columns * tile[r, 1]
+        c = c + columns * tile[r, 2]
+        d = d + columns * tile[r, 3]
+        e = e + columns * tile[r, 4]
+        f = f + columns * tile[r, 5]
+    for i, sums in enumerate((a, b, c, d, e, f)):
+        place = np.uint64((t * TOGETHER + i) * out.shape[1] + p * WIDE)
+        store(out, place, load(out, place, WIDE) + sums if first > 0 else sums)

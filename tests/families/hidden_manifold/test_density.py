@@ -1,0 +1,70 @@
+"""Density of weights along eigenvectors: moments, and the comparison with weights that obey it, or not quite."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from meanfield.families.hidden_manifold.density.weights import deviations, distances
+from meanfield.families.hidden_manifold.interpolation import interpolated
+from tests.families.hidden_manifold.problems import solved
+
+CHANGES = {"time": {"stop": 4.0, "outputs": 3}, "order_parameters": {"tolerance": 1e-6}}
+
+
+@pytest.fixture(scope="module")
+def density():
+    return solved("density", **CHANGES)
+
+
+def test_moments_are_those_of_the_order_parameters(density):
+    width, w = np.diff(density["w_bnds"].values, axis=1)[:, 0], density["w"].values
+    P = density["P_w"].values
+    assert (P * width).sum(axis=-1) == pytest.approx(np.ones((3, 2)), abs=1e-8)  # 6 standard deviations are shown
+    second = (P * (w * w - width**2 / 12) * width).sum(axis=-1)
+    Sigma = np.einsum("tkk->tk", density["Sigma"].values)
+    assert second == pytest.approx(Sigma, rel=1e-4)  # of cells, where the density is not constant
+    path = solved("order_parameters", **CHANGES)
+    for name in ("Q", "R", "generalisation_error"):
+        assert np.array_equal(density[name], path[name])
+
+
+def weights_of_sgd(density, factor=1.0, runs=8, D=400):
+    """Weights that are drawn from the law, with standard deviations that are `factor` times as large."""
+    rng = np.random.default_rng(1)
+    node = rng.choice(density.sizes["node"], (runs, D), p=density["rho_weight"].values)
+    teacher = rng.standard_normal((runs, D, 2))
+    at = density.isel(time=[0, 2])
+    mean = np.einsum("trdkm,rdm->rtkd", at["regression"].values[:, node], teacher)
+    noise = at["spread"].values[:, node].transpose(1, 0, 3, 2) * rng.standard_normal((runs, 1, 2, D))
+    return xr.Dataset(
+        {
+            "S": (("replica", "snapshot_time", "student", "coordinate"), mean + factor * noise),
+            "teacher_components": (("replica", "coordinate", "teacher"), teacher),
+            "rho_of_coordinate": (("replica", "coordinate"), density["rho"].values[node]),
+        },
+        {"snapshot_time": [0.0, 4.0]},
+    )
+
+
+def test_weights_of_the_law_are_as_near_as_chance_has_it(density):
+    """Twice the mean distance of 3200 independent weights, which chance exceeds in 1e-4 of cases; fixed seed."""
+    right, wrong = weights_of_sgd(density), weights_of_sgd(density, 1.2)
+    for runs, near in ((right, True), (wrong, False)):
+        found = distances([density, runs], [(0, 1)])
+        for name in ("W1", "KS"):
+            ratio = found[name] / found[f"{name}_expected"]
+            assert np.all(ratio < 2.0) if near else np.all(ratio > 3.0), name
+        (judged,) = deviations(density, runs, xr.Dataset(coords={"snapshot_time": [0.0, 4.0]}))
+        assert judged.rows.shape == (8, 4, 61)
+        pooled = np.abs(judged.rows.mean(axis=0)).max(axis=-1)
+        assert pooled == pytest.approx(found["KS"].ravel(), abs=4e-3)  # between the points
+
+
+def test_the_law_between_nodes_is_the_polynomial_through_them(density):
+    """Laws at eigenvalues of another rule, of which none is a node here: both are right to the tolerance."""
+    finer = solved("density", **CHANGES | {"order_parameters": {"tolerance": 1e-10}})
+    rho = finer["rho"].values
+    for name in ("regression", "spread"):
+        power = 1 if name == "regression" else 2
+        between = interpolated(density["rho"].values, density[name].values[-1] ** power, rho)
+        assert np.abs(between - finer[name].values[-1] ** power).max() < 1e-5

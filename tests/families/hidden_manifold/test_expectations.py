@@ -1,0 +1,176 @@
+"""Expectations over Gaussian fields against unit values, quadrature, printed formulas, and units that are one."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.special import erf
+
+from meanfield.families.hidden_manifold.expectations.erf import erf_expectations
+from meanfield.families.hidden_manifold.expectations.linear import linear_expectations
+from meanfield.families.hidden_manifold.expectations.orthants import orthant
+from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, quadrature_expectations
+from meanfield.families.hidden_manifold.expectations.relu import relu_expectations
+from meanfield.ingredients.activations import make_activation
+
+C = np.array([[0.9, 0.2, 0.4, 0.1], [0.2, 0.7, -0.1, 0.3], [0.4, -0.1, 1.1, 0.2], [0.1, 0.3, 0.2, 1.3]])
+U = np.array([0.8, 0.5, -1.0, -0.6])
+MEAN = np.array([0.5, -0.3, 0.8, 0.2])
+
+
+def expectations(name, C, u, mean=None, K=2, order=0):
+    """A, H, G, D and the generalisation error, by the closed form, or by quadrature of an order."""
+    mean = np.zeros(len(u)) if mean is None else mean
+    A, H, G, D = np.zeros((K, len(u))), np.zeros((K, K)), np.zeros(K), np.zeros(K)
+    if order:
+        g = make_activation(name)
+        error = quadrature_expectations(K, C, mean, u, make_rule(g, g, order), A, H, G, D)
+    elif name == "relu":
+        error = relu_expectations(K, C, u, A, H, D)
+    else:
+        closed = {"scaled_erf": erf_expectations, "linear": linear_expectations}[name]
+        error = closed(K, C, mean, u, A, H, G, D)
+    return A, H, G, D, error
+
+
+def largest_difference(first, second, without=()):
+    return max(np.abs(x - y).max() for i, (x, y) in enumerate(zip(first, second, strict=True)) if i not in without)
+
+
+def covariance(seed, fields=4, rank=4):
+    """Random covariance of some rank."""
+    V = np.random.default_rng(seed).standard_normal((fields, rank))
+    return V @ V.T / rank
+
+
+def test_unit_values():
+    """Values that were computed from other formulas in another program; all printed digits, so 1e-11 after rounding."""
+    A, H, _, _, error = expectations("scaled_erf", C, U)
+    assert np.allclose(A[0, :3], [0.17563399556, 0.14257545715, -0.26023800621], rtol=0, atol=1e-11)
+    assert np.allclose(H.ravel()[[0, 1, 3]], [0.15007825420, 0.08490891022, 0.05957209294], rtol=0, atol=1e-11)
+    assert error == pytest.approx(0.31229292853, abs=1e-11)
+    A, H, G, _, error = expectations("scaled_erf", C, U, MEAN)
+    assert [A[0, 0], H[0, 1], error] == pytest.approx([0.20199368093, 0.08535793500, 0.33212715836], abs=1e-11)
+    assert G[0] == pytest.approx(-0.17348375, abs=1e-8)  # printed with 8 digits
+    A, H, _, _, error = expectations("relu", C, U)
+    assert np.allclose(A[0, :3], [0.15402532456, 0.11621610135, -0.25267603184], rtol=0, atol=1e-11)
+    assert np.allclose(H.ravel()[[0, 1, 3]], [0.27695463728, 0.10018465228, 0.08758181840], rtol=0, atol=1e-11)
+    assert error == pytest.approx(0.35753056813, abs=1e-11)
+
+
+def integrated(C, u, mean, K=2, points=41):
+    """Expectations for erf(x/sqrt 2) on a grid in all four normal variables at once, in NumPy.
+
+    At spacing 0.4 the trapezoidal rule is right to 1e-13 for densities whose widths are 1 and more.
+    """
+    z = np.linspace(-8.0, 8.0, points)
+    w = np.exp(-0.5 * z * z)
+    w /= w.sum()
+    L = np.linalg.cholesky(C)
+    Z = np.meshgrid(*[z] * 4, indexing="ij", sparse=True)
+    h = [mean[a] + sum(L[a, i] * Z[i] for i in range(a + 1)) for a in range(4)]
+    g = [erf(x / math.sqrt(2)) for x in h]
+    slope = [math.sqrt(2 / math.pi) * np.exp(-x * x / 2) for x in h[:K]]
+    delta = sum(u[a] * g[a] for a in range(4))
+
+    def average(f):
+        return np.einsum("abcd,a,b,c,d->", np.broadcast_to(f, (points,) * 4), w, w, w, w, optimize=True)
+
+    H = np.array([[u[k] * u[j] * average(delta**2 * slope[k] * slope[j]) for j in range(K)] for k in range(K)])
+    G = np.array([u[k] * average(delta * slope[k]) for k in range(K)])
+    D = np.array([average(delta * g[k]) for k in range(K)])
+    # Stein's lemma backwards: u_k E[Delta g'_k (h - mean)] = A C
+    moments = np.array([[u[k] * average(delta * slope[k] * (h[a] - mean[a])) for a in range(4)] for k in range(K)])
+    return moments @ np.linalg.inv(C), H, G, D, 0.5 * average(delta**2)
+
+
+def test_erf_against_a_grid():
+    exact = integrated(C, U, MEAN, points=33)
+    assert largest_difference(expectations("scaled_erf", C, U, MEAN), exact) < 1e-9  # of the rule at this spacing
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_closed_forms_against_nested_quadrature(seed):
+    """Two algorithms that share no formula; the order leaves 1e-10 of erf (of which H converges last), less of ReLU."""
+    random, u = covariance(seed), np.random.default_rng(seed).standard_normal(4)
+    assert (
+        largest_difference(expectations("scaled_erf", random, u), expectations("scaled_erf", random, u, order=40))
+        < 1e-8
+    )
+    relu = expectations("relu", random, u), expectations("relu", random, u, order=20)
+    assert largest_difference(*relu, without=(2,)) < 1e-10
+    linear = expectations("linear", random, u, MEAN), expectations("linear", random, u, MEAN, order=24)
+    assert largest_difference(*linear) < 1e-10
+
+
+def test_quadrature_converges_exponentially():
+    """Each time half as many points again gain more digits than before."""
+    exact = expectations("scaled_erf", C, U, MEAN)
+    errors = [largest_difference(expectations("scaled_erf", C, U, MEAN, order=n), exact) for n in (12, 18, 27)]
+    assert errors[1] < errors[0] / 5
+    assert errors[2] < errors[1] / 30
+
+
+def printed_I3(C, k, j, a):
+    """E[g'_k h_j g_a] as papers print it."""
+    root = math.sqrt((1 + C[k, k]) * (1 + C[a, a]) - C[k, a] ** 2)
+    return 2 / math.pi * (C[j, a] * (1 + C[k, k]) - C[k, j] * C[k, a]) / ((1 + C[k, k]) * root)
+
+
+def test_the_printed_form_is_that_of_stein():
+    A = expectations("scaled_erf", C, U)[0]
+    printed = [[U[k] * sum(U[a] * printed_I3(C, k, j, a) for a in range(4)) for j in range(4)] for k in range(2)]
+    assert np.abs(A @ C - printed).max() < 1e-14  # rounding
+
+
+@pytest.mark.parametrize("name", ["scaled_erf", "relu", "linear"])
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_a_teacher_that_is_a_student_adds_to_its_weight(name, scale):
+    """Fields that are multiples of each other make the covariance singular, and nothing else."""
+    three = covariance(5, 3, 3)
+    chosen = [0, 1, 2, 0]
+    factor = np.array([1.0, 1.0, 1.0, scale if name != "scaled_erf" else 1.0])
+    four = three[np.ix_(chosen, chosen)] * np.outer(factor, factor)
+    u = np.array([0.7, -0.4, 0.9, 0.6])
+    merged = expectations(name, three, np.array([0.7 + 0.6 * factor[3], -0.4, 0.9]))
+    found = expectations(name, four, u)
+    # The merged unit is a teacher to itself: what is learnt has the weight of the student alone.
+    ratio = 0.7 / (0.7 + 0.6 * factor[3])
+    assert found[4] == pytest.approx(merged[4], abs=1e-12)
+    assert np.abs(found[3] - merged[3]).max() < 1e-12
+    H = merged[1] * np.array([[ratio**2, ratio], [ratio, 1.0]])
+    assert (
+        np.abs(found[1] - H).max() < 2e-8 if name == "relu" else np.abs(found[1] - H).max() < 1e-12
+    )  # root of rounding
+
+
+@pytest.mark.parametrize("name", ["scaled_erf", "relu"])
+def test_nothing_jumps_where_the_covariance_becomes_singular(name):
+    """Expectations at rank 3 are the limit of those beside it: ReLU has a square root there, of 1e-12."""
+    singular = covariance(7, 4, 3)
+    near = singular + 1e-12 * np.eye(4)
+    assert largest_difference(expectations(name, singular, U), expectations(name, near, U)) < 1e-5
+    zero = np.zeros((4, 4))
+    zero[2:, 2:] = C[2:, 2:]  # students without weights
+    assert all(np.isfinite(x).all() for x in expectations(name, zero, U))
+
+
+def share_of_sphere(V):
+    """Share of the sphere in R^3 on which all rows have positive products: its excess over 4 pi, from its corners."""
+    corners = []
+    for i, j in combinations(range(len(V)), 2):
+        axis = np.cross(V[i], V[j])
+        for corner in (axis, -axis):
+            if all(V[k] @ corner > 0 for k in range(len(V)) if k not in (i, j)):
+                corners.append(math.pi - math.atan2(np.linalg.norm(axis), V[i] @ V[j]))
+    return (sum(corners) - (len(corners) - 2) * math.pi) / (4 * math.pi) if corners else 0.0
+
+
+def test_orthants():
+    assert orthant(4, C) == pytest.approx(0.11224935987, abs=1e-11)  # digits printed
+    assert orthant(4, 0.5 + 0.5 * np.eye(4)) == pytest.approx(0.2, abs=1e-14)
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        V = rng.standard_normal((4, 3))
+        assert orthant(4, V @ V.T) == pytest.approx(share_of_sphere(V), abs=5e-9)  # variables that are dependent

@@ -1,0 +1,1 @@
+"""Studies of teacher and student on a hidden manifold."""
