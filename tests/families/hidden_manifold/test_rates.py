@@ -71,7 +71,7 @@ def predicted(F, teacher, means, W):
 
 
 def test_rates_are_those_of_the_mean_step():
-    """At this seed differences are 0.007 and less, of finite N and of samples; a wrong power of a scale shows as 0.03."""
+    """At this seed differences are 0.007 and less, of finite N and of samples; a wrong power of a scale is 0.05."""
     rng = np.random.default_rng(3)
     made = vectors(rng)
     names = ("r", "sigma", "Omega", "v", "error")
