@@ -54,13 +54,13 @@ def test_mean_of_the_nonlinearity():
 
 def test_atom_of_the_spectrum():
     """Eigenvalues of a matrix with D = 2 N: half of them are 0, and nodes find all moments."""
-    N = 200
+    N = 80
     F = np.random.default_rng(0).standard_normal((2 * N, N))
     values = np.linalg.eigvalsh(F @ F.T / N)
     assert np.mean(values < 1e-9) == pytest.approx(0.5)
     rho, weight, _ = MarchenkoPastur().nodes(2.0, 12)
     for k in (1, 2, 3):
-        assert weight @ rho**k == pytest.approx(np.mean(values**k), rel=0.03)  # of N = 200
+        assert weight @ rho**k == pytest.approx(np.mean(values**k), rel=0.1)  # of N = 80
 
 
 def test_equal_variance_is_not_enough():
