@@ -1,3 +1,4 @@
+from . import plotting as plotting
 from .comparison import compare as compare
 from .ensembles.checkpoint import Checkpoint as Checkpoint
 from .errors import InputError as InputError

@@ -81,11 +81,14 @@ def _worst(place: Place, pair: xr.Dataset) -> tuple[str, str]:
 
 
 def _component(pair: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
-    """Number of the component of a quantity that has several, from 1."""
+    """Number of the component of a quantity that has several, from 1; of a distance with the word for it."""
     dims = _dims(pair, name)
-    inner = [i for dim, i in zip(dims, index, strict=True) if dim not in ("time", "snapshot_time", "group")]
-    several = any(pair.sizes[dim] > 1 for dim in dims if dim not in ("time", "snapshot_time", "group"))
-    return "".join(str(i + 1) for i in inner) if several and "group" not in dims else ""
+    inner = {dim: i + 1 for dim, i in zip(dims, index, strict=True) if dim not in ("time", "snapshot_time", "group")}
+    if "group" in dims or not any(pair.sizes[dim] > 1 for dim in inner):
+        return ""
+    if name in DISTANCES:
+        return "".join(f", {dim} {number}" for dim, number in inner.items())
+    return "".join(map(str, inner.values()))
 
 
 def _at(pair: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
@@ -213,4 +216,5 @@ def _largest(
 def _component_at(report: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
     """Where a row of a table is from: the component of a quantity that has several, and the time."""
     component = _component(report, name, index)
-    return f"{f' in {name}{component}' if component else ''}{_at(report, name, index)}"
+    words = component if name in DISTANCES or not component else f" in {name}{component}"
+    return f"{words}{_at(report, name, index)}"

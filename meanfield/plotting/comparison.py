@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from textwrap import fill
 
 import numpy as np
 import xarray as xr
@@ -11,18 +12,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.comparison.wording import verdicts_of
-from meanfield.plotting.style import COLOURS, curve_style, draw_figure, feature_label
-from meanfield.plotting.trajectories import plot_overlap, plot_prior_work
+from meanfield.plotting.entries import entries_of
+from meanfield.plotting.style import COLOURS, TIME, TITLE_WIDTH, curve_style, draw_figure, feature_label
+from meanfield.plotting.trajectories import plot_in_time, plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, visible_weights
+from meanfield.results.schema import family_of_result
 
-PRIOR_WORK = {"r", "r_mean"}
-"""Variables that hold r, of single runs and of ensembles."""
+OWN_PANELS: dict[str, Callable[..., Axes]] = {"q": plot_overlap, "r": plot_prior_work}
+"""Plot functions of variables that have one; others are drawn entry by entry."""
 
 
 def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | None = None) -> Figure:
-    """Results of one problem side by side: q, r, and the weights at the last snapshot, marginal and given u.
+    """Results of one problem side by side: compared variables, and the weights at the last snapshot if they are there.
 
-    There is no panel of r where it vanishes, and none of weights unless there are both a density and weights of SGD.
+    There is no panel of a variable that vanishes, such as r without a prior, and none of weights unless there are both
+    a density and weights of SGD.
 
     Parameters
     ----------
@@ -31,9 +35,12 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     comparison : xarray.Dataset, optional
         What `meanfield.compare` returns of them, whose verdicts then stand below the title.
     """
-    panels: list[Callable[[Axes], Axes]] = [partial(_plot_each, results, plot_overlap)]
-    if any(np.any(np.nan_to_num(d[name].values) != 0) for d in results.values() for name in PRIOR_WORK & set(d)):
-        panels.append(partial(_plot_each, results, plot_prior_work))
+    first = next(iter(results.values()))
+    panels: list[Callable[[Axes], Axes]] = []
+    for name, variable in family_of_result(first).compared.items():
+        having = {label: d for label, d in results.items() if name in d or f"{name}_mean" in d}
+        if name == "q" or any(np.any(np.nan_to_num(_values(d, name)) != 0) for d in having.values()):
+            panels.append(partial(_plot_each, results, name, variable.long_name))
     densities = [d for d in results.values() if d.attrs["method"] == "density"]
     particles = [d for d in results.values() if "weights" in d]
     if densities and particles:
@@ -42,16 +49,30 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
             partial(_plot_weights_given_u, densities[0], particles[0], k) for k in range(densities[0].sizes["feature"])
         ]
     verdicts = [] if comparison is None else verdicts_of(comparison)
-    return draw_figure("\n".join([next(iter(results.values())).attrs["title"], *verdicts]), panels)
+    return draw_figure("\n".join([first.attrs["title"], *verdicts]), panels)
 
 
-def _plot_each(results: Mapping[str, xr.Dataset], plot: Callable[..., Axes], axes: Axes) -> Axes:
-    """One quantity of all results that have it; the colours of two results differ for all features."""
-    features = max(dataset.sizes["feature"] for dataset in results.values())
+def _values(dataset: xr.Dataset, name: str) -> xr.DataArray:
+    """A variable, or its mean in statistics of an ensemble."""
+    return dataset[f"{name}_mean" if f"{name}_mean" in dataset else name]
+
+
+def _plot_each(results: Mapping[str, xr.Dataset], name: str, long_name: str, axes: Axes) -> Axes:
+    """One variable of all results that have it; no two curves have one style, whatever their number in a result."""
+    number = 0
+    most = max(dataset.sizes.get("feature", 1) for dataset in results.values())
     for i, (label, dataset) in enumerate(results.items()):
-        if plot is plot_overlap or PRIOR_WORK & set(dataset):
-            style = curve_style(i * features)
-            plot(dataset, axes, label, style["color"], style["linestyle"])
+        if name not in dataset and f"{name}_mean" not in dataset:
+            continue
+        if name in OWN_PANELS:
+            style = curve_style(i * most)
+            OWN_PANELS[name](dataset, axes, label, style["color"], style["linestyle"])
+            continue
+        for index, curve in entries_of(_values(dataset, name), "time", "replica"):
+            plot_in_time(curve, axes, f"{label}, {index}" if index else label, curve_style(number))
+            number += 1
+        axes.set(xlabel=TIME, ylabel=name.replace("_", " "))
+        axes.set_title(fill(long_name, TITLE_WIDTH), fontsize="small")
     return axes
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from meanfield.plotting.entries import entries_of
 from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, feature_label, time_styles
 
 SYMBOLS = {"q": "overlap $q_t$", "r": "prior work $r_t$"}
@@ -57,7 +58,9 @@ def plot_distances(comparison: xr.Dataset, axes: Axes) -> Axes:
                     "marker": MARKERS[i % len(MARKERS)],
                     "markersize": 5,
                 }
-                axes.plot(comparison["snapshot_time"], ratio, line, label=f"{name}, {pair}", **style)
+                for index, curve in entries_of(ratio, "snapshot_time"):
+                    words = f"{name}, {index}, {pair}" if index else f"{name}, {pair}"
+                    axes.plot(comparison["snapshot_time"], curve, line, label=words, **style)
     axes.axhline(1.0, color="0.6", lw=0.8)
     axes.set(xlabel=TIME, ylabel=f"distance of weights and density\n{_relative(comparison, 'W1')[1]}", ylim=(0, None))
     return axes
@@ -99,18 +102,25 @@ def _relative(comparison: xr.Dataset, name: str) -> tuple[xr.DataArray, str]:
 
 
 def _plot_pairs(values: xr.DataArray, comparison: xr.Dataset, axes: Axes, quantity: str) -> None:
-    """Plot a colour for each pair and a line for each feature."""
-    several = values if "feature" in values.dims else values.expand_dims("feature", -1)
+    """Plot a colour for each pair and a line for each entry."""
     for i, pair in enumerate(comparison["pair"].values):
-        for k in range(several.sizes["feature"]):
-            curve = several.isel(pair=i, feature=k)
+        for k, (index, curve) in enumerate(entries_of(values.isel(pair=i), "time")):
             if np.isfinite(curve).any():
-                label = (
-                    str(pair) if several.sizes["feature"] == 1 else feature_label(comparison, quantity, k, f"{pair},")
-                )
                 style: dict[str, Any] = {
                     "color": COLOURS[i % len(COLOURS)],
                     "marker": MARKERS[i % len(MARKERS)],
                     "markersize": 3,
                 }
+                label = _label_of_entry(values, comparison, quantity, str(pair), k, index)
                 axes.plot(comparison["time"], curve, linestyle=LINES[k % len(LINES)], label=label, **style)
+
+
+def _label_of_entry(
+    values: xr.DataArray, comparison: xr.Dataset, quantity: str, pair: str, number: int, index: str
+) -> str:
+    """Pair, and which entry of the quantity, if there are several."""
+    if values[{"pair": 0, "time": 0}].size == 1:
+        return pair
+    if "feature" in values.dims:
+        return feature_label(comparison, quantity, number, f"{pair},")
+    return f"{pair}, {index}"

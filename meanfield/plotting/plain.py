@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from textwrap import fill
 
 import numpy as np
 import xarray as xr
@@ -10,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.errors import InputError
-from meanfield.plotting.style import TIME, Panel, curve_style, draw_panels, marker_style
+from meanfield.plotting.style import TIME, TITLE_WIDTH, Panel, curve_style, draw_panels, marker_style
 from meanfield.results.schema import kind_of
 
 MOST_PANELS = 9
@@ -54,5 +55,5 @@ def _plot_variable(dataset: xr.Dataset, axes: Axes, name: str, along: str) -> Ax
     for i, curve in enumerate(values.T):
         axes.plot(x, curve, **(curve_style(i) if along in dataset.variables else marker_style(i)))
     axes.set(xlabel=TIME if along == "time" else along, ylabel=name)
-    axes.set_title(str(dataset[name].attrs.get("long_name", name)), fontsize="small", wrap=True)
+    axes.set_title(fill(str(dataset[name].attrs.get("long_name", name)), TITLE_WIDTH), fontsize="small")
     return axes

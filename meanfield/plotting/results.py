@@ -114,7 +114,10 @@ def plot_agreement(comparison: xr.Dataset) -> Figure:
             panels.append(partial(plot_differences, quantity=name))
     if "W1" in comparison and np.isfinite(comparison["W1"]).any():
         panels.append(plot_distances)
-        panels += [partial(plot_distances_given_u, feature=k) for k in range(comparison.sizes["feature"])]
+        features = comparison.sizes["feature"] if "W1_given_u" in comparison else 0
+        panels += [partial(plot_distances_given_u, feature=k) for k in range(features)]
+    if not panels:  # nothing differs
+        panels = [partial(plot_differences, quantity=name) for name in family_of_result(comparison).compared]
     title = "\n".join([comparison.attrs["title"], *verdicts_of(comparison)])
     return draw_panels(comparison.assign_attrs(title=title), panels)
 

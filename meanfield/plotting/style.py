@@ -42,6 +42,10 @@ PANEL_HEIGHT = 3.1
 """Height of a panel in inches."""
 
 
+TITLE_WIDTH = 46
+"""Largest number of letters in a line of the title of a panel."""
+
+
 def curve_style(number: int) -> dict[str, Any]:
     """Colour and line style of a curve, and from the seventh curve of a panel on a marker, for `Axes.plot`.
 

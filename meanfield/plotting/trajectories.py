@@ -34,7 +34,7 @@ def plot_overlap(dataset: xr.Dataset, axes: Axes, label: str = "", colour: str =
         if "q_mean" in dataset:
             _plot_band(dataset.isel(feature=k), axes, name, style)
         else:
-            _plot_in_time(dataset["q"].isel(feature=k), axes, name, style)
+            plot_in_time(dataset["q"].isel(feature=k), axes, name, style)
     axes.set(xlabel=TIME, ylabel=OVERLAP)
     return axes
 
@@ -48,7 +48,7 @@ def plot_prior_work(
         style = {"color": colour, "linestyle": line}
         _plot_around(dataset["r_mean"], spread, axes, label or r"mean $\pm$ 2 deviations", style)
     else:
-        _plot_in_time(dataset["r"], axes, label, {"color": colour, "linestyle": line})
+        plot_in_time(dataset["r"], axes, label, {"color": colour, "linestyle": line})
     axes.set(xlabel=TIME, ylabel=PRIOR_WORK)
     return axes
 
@@ -125,7 +125,7 @@ def _plot_band(ensemble: xr.Dataset, axes: Axes, label: str, style: Mapping[str,
     axes.fill_between(ensemble["time"], low, high, color=style["color"], alpha=0.2, lw=0)
 
 
-def _plot_in_time(values: xr.DataArray, axes: Axes, label: str, style: Mapping[str, Any]) -> None:
+def plot_in_time(values: xr.DataArray, axes: Axes, label: str, style: Mapping[str, Any]) -> None:
     """Plot a line, or the mean of replicas with bars and the marker that belongs to the line."""
     if "replica" not in values.dims:
         axes.plot(values["time"], values, label=label, **style)

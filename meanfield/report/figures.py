@@ -17,6 +17,7 @@ from meanfield.errors import InputError
 from meanfield.plotting import plot_comparison, plot_result
 from meanfield.plotting.legends import place_legend
 from meanfield.plotting.style import TIME, curve_style
+from meanfield.results.schema import family_of_result
 
 PAGE_BYTES = 2_400_000
 """Largest number of bytes of all figures of a page together."""
@@ -110,8 +111,10 @@ def _overview(dataset: xr.Dataset) -> Figure | None:
 
 def _reached(dataset: xr.Dataset) -> int:
     """Number of output times that the run has reached."""
-    q = dataset["q" if "q" in dataset else "q_mean"].transpose("time", ...).values
-    return int(np.isfinite(q.reshape(len(q), -1)).any(axis=1).sum())
+    compared = family_of_result(dataset).compared
+    name = next(word for name in compared for word in (f"{name}_mean", name) if word in dataset)
+    values = dataset[name].transpose("time", ...).values
+    return int(np.isfinite(values.reshape(len(values), -1)).any(axis=1).sum())
 
 
 def _conservation(dataset: xr.Dataset) -> Figure | None:

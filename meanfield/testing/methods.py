@@ -18,7 +18,7 @@ from meanfield.ensembles.arrays import State
 from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.errors import InputError
 from meanfield.explanation import explain
-from meanfield.plotting import plot_result
+from meanfield.plotting import plot_comparison, plot_result
 from meanfield.problems.file import format_problem, parse_problem, plain_data, problem_from
 from meanfield.problems.known_families import family_of
 from meanfield.process.progress import interrupted_after
@@ -153,6 +153,8 @@ def check_comparison(example: Example, folder: Path) -> None:
         assert str(found["reason"].values[0]), "the verdict of the comparison has no reason"
         save(found, folder / "comparison.nc")
         assert format_comparison(load(folder / "comparison.nc")), "the comparison has no words"
+        for figure in (plot_comparison({"first": first, "second": second}, found), plot_result(found)):
+            assert figure.axes, "a figure of the comparison is empty"
 
 
 def check_report(example: Example, folder: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from llvmlite import binding
 from numba.core import cgutils, types
+from numba.core.compiler import CompileResult
 from numba.extending import intrinsic
 
 
@@ -72,3 +73,22 @@ def _load(module: str, name: str, kinds: tuple[Any, ...], result: Any) -> str:
     symbol = f"{module}.{name}.{sha256(str(kinds).encode()).hexdigest()[:16]}"
     binding.add_symbol(symbol, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
     return symbol
+
+
+def _with_its_loaders(rebuild: Any) -> Any:
+    """Method of numba that takes a function from its cache, extended: a new caller that links it inherits its loaders.
+
+    numba runs them, and then forgets them. The new caller would go to the cache without, and LLVM would end the process
+    that takes it from there, in the search of symbols that nobody has loaded.
+    """
+
+    def rebuild_with_loaders(cls: Any, *state: Any) -> Any:
+        result = rebuild(cls, *state)
+        result.library._reload_init.update(result.reload_init or ())
+        return result
+
+    return classmethod(rebuild_with_loaders)
+
+
+_compile_result: Any = CompileResult
+_compile_result._rebuild = _with_its_loaders(_compile_result._rebuild.__func__)
