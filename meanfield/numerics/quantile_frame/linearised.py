@@ -5,7 +5,7 @@ The right-hand side at a point is (theory of the frame: `meanfield.numerics.quan
     f_i = s_i [v_i + D xi_i (Q_+ + Q_-)/2] - (D + a_i) (Q_+ - Q_-)/h_i,    v_i = G X_i - u.g - tau phi_i,
 
 with Q_+ = (xi_{i+1} - xi_i)/(X_{i+1} - X_i), and Q_+ = Q_- at the ends; a_i = |v_i| (X_{i+1} - X_{i-1}) times the
-strength of `damping`, whose share in empty tails counts as fixed. Its derivative for given coefficients
+strength of `damping`. Its derivative for given coefficients
 (G, g, D) is tridiagonal for every node.
 """
 
@@ -129,7 +129,7 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             below = xi - xi_before if i > 0 else xi_after - xi
             above = xi_after - xi if i < last else below
             mean, least = 0.5 * (below + above), smaller(below, above)
-            ratio, power = limit_powers(mean, least, xi * xi)
+            ratio, power = limit_powers(mean, least)
             bounded = 1.0 / (1.0 + ratio * power)
             rise = mean * (1.0 + power) * bounded
             steep = power * (16.0 - 17.0 * ratio - ratio * power) * bounded * bounded  # x g'(x)
@@ -149,7 +149,7 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             drift = growth * x - tilt - learning_rate * phi
             spacing = load(mesh.spacing, at, LANES)
             # The damping is strength |v| (x_after - x_before) with the speed v, and acts on the jump of Q over h.
-            strength, jump = damping(xi * xi, s, spacing), inner * (q_after - q_before) / spacing
+            strength, jump = damping(s, spacing), inner * (q_after - q_before) / spacing
             sign = where_less(drift, 0.0, spread(-1.0, LANES), 1.0)
             apart, speed = x_after - x_before, sign * drift
             diffusion = (noise + strength * speed * apart) * inner / spacing

@@ -56,7 +56,7 @@ def solve_stage(  # type: ignore[no-untyped-def]
             s = load(frame.share, at, LANES)
             f = s * (drift + 0.5 * noise * xi * (q_after + q_before))
             speed = where_less(drift, 0.0, -1.0 * drift, drift)
-            f = f - (noise + damping(xi * xi, s, spacing) * speed * (x_after - x_before)) * jump
+            f = f - (noise + damping(s, spacing) * speed * (x_after - x_before)) * jump
             earlier = at
             for j in range(stage):
                 f = f + factors[j] * load(flat, earlier, LANES)
