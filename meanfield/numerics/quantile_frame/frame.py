@@ -37,7 +37,10 @@ FARTHEST = 1300.0
 """Value of xi^2 at which the normal density is cut, at 1e-283."""
 
 DAMPING = 0.5
-"""Strength of the damping for points that stay where they are, per spacing of zeta; see `damping`."""
+"""Strength of the damping of points that stay where they are; see `damping`."""
+
+LEAST_NOISE = 1e-200
+"""What is added to the noise, so that there is no division by zero."""
 
 UNRESOLVED = 1e9
 """Ratio of neighbouring rises at which that ratio is cut, so that its powers stay finite."""
@@ -106,13 +109,20 @@ def limited(mean, least):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(inline="always")
-def damping(share, spacing):  # type: ignore[no-untyped-def]
-    """Diffusion in units of the speed of weights times the distance of both neighbours of a point in w.
+def damping(y, noise, share, spacing):  # type: ignore[no-untyped-def]
+    """Diffusion of points that stay where they are, and its derivatives with respect to y, the share and the noise.
 
-    Weights that pass points which stay where they are would make waves of the size of the spacing, where there is
-    little noise. The diffusion is of second order in the spacing, like all other errors of points.
+    Weights that pass such points would make waves of the size of the spacing, where the noise is small in units of y,
+    the speed of weights times the distance of both neighbours in w. The diffusion has even powers of the spacing, like
+    all other errors of points, and hardly any where there is noise enough.
     """
-    return DAMPING * spacing * (1.0 - share) * (1.0 - share)
+    still = 1.0 - share
+    y = spacing * y
+    inverse = 1.0 / (where_less(y, 0.0, -1.0 * y, y) + (noise + LEAST_NOISE))
+    strength = DAMPING * still * still
+    part = y * y * inverse
+    by_y = strength * spacing * y * inverse * (1.0 + noise * inverse)
+    return strength * part, by_y, -2.0 * DAMPING * still * part, -1.0 * strength * part * inverse
 
 
 @numba.njit(inline="always")

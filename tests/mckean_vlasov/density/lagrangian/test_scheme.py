@@ -175,7 +175,8 @@ def test_the_jacobian_is_that_of_differences(name, strength):
         low, high = np.concatenate([Q[:, :1], Q], 1), np.concatenate([Q, Q[:, -1:]], 1)
         drift = growth * x - state.tilts[: level.nodes, None] - tau * phi
         width = np.pad(x[:, 2:] - x[:, :-2], ((0, 0), (1, 1)))  # at the ends Q is the same on both sides
-        damped = noise + DAMPING * h * (1 - s) ** 2 * np.abs(drift) * width
+        y = h * drift * width
+        damped = noise + DAMPING * (1 - s) ** 2 * y * y / (np.abs(y) + noise)
         return s * (drift + 0.5 * noise * xi * (low + high)) - damped * (high - low) / h
 
     X = state.end.copy()
