@@ -36,15 +36,11 @@ LANES = 8
 FARTHEST = 1300.0
 """Value of xi^2 at which the normal density is cut, at 1e-283."""
 
-EMPTY = 7.5**2
-"""Value of xi^2 beyond which there is no weight, 6e-14 of it: points there need not be in order. Weights that all move
-away from a kink leave points behind, whose xi has waves of the size of the spacing."""
+DAMPING = 0.5
+"""Strength of the damping of points that stay where they are; see `damping`."""
 
-SMOOTH = 8.0**2
-"""Value of xi^2 from which empty tails are smoothed in full."""
-
-DAMPING, UPWIND = 0.5, 0.25
-"""Diffusion of second order per spacing of zeta, and that of upwind differences; see `damping`."""
+LEAST_NOISE = 1e-200
+"""What is added to the noise, so that there is no division by zero."""
 
 UNRESOLVED = 1e9
 """Ratio of neighbouring rises at which that ratio is cut, so that its powers stay finite."""
@@ -106,31 +102,34 @@ class Frame(NamedTuple):
 
 
 @numba.njit(inline="always")
-def limited(mean, least, square):  # type: ignore[no-untyped-def]
-    """Mean of two positive numbers, at most about four times the smaller one where xi^2 = `square` is not empty."""
-    x, power = limit_powers(mean, least, square)
+def limited(mean, least):  # type: ignore[no-untyped-def]
+    """Mean of two positive numbers, at most about four times the smaller one."""
+    x, power = limit_powers(mean, least)
     return mean * (1.0 + power) / (1.0 + x * power)
 
 
 @numba.njit(inline="always")
-def damping(square, share, spacing):  # type: ignore[no-untyped-def]
-    """Diffusion in units of the speed of weights times the distance of both neighbours of a point in w.
+def damping(y, noise, share, spacing):  # type: ignore[no-untyped-def]
+    """Diffusion of points that stay where they are, and its derivatives with respect to y, the share and the noise.
 
-    Weights that pass points which stay where they are would make waves of the size of the spacing, where there is
-    little noise. The diffusion is of second order, like all other errors of points; only in empty tails it is that of
-    upwind differences.
+    Weights that pass such points would make waves of the size of the spacing, where the noise is small in units of y,
+    the speed of weights times the distance of both neighbours in w. The diffusion has even powers of the spacing, like
+    all other errors of points, and hardly any where there is noise enough.
     """
-    empty = (square - EMPTY) * (1.0 / (SMOOTH - EMPTY))
-    empty = where_less(empty, 0.0, 0.0, where_less(empty, 1.0, empty, 1.0))
-    return UPWIND * empty + DAMPING * spacing * (1.0 - share) * (1.0 - share)
+    still = 1.0 - share
+    y = spacing * y
+    inverse = 1.0 / (where_less(y, 0.0, -1.0 * y, y) + (noise + LEAST_NOISE))
+    strength = DAMPING * still * still
+    part = y * y * inverse
+    by_y = strength * spacing * y * inverse * (1.0 + noise * inverse)
+    return strength * part, by_y, -2.0 * DAMPING * still * part, -1.0 * strength * part * inverse
 
 
 @numba.njit(inline="always")
-def limit_powers(mean, least, square):  # type: ignore[no-untyped-def]
-    """Ratio x of the mean to four times the smaller number, cut where it is large, and x^16; zero in empty tails."""
+def limit_powers(mean, least):  # type: ignore[no-untyped-def]
+    """Ratio x of the mean to four times the smaller number, cut where it is large, and x^16."""
     x = 0.25 * mean / least
     x = where_less(x, UNRESOLVED, x, UNRESOLVED)
-    x = where_less(square, EMPTY, x, 0.0)
     square = x * x
     fourth = square * square
     eighth = fourth * fourth
@@ -290,7 +289,7 @@ def weigh(X, mesh, frame, sums):  # type: ignore[no-untyped-def]
     Returns
     -------
     bool
-        Whether X increases from point to point, and xi, too, where it is not in an empty tail.
+        Whether X and xi increase from point to point.
     """
     width, points = numba.uint64(LANES), numba.uint64(mesh.points)
     one, last = numba.uint64(1), numba.uint64(mesh.points - 1)
@@ -306,11 +305,10 @@ def weigh(X, mesh, frame, sums):  # type: ignore[no-untyped-def]
             following = at + width if i < last else at
             x_after, xi_after = load(X, following, LANES), load(frame.xi, following, LANES)
             if i < last:
-                near = smaller(xi * xi, xi_after * xi_after)
-                least = smaller(least, smaller(x_after - x, where_less(near, EMPTY, xi_after - xi, 1.0)))
+                least = smaller(least, smaller(x_after - x, xi_after - xi))
             below = xi - xi_before if i > 0 else xi_after - xi
             above = xi_after - xi if i < last else below
-            rise = limited(0.5 * (below + above), smaller(below, above), xi * xi)
+            rise = limited(0.5 * (below + above), smaller(below, above))
             reach = 0.5 if 0 < i < last else 1.0
             share = rise / (rise + reach * load(frame.slope, at, LANES) * (x_after - x_before))
             store(frame.share, at, share)

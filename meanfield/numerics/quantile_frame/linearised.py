@@ -4,8 +4,8 @@ The right-hand side at a point is (theory of the frame: `meanfield.numerics.quan
 
     f_i = s_i [v_i + D xi_i (Q_+ + Q_-)/2] - (D + a_i) (Q_+ - Q_-)/h_i,    v_i = G X_i - u.g - tau phi_i,
 
-with Q_+ = (xi_{i+1} - xi_i)/(X_{i+1} - X_i), and Q_+ = Q_- at the ends; a_i = |v_i| (X_{i+1} - X_{i-1}) times the
-strength of `damping`, whose share in empty tails counts as fixed. Its derivative for given coefficients
+with Q_+ = (xi_{i+1} - xi_i)/(X_{i+1} - X_i), and Q_+ = Q_- at the ends; a_i is the `damping` for
+y = v_i (X_{i+1} - X_{i-1}). Its derivative for given coefficients
 (G, g, D) is tridiagonal for every node.
 """
 
@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numba
 
-from meanfield.numerics.compiled.vectors import choose_smaller, load, smaller, spread, square_root, store, where_less
-from meanfield.numerics.quantile_frame.frame import DAMPING, LANES, damping, limit_powers
+from meanfield.numerics.compiled.vectors import choose_smaller, load, smaller, spread, square_root, store
+from meanfield.numerics.quantile_frame.frame import LANES, damping, limit_powers
 from meanfield.typing import FloatArray
 
 
@@ -129,7 +129,7 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             below = xi - xi_before if i > 0 else xi_after - xi
             above = xi_after - xi if i < last else below
             mean, least = 0.5 * (below + above), smaller(below, above)
-            ratio, power = limit_powers(mean, least, xi * xi)
+            ratio, power = limit_powers(mean, least)
             bounded = 1.0 / (1.0 + ratio * power)
             rise = mean * (1.0 + power) * bounded
             steep = power * (16.0 - 17.0 * ratio - ratio * power) * bounded * bounded  # x g'(x)
@@ -148,14 +148,13 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             share_by_here = (p * (by_above - by_below) * kept - s * curvature * stretch) * inverse
             drift = growth * x - tilt - learning_rate * phi
             spacing = load(mesh.spacing, at, LANES)
-            # The damping is strength |v| (x_after - x_before) with the speed v, and acts on the jump of Q over h.
-            strength, jump = damping(xi * xi, s, spacing), inner * (q_after - q_before) / spacing
-            sign = where_less(drift, 0.0, spread(-1.0, LANES), 1.0)
-            apart, speed = x_after - x_before, sign * drift
-            diffusion = (noise + strength * speed * apart) * inner / spacing
-            by_drift = s - jump * strength * sign * apart
-            by_apart = jump * strength * speed
-            by_share = drift + noise * xi * q + jump * 2.0 * DAMPING * spacing * kept * speed * apart
+            # The damping acts on the jump of Q over h.
+            jump, apart = inner * (q_after - q_before) / spacing, x_after - x_before
+            damped, damped_by_y, damped_by_share, damped_by_noise = damping(drift * apart, noise, s, spacing)
+            diffusion = (noise + damped) * inner / spacing
+            by_drift = s - jump * damped_by_y * apart
+            by_apart = jump * damped_by_y * drift
+            by_share = drift + noise * xi * q - jump * damped_by_share
             half = s * noise * xi
             by_after = (
                 share_by_after * by_share
@@ -189,7 +188,7 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             store(own.lower, at, lower)
             store(own.pivot, at, pivot)
             store(own.upper, at, upper)
-            noisy = s * xi * q - jump
+            noisy = s * xi * q - jump * (1.0 + damped_by_noise)
             previous_growth = (by_drift * x - lower * previous_growth) * pivot
             previous_pull = (by_drift - lower * previous_pull) * pivot
             previous_noise = (noisy - lower * previous_noise) * pivot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numba
 
-from meanfield.numerics.compiled.vectors import load, spread, store, where_less
+from meanfield.numerics.compiled.vectors import load, spread, store
 from meanfield.numerics.quantile_frame.frame import LANES, damping
 
 
@@ -55,8 +55,8 @@ def solve_stage(  # type: ignore[no-untyped-def]
             drift = growth * x - tilt - learning_rate * load(frame.force, at, LANES)
             s = load(frame.share, at, LANES)
             f = s * (drift + 0.5 * noise * xi * (q_after + q_before))
-            speed = where_less(drift, 0.0, -1.0 * drift, drift)
-            f = f - (noise + damping(xi * xi, s, spacing) * speed * (x_after - x_before)) * jump
+            damped, _, _, _ = damping(drift * (x_after - x_before), noise, s, spacing)
+            f = f - (noise + damped) * jump
             earlier = at
             for j in range(stage):
                 f = f + factors[j] * load(flat, earlier, LANES)

@@ -215,10 +215,10 @@ class _Search:
         while True:
             more = self._nodes_of(MORE_NODES * self._scale)
             if len(more.u_weight) == len(self._nodes.u_weight):
-                return by_steps  # laws of the coordinates with finitely many values
+                break  # laws of the coordinates with finitely many values, or rules that have no more nodes
             growth = len(more.u_weight) / len(self._nodes.u_weight)
             if self._node_error.any() and not self._budget.allows(NODES_WORK * growth * level.work):
-                return by_steps if level is by_steps[0] else self._with_short_steps(level)
+                break
             if any(each.size for each in self._frames.jumps):
                 known = None if self._frames.grading.terms.size else self._frames
                 frames, trial = self._prepared(more, known)
@@ -228,9 +228,10 @@ class _Search:
             self._node_error = np.abs(better.moments - level.moments)[:, :-2]
             enough = self._node_error.max() <= NODES_SHARE * self._tolerance or self._settings.feature_nodes
             if enough or len(more.u_weight) > MOST_NODES:
-                return by_steps if level is by_steps[0] else self._with_short_steps(level)
+                break
             self._scale, self._nodes, level = MORE_NODES * self._scale, more, better
             self._frames, self._trial = frames, trial
+        return by_steps if level is by_steps[0] else self._with_short_steps(level)
 
     def _with_short_steps(self, level: Level) -> tuple[Level, Level]:
         """The level, or one with shorter time steps where these are needed, and the same with longer ones."""

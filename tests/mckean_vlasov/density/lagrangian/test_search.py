@@ -69,6 +69,17 @@ def test_a_search_for_nodes_leaves_work_for_an_estimate(monkeypatch):
     assert solution.errors is not None
 
 
+def test_levels_have_the_nodes_that_were_chosen_where_there_are_no_more(monkeypatch):
+    """A rule that ends in the middle of the search: steps are measured again for the nodes there are."""
+    of = search.Nodes.of
+    monkeypatch.setattr(search.Nodes, "of", lambda limit, nodes, scale: of(limit, nodes, min(scale, 1.4)))
+    monkeypatch.setattr(search, "NODES_SHARE", 0.0)
+    limit = make_limit("l1", 0.4, coordinate=UniformCoordinate())
+    found = search.solve_to_tolerance(limit, DensitySettings(), 1e-5)
+    assert len(found.grid.u_weight) > len(of(limit, None, 0.7).u_weight)
+    assert np.isfinite(found.errors.density).all()
+
+
 def test_solutions_with_more_nodes_share_one_budget(monkeypatch):
     given = []
     solve_to_tolerance = search.solve_to_tolerance
