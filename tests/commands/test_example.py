@@ -11,19 +11,19 @@ from meanfield.problems.file import format_problem
 from meanfield.sweep import format_sweep, load_sweep
 from tests import ROOT
 
-COPIES = FAMILIES / "contrastive" / "examples"
+COPIES = sorted(FAMILIES.glob("*/examples"))
 NAMES = sorted(example_files())
 
 
 def test_every_example_is_in_data_and_every_file_of_data_is_an_example():
     for folder in ("problems", "sweeps"):
-        names = {path.name for path in (COPIES / folder).iterdir()}
+        names = {path.name for copies in COPIES for path in copies.glob(f"{folder}/*")}
         assert names == {path.name for path in (ROOT / "data" / folder).iterdir()}
 
 
-@pytest.mark.parametrize("copy", sorted(COPIES.glob("*/*.*")), ids=lambda path: path.name)
+@pytest.mark.parametrize("copy", sorted(FAMILIES.glob("*/examples/*/*.*")), ids=lambda path: path.name)
 def test_files_of_examples_are_those_of_data(copy):
-    original = ROOT / "data" / copy.relative_to(COPIES)
+    original = ROOT / "data" / copy.parent.name / copy.name
     assert copy.read_bytes() == original.read_bytes(), f"copy {original} to {copy}"
 
 

@@ -116,7 +116,7 @@ def test_an_installed_family_is_found_by_its_entry_point(toy, monkeypatch):
     broken = importlib.metadata.EntryPoint("broken", "toy:NOTHING", known_families.ENTRY_POINTS)
     monkeypatch.setattr(known_families, "entry_points", lambda group: [point, broken])
     assert find_family("decay", trusted=False).title == "exponential decay"
-    assert known_families.family_names() == ["contrastive", "decay", "broken"]
+    assert known_families.family_names() == [*known_families.OWN_FAMILIES, "decay", "broken"]
     with pytest.raises(InputError, match=r"family 'broken': its entry point cannot be imported \(AttributeError"):
         find_family("broken")
 

@@ -198,6 +198,7 @@ VARIABLES = (
 
 CHECKS = "meanfield.families.hidden_manifold.checks:faults"
 NUMBERS = "meanfield.families.hidden_manifold.key_numbers"
+FIGURE = "meanfield.families.hidden_manifold.figures:plot_order_parameters"
 ERRORS = ("Q_error", "R_error", "generalisation_error_error")
 
 _PATH = ("time", "Q", "R", "generalisation_error", "v", "Omega", "Sigma")
@@ -209,6 +210,7 @@ KINDS = {
         (*_PATH, "T", "field_mean"),
         ("eta", *_COMPONENTS, *ERRORS, *SPECTRUM),
         check=CHECKS,
+        figure=FIGURE,
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
     "density": Kind(
@@ -216,6 +218,7 @@ KINDS = {
         (*_PATH, "rho", "rho_weight", *DENSITY),
         ("eta", *ERRORS),
         check=CHECKS,
+        figure=FIGURE,
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
     "fixed_points": Kind(

@@ -39,9 +39,9 @@ def solve_density(problem: Problem) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Order parameters with their errors as of `solve_order_parameters`; `P`, the density of a student's weights given
-        the eigenvalue, for teachers with Gaussian components, and `P_w`, its average over the spectrum; `regression` and
-        `spread`, mean and standard deviation given also the teacher's components, whatever their law is.
+        Order parameters with their errors as of `solve_order_parameters`; `P`, the density of a student's weights
+        given the eigenvalue, for teachers with Gaussian components, and `P_w`, its average over the spectrum;
+        `regression` and `spread`, mean and standard deviation given also the teacher's components, whatever their law.
 
     Raises
     ------

@@ -18,8 +18,8 @@ FEW_NODES, FEW_WEIGHTS = leggauss(10)
 """Gauss-Legendre rules on [-1, 1]; they leave errors of 1e-14 in `product_of_two` up to these correlations."""
 
 SMOOTH, VERY_SMOOTH = 0.9, 0.5
-"""Correlations up to which a single panel of many or few nodes is enough; beyond them the angle from pi/2 is halved from
-panel to panel."""
+"""Correlations up to which a single panel of many or few nodes is enough; beyond them the angle from pi/2 is halved
+from panel to panel."""
 
 NEGLIGIBLE = 1e-14
 """Length of an interval that adds nothing to an integral of numbers up to 1."""

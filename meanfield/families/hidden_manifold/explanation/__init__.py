@@ -1,0 +1,1 @@
+"""Hidden-manifold problems in words, and warnings about them."""
