@@ -1,55 +1,83 @@
-"""Figure of hidden-manifold results in time: generalisation error, overlaps R, covariance Q, second layer v."""
+"""Figure of order parameters in time: of the limit, of replicas of SGD, and of their statistics."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.plotting.style import TIME, curve_style, draw_panels
+from meanfield.plotting.style import TIME, Panel, curve_style, draw_panels
+from meanfield.typing import FloatArray
 
-MOST_CURVES = 8
-"""Largest number of curves in a panel: the first ones are drawn."""
+DEVIATIONS = 2.0
+"""Half-width of the bands of replicas in standard deviations."""
+
+MOST_CURVES = 12
+"""Largest number of curves in a panel."""
+
+UNMOVED = 1e-12
+"""Change of the second layer that is none."""
+
+PANELS = {
+    "generalisation_error": (r"generalisation error $\epsilon_g$", r"\epsilon_g"),
+    "R": ("covariance of student and teacher", "R"),
+    "Q": ("covariance of students", "Q"),
+    "v": ("second layer", "v"),
+}
+"""Label of the axis and symbol of each variable."""
 
 
 def plot_order_parameters(dataset: xr.Dataset) -> Figure:
-    """Generalisation error, R, Q and v of a result in time.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Of the kind `order_parameters` or `density`.
-    """
-    return draw_panels(dataset, [_plot_error, _plot_R, _plot_Q, _plot_v])
+    """Generalisation error, R, Q, and the second layer where it is trained; means over replicas with bands."""
+    shown = [name for name in PANELS if name != "v" or _moves(_mean(dataset, name))]
+    panels: list[Panel] = [partial(_plot, name=name) for name in shown]
+    return draw_panels(dataset, panels)
 
 
-def _plot_error(dataset: xr.Dataset, axes: Axes) -> Axes:
-    axes.plot(dataset["time"], dataset["generalisation_error"], **curve_style(0))
-    axes.set(xlabel=TIME, ylabel=r"generalisation error $\epsilon_g$", ylim=(0.0, None))
-    return axes
-
-
-def _plot_R(dataset: xr.Dataset, axes: Axes) -> Axes:
-    return _plot_pairs(dataset, axes, "R", "overlap with the teacher $R_{km}$")
-
-
-def _plot_Q(dataset: xr.Dataset, axes: Axes) -> Axes:
-    return _plot_pairs(dataset, axes, "Q", "covariance of the student $Q_{kl}$")
-
-
-def _plot_v(dataset: xr.Dataset, axes: Axes) -> Axes:
-    for k in range(min(dataset.sizes["student"], MOST_CURVES)):
-        axes.plot(dataset["time"], dataset["v"].isel(student=k), label=f"$v_{{{k + 1}}}$", **curve_style(k))
-    axes.set(xlabel=TIME, ylabel="second layer $v_k$")
-    return axes
-
-
-def _plot_pairs(dataset: xr.Dataset, axes: Axes, name: str, label: str) -> Axes:
-    values = dataset[name].values
-    pairs = [(k, j) for k, j in np.ndindex(*values.shape[1:]) if name == "R" or j >= k]
-    for number, (k, j) in enumerate(pairs[:MOST_CURVES]):
-        axes.plot(dataset["time"], values[:, k, j], label=f"${name}_{{{k + 1}{j + 1}}}$", **curve_style(number))
-    axes.axhline(0.0, color="0.6", lw=0.8)
+def _plot(dataset: xr.Dataset, axes: Axes, name: str) -> Axes:
+    """Plot one curve for each entry, of a symmetric matrix those above its diagonal."""
+    mean, spread, (label, symbol) = _mean(dataset, name), _spread(dataset, name), PANELS[name]
+    places = [place for place in np.ndindex(*mean.shape[1:]) if name != "Q" or place[0] <= place[1]]
+    for number, place in enumerate(places[:MOST_CURVES]):
+        style, curve = curve_style(number), mean[:, *place]
+        index = "".join(str(k + 1) for k in place)
+        axes.plot(dataset["time"], curve, label=f"${symbol}_{{{index}}}$" if index else None, **style)
+        if spread is not None:
+            width = DEVIATIONS * spread[:, *place]
+            axes.fill_between(dataset["time"], curve - width, curve + width, alpha=0.2, lw=0, color=style["color"])
     axes.set(xlabel=TIME, ylabel=label)
+    if spread is not None:
+        axes.set_title(rf"mean $\pm$ {DEVIATIONS:g} deviations of {_replicas(dataset):,} replicas", fontsize="small")
     return axes
+
+
+def _mean(dataset: xr.Dataset, name: str) -> FloatArray:
+    """Values, or means over the replicas that are there, shape (time, ...)."""
+    if f"{name}_mean" in dataset:
+        return np.asarray(dataset[f"{name}_mean"].values)
+    if "replica" in dataset[name].dims:
+        return np.asarray(dataset[name].mean("replica").values)
+    return np.asarray(dataset[name].values)
+
+
+def _spread(dataset: xr.Dataset, name: str) -> FloatArray | None:
+    """Standard deviations over replicas, shape (time, ...); None without replicas."""
+    if f"{name}_mean" in dataset:
+        mean = dataset[f"{name}_mean"]
+        size = int(np.prod(mean.shape[1:]))
+        scatter = dataset[f"{name}_covariance" if mean.ndim > 1 else f"{name}_variance"].values
+        variance = np.einsum("tii->ti", scatter.reshape(len(mean), size, size)) / float(dataset.attrs["dimension"])
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)).reshape(mean.shape))
+    return np.asarray(dataset[name].std("replica").values) if "replica" in dataset[name].dims else None
+
+
+def _replicas(dataset: xr.Dataset) -> int:
+    return int(dataset["count"]) if "count" in dataset else int(dataset.sizes["replica"])
+
+
+def _moves(values: FloatArray) -> bool:
+    """Whether values change in time."""
+    return bool(np.nanmax(np.abs(values - values[0])) > UNMOVED)

@@ -235,6 +235,7 @@ KINDS = {
         ("N", "eta", *WEIGHTS),
         made_by="simulate_sgd",
         check=CHECKS,
+        figure=FIGURE,
         numbers="meanfield.families.hidden_manifold.particles.key_numbers:of_particles",
     ),
     "ensemble": Kind(
@@ -243,6 +244,7 @@ KINDS = {
         ("N", "eta"),
         made_by="simulate_sgd",
         check=CHECKS,
+        figure=FIGURE,
         numbers="meanfield.families.hidden_manifold.particles.key_numbers:of_an_ensemble",
     ),
 }

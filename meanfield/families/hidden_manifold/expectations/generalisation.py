@@ -6,8 +6,8 @@ import numba
 
 from meanfield.families.hidden_manifold.expectations.choice import ERF, LINEAR, RELU
 from meanfield.families.hidden_manifold.expectations.erf import product_of_two
-from meanfield.families.hidden_manifold.expectations.quadrature import _average as average
-from meanfield.families.hidden_manifold.expectations.relu import _product_of_two as product_of_rectified
+from meanfield.families.hidden_manifold.expectations.quadrature import average
+from meanfield.families.hidden_manifold.expectations.relu import product_of_two as product_of_rectified
 from meanfield.numerics.compiled.separate_calls import call
 
 ORDER = 40

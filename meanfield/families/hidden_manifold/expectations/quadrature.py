@@ -73,30 +73,30 @@ def quadrature_expectations(K, C, m, u, rule, A, H, G, D):  # type: ignore[no-un
     for k in range(K):
         G[k] = D[k] = curvature = 0.0
         for a in range(n):
-            slopes = call(_average, k, a, -1, -1, False, K, C, m, rule)
+            slopes = call(average, k, a, -1, -1, False, K, C, m, rule)
             A[k, a] = u[k] * u[a] * slopes
-            G[k] += u[k] * u[a] * call(_average, k, -1, a, -1, False, K, C, m, rule)
-            D[k] += u[a] * call(_average, -1, -1, k, a, False, K, C, m, rule)
+            G[k] += u[k] * u[a] * call(average, k, -1, a, -1, False, K, C, m, rule)
+            D[k] += u[a] * call(average, -1, -1, k, a, False, K, C, m, rule)
             if C[k, k] > 0.0:  # Stein's lemma in place of a second derivative
-                moment = math.sqrt(C[k, k]) * call(_average, k, -1, a, -1, True, K, C, m, rule)
+                moment = math.sqrt(C[k, k]) * call(average, k, -1, a, -1, True, K, C, m, rule)
                 curvature += u[a] * (moment - C[k, a] * slopes) / C[k, k]
         A[k, k] += u[k] * curvature
         for j in range(k, K):
             total = 0.0
             for a in range(n):
-                total += u[a] * u[a] * call(_average, k, j, a, a, False, K, C, m, rule)
+                total += u[a] * u[a] * call(average, k, j, a, a, False, K, C, m, rule)
                 for b in range(a):
-                    total += 2.0 * u[a] * u[b] * call(_average, k, j, a, b, False, K, C, m, rule)
+                    total += 2.0 * u[a] * u[b] * call(average, k, j, a, b, False, K, C, m, rule)
             H[k, j] = H[j, k] = u[k] * u[j] * total
     for a in range(n):
-        square += u[a] * u[a] * call(_average, -1, -1, a, a, False, K, C, m, rule)
+        square += u[a] * u[a] * call(average, -1, -1, a, a, False, K, C, m, rule)
         for b in range(a):
-            square += 2.0 * u[a] * u[b] * call(_average, -1, -1, a, b, False, K, C, m, rule)
+            square += 2.0 * u[a] * u[b] * call(average, -1, -1, a, b, False, K, C, m, rule)
     return 0.5 * square
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _average(k, j, a, b, standardised, K, C, m, rule):  # type: ignore[no-untyped-def]
+def average(k, j, a, b, standardised, K, C, m, rule):  # type: ignore[no-untyped-def]
     """E[g'_k g'_j g_a g_b], without the factors whose index is -1.
 
     `standardised` adds the factor (h_k - m_k)/sqrt(C_kk).

@@ -25,14 +25,14 @@ def relu_expectations(K, C, u, A, H, D):  # type: ignore[no-untyped-def]
     for k in range(K):
         D[k] = curvature = 0.0
         for a in range(n):
-            D[k] += u[a] * call(_product_of_two, C, k, a)
+            D[k] += u[a] * call(product_of_two, C, k, a)
             A[k, a] = u[k] * u[a] * (0.5 if a == k else 0.25 + angle(C, k, a) / (2.0 * math.pi))
             if a != k and C[k, k] > 0.0:
                 curvature += u[a] * _root(C, k, a) / (2.0 * math.pi * C[k, k])  # g'' is Dirac's delta
         A[k, k] += u[k] * curvature
     for a in range(n):
         for b in range(n):
-            square += u[a] * u[b] * call(_product_of_two, C, a, b)
+            square += u[a] * u[b] * call(product_of_two, C, a, b)
     for k in range(K):
         for j in range(k, K):
             total = 0.0
@@ -51,7 +51,7 @@ def _root(C, a, b):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _product_of_two(C, a, b):  # type: ignore[no-untyped-def]
+def product_of_two(C, a, b):  # type: ignore[no-untyped-def]
     """E[g_a g_b]."""
     return 0.5 * C[a, a] if a == b else (_root(C, a, b) + C[a, b] * (0.5 * math.pi + angle(C, a, b))) / (2.0 * math.pi)
 

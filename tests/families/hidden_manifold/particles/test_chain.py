@@ -21,7 +21,7 @@ from meanfield.families.hidden_manifold.particles.steppers import Chain
 from tests.families.hidden_manifold.particles.problems import LINEAR, MEANS, SCALES, TWO_BLOCKS, make_problem
 
 FALSE_ALARM = 1e-2  # of this file
-PLAIN, CHAIN = 200, 600  # replicas
+PLAIN, CHAIN = 160, 480  # replicas
 
 FAST = "training = { learning_rate = 0.6, output_learning_rate = 0.4 }"
 WITH_ZEROS = (
@@ -63,7 +63,9 @@ def test_the_law_is_that_of_plain_sgd(lines):
     lines = (LINEAR, FAST, "time = { stop = 2.0, outputs = 3 }", *lines)
     plain, chain = (
         order_parameters(
-            make_problem(*lines, f'particles = {{ method = "{method}", replicas = {replicas}, seed = {seed} }}')
+            make_problem(
+                *lines, f'particles = {{ method = "{method}", replicas = {replicas}, seed = {seed}, snapshots = [] }}'
+            )
         )
         for method, replicas, seed in (("plain", PLAIN, 21), ("chain", CHAIN, 22))
     )
@@ -125,7 +127,6 @@ def test_a_blow_up_ends_one_replica_and_not_the_others():
 def test_the_chain_is_refused_where_it_does_not_apply(lines, message):
     with pytest.raises(InputError, match=message):
         simulate_sgd(make_problem(*lines, 'particles.method = "chain"'))
-    assert simulate_sgd(make_problem(*lines, "time.stop = 0.1")).attrs["status"] == "complete"  # plain
 
 
 def test_auto_takes_the_chain_only_where_its_law_is_exact():

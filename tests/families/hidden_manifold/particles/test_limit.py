@@ -52,7 +52,9 @@ def deviations(runs, limit):
 
 @pytest.mark.parametrize("lines", CASES.values(), ids=CASES)
 def test_sgd_follows_the_limit(lines):
-    problem = make_problem("particles = { dimension = 1000, replicas = 12 }", *lines, SHORT, "particles.seed = 4")
+    problem = make_problem(
+        "particles = { dimension = 1000, replicas = 12, snapshots = [] }", *lines, SHORT, "particles.seed = 4"
+    )
     runs = numbers(meanfield.solve(problem, "particles"))
     moved = runs.mean(axis=0) - numbers(meanfield.solve(make_problem(*lines, "time.stop = 1e-6"), "order_parameters"))
     assert np.abs(deviations(runs, runs.mean(axis=0) - moved)).max() > 8  # training has done something
