@@ -45,6 +45,13 @@ FAMILY = Family(
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
             cost=f"{HERE}.explanation.costs:fixed_points",
         ),
+        "assumptions": Method(
+            "assumptions",
+            f"{HERE}.assumptions:examine_assumptions",
+            ("assumptions",),
+            check=f"{HERE}.assumptions.report:check_assumptions",
+            purpose="which assumption of the conventional theory fails, and what follows",
+        ),
     },
     distances=tuple(DISTANCES),
     measure_distances=f"{HERE}.density.weights:distances",
