@@ -52,6 +52,13 @@ FAMILY = Family(
             check=f"{HERE}.assumptions.report:check_assumptions",
             purpose="which assumption of the conventional theory fails, and what follows",
         ),
+        "escape": Method(
+            "escape",
+            f"{HERE}.escape:predict_escape",
+            ("escape",),
+            check=f"{HERE}.escape.solver:check_escape",
+            purpose="when students that start alike leave the symmetric plateau",
+        ),
     },
     distances=tuple(DISTANCES),
     measure_distances=f"{HERE}.density.weights:distances",

@@ -228,6 +228,20 @@ ASSUMPTIONS = {
     for name in ("Q", "R", "generalisation_error")
 }
 
+ESCAPE = {
+    "antisymmetric_part": Variable(
+        ("time",),
+        "length of the part of R that tells students apart, a standard deviation for random starts",
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+    "antisymmetric_part_error": Variable(("time",), "estimated error of that length", range=POSITIVE),
+    "antisymmetric_rate": Variable(("time",), "growth rate of that length"),
+    "escape_time_quantile": Variable(
+        ("quantile",), "time by which a share of starts has left the symmetric plateau", range=POSITIVE
+    ),
+}
+
 VARIABLES = (
     LABELS
     | {"time": TIMES["time"]}
@@ -238,6 +252,7 @@ VARIABLES = (
     | DISTANCES
     | STATES
     | ASSUMPTIONS
+    | ESCAPE
     | STATISTICS
 )
 
@@ -289,6 +304,15 @@ KINDS = {
         figure="meanfield.families.hidden_manifold.assumptions.figure:plot_assumptions",
         numbers="meanfield.families.hidden_manifold.assumptions.wording:key_numbers",
         summary="meanfield.families.hidden_manifold.assumptions.wording:describe",
+    ),
+    "escape": Kind(
+        "escape of students that start alike from the symmetric plateau",
+        (*_PATH, *ESCAPE, "quantile"),
+        ("N", "eta"),
+        check=CHECKS,
+        figure="meanfield.families.hidden_manifold.escape.display:plot_escape",
+        numbers="meanfield.families.hidden_manifold.escape.display:key_numbers",
+        summary="meanfield.families.hidden_manifold.escape.display:describe",
     ),
     "particles": Kind(
         "stochastic gradient descent at finite N",
