@@ -26,6 +26,7 @@ SYMBOLIC = {
     "abs": sp.Piecewise((X, X > 0), (-X, True)),
     "hard_tanh": sp.Piecewise((-1, X < -1), (1, X > 1), (X, True)),
     "erf": sp.erf(X),
+    "scaled_erf": sp.erf(X / sp.sqrt(2)),
     "tanh": sp.tanh(X),
     "sigmoid": 1 / (1 + sp.exp(-X)),
     "softplus": sp.log(1 + sp.exp(X)),
@@ -34,7 +35,7 @@ SYMBOLIC = {
     "sin": sp.sin(X),
 }
 GROWTH = dict.fromkeys(SYMBOLIC, 1) | {"quadratic": 2, "cubic": 3}
-GROWTH |= dict.fromkeys(["hard_tanh", "erf", "tanh", "sigmoid", "sin"], 0)
+GROWTH |= dict.fromkeys(["hard_tanh", "erf", "scaled_erf", "tanh", "sigmoid", "sin"], 0)
 
 LEFT_RIGHT = {
     "relu": (0, 0, 1, 0),
@@ -42,6 +43,7 @@ LEFT_RIGHT = {
     "abs": (-1, 0, 1, 0),
     "hard_tanh": (0, -1, 0, 1),
     "erf": (0, -1, 0, 1),
+    "scaled_erf": (0, -1, 0, 1),
     "tanh": (0, -1, 0, 1),
     "sigmoid": (0, 0, 0, 1),
     "softplus": (0, 0, 1, 0),

@@ -224,6 +224,13 @@ def test_inputs_with_a_mean_are_refused(inputs, words):
         solved(inputs=inputs)
 
 
+def test_quadrature_over_many_fields_is_refused():
+    five = {"output_weights": [1.0] * 5, "activation": "tanh"}
+    student = five | {"initial": "random", "on_teacher": None, "elsewhere": None}
+    with pytest.raises(InputError, match="quadrature over the fields of 10 units takes hours; take at most 8"):
+        solved(teacher=five | {"overlap": np.eye(5).tolist()}, student=student)
+
+
 def test_a_blow_up_ends_the_run():
     """A step size that is too large for a linear student: its weights grow without bound."""
     result = solved(**LINEAR | {"training": {"learning_rate": 50.0}})

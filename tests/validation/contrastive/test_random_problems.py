@@ -33,7 +33,7 @@ def assert_equally_likely(drawn, choices):
 
 
 def test_everything_that_is_built_in_is_drawn():
-    assert set(law.ACTIVATIONS) == set(ACTIVATIONS)
+    assert set(law.ACTIVATIONS) == set(ACTIVATIONS) - {"scaled_erf"}  # erf with another unit of length
     assert set(law.PRIORS) == set(PRIORS)
 
 

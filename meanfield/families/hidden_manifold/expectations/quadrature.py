@@ -23,6 +23,9 @@ from meanfield.typing import FloatArray, IntArray
 FARTHEST = 8.5
 """Largest size of a normal variable, beyond which 2e-17 of the probability lies."""
 
+STRIP = 10.0
+"""2 pi times the distance of the poles of tanh from the real axis: cutting exp(-x^2/2) costs what the spacing does."""
+
 FIXED = 1e-14
 """Variance of a field given those before it, relative to its own, below which they decide it, to rounding."""
 
@@ -55,7 +58,7 @@ def make_rule(student: Activation, teacher: Activation, order: int) -> Rule:
     """Rule with `order` points for a variable, or for each piece of it between kinks."""
     addresses = np.array([*student.addresses, *teacher.addresses], dtype=np.int64)
     kinks = [np.array(sorted(activation.kinks), dtype=float) for activation in (student, teacher)]
-    x, weight = gaussian_trapezoid(order, FARTHEST)
+    x, weight = gaussian_trapezoid(order, min(FARTHEST, (STRIP * (order - 1)) ** (1.0 / 3.0)))
     node, node_weight = leggauss(order)
     return Rule(addresses, kinks[0], kinks[1], x, weight, node, node_weight)
 
@@ -141,55 +144,61 @@ def _factor(n, field, C):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _nested(n, standardised, numbers, L, m, K, rule):  # type: ignore[no-untyped-def]
     """Average of the factors of n fields: an outer variable takes its next point once the inner ones have had all."""
-    field, slopes, values, piece, point = numbers
-    z, total, factor, centre, low, high = np.zeros((6, 5))
-    level, entered = 0, True
-    while level >= 0:
-        student, width = field[level] < K, L[level, level]
+    field, slopes, values, count, point = numbers
+    most = rule.x.size * (1 + max(rule.kinks.size, rule.teacher_kinks.size))
+    z, weight = np.empty((2, 4, most))
+    total, level = np.empty(4), 0
+    while True:
+        centre, student = m[field[level]], field[level] < K
+        for i in range(level):
+            centre += L[level, i] * z[i, point[i]]
         kinks = rule.kinks if student else rule.teacher_kinks
-        if entered:
-            total[level], piece[level], point[level], centre[level] = 0.0, 0, 0, m[field[level]]
-            for i in range(level):
-                centre[level] += L[level, i] * z[i]
-            low[level] = -FARTHEST
-            high[level] = _end(0, kinks, centre[level], width, -FARTHEST)
-        points = 1 if width == 0.0 else rule.x.size
-        while point[level] == points and width > 0.0 and piece[level] < kinks.size:
-            piece[level], point[level], low[level] = piece[level] + 1, 0, high[level]
-            high[level] = _end(piece[level], kinks, centre[level], width, low[level])
-        if point[level] == points:
-            level, entered = level - 1, False
-            if level >= 0:
-                total[level] += factor[level] * total[level + 1]
-            continue
-        i = point[level]
-        point[level] += 1
-        if width == 0.0:
-            z[level], weight = 0.0, 1.0
-        elif kinks.size == 0:
-            z[level], weight = rule.x[i], rule.weight[i]
-        else:
-            half = 0.5 * (high[level] - low[level])
-            z[level] = 0.5 * (high[level] + low[level]) + half * rule.node[i]
-            weight = half * rule.node_weight[i] * math.exp(-0.5 * z[level] ** 2) / math.sqrt(2.0 * math.pi)
-        weight *= _value(centre[level] + width * z[level], slopes[level], values[level], student, rule)
-        if standardised and level == 0:
-            weight *= z[0]
-        entered = level + 1 < n
-        if entered:
-            factor[level] = weight
+        count[level] = _points(centre, L[level, level], kinks, rule, z[level], weight[level])
+        point[level], total[level], average = 0, 0.0, 0.0
+        for i in range(count[level]):
+            h = centre + L[level, level] * z[level, i]
+            weight[level, i] *= _value(h, slopes[level], values[level], student, rule)
+            if standardised and level == 0:
+                weight[level, i] *= z[level, i]
+            average += weight[level, i]
+        if level < n - 1:
             level += 1
-        else:
-            total[level] += weight
-    return total[0]
+            continue
+        while True:  # the average at this level is known: return to the next outer variable that has points left
+            level -= 1
+            if level < 0:
+                return average
+            total[level] += weight[level, point[level]] * average
+            point[level] += 1
+            if point[level] < count[level]:
+                break
+            average = total[level]
+        level += 1
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _end(piece, kinks, centre, width, low):  # type: ignore[no-untyped-def]
-    """Upper end of a piece between kinks, in units of the normal variable."""
-    if piece < kinks.size and width > 0.0:
-        return min(max((kinks[piece] - centre) / width, low), FARTHEST)
-    return FARTHEST
+def _points(centre, width, kinks, rule, z, weight):  # type: ignore[no-untyped-def]
+    """Write points and weights of a normal variable, and return how many they are."""
+    if width == 0.0:
+        z[0], weight[0] = 0.0, 1.0
+        return 1
+    if kinks.size == 0:
+        for i in range(rule.x.size):
+            z[i], weight[i] = rule.x[i], rule.weight[i]
+        return rule.x.size
+    low, count = -FARTHEST, 0
+    for piece in range(kinks.size + 1):
+        high = FARTHEST
+        if piece < kinks.size:
+            high = min(max((kinks[piece] - centre) / width, low), FARTHEST)
+        half, middle = 0.5 * (high - low), 0.5 * (high + low)
+        for i in range(rule.node.size if half > 0.0 else 0):
+            x = middle + half * rule.node[i]
+            z[count] = x
+            weight[count] = half * rule.node_weight[i] * math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+            count += 1
+        low = high
+    return count
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -10,7 +10,12 @@ import numpy as np
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import make_system, start_of
-from meanfield.families.hidden_manifold.order_parameters.trajectory import FEWEST_NODES, LOWEST_ORDER, MORE
+from meanfield.families.hidden_manifold.order_parameters.trajectory import (
+    FEWEST_NODES,
+    LOWEST_ORDER,
+    MORE,
+    POINTS_PER_DIGIT,
+)
 from meanfield.families.hidden_manifold.problem import Problem
 
 EVALUATIONS = 13
@@ -76,12 +81,12 @@ def _unit(problem: Problem) -> tuple[float, int, int]:
     digits = math.ceil(-math.log10(problem.order_parameters.tolerance))
     count = math.ceil(MORE * (FEWEST_NODES + digits))
     nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, count)
-    system = make_system(problem, nodes, LOWEST_ORDER + digits)
+    system = make_system(problem, nodes, LOWEST_ORDER + POINTS_PER_DIGIT * digits)
     y = start_of(problem, system)
     rate, calls = np.empty(len(y)), 0
     rates(y, system, rate)  # compiles, or loads what is compiled
     started = time.process_time()
-    while calls < 3 or time.process_time() - started < TIMED:
+    while calls == 0 or time.process_time() - started < TIMED:
         rates(y, system, rate)
         calls += 1
     return (time.process_time() - started) / calls, len(y), len(nodes.rho)

@@ -27,6 +27,8 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
     FEWEST_NODES,
     LOWEST_ORDER,
     MORE,
+    MORE_POINTS,
+    POINTS_PER_DIGIT,
     check_trajectory,
 )
 from meanfield.families.hidden_manifold.problem import Problem
@@ -71,15 +73,11 @@ def find_fixed_points(problem: Problem) -> xr.Dataset:
     check_trajectory(problem)
     started = time.perf_counter()
     digits = math.ceil(-math.log10(problem.order_parameters.tolerance))
-    sizes = FEWEST_NODES + digits, LOWEST_ORDER + digits
-    coarse, fine = (
-        make_system(
-            problem,
-            problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, math.ceil(factor * sizes[0])),
-            math.ceil(factor * sizes[1]),
-        )
-        for factor in (1.0, MORE)
-    )
+    sizes = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits
+    spectrum, delta = problem.inputs.spectrum, problem.inputs.aspect_ratio
+    coarse = make_system(problem, spectrum.nodes(delta, sizes[0]), sizes[1])
+    finer = math.ceil(MORE * sizes[0]), math.ceil(MORE_POINTS * sizes[1])
+    fine = make_system(problem, spectrum.nodes(delta, finer[0]), finer[1])
     start = start_of(problem, coarse)
     rows: list[dict[str, Any]] = []
     for found in chain.from_iterable(fixed_points_along(coarse, y) for y in (start, symmetrised(coarse, start))):

@@ -63,7 +63,7 @@ def march(system, clock, y, times, reached, values, errors, relative, absolute, 
     if not _finite(k[0]):
         return reached, NOT_FINITE
     if clock[1] <= 0.0:
-        clock[1] = _first_step(system, y, k[0], trial, k[1], relative, absolute)
+        clock[1] = call(_first_step, system, y, k[0], trial, k[1], relative, absolute)
     for _ in range(most_steps):
         h = min(clock[1], last - clock[0])
         if h <= 4e-16 * max(clock[0], 1e-300) or math.isnan(h):
@@ -81,7 +81,7 @@ def march(system, clock, y, times, reached, values, errors, relative, absolute, 
             continue
         then = clock[0] + h if clock[0] + h < last and h < last - clock[0] else last
         if reached < times.size and times[reached] <= then:
-            _interpolant(system, y, new, h, k, F, trial)
+            call(_interpolant, system, y, new, h, k, F, trial)
             while reached < times.size and times[reached] <= then:
                 _evaluate(F, y, (times[reached] - clock[0]) / h, values[reached])
                 errors[reached] = call(rates, values[reached], system, waste)

@@ -6,6 +6,7 @@ import numba
 import numpy as np
 
 from meanfield.families.hidden_manifold.expectations.choice import expectations
+from meanfield.numerics.compiled.separate_calls import call
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -33,7 +34,7 @@ def rates(y, system, dy):  # type: ignore[no-untyped-def]
     for q in range(system.chance.size):
         p, b, s = system.chance[q], system.slope[q], system.scale[q]
         fields(system, q, y, mean_r, Sigma, t, C, m)
-        error += p * expectations(system.kind, K, C, m, u, system.rule, A, H, G, D)
+        error += p * call(expectations, system.kind, K, C, m, u, system.rule, A, H, G, D)
         for k in range(K):
             dy[nodes + K * K + k] -= eta_v * p * D[k]
             for a in range(M):

@@ -8,9 +8,17 @@ import time
 import numpy as np
 import xarray as xr
 
+from meanfield.errors import InputError
+from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADRATURE, kind_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
 from meanfield.families.hidden_manifold.order_parameters.observables import observables
-from meanfield.families.hidden_manifold.order_parameters.system import State, System, make_system, start_of
+from meanfield.families.hidden_manifold.order_parameters.system import (
+    State,
+    System,
+    make_system,
+    moving_means,
+    start_of,
+)
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import check_closes
 from meanfield.problems.base import check_problem
@@ -18,11 +26,14 @@ from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
 
-FEWEST_NODES, LOWEST_ORDER = 4, 10
-"""Nodes of the spectrum, and points of a quadrature over a field, of the first solution, besides one for each digit."""
+FEWEST_NODES, LOWEST_ORDER = 4, 4
+"""Nodes of the spectrum, and points of a quadrature over a field, of the first solution, besides those for digits."""
 
-MORE = 1.5
-"""Factor of nodes and points from a solution to the next."""
+POINTS_PER_DIGIT = 4
+"""Points of a quadrature over a field for each digit, besides one node of the spectrum."""
+
+MORE, MORE_POINTS = 1.5, 1.25
+"""Factors of nodes and points from a solution to the next: the cost of points grows with their fourth power."""
 
 STEP_SHARE = 0.1
 """Tolerance of a step of the first solution in units of that of the result: errors of some steps add up."""
@@ -36,8 +47,12 @@ FINEST_STEP = 1e-13
 MOST_NODES = 512
 """Number of nodes after which more would not help."""
 
-HIGHEST_ORDER = 54
+HIGHEST_ORDER = 64
 """Points of a quadrature over a field after which four fields take minutes."""
+
+MOST_FIELDS = 8
+"""Largest number of units of student and teacher whose expectations are found by quadrature: the number of integrals
+over four fields grows with its fourth power."""
 
 COMPARED = ("Q", "R", "generalisation_error")
 
@@ -97,13 +112,24 @@ def check_trajectory(problem: Problem) -> None:
     """Refuse problems without a trajectory of their own; see `solve_order_parameters`."""
     check_problem(problem, Problem)
     check_closes(problem)
+    activations = problem.student.activation_functions, problem.teacher.activation_functions
+    means, elsewhere = moving_means(problem)
+    kind = kind_of_expectations(*activations, means=bool(means.any() or elsewhere.any()))
+    units = problem.students + problem.teachers
+    if kind == QUADRATURE and units > MOST_FIELDS:
+        raise InputError(
+            f"student.activation = '{problem.student.activation}' with teacher.activation = "
+            f"'{problem.teacher.activation}' has no closed form here, and quadrature over the fields of {units} units "
+            f"takes hours; take at most {MOST_FIELDS} units of student and teacher together, or one of "
+            f"{', '.join(CLOSED)} for both ('relu' where components have no mean)"
+        )
 
 
 def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str, FloatArray], str]:
     """Solution to the tolerance of the problem, its observables with estimated errors, and a warning."""
     tolerance, before = problem.order_parameters.tolerance, None
     digits = math.ceil(-math.log10(tolerance))
-    nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + digits, STEP_SHARE * tolerance
+    nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits, STEP_SHARE * tolerance
     while True:
         system = make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order)
         path = follow(system, start_of(problem, system), times, max(step, FINEST_STEP))
@@ -116,7 +142,7 @@ def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str
             if largest <= tolerance or nodes > MOST_NODES or order > HIGHEST_ORDER:
                 return system, path, found | errors, _warning(largest, tolerance)
         before = found
-        nodes, order, step = math.ceil(MORE * nodes), math.ceil(MORE * order), SMALLER_STEPS * step
+        nodes, order, step = math.ceil(MORE * nodes), math.ceil(MORE_POINTS * order), SMALLER_STEPS * step
 
 
 def _warning(error: float, tolerance: float) -> str:
