@@ -12,16 +12,21 @@ from pieces import first_sentence
 ROOT = Path(__file__).parents[2]
 
 OTHERS = {
-    "demo": "The demo",
-    "finite_size": "How SGD approaches the limit",
-    "accuracy": "Accuracy of the density",
-    "cost": "Cost of the density",
-    "verdicts": "How often verdicts are right",
-    "digits": "Hidden variables from real data",
+    "contrastive/demo": "The demo",
+    "contrastive/finite_size": "How SGD approaches the limit",
+    "contrastive/accuracy": "Accuracy of the density",
+    "contrastive/cost": "Cost of the density",
+    "contrastive/verdicts": "How often verdicts are right",
+    "contrastive/digits": "Hidden variables from real data",
+    "hidden_manifold/sgd_against_theory": "SGD on a hidden manifold",
 }
-"""Studies in validation/contrastive/ with a figure of the same name beside them."""
+"""Studies in validation/ with a figure of the same name beside them."""
 
-PAGES = {"cost": "cost.md", "verdicts": "verdicts.md"}
+PAGES = {
+    "contrastive/cost": "cost.md",
+    "contrastive/verdicts": "verdicts.md",
+    "hidden_manifold/sgd_against_theory": "hidden_manifold_sgd.md",
+}
 """Those that have a page of their own; the others are described in the gallery itself."""
 
 
@@ -75,19 +80,19 @@ def verdict(decided: str) -> str:
 
 
 def other_card(name: str) -> Card:
-    """The card of a study in validation/contrastive/."""
+    """The card of a study that is none of the paper's figures."""
     link = PAGES.get(name, f"#{slug(OTHERS[name])}")
-    return Card(OTHERS[name], link, f"../validation/contrastive/{name}.png", first_sentence(docstring(name)))
+    return Card(OTHERS[name], link, f"../validation/{name}.png", first_sentence(docstring(name)))
 
 
 def described(name: str, title: str) -> str:
     """What the script of a study says, with its figure."""
-    return f"## {title}\n\n{docstring(name)}\n\n![{title}](../validation/contrastive/{name}.png)"
+    return f"## {title}\n\n{docstring(name)}\n\n![{title}](../validation/{name}.png)"
 
 
 def docstring(name: str) -> str:
     """What a script says of itself."""
-    return ast.get_docstring(ast.parse((ROOT / "validation" / "contrastive" / f"{name}.py").read_text())) or ""
+    return ast.get_docstring(ast.parse((ROOT / "validation" / f"{name}.py").read_text())) or ""
 
 
 def grid(cards: list[Card]) -> str:

@@ -23,15 +23,21 @@ UNMOVED = 1e-12
 
 PANELS = {
     "generalisation_error": (r"generalisation error $\epsilon_g$", r"\epsilon_g"),
-    "R": ("covariance of student and teacher", "R"),
-    "Q": ("covariance of students", "Q"),
-    "v": ("second layer", "v"),
+    "R": ("overlap with the teacher $R_{km}$", "R"),
+    "Q": ("covariance of the student $Q_{kl}$", "Q"),
+    "v": ("second layer $v_k$", "v"),
 }
 """Label of the axis and symbol of each variable."""
 
 
 def plot_order_parameters(dataset: xr.Dataset) -> Figure:
-    """Generalisation error, R, Q, and the second layer where it is trained; means over replicas with bands."""
+    """Generalisation error, R, Q, and the second layer where it is trained; means over replicas with bands.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Of the kind `order_parameters`, `density`, `particles` or `ensemble`.
+    """
     shown = [name for name in PANELS if name != "v" or _moves(_mean(dataset, name))]
     panels: list[Panel] = [partial(_plot, name=name) for name in shown]
     return draw_panels(dataset, panels)

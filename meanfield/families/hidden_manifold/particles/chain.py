@@ -5,7 +5,7 @@ eigenspace of F F^T/N, of n dimensions, a step depends on the products of the st
 teacher's and those of the means alone: on a Gram matrix. What a sample has orthogonally to all of these enters by its
 length, a chi-squared variable of n - columns degrees of freedom. The input dimensions that F does not reach are one
 more such space, without teacher. The chain of all Gram matrices and v has the law of plain SGD with such inputs at
-every N (hidden_manifold.md, section 9).
+every N (hidden_manifold.md, section 7).
 """
 
 from __future__ import annotations

@@ -74,8 +74,9 @@ def blocks_of(problem: Problem) -> Blocks | None:
     atoms = spectrum.atoms
     order = np.argsort(atoms.rho, kind="stable")
     ends = np.cumsum(atoms.weight[order])
-    chosen, size = np.unique(np.searchsorted(ends / ends[-1], (np.arange(D) + 0.5) / D), return_counts=True)
-    chosen = order[chosen]
+    before = np.ceil(D * ends / ends[-1] - 0.5).astype(np.int64)  # midpoints below each end
+    size = np.diff(before, prepend=0)
+    chosen, size = order[size > 0], size[size > 0]
     blocks = Blocks(atoms.rho[chosen], size, atoms.teacher[chosen])
     rank = int(blocks.size[blocks.rho > 0].sum())
     if rank > N:

@@ -22,8 +22,8 @@ from meanfield.typing import FloatArray
 LINEAR = 1e-10
 """Share of c* in the variance of f that is 0 to the accuracy of moments."""
 
-ROUNDING = 1e-13
-"""Mean of a field that is 0 to rounding."""
+ROUNDING = 1e-10
+"""Mean of a field that is 0 to the accuracy of the moments of f."""
 
 
 class Overlaps(NamedTuple):

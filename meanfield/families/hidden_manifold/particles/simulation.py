@@ -66,7 +66,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 
     Notes
     -----
-    All quantities are dimensionless. Source: hidden_manifold.md, sections 1, 2 and 9.
+    All quantities are dimensionless. Source: hidden_manifold.md, sections 1 and 7.
     """
     simulation = simulation_of(problem)
     method = simulation.label
