@@ -181,3 +181,18 @@ def test_samples_that_say_nothing_are_refused(samples, kind, words):
         meanfield.examine_samples(samples, kind)
     with pytest.raises(InputError, match="a column of 100 numbers"):
         meanfield.examine_samples(NORMAL, teacher=np.zeros(100))
+
+
+def test_a_blow_up_is_reported_up_to_where_it_happens():
+    linear = {"activation": "linear", "output_weights": [1.0]}
+    result = solved(
+        "assumptions",
+        teacher=linear | {"overlap": [[1.0]]},
+        student=linear | {"on_teacher": [[0.0]], "elsewhere": [[1.0]]},
+        training={"learning_rate": 50.0},
+        time={"stop": 20.0, "outputs": 5},
+    )
+    assert result.attrs["status"].startswith("failed: at t = ")
+    assert np.isnan(result["Q"].values[-1]).all()
+    assert np.isnan(result["Q_conventional"].values[-1]).all()
+    assert "Gaussian latents" in describe(result)

@@ -116,3 +116,22 @@ def test_an_escape_after_the_end_is_said():
     assert np.isnan(result["escape_time_quantile"].values[1])
     assert "raise time.stop" in result.attrs["warning"]
     assert "later than the end" in describe(result)
+
+
+def test_the_start_of_three_students_and_teachers():
+    """Four independent numbers tell them apart; T of teachers that are not orthogonal lowers their variance."""
+    overlap = np.full((3, 3), 0.5) + 0.5 * np.eye(3)
+    three = problem(
+        inputs=ONE_BLOCK["inputs"],
+        teacher={"output_weights": [1.0] * 3, "overlap": overlap.tolist()},
+        student=START | {"output_weights": [1.0] * 3},
+        order_parameters={"tolerance": 1e-4},
+        time={"stop": 0.01, "outputs": 2},
+        particles={"dimension": 1000, "replicas": 200, "method": "chain"},
+    )
+    part = float(meanfield.solve(three, "escape")["antisymmetric_part"][0])
+    R = meanfield.solve(three, "particles", workers=1)["R"].values[:, 0]
+    apart = R - R.mean(axis=1, keepdims=True) - R.mean(axis=2, keepdims=True) + R.mean(axis=(1, 2), keepdims=True)
+    square = (apart**2).sum(axis=(1, 2)) / part**2
+    assert square.mean() == pytest.approx(4.0, abs=3.5 * np.sqrt(8.0 / 200))  # chi squared; 1 in 2000 by chance
+    assert square.var() == pytest.approx(8.0, rel=0.7)  # twice the mean, not the square of it
