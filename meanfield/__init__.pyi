@@ -32,6 +32,7 @@ from .families.contrastive.stationary import (
 from .families.contrastive.stationary import (
     growth_rate_at_zero as growth_rate_at_zero,
 )
+from .families.hidden_manifold.assumptions.samples import examine_samples as examine_samples
 from .ingredients.activations import Activation as Activation
 from .ingredients.priors import Prior as Prior
 from .methods import solve as solve
@@ -65,6 +66,7 @@ __all__ = [
     "continue_fixed_points",
     "continue_stationary_states",
     "critical_values",
+    "examine_samples",
     "explain",
     "find_stationary_states",
     "growth_rate_at_zero",

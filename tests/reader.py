@@ -94,9 +94,9 @@ class Reader:
     def toml(self, block: Block) -> None:
         """Check a problem or a sweep, or a part of one: known keys with values that are allowed."""
         data = tomllib.loads(block.text)
-        if "model" in data or {"axes", "problem"} <= set(data):
+        if {"model", "family"} & set(data) or {"axes", "problem"} <= set(data):
             folder = Path(block.caption or "page").resolve().parent
-            (parse_problem if "model" in data else parse_sweep)(block.text, folder)
+            (parse_sweep if "axes" in data else parse_problem)(block.text, folder)
             return
         faults = [list(wrong(model, data)) for model in (Problem, Sweep, Axis)]
         assert not all(faults), faults

@@ -57,7 +57,7 @@ def merged(
         misfits = []
         for name, found in outcome.variables.items():
             if name in forms and (forms[name].dims, forms[name].shape) == (found.dims, found.shape):
-                variables[name].values[point.index] = found.values
+                variables[name].values[point.index] = found.values[()]  # a word, not an array of one
             else:
                 misfits.append(_misfit(name, found))
         statuses[point.index] = misfits[0] if misfits else outcome.status

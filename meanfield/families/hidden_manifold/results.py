@@ -192,8 +192,68 @@ STATES = {
     ),
 }
 
+_THEORIES = {
+    "conventional": "by the theory of standard Gaussian latents",
+    "matched": "by one Gaussian with the mean and covariance of the latents",
+}
+
+ASSUMPTIONS = {
+    "regime": Variable(
+        (),
+        "kind of latents: Gaussian, I component per coordinate, II per sample, III means of length sqrt(N)",
+        words=True,
+        choices=("Gaussian", "I", "II", "III"),
+    ),
+    "component_mean_norm": Variable(
+        ("component",), "length of the mean of latents in a component", range=POSITIVE, gaps="never"
+    ),
+    "teacher_field_mean": Variable(
+        ("component", "teacher"), "mean of the teacher's fields in a component", gaps="never"
+    ),
+    "input_mean": Variable(
+        ("component",), "root mean square of the means of inputs in a component", range=POSITIVE, gaps="never"
+    ),
+    "f_slope": Variable(("component",), "b = E[u f(s u)] in a component", gaps="never"),
+    "f_square": Variable(("component",), "c = E[f(s u)^2] in a component", range=POSITIVE, gaps="never"),
+    "radius_variance": Variable((), "variance of |C|^2/D from sample to sample, in the limit", range=POSITIVE),
+    "kurtosis": Variable(("time", "student"), "kurtosis of the student's fields, 3 if Gaussian", range=POSITIVE),
+    "teacher_kurtosis": Variable(("teacher",), "kurtosis of the teacher's fields, 3 if Gaussian", range=POSITIVE),
+} | {
+    f"{name}_{theory}": Variable(
+        ORDER_PARAMETERS[name].dims,
+        f"{ORDER_PARAMETERS[name].long_name.partition(',')[0]} {words}",
+        gaps="unfinished",
+    )
+    for theory, words in _THEORIES.items()
+    for name in ("Q", "R", "generalisation_error")
+}
+
+ESCAPE = {
+    "antisymmetric_part": Variable(
+        ("time",),
+        "length of the part of R that tells students apart, a standard deviation for random starts",
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+    "antisymmetric_part_error": Variable(("time",), "estimated error of that length", range=POSITIVE),
+    "antisymmetric_rate": Variable(("time",), "growth rate of that length"),
+    "escape_time_quantile": Variable(
+        ("quantile",), "time by which a share of starts has left the symmetric plateau", range=POSITIVE
+    ),
+}
+
 VARIABLES = (
-    LABELS | {"time": TIMES["time"]} | ORDER_PARAMETERS | SPECTRUM | DENSITY | WEIGHTS | DISTANCES | STATES | STATISTICS
+    LABELS
+    | {"time": TIMES["time"]}
+    | ORDER_PARAMETERS
+    | SPECTRUM
+    | DENSITY
+    | WEIGHTS
+    | DISTANCES
+    | STATES
+    | ASSUMPTIONS
+    | ESCAPE
+    | STATISTICS
 )
 
 CHECKS = "meanfield.families.hidden_manifold.checks:faults"
@@ -228,6 +288,31 @@ KINDS = {
         leading="state",
         check=CHECKS,
         numbers=f"{NUMBERS}:of_fixed_points",
+    ),
+    "assumptions": Kind(
+        "assumptions of the conventional theory, and what follows where they fail",
+        (
+            "time",
+            *("component_weight", "component_scale"),
+            *(name for name in ASSUMPTIONS if name != "kurtosis" and not name.endswith("_matched")),
+        ),
+        (
+            *("eta", "Q", "R", "generalisation_error", *ERRORS, "field_mean", "kurtosis"),
+            *(name for name in ASSUMPTIONS if name.endswith("_matched")),
+        ),
+        check=CHECKS,
+        figure="meanfield.families.hidden_manifold.assumptions.figure:plot_assumptions",
+        numbers="meanfield.families.hidden_manifold.assumptions.wording:key_numbers",
+        summary="meanfield.families.hidden_manifold.assumptions.wording:describe",
+    ),
+    "escape": Kind(
+        "escape of students that start alike from the symmetric plateau",
+        (*_PATH, *ESCAPE, "quantile"),
+        ("N", "eta"),
+        check=CHECKS,
+        figure="meanfield.families.hidden_manifold.escape.display:plot_escape",
+        numbers="meanfield.families.hidden_manifold.escape.display:key_numbers",
+        summary="meanfield.families.hidden_manifold.escape.display:describe",
     ),
     "particles": Kind(
         "stochastic gradient descent at finite N",
