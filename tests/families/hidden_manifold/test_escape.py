@@ -135,3 +135,14 @@ def test_the_start_of_three_students_and_teachers():
     square = (apart**2).sum(axis=(1, 2)) / part**2
     assert square.mean() == pytest.approx(4.0, abs=3.5 * np.sqrt(8.0 / 200))  # chi squared; 1 in 2000 by chance
     assert square.var() == pytest.approx(8.0, rel=0.7)  # twice the mean, not the square of it
+
+
+def test_the_estimate_bounds_the_error():
+    """Of Marchenko-Pastur nodes; the exact one has twice as many, and shorter steps."""
+    at = {"time": {"stop": 100.0, "outputs": 6}, "student": START}
+    exact = solved("escape", **at, order_parameters={"tolerance": 1e-9})["antisymmetric_part"].values
+    for tolerance in (1e-2, 1e-4):
+        result = solved("escape", **at, order_parameters={"tolerance": tolerance})
+        error = np.abs(result["antisymmetric_part"].values - exact)
+        assert np.all(error <= result["antisymmetric_part_error"].values + 1e-9)  # of what is exact
+        assert np.all(result["antisymmetric_part_error"].values <= tolerance)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.expectations.choice import QUADRATURE, expectations, kind_of_expectations
 from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, no_rule
 from meanfield.families.hidden_manifold.order_parameters.integration import Path
@@ -25,6 +26,9 @@ from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
+
+LARGEST = 1e12
+"""Order parameter beyond which a run has blown up."""
 
 ROUNDING = 1e-12
 """Spread of means along a direction, relative to the largest mean, that is none."""
@@ -170,7 +174,12 @@ def follow_gaussian(problem: Problem, law: Gaussian, times: FloatArray, step: fl
         times,
         Tolerance(step, step),
         integrator="DOP853",
+        stops=[lambda _, y: LARGEST - float(np.abs(y).max())],
         label=label,
     )
+    status = found.status
+    if found.stopped_by is not None:
+        what = f"order parameters grow beyond {LARGEST:g}"
+        status = BlowUpError(found.end_time, what, "lower training.learning_rate").status
     errors = [gaussian_rates(law, y)[1] if np.isfinite(y).all() else np.nan for y in found.values]
-    return Path(unpacked(law.system, found.values), np.array(errors), found.status)
+    return Path(unpacked(law.system, found.values), np.array(errors), status)

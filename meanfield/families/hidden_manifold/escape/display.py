@@ -46,5 +46,5 @@ def _plot_deviation(escape: xr.Dataset, axes: Axes) -> Axes:
         if np.isfinite(t):
             axes.axvline(t, color="0.6", lw=0.8)
             axes.annotate(f"{100 * share:g} %", (t, 0.02), xycoords=("data", "axes fraction"), fontsize="small")
-    axes.set(xlabel=TIME, ylabel="antisymmetric part of R")
+    axes.set(xlabel=TIME, ylabel="antisymmetric part of $R$, linearised")
     return axes

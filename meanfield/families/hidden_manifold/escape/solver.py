@@ -18,6 +18,7 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
     FEWEST_NODES,
     LOWEST_ORDER,
     MORE,
+    SMALLER_STEPS,
     STEP_SHARE,
     check_trajectory,
 )
@@ -70,9 +71,9 @@ def predict_escape(problem: Problem) -> xr.Dataset:
     started = time.perf_counter()
     times, tolerance = problem.time.outputs_at, problem.order_parameters.tolerance
     digits = math.ceil(-math.log10(tolerance))
-    (_, before), (system, found) = (
-        _followed(problem, factor, digits, STEP_SHARE * tolerance) for factor in (1.0, MORE)
-    )
+    step = STEP_SHARE * tolerance
+    _, before = _followed(problem, 1.0, digits, step)
+    system, found = _followed(problem, MORE, digits, SMALLER_STEPS * step)
     states, scale = found.states, _scale(problem)
     seen = observables(system, unpacked(system, states))
     arrays = {
