@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import types
 from dataclasses import replace
 
 import pytest
@@ -180,8 +181,9 @@ def test_every_public_name_has_a_page(room):
     objects = [resolve(name) for name in listed()]
     module = importlib.import_module(room)
     public = {name: getattr(module, name) for name in module.__all__ if name not in NO_PAGE}
+    rooms = [name for name, found in public.items() if isinstance(found, types.ModuleType)]
     missing = [name for name, found in public.items() if not any(found is one for one in objects)]
-    assert missing == []
+    assert missing == rooms  # of which every public name has a page
 
 
 def listed():

@@ -13,6 +13,7 @@ import runpy
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ import xarray as xr
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
+from meanfield.families.hidden_manifold.problem import Problem as HiddenManifold
+from meanfield.problems.base import BaseProblem
 from meanfield.problems.file import format_problem, load_problem, parse_problem, problem_from
 from meanfield.problems.messages import MOST_CHARACTERS, MOST_LINES, _field_names
 from meanfield.results import checks
@@ -31,7 +34,7 @@ SOLVERS = ROOT / "solvers"
 SCRIPTS = (*("solve_density", "solve_order_parameters", "simulate_sgd", "find_stationary_states", "analyse_dynamics"),)
 
 NAMES = re.compile(
-    r"\b(" + "|".join([*_field_names(Problem), "line \\d+", "key", "character", "cannot be read"]) + r")\b"
+    rf"\b({'|'.join([*_field_names(Problem), *_field_names(HiddenManifold)])}|line \d+|key|character|cannot be read)\b"
 )
 """Pattern of the names in messages about a refused file, which must have one: a key, or a place in the file."""
 
@@ -91,15 +94,21 @@ def _check_message(message: str, path: Path) -> None:
         raise BrokenError(f"the message does not say where the fault is, or is endless: {message[:300]}")
 
 
-def _check_round_trip(problem: Problem) -> None:
+def _check_round_trip(problem: BaseProblem) -> None:
     text = format_problem(problem)
     if parse_problem(text) != problem or format_problem(parse_problem(text)) != text:
         raise BrokenError("the text of the problem is another problem")
 
 
-def tiny(problem: Problem) -> Problem:
+def tiny(problem: BaseProblem) -> BaseProblem:
     """The same problem in sizes that every method is quick with."""
     data = problem.model_dump(exclude_none=True, mode="json")
+    if isinstance(problem, HiddenManifold):
+        data["time"] = {"stop": min(problem.time.stop, 1.0), "outputs": 3}
+        data["order_parameters"] = {"tolerance": 1e-2}
+        data["particles"] = {"method": problem.particles.method, "dimension": 24, "replicas": 2}
+        return problem_from({"family": "hidden_manifold"} | data, Path())
+    assert isinstance(problem, Problem)
     data["model"]["batch_size"] = min(problem.model.batch_size, 20)
     data["time"] = {"stop": min(problem.time.stop, 1.0), "outputs": 3}
     given_width = problem.density.half_width is not None
@@ -114,19 +123,9 @@ def tiny(problem: Problem) -> Problem:
     return problem_from(data, Path())
 
 
-def _judge_methods(problem: Problem, everything: bool) -> str:
-    methods: dict[str, Callable[[Problem], xr.Dataset]] = {
-        "order parameters": meanfield.solve_order_parameters,
-        "density": meanfield.solve_density,
-        "SGD": lambda problem: meanfield.simulate_sgd(problem, workers=1),
-    }
-    if everything:
-        methods |= {"dynamics": meanfield.analyse_dynamics}
-    if everything and len(problem.features) == 1:  # for two a search may take minutes
-        methods |= {"states": meanfield.find_stationary_states}
+def _judge_methods(problem: BaseProblem, everything: bool) -> str:
+    methods = _methods_of(problem, everything)
     results = {}
-    if len(problem.features) > 2:
-        return "not solved"  # nodes of three features are many
     for name, solve in methods.items():
         try:
             results[name] = solve(problem)
@@ -135,7 +134,29 @@ def _judge_methods(problem: Problem, everything: bool) -> str:
                 raise BrokenError(f"{name}: refused without a reason") from error
     for name, result in results.items():
         _check_result(name, result)
+    if not methods:
+        return "not solved"
     return "solved by " + ", ".join(results) if results else "accepted, refused by all methods"
+
+
+def _methods_of(problem: BaseProblem, everything: bool) -> dict[str, Callable[[Any], xr.Dataset]]:
+    """Methods that take a problem, without those that take long."""
+    if isinstance(problem, HiddenManifold):
+        named = ("order_parameters", "density", "particles", *(("fixed_points",) if everything else ()))
+        return {name: partial(meanfield.solve, method=name) for name in named}
+    assert isinstance(problem, Problem)
+    if len(problem.features) > 2:  # nodes of three features are many
+        return {}
+    methods: dict[str, Callable[[Any], xr.Dataset]] = {
+        "order parameters": meanfield.solve_order_parameters,
+        "density": meanfield.solve_density,
+        "SGD": lambda problem: meanfield.simulate_sgd(problem, workers=1),
+    }
+    if everything:
+        methods |= {"dynamics": meanfield.analyse_dynamics}
+    if everything and len(problem.features) == 1:  # for two a search may take minutes
+        methods |= {"states": meanfield.find_stationary_states}
+    return methods
 
 
 def _check_result(name: str, result: xr.Dataset) -> None:
