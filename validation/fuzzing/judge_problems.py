@@ -34,7 +34,7 @@ SOLVERS = ROOT / "solvers"
 SCRIPTS = (*("solve_density", "solve_order_parameters", "simulate_sgd", "find_stationary_states", "analyse_dynamics"),)
 
 NAMES = re.compile(
-    rf"\b({'|'.join([*_field_names(Problem), *_field_names(HiddenManifold)])}|line \d+|key|character|cannot be read)\b"
+    rf"\b({'|'.join([*_field_names(Problem), *_field_names(HiddenManifold)])}|family|line \d+|key|character|cannot be read)\b"
 )
 """Pattern of the names in messages about a refused file, which must have one: a key, or a place in the file."""
 
