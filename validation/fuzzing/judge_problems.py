@@ -33,9 +33,8 @@ from validation import ROOT
 SOLVERS = ROOT / "solvers"
 SCRIPTS = (*("solve_density", "solve_order_parameters", "simulate_sgd", "find_stationary_states", "analyse_dynamics"),)
 
-NAMES = re.compile(
-    rf"\b({'|'.join([*_field_names(Problem), *_field_names(HiddenManifold)])}|family|line \d+|key|character|cannot be read)\b"
-)
+PLACES = ("family", r"line \d+", "key", "character", "cannot be read")
+NAMES = re.compile(rf"\b({'|'.join([*_field_names(Problem), *_field_names(HiddenManifold), *PLACES])})\b")
 """Pattern of the names in messages about a refused file, which must have one: a key, or a place in the file."""
 
 LONGEST_MESSAGE = (MOST_LINES + 1) * (MOST_CHARACTERS + 10)
