@@ -63,7 +63,7 @@ def test_times_of_the_reference():
         assert np.mean(when) == pytest.approx(mean, abs=3.5 * error)
     again = escape_times(result["time"].values, part, np.quantile(size, [0.9, 0.5, 0.1]) / 512**0.5)
     assert again[:2] == pytest.approx(result["escape_time_quantile"].values[:2], abs=3.0)  # of 2000 sizes
-    assert "N = 5e+02: escape at t = 0, 14" in describe(result)
+    assert "N = 512: of starts escape 10 % at t = 0, 50 % at t = 14" in describe(result)
 
 
 def test_the_chain_of_sgd_amplifies_as_much():
@@ -108,7 +108,7 @@ def test_an_informed_start_that_is_nearly_alike():
     d = np.einsum("tkm,km->t", R, PATTERN)
     assert result["antisymmetric_part"].values == pytest.approx(d, rel=2e-2)  # its square, and more, is left out
     assert result["antisymmetric_part"].values[0] == pytest.approx(d[0], rel=1e-7)
-    assert describe(result) == "students are told apart at t = later than the end"
+    assert describe(result) == "students are told apart later than the end"
 
 
 def test_an_escape_after_the_end_is_said():

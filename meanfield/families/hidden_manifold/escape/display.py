@@ -16,10 +16,11 @@ from meanfield.results.schema import label_of, problem_of
 
 def describe(escape: xr.Dataset) -> str:
     """Result of `predict_escape` as a sentence."""
-    times = ["later than the end" if np.isnan(t) else f"{t:.4g}" for t in escape["escape_time_quantile"].values]
+    times = ["later than the end" if np.isnan(t) else f"at t = {t:.4g}" for t in escape["escape_time_quantile"].values]
     if problem_of(escape).student.initial != "random":
-        return f"students are told apart at t = {times[0]}"
-    return f"random start, N = {label_of(escape, 'dimension'):.0e}: escape at t = {', '.join(times)} (10, 50, 90 %)"
+        return f"students are told apart {times[0]}"
+    shares = (f"{100 * share:g} % {when}" for share, when in zip(escape["quantile"].values, times, strict=True))
+    return f"random start, N = {label_of(escape, 'dimension'):,.0f}: of starts escape {', '.join(shares)}"
 
 
 def key_numbers(escape: xr.Dataset) -> Iterator[tuple[str, str]]:
@@ -42,9 +43,12 @@ def _plot_error(escape: xr.Dataset, axes: Axes) -> Axes:
 
 def _plot_deviation(escape: xr.Dataset, axes: Axes) -> Axes:
     axes.semilogy(escape["time"], escape["antisymmetric_part"], **curve_style(0))
-    for share, t in zip(escape["quantile"].values, escape["escape_time_quantile"].values, strict=True):
+    random = problem_of(escape).student.initial == "random"  # else all quantiles are one time
+    shown = escape if random else escape.isel(quantile=[0])
+    for share, t in zip(shown["quantile"].values, shown["escape_time_quantile"].values, strict=True):
         if np.isfinite(t):
+            words = f"{100 * share:g} %" if random else "escape"
             axes.axvline(t, color="0.6", lw=0.8)
-            axes.annotate(f"{100 * share:g} %", (t, 0.02), xycoords=("data", "axes fraction"), fontsize="small")
+            axes.annotate(words, (t, 0.02), xycoords=("data", "axes fraction"), fontsize="small")
     axes.set(xlabel=TIME, ylabel="antisymmetric part of $R$, linearised")
     return axes
