@@ -35,7 +35,7 @@ def test_source_of_the_overlap():
     exact = -eta / delta * (((1 - b * b) * delta + b * b * rho) * r - b * rho * t)
     printed = -eta / delta * (((1 - b * b) * delta + b * b * rho) * r - b * rho * np.mean(rho * t))
     found = unpacked(system, dy).r[:, 0, 0]
-    assert found == pytest.approx(exact, abs=1e-14)
+    assert found == pytest.approx(exact, abs=1e-14)  # rounding
     assert np.abs(found - printed).max() > 0.1
 
 
@@ -49,7 +49,7 @@ def test_mean_of_the_nonlinearity():
     error = np.std(rest**2) / math.sqrt(len(u))
     assert abs(np.mean(rest**2) - right) < 4.5 * error  # false alarms: 1e-5, at a fixed seed
     assert abs(np.mean(rest**2) - printed) > 100 * error
-    assert right == pytest.approx(0.25 - 1 / (2 * math.pi), abs=1e-11)
+    assert right == pytest.approx(0.25 - 1 / (2 * math.pi), abs=1e-11)  # accuracy of the moments
 
 
 def test_atom_of_the_spectrum():
@@ -65,7 +65,7 @@ def test_atom_of_the_spectrum():
 
 def test_equal_variance_is_not_enough():
     relu = make_nonlinearity("relu")
-    assert relu.moments(1.0).mean == pytest.approx(0.398942, abs=1e-6)
+    assert relu.moments(1.0).mean == pytest.approx(0.398942, abs=1e-6)  # digits printed
     assert 0.5 * (max(1.0, 0.0) + max(-1.0, 0.0)) == 0.5
 
 
@@ -78,5 +78,5 @@ def test_scales_change_the_overlap():
         solved(inputs=inputs, **short)["R"].values[0, 0, 0]
         for inputs in ({}, {"components": components}, {"components": components, "components_drawn": "coordinate"})
     ]
-    assert R[1] / R[0] == pytest.approx(np.mean(scales), abs=1e-12)
-    assert R[2] / R[0] == pytest.approx(1.0, abs=1e-12)
+    assert R[1] / R[0] == pytest.approx(np.mean(scales), abs=1e-12)  # rounding
+    assert R[2] / R[0] == pytest.approx(1.0, abs=1e-12)  # rounding

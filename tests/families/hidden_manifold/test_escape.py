@@ -60,7 +60,7 @@ def test_times_of_the_reference():
     part = result["antisymmetric_part"].values * 512**0.5
     for N, mean, error in ((512, 19.8, 3.0), (8192, 60.2, 1.4)):
         when = [result["time"].values[np.argmax(part * z >= 0.15 * N**0.5)] for z in size]
-        assert np.mean(when) == pytest.approx(mean, abs=3.5 * error)
+        assert np.mean(when) == pytest.approx(mean, abs=3.5 * error)  # its standard errors
     again = escape_times(result["time"].values, part, np.quantile(size, [0.9, 0.5, 0.1]) / 512**0.5)
     assert again[:2] == pytest.approx(result["escape_time_quantile"].values[:2], abs=3.0)  # of 2000 sizes
     assert "N = 512: of starts escape 10 % at t = 0, 50 % at t = 14" in describe(result)
@@ -77,7 +77,7 @@ def test_the_chain_of_sgd_amplifies_as_much():
     error = np.sqrt(((last - slope * first) ** 2).sum() / 39 / (first @ first))
     assert error < 0.15
     assert slope == pytest.approx(predicted[1] / predicted[0], abs=3.5 * error)  # 1 in 2000 by chance
-    assert first.std() == pytest.approx(predicted[0], rel=3.5 / np.sqrt(80))
+    assert first.std() == pytest.approx(predicted[0], rel=3.5 / np.sqrt(80))  # errors of a deviation of 40
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_an_informed_start_that_is_nearly_alike():
     R = solved(**changes)["R"].values
     d = np.einsum("tkm,km->t", R, PATTERN)
     assert result["antisymmetric_part"].values == pytest.approx(d, rel=2e-2)  # its square, and more, is left out
-    assert result["antisymmetric_part"].values[0] == pytest.approx(d[0], rel=1e-7)
+    assert result["antisymmetric_part"].values[0] == pytest.approx(d[0], rel=1e-7)  # tolerance of the order parameters
     assert describe(result) == "students are told apart later than the end"
 
 

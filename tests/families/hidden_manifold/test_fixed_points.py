@@ -14,14 +14,14 @@ def states():
 def test_the_symmetric_plateau(states):
     """All printed digits of the reference, which found it along the trajectory of units that are alike."""
     plateau = states.isel(state=int(np.argmax(states["generalisation_error"].values)))
-    assert plateau["R"].values == pytest.approx(np.full((2, 2), 0.28829344), abs=1e-8)
+    assert plateau["R"].values == pytest.approx(np.full((2, 2), 0.28829344), abs=1e-8)  # digits printed
     Q = [[0.35303210, 0.15074145], [0.15074145, 0.35303210]]
-    assert plateau["Q"].values == pytest.approx(np.array(Q), abs=1e-8)
-    assert float(plateau["generalisation_error"]) == pytest.approx(0.12386303, abs=1e-8)
-    assert float(plateau["growth_rate"]) == pytest.approx(0.010314808, abs=1e-9)
+    assert plateau["Q"].values == pytest.approx(np.array(Q), abs=1e-8)  # digits printed
+    assert float(plateau["generalisation_error"]) == pytest.approx(0.12386303, abs=1e-8)  # digits printed
+    assert float(plateau["growth_rate"]) == pytest.approx(0.010314808, abs=1e-9)  # digits printed
     assert int(plateau["unstable_directions"]) == 1
     antisymmetric = plateau["leading_direction"].values
-    assert np.abs(antisymmetric) == pytest.approx(np.ones((2, 2)), abs=1e-6)
+    assert np.abs(antisymmetric) == pytest.approx(np.ones((2, 2)), abs=1e-6)  # the tolerance
     assert antisymmetric[0, 0] * antisymmetric[0, 1] < 0
 
 

@@ -171,7 +171,7 @@ def test_relu_units_can_be_rescaled():
     errors = [
         solved(**SHORT | RELU | {"student": s})["generalisation_error"].values[0] for s in (RELU["student"], scaled)
     ]
-    assert errors[0] == pytest.approx(errors[1], abs=1e-13)
+    assert errors[0] == pytest.approx(errors[1], abs=1e-13)  # rounding
 
 
 def test_eigenvalues_one_by_one_are_those_with_weights():

@@ -15,11 +15,11 @@ def test_moments_of_marchenko_pastur(delta):
     """Narayana's numbers: 1, 1 + d, 1 + 3 d + d^2, 1 + 6 d + 6 d^2 + d^3."""
     rho, weight, _ = MarchenkoPastur().nodes(delta, 8)
     exact = [1, 1, 1 + delta, 1 + 3 * delta + delta**2, 1 + 6 * delta + 6 * delta**2 + delta**3]
-    assert [weight @ rho**k for k in range(5)] == pytest.approx(exact, rel=1e-13)
+    assert [weight @ rho**k for k in range(5)] == pytest.approx(exact, rel=1e-13)  # rounding of eigenvectors
     assert np.all(rho <= (1 + math.sqrt(delta)) ** 2)
     if delta == 2.0:  # half of the eigenvalues are 0, where 16 nodes find the atom to 1e-3
         rho, weight, _ = MarchenkoPastur().nodes(delta, 16)
-        assert weight[rho < 1e-3].sum() == pytest.approx(0.5, abs=1e-3)
+        assert weight[rho < 1e-3].sum() == pytest.approx(0.5, abs=1e-3)  # see above
 
 
 def test_a_long_list_becomes_a_gauss_rule(tmp_path):
@@ -54,7 +54,7 @@ def test_moments_of_nonlinearities(name, mean, slope, square):
 def test_jumps_that_are_not_named_are_found():
     found = Nonlinearity(lambda x: 1.0 if x > 0.3 else -1.0 if x < -0.7712 else 0.0).moments(2.0)
     low, high = ndtr(-0.3856), ndtr(-0.15)
-    assert [found.mean, found.square] == pytest.approx([high - low, high + low], abs=1e-11)
+    assert [found.mean, found.square] == pytest.approx([high - low, high + low], abs=1e-11)  # accuracy of the moments
 
 
 @pytest.mark.parametrize("f", [lambda x: np.exp(x * x / 4), lambda x: np.exp(x * x), lambda x: 1e7 * x])

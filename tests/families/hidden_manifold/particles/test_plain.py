@@ -82,9 +82,8 @@ def test_steps_are_those_of_the_definition(lines):
     plain.advance(0, STEPS)
     assert plain.reached.tolist() == [STEPS]
     assert np.abs(plain._W - before).max() > 0.1
-    # rounding, which grows with differences of weights
-    assert np.allclose(plain._W, W, rtol=1e-9, atol=1e-9)
-    assert plain._v == pytest.approx(v, rel=1e-9)
+    assert np.allclose(plain._W, W, rtol=1e-9, atol=1e-9)  # rounding, amplified over the steps
+    assert plain._v == pytest.approx(v, rel=1e-9)  # the same
 
 
 @pytest.mark.parametrize("nonlinearity", ["sign", "step"])
@@ -113,9 +112,9 @@ def test_means_of_components_are_those_of_the_problem():
     plain = Plain(problem, range(1))
     along = plain._mean @ plain._teacher / 10  # E[C].Wt/sqrt(D)
     coefficients = np.array([[2.0, 0.5], [-6 / 7, -1.5 / 7]])
-    assert along == pytest.approx(coefficients, abs=1e-12)  # T is the identity
+    assert along == pytest.approx(coefficients, abs=1e-12)  # rounding; T is the identity
     squares = [4.25 + 2.25, (6 / 7) ** 2 + (1.5 / 7) ** 2]
-    assert (plain._mean**2).sum(axis=1) == pytest.approx(squares, abs=1e-12)
+    assert (plain._mean**2).sum(axis=1) == pytest.approx(squares, abs=1e-12)  # rounding of 50 squares
 
 
 @pytest.mark.parametrize("lines", [(SCALES,), PER_COORDINATE], ids=["per sample", "per coordinate"])
@@ -126,7 +125,7 @@ def test_latents_have_the_weights_of_the_components(lines):
     tiles, fields = tiles_for(samples, 100), np.empty((samples, 2))
     draw_latents(plain._mixture, plain._factors, stream_key(1), 0, 0, samples, tiles, fields)
     C = tiles.transpose(0, 2, 1).reshape(-1, 100)[:samples]
-    assert fields == pytest.approx(C @ plain._teacher / 10, abs=1e-12)
+    assert fields == pytest.approx(C @ plain._teacher / 10, abs=1e-12)  # rounding of sums of 100
     components = problem.inputs.mixture
     weight, scale = (np.array([getattr(c, name) for c in components]) for name in ("weight", "scale"))
     mean = np.array([0 if isinstance(c.mean, tuple) else c.mean for c in components])
@@ -134,10 +133,10 @@ def test_latents_have_the_weights_of_the_components(lines):
     for power, expected in moments.items():
         per_sample = (C**power).mean(axis=1)  # independent
         deviation = per_sample.std() / np.sqrt(samples)
-        assert per_sample.mean() == pytest.approx(weight @ expected, abs=4 * deviation)
+        assert per_sample.mean() == pytest.approx(weight @ expected, abs=4 * deviation)  # see above
     if len(lines) == 1:
         wide = (C**2).mean(axis=1) > 0.8  # between .16 and 1.84, 7 standard deviations from either
-        assert wide.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(samples))
+        assert wide.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(samples))  # 4 errors of a share
 
 
 @pytest.mark.parametrize("lines", [(MEANS,), PER_COORDINATE], ids=["per sample", "per coordinate"])

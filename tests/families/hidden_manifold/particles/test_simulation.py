@@ -27,10 +27,11 @@ def test_weights_are_kept_along_eigenvectors(lines):
     for power in range(4):  # products in which other axes would have other eigenvalues
         expected = np.linalg.matrix_power(gram, power)
         assert (S * rho**power) @ S.T == pytest.approx(seen @ expected @ seen.T, rel=1e-9)  # rounding
-        assert (S * rho**power) @ teacher == pytest.approx(seen @ expected @ plain._teacher, rel=1e-9, abs=1e-9)
+        along = seen @ expected @ plain._teacher
+        assert (S * rho**power) @ teacher == pytest.approx(along, rel=1e-9, abs=1e-9)  # rounding, of sums that cancel
     result = simulate_sgd(problem)
     assert result.sizes["snapshot_time"] == 2
-    assert result["S"].isel(snapshot_time=-1, replica=0).values == pytest.approx(S, abs=1e-9)
+    assert result["S"].isel(snapshot_time=-1, replica=0).values == pytest.approx(S, abs=1e-9)  # rounding
 
 
 def test_statistics_are_those_of_the_replicas():
@@ -39,11 +40,13 @@ def test_statistics_are_those_of_the_replicas():
     replicas = simulate_sgd(make_problem(*CHAIN, settings.replace("statistics", "replicas")))
     for name in ("Q", "R", "v", "generalisation_error"):
         values = replicas[name].values.reshape(40, 2, -1)
-        assert statistics[f"{name}_mean"].values.reshape(2, -1) == pytest.approx(values.mean(axis=0), rel=1e-12)
+        mean = statistics[f"{name}_mean"].values.reshape(2, -1)
+        assert mean == pytest.approx(values.mean(axis=0), rel=1e-12)  # rounding of sums of 40
         spread = statistics[f"{name}_covariance" if name != "generalisation_error" else f"{name}_variance"].values
         count = values.shape[2]
         expected = 200 * np.cov(values[:, 1].T).reshape(count, count)
-        assert spread.reshape(2, count, count)[1] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        found = spread.reshape(2, count, count)[1]
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)  # rounding of means that are taken away
     ours, theirs = dict(of_an_ensemble(statistics)), dict(of_particles(replicas))
     assert ours == theirs
     assert len(ours) == 2 + 3 + 4  # replicas and error, Q, R

@@ -84,7 +84,8 @@ def test_the_chain_starts_with_the_same_overlaps(lines):
     D = int(blocks.size.sum())
     gram = chain._gram
     assert gram[:, : len(rho), 2:, 2:] == pytest.approx(
-        np.tile(size[:, None, None] * T, (3, 1, 1, 1)), abs=100 * ROUNDING
+        np.tile(size[:, None, None] * T, (3, 1, 1, 1)),
+        abs=100 * ROUNDING,  # sums of many products
     )
     rows = chain.rows
     average = X @ T @ X.T * (rho @ size) / D
