@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 from scipy.linalg import eigh_tridiagonal
 
 from meanfield.errors import InputError
+from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.laws.base import Values, check_probabilities
 from meanfield.ingredients.laws.empirical import read_samples
 from meanfield.ingredients.part import Part
@@ -116,7 +117,7 @@ class Atoms(_Discrete):
         return Nodes(rho, weight, teacher)
 
 
-class SpectrumFile(_Discrete):
+class SpectrumFile(FilePart, _Discrete):
     """Spectrum in a file, one eigenvalue for each dimension of the latent space."""
 
     law: Literal["file"] = "file"
@@ -125,25 +126,6 @@ class SpectrumFile(_Discrete):
         max_length=1000,
         description="a file of the eigenvalues of F F^T/N, *.npy or *.csv, one per row; relative to the problem file",
     )
-
-    @field_validator("path")
-    @classmethod
-    def _find(cls, path: str, info: ValidationInfo) -> str:
-        """Make the path absolute where the folder of the problem file is known."""
-        folder = (info.context or {}).get("folder")
-        return path if folder is None else str((Path(folder) / path).resolve())
-
-    @model_validator(mode="after")
-    def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read the file at once for a problem file; one named in a result may no longer exist."""
-        context = info.context or {}
-        self.__dict__["_trusted"] = context.get("trusted", True)
-        if context.get("folder") is not None:
-            try:
-                _ = self.atoms
-            except InputError as error:
-                raise ValueError(str(error)) from error
-        return self
 
     @property
     def atoms(self) -> Nodes:
@@ -154,11 +136,7 @@ class SpectrumFile(_Discrete):
         InputError
             If the file cannot be read, or does not hold eigenvalues with mean 1.
         """
-        if not self.__dict__.get("_trusted", True):
-            raise InputError(
-                f"inputs.spectrum.path = '{self.path}': no file is opened because a result names it; load the problem "
-                "file with meanfield.load_problem and solve that"
-            )
+        self.check_trusted("inputs.spectrum.path", self.path)
         values = read_samples(Path(self.path), None)
         if values.shape[1] != 1:
             raise InputError(f"{self.path}: holds {values.shape[1]} columns; give one eigenvalue per row")

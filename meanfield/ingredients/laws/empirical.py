@@ -6,20 +6,21 @@ import os
 from functools import lru_cache
 from pathlib import Path
 from tokenize import TokenError
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 from zipfile import BadZipFile
 
 import numpy as np
 import xarray as xr
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field
 
 from meanfield.errors import InputError
+from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.laws.base import LARGEST, AtomicPart
 from meanfield.process.checksum import verify_checksum
 from meanfield.typing import FloatArray
 
 
-class _Samples(AtomicPart):
+class _Samples(FilePart, AtomicPart):
     """Samples in a file, and the columns that are used."""
 
     law: Literal["empirical"] = "empirical"
@@ -31,25 +32,6 @@ class _Samples(AtomicPart):
     )
     variable: str | None = Field(default=None, description="name of the variable in a *.nc file")
     standardise: bool = Field(default=False, description="whether to shift and scale the samples to mean 0, variance 1")
-
-    @field_validator("file")
-    @classmethod
-    def _find(cls, file: str, info: ValidationInfo) -> str:
-        """Make the path absolute where the folder of the problem file is known."""
-        folder = (info.context or {}).get("folder")
-        return file if folder is None else str((Path(folder) / file).resolve())
-
-    @model_validator(mode="after")
-    def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read the file at once for a problem file; one named in a result may no longer exist."""
-        context = info.context or {}
-        self.__dict__["_trusted"] = context.get("trusted", True)
-        if context.get("folder") is not None:
-            try:
-                _ = self.atoms
-            except InputError as error:
-                raise ValueError(str(error)) from error
-        return self
 
     @property
     def selected(self) -> list[int]:
@@ -65,11 +47,7 @@ class _Samples(AtomicPart):
         InputError
             If the file cannot be read, holds anything but finite numbers, or lacks a column.
         """
-        if not self.__dict__.get("_trusted", True):
-            raise InputError(
-                f"file = '{self.file}': no file is opened because a result names it; load the problem file with "
-                "meanfield.load_problem and solve that"
-            )
+        self.check_trusted("file", self.file)
         path = Path(self.file)
         version = path.stat().st_mtime_ns if os.path.isfile(path) else 0
         return _distinct_samples(path, version, self.variable, tuple(self.selected), self.standardise)
