@@ -25,8 +25,8 @@ OWN_PANELS: dict[str, Callable[..., Axes]] = {"q": plot_overlap, "r": plot_prior
 def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | None = None) -> Figure:
     """Results of one problem side by side: compared variables, and the weights at the last snapshot if they are there.
 
-    There is no panel of a variable that vanishes, such as r without a prior, and none of weights unless there are both
-    a density and weights of SGD.
+    There is no panel of a further variable that vanishes, such as r without a prior, and none of weights unless there
+    are both a density and weights of SGD.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     panels: list[Callable[[Axes], Axes]] = []
     for name, variable in family_of_result(first).compared.items():
         having = {label: d for label, d in results.items() if name in d or f"{name}_mean" in d}
-        if name == "q" or any(np.any(np.nan_to_num(_values(d, name)) != 0) for d in having.values()):
+        if not panels or any(np.any(np.nan_to_num(_values(d, name)) != 0) for d in having.values()):
             panels.append(partial(_plot_each, results, name, variable.long_name))
     densities = [d for d in results.values() if d.attrs["method"] == "density"]
     particles = [d for d in results.values() if "weights" in d]

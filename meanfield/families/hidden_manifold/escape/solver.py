@@ -64,8 +64,8 @@ def predict_escape(problem: Problem) -> xr.Dataset:
 
     Notes
     -----
-    Noise of SGD after the start is left out: it is of the same order in N, and small for small learning rates. Source:
-    hidden_manifold.md, section 5.
+    Noise of SGD after the start, which is of the same order in N, is left out. Source: hidden_manifold.md,
+    section 5.
     """
     check_escape(problem)
     started = time.perf_counter()
