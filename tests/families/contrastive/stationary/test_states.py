@@ -169,7 +169,6 @@ def test_potential_is_there_only_where_there_is_one(states):
 
 HARD = {
     "strong l1": (prior("l1", 10.0), "model = { learning_rate = 0.05, batch_size = 1000 }"),
-    "no noise": ("model.batch_size = 1000000",),
     "no noise, two wells": ("model.batch_size = 1000000", prior("double_well", 0.3)),
     "atoms": (prior("l1", 1.0), features(feature(0.5, coordinate="rademacher"))),
 }
