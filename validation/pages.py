@@ -57,9 +57,8 @@ def in_order(numbers: Path) -> list[Path]:
 
 def _kind(name: str) -> int:
     """Figures come first, then those of a supplement, then tables."""
-    kinds = ("figure_s", "figure_", "table_")
-    found = [place for place, kind in zip((1, 0, 2), kinds, strict=True) if name.startswith(kind)]
-    return found[0] if found else len(kinds)
+    places = {"figure_s": 1, "figure_": 0, "table_": 2}
+    return next((place for kind, place in places.items() if name.startswith(kind)), len(places))
 
 
 def _number(name: str) -> tuple[int, str]:

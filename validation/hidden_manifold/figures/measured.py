@@ -12,7 +12,7 @@ from validation import ROOT
 from validation.hidden_manifold.figures.discrepancy import log_rmse, printed_log_rmse
 from validation.hidden_manifold.figures.laws import GAUSSIAN
 from validation.hidden_manifold.figures.mixtures import divergence, standardisation
-from validation.hidden_manifold.figures.own_start import solve_from
+from validation.hidden_manifold.figures.own_start import solve_from, solve_limit
 from validation.hidden_manifold.figures.runs import NUMBERS, start_of
 
 METRICS = ("Q", "R", "v")
@@ -37,20 +37,25 @@ def discrepancies(activation: str) -> xr.Dataset:
     """What studies of the sweep judge, for each start and entry of Q, R and v.
 
     `sgd_Q` is the tLog-RMSE under each law, `sgd_Q_gaussian` under N(0, 1), `sgd_Q_printed` the same by the printed
-    (18) with `sgd_Q_real`, the share of times where its root is real, and `scale_Q` the mean of |Q| along the ODE.
+    (18) with `sgd_Q_real`, the share of times where its root is real, `sgd_Q_limit` the same from an ODE that starts
+    from the overlaps of the limit instead of the run's, and `scale_Q` the mean of |Q| along the ODE.
     """
     runs = finished_runs().sel(activation=activation)
     times = runs.time.values
-    theory = xr.concat([solve_from(start_of(int(seed))[0], activation, times) for seed in runs.start], runs.start)
+    starts = [start_of(int(seed))[0] for seed in runs.start]
+    theory, limit = (
+        xr.concat([solve(start, activation, times) for start in starts], runs.start)
+        for solve in (solve_from, solve_limit)
+    )
     found: dict[str, xr.DataArray] = {}
     for name in METRICS:
         alone = runs[f"{name}_{GAUSSIAN}"]
         found[f"sgd_{name}"] = log_rmse(runs[name], theory[name])
         found[f"sgd_{name}_{GAUSSIAN}"] = log_rmse(alone, theory[name])
         found[f"sgd_{name}_printed"], found[f"sgd_{name}_real"] = printed_log_rmse(alone, theory[name])
+        found[f"sgd_{name}_limit"] = log_rmse(alone, limit[name])
         found[f"sgd_{name}_largest"] = np.abs(runs[name]).max("time")
         found[f"scale_{name}"] = np.abs(theory[name]).mean("time")
-    found["sgd_seconds"] = finished_runs().seconds
     return xr.Dataset(found).assign(divergences()).drop_vars("activation").assign_attrs(activation=activation)
 
 

@@ -11,9 +11,10 @@ import math
 import numpy as np
 import xarray as xr
 
-from meanfield.families.hidden_manifold.order_parameters.integration import follow
+from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
 from meanfield.families.hidden_manifold.order_parameters.observables import observables
 from meanfield.families.hidden_manifold.order_parameters.system import State, System, make_system, packed
+from meanfield.families.hidden_manifold.order_parameters.trajectory import refined
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.problems.file import problem_from
@@ -31,6 +32,21 @@ def solve_from(start: Start, activation: str, times: FloatArray) -> xr.Dataset:
     """Q, R, v and the generalisation error along the ODE, at times t > 0."""
     system, y = own_system(start, activation)
     path = follow(system, y, np.concatenate([[0.0], times]), TOLERANCE)
+    return _from_path(system, path, times)
+
+
+def solve_limit(start: Start, activation: str, times: FloatArray) -> xr.Dataset:
+    """The same from the overlaps that random weights have in the limit, with the second layers and T of the start."""
+    Wt = start.teacher
+    problem = problem_with(activation, Wt @ Wt.T / start.latents, start, start.latents / start.W.shape[1])
+    system, path, _, warning = refined(problem, np.concatenate([[0.0], times]))
+    if warning:
+        raise RuntimeError(warning)
+    return _from_path(system, path, times)
+
+
+def _from_path(system: System, path: Path, times: FloatArray) -> xr.Dataset:
+    """Q, R, v and the generalisation error after the first time of a path."""
     if path.status != "complete":
         raise RuntimeError(f"the ODE ended early: {path.status}")
     found = observables(system, path.state)

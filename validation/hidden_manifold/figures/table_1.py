@@ -4,7 +4,9 @@ The paper prints the same numbers for all alpha, up to rounding and chance. So d
 own component; those in which a sample has one do not. The printed numbers themselves are not those of SGD with
 N = 1000, which is nearer to an accurate ODE by far. (18) as it is printed takes roots of differences of squares, which
 makes small differences larger; with absolute values under the root it gives the printed size of some entries and not of
-others. So the tables have an error of their own, of the ODE or of the evaluation, and cannot show effects below it.
+others. Nearest to print comes the difference from an ODE that starts from the overlaps that random weights have in
+the limit, Q_kl = delta_kl and R = 0, instead of those of the run, which are off by 1/sqrt(N). Either way the tables
+have an error of their own, which is the same in all rows, and cannot show effects below it.
 
 Points are means over all starts with standard errors, at alpha = 9 or with N(0, 1). Q_01 and Q_10 are one number.
 """

@@ -10,7 +10,7 @@ from meanfield.families.hidden_manifold.order_parameters.observables import obse
 from meanfield.families.hidden_manifold.order_parameters.system import unpacked
 from validation.hidden_manifold.figures.laws import LAWS, MATCHED, STANDARDISED, Samples, draw_means, make_law
 from validation.hidden_manifold.figures.mixtures import divergence
-from validation.hidden_manifold.figures.own_start import own_system
+from validation.hidden_manifold.figures.own_start import own_system, solve_from, solve_limit
 from validation.hidden_manifold.figures.runs import order_parameters, train
 from validation.hidden_manifold.figures.sgd import Start, Student, advance, draw_start, students_of
 
@@ -104,6 +104,17 @@ def test_ode_begins_where_sgd_does():
     state = unpacked(system, y)
     students, teachers = (np.einsum("nkk->nk", gram) for gram in (state.sigma, system.t))
     np.testing.assert_allclose(state.r**2, students[:, :, None] * teachers[:, None, :], rtol=1e-10)  # one vector a node
+
+
+def test_ode_of_the_limit_is_that_of_an_own_start_at_large_sizes():
+    """Overlaps of a start are off by O(1/sqrt(N)); two sizes with a factor of 16 between them."""
+    distance = []
+    for N in (32, 512):
+        start = draw_start(np.random.default_rng(6), N, N // 2)
+        own, limit = (solve(start, "scaled_erf", np.array([0.5, 1.0])) for solve in (solve_from, solve_limit))
+        distance.append(max(float(np.abs(own[name] - limit[name]).max()) for name in ("Q", "R", "v")))
+    assert distance[1] < 0.5 * distance[0]  # 1/4 on average
+    assert distance[1] < 5 / math.sqrt(512)
 
 
 def test_laws_share_their_random_numbers_and_activations_their_samples():

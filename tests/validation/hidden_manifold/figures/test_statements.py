@@ -78,11 +78,11 @@ def test_tables():
             },
             {"law": list(LAWS), "alpha": list(ALPHAS), "entry": list(ENTRIES)},
         )
-        for name in ("gaussian", "printed_form"):
+        for name in ("gaussian", "printed_form", "limit"):
             data[f"sgd_{name}"] = (("start", "entry"), factor * ERF[0] * noise[:, 0])
         data["sgd_real"] = (("start", "entry"), np.full((STARTS, len(ENTRIES)), 0.5))
         found = tables.table_statements(data, "table 1")
-        assert decided(found, "have the size of") == [agrees, agrees]
+        assert decided(found, "have the size of") == [agrees] * 3
         assert decided(found, "same for all alpha") == [True, True]
         assert decided(found, "real number") == decided(found, "symmetric") == [False]
         assert "| 0.090 |" in tables.table_page(data)
