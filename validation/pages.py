@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def study_section(numbers: Path, scripts: Path, note: str = "") -> str:
         statements = json.loads(dataset.attrs["statements"])
     rows = [(s["text"], s["source"], verdict(s["source"], s["holds"]), s["number"]) for s in statements]
     table = markdown_table(("statement", "made in", "verdict", "number"), rows)
-    title = name.replace("_", " ").capitalize()
+    title = re.sub(r" [a-z](?=\d)", lambda found: found[0].upper(), name.replace("_", " ").capitalize())
     image = f"![{title}](../{scripts.relative_to(ROOT).as_posix()}/{name}.png)"
     return "\n\n".join([f"## {title}", claim, image, *([note] if note else []), f"{table}\n"])
 
