@@ -51,6 +51,7 @@ def written(mean: float, error: float) -> str:
     """A number with its standard error in units of the last digit, of which two are shown where the first is 1."""
     if not error > 0 or not math.isfinite(error):
         return f"{mean:.3g}"
+    error = float(f"{error:.1e}")  # 0.0199 is 0.02, of which one digit is shown
     digits = max(0, 1 - math.floor(math.log10(error)) - (error >= 2 * 10 ** math.floor(math.log10(error))))
     return f"{mean:.{digits}f}({round(error * 10**digits)})"
 

@@ -78,11 +78,13 @@ def test_tables():
             },
             {"law": list(LAWS), "alpha": list(ALPHAS), "entry": list(ENTRIES)},
         )
-        for name in ("gaussian", "printed_form", "limit"):
+        for name in ("gaussian", "printed_form"):
             data[f"sgd_{name}"] = (("start", "entry"), factor * ERF[0] * noise[:, 0])
+        data["sgd_limit"] = (("start", "entry"), 0.5 * ERF[0] * noise[:, 0])
         data["sgd_real"] = (("start", "entry"), np.full((STARTS, len(ENTRIES)), 0.5))
         found = tables.table_statements(data, "table 1")
-        assert decided(found, "have the size of") == [agrees] * 3
+        assert decided(found, "have the size of") == [agrees, agrees]
+        assert decided(found, "nearest to print") == [not agrees]
         assert decided(found, "same for all alpha") == [True, True]
         assert decided(found, "real number") == decided(found, "symmetric") == [False]
         assert "| 0.090 |" in tables.table_page(data)
@@ -108,7 +110,8 @@ def test_log_rmse_and_its_printed_form():
 
 
 @pytest.mark.parametrize(
-    ("mean", "error", "text"), [(0.0123, 0.0021, "0.012(2)"), (0.0123, 0.0011, "0.0123(11)"), (20.3, 3.1, "20(3)")]
+    ("mean", "error", "text"),
+    [(0.0123, 0.0021, "0.012(2)"), (0.0123, 0.0011, "0.0123(11)"), (20.3, 3.1, "20(3)"), (0.11, 0.0199, "0.11(2)")],
 )
 def test_numbers_with_errors(mean, error, text):
     assert discrepancy.written(mean, error) == text
