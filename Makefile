@@ -10,6 +10,13 @@ LIBRARY := $(shell find meanfield -name "*.py")
 BENCHMARKS := machine density particles hidden_manifold closures dynamics stationary sweep first_minutes
 NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
+# Figures on hidden manifolds: most show the same runs of SGD, which take half an hour and do not depend on the library.
+MANIFOLD := validation/hidden_manifold/figures
+MANIFOLD_STUDIES := $(shell grep -l '^STUDY = ' $(MANIFOLD)/*.py)
+MANIFOLD_SHARED := validation/study.py $(filter-out $(MANIFOLD_STUDIES) %/page.py,$(wildcard $(MANIFOLD)/*.py))
+MANIFOLD_NUMBERS := $(patsubst $(MANIFOLD)/%.py,$(RUNS)/hidden_manifold/figures/%.nc,$(MANIFOLD_STUDIES))
+MANIFOLD_RUNS := $(RUNS)/hidden_manifold/mixtures.nc
+
 # Modules are compiled when they are first used, and once for the many processes to come, also where that is switched off:
 # to compile all that pip installs would take two thirds of its time.
 export PYTHONDONTWRITEBYTECODE :=
@@ -55,12 +62,21 @@ faults: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.faults.run
 
 # Two studies at a time, and only those whose script, or what scripts share, or library changed since they were run.
+# Linear algebra on one thread, as two studies have two cores.
+figures: export OMP_NUM_THREADS := 1
 figures: $(VENV)/installed $(VENV)/sources
-	@$(MAKE) --no-print-directory -j 2 $(NUMBERS)
+	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS)
 	$(BIN)/python -m validation.contrastive.figures.page
+	$(BIN)/python -m validation.hidden_manifold.figures.page
 
 $(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
 	$(BIN)/python -m validation.contrastive.figures.$*
+
+$(RUNS)/hidden_manifold/figures/%.nc: $(MANIFOLD)/%.py $(LIBRARY) $(MANIFOLD_SHARED) $(MANIFOLD_RUNS)
+	$(BIN)/python -m validation.hidden_manifold.figures.$*
+
+$(MANIFOLD_RUNS): $(addprefix $(MANIFOLD)/,runs.py laws.py mixtures.py sgd.py)
+	$(BIN)/python -m validation.hidden_manifold.figures.runs
 
 predictions: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.contrastive.predictions

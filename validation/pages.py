@@ -1,11 +1,68 @@
-"""Tables of the pages that studies write."""
+"""Tables and sections of the pages that studies write."""
 
 from __future__ import annotations
 
+import ast
+import json
+import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import xarray as xr
+
+from validation import ROOT
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def study_section(numbers: Path, scripts: Path, note: str = "") -> str:
+    """A study on a page: its claim, its figure, and what it decides.
+
+    Parameters
+    ----------
+    numbers : Path
+        File that the study wrote.
+    scripts : Path
+        Folder of the study's script, which has its name, and of the figure beside it.
+    note : str
+        Markdown between the figure and the table of statements.
+    """
+    name = numbers.stem
+    claim = ast.get_docstring(ast.parse((scripts / f"{name}.py").read_text())) or ""
+    with xr.open_dataset(numbers) as dataset:
+        statements = json.loads(dataset.attrs["statements"])
+    rows = [(s["text"], s["source"], verdict(s["source"], s["holds"]), s["number"]) for s in statements]
+    table = markdown_table(("statement", "made in", "verdict", "number"), rows)
+    title = re.sub(r" [a-z](?=\d)", lambda found: found[0].upper(), name.replace("_", " ").capitalize())
+    image = f"![{title}](../{scripts.relative_to(ROOT).as_posix()}/{name}.png)"
+    return "\n\n".join([f"## {title}", claim, image, *([note] if note else []), f"{table}\n"])
+
+
+def verdict(source: str, holds: bool | None) -> str:
+    """Verdict in a word: the paper is confirmed or contradicted, the software's own statements hold or fail."""
+    if holds is None:
+        return "undecided"
+    if source.startswith("paper"):
+        return "confirmed" if holds else "**contradicted**"
+    return "holds" if holds else "**fails**"
+
+
+def in_order(numbers: Path) -> list[Path]:
+    """Files of studies in a folder: the paper's figures and tables in its order, then our own studies."""
+    return sorted(numbers.glob("*.nc"), key=lambda path: (_kind(path.stem), _number(path.stem)))
+
+
+def _kind(name: str) -> int:
+    """Figures come first, then those of a supplement, then tables."""
+    places = {"figure_s": 1, "figure_": 0, "table_": 2}
+    return next((place for kind, place in places.items() if name.startswith(kind)), len(places))
+
+
+def _number(name: str) -> tuple[int, str]:
+    """Figure 10a comes after figure 9."""
+    digits = "".join(filter(str.isdigit, name))
+    return int(digits or 0), name

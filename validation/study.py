@@ -35,21 +35,24 @@ class Statement:
         The claim, in our words.
     source : str
         Where it is made: `paper, section IV.A`, `theory, section 7`, `ours`.
-    holds : bool
+    holds : bool or None
+        None where the numbers cannot tell.
     number : str
         What decides it.
     """
 
     text: str
     source: str
-    holds: bool
+    holds: bool | None
     number: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "holds", bool(self.holds))  # numpy's truth has no JSON
+        if self.holds is not None:
+            object.__setattr__(self, "holds", bool(self.holds))  # numpy's truth has no JSON
 
     def __str__(self) -> str:
-        return f"{'holds' if self.holds else 'does not hold'}: {self.text} ({self.source}): {self.number}"
+        decided = {True: "holds", False: "does not hold", None: "cannot tell"}[self.holds]
+        return f"{decided}: {self.text} ({self.source}): {self.number}"
 
 
 def within_errors(text: str, source: str, away: np.ndarray | xr.DataArray, allowed: float) -> Statement:

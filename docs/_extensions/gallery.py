@@ -42,41 +42,50 @@ class Card(NamedTuple):
 
 def page() -> str:
     """Cards of all studies, then the descriptions that have no page of their own."""
-    _, *rest = re.split(r"^## ", (ROOT / "docs" / "figures.md").read_text(), flags=re.MULTILINE)
     ours = [described(name, title) for name, title in OTHERS.items() if name not in PAGES]
-    figures = [figure_card(text) for text in rest]
+    figures = cards("figures.md", "errata.md")
     paper = [card for card in figures if card.title.startswith("Figure ")]
     further = [card for card in figures if card not in paper]
+    manifolds = cards("hidden_manifold_figures.md", "errata/bae_jeong_2024.md")
     return "\n\n".join(
         [
             f"## The figures of the paper\n\n{grid(paper)}",
             f"## Further studies\n\n{grid(further)}",
+            f"## The figures of a paper on hidden manifolds\n\n{grid(manifolds)}",
             f"## The software against references\n\n{grid([other_card(name) for name in OTHERS])}",
             *ours,
         ]
     )
 
 
-def figure_card(text: str) -> Card:
-    """The card of a section of docs/figures.md: its claim, and what its numbers decide."""
+def cards(page: str, errata: str) -> list[Card]:
+    """Cards of the studies on a page of docs, whose errata are on another."""
+    _, *sections = re.split(r"^## ", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE)
+    return [figure_card(text, page, errata) for text in sections]
+
+
+def figure_card(text: str, page: str, errata: str) -> Card:
+    """The card of a section of a page: its claim, and what its numbers decide."""
     title, _, body = text.partition("\n")
     claim, _, decided = body.strip().partition("![")
     image = re.search(r"\]\((.+?)\)", decided)
     assert image is not None, title
-    said = re.sub(r"^Figure \w+ of the paper: ", "", first_sentence(claim))
+    said = re.sub(r"^(Figure|Table) \w+ of the paper: ", "", first_sentence(claim))
     said = said[0].upper() + said[1:] if said[:2].isalpha() else said
-    return Card(title, f"figures.md#{slug(title)}", image[1], said, verdict(decided))
+    return Card(title, f"{page}#{slug(title)}", image[1], said, verdict(decided, errata))
 
 
-def verdict(decided: str) -> str:
+def verdict(decided: str, errata: str) -> str:
     """What a table of statements decides of the paper, and of the software."""
-    confirmed, contradicted, holds, fails = (
-        decided.count(f"| {word} |") for word in ("confirmed", "**contradicted**", "holds", "**fails**")
+    confirmed, contradicted, undecided, holds, fails = (
+        decided.count(f"| {word} |") for word in ("confirmed", "**contradicted**", "undecided", "holds", "**fails**")
     )
     of_the_paper = f"Of the paper's statements {confirmed} are confirmed"
-    of_the_paper += f", {contradicted} contradicted ([errata](errata.md))." if contradicted else "."
+    of_the_paper += f", {contradicted} contradicted ([errata]({errata}))." if contradicted else "."
     ours = f"Of ours {holds} hold, {fails} fail." if fails else "Ours hold."
-    return " ".join([*([of_the_paper] if confirmed or contradicted else []), *([ours] if holds or fails else [])])
+    open_ones = f"{undecided} undecided." if undecided else ""
+    parts = {of_the_paper: confirmed or contradicted, ours: holds or fails, open_ones: undecided}
+    return " ".join(part for part, said in parts.items() if said)
 
 
 def other_card(name: str) -> Card:

@@ -161,5 +161,7 @@ class Inputs(NamesFunctions):
 
     @property
     def latent_mean(self) -> float:
-        """Mean of every latent, where components have means that are numbers."""
-        return float(sum(0.0 if isinstance(c.mean, tuple) else c.weight * c.mean for c in self.mixture))
+        """Mean of every latent, where components have means that are numbers; 0 if it is to rounding."""
+        means = [0.0 if isinstance(c.mean, tuple) else c.mean for c in self.mixture]
+        total = float(sum(c.weight * mean for c, mean in zip(self.mixture, means, strict=True)))
+        return total if abs(total) > CENTRED * max(map(abs, means)) else 0.0

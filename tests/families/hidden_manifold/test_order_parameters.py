@@ -140,6 +140,18 @@ def test_coordinates_that_draw_components_are_gaussian():
     same(result, solved(**SHORT | {"inputs": {"components": [{"weight": 1.0, "scale": s}]}}))
 
 
+@pytest.mark.parametrize("as_list", [False, True])
+def test_means_that_cancel_to_rounding_cancel(as_list):
+    """Standardised mixtures have the mean 0 to rounding alone."""
+    weights, means = (0.1, 0.2, 0.7), (1.0, 1.0, -3 / 7)
+    assert sum(p * mean for p, mean in zip(weights, means, strict=True)) != 0
+    mixed = [{"weight": p, "mean": [x, 0.0] if as_list else x} for p, x in zip(weights, means, strict=True)]
+    variance = 1.0 + (0.0 if as_list else 3 / 7)
+    result = solved(**SHORT | {"inputs": {"components_drawn": "coordinate", "components": mixed}})
+    same(result, solved(**SHORT | {"inputs": {"components": [{"weight": 1.0, "scale": math.sqrt(variance)}]}}))
+    assert not result["field_mean"].any()
+
+
 @pytest.mark.parametrize("activation", ["scaled_erf", "relu"])
 def test_the_order_of_units_does_not_matter(activation):
     """Nor, for an odd activation, their signs, whatever components there are."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from meanfield.families.hidden_manifold.expectations.choice import QUADRATURE, kind_of_expectations
 from meanfield.families.hidden_manifold.expectations.quadrature import Rule, make_rule, no_rule
+from meanfield.families.hidden_manifold.inputs import CENTRED
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.typing import FloatArray, IntArray
@@ -121,6 +122,7 @@ def moving_means(problem: Problem) -> tuple[FloatArray, FloatArray]:
         return problem.component_means, elsewhere
     chance = np.array([component.weight for component in problem.inputs.mixture])
     common = chance @ problem.component_means
+    common[np.abs(common) <= CENTRED * np.abs(problem.component_means).max()] = 0.0
     return common[None, :], np.sqrt((chance**2 @ elsewhere**2)[None])
 
 
