@@ -7,8 +7,10 @@ user's own included. numba's first-class function objects would do the same, but
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -18,9 +20,13 @@ from numba import carray  # type: ignore[attr-defined]
 from numba.core import types
 from numba.extending import intrinsic
 
+from meanfield.numerics.compiled.vectorisable_math import MATH
 from meanfield.typing import FloatArray
 
 ScalarFunction = Callable[[float], float]
+
+LOOP: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
+"""How loops are compiled: products and sums may be fused, and a division by zero is no branch."""
 
 COMPLEX_STEP = 1e-30
 """Step h of derivatives Im f(x + i h)/h, which differ from f'(x) by h^2 f'''/6: less than rounding, without
@@ -44,9 +50,10 @@ def compile_scalar(function: ScalarFunction) -> int:
 def compile_loop(function: ScalarFunction) -> int:
     """Compile a function of one float into a loop over arrays, and return the address of its machine code.
 
-    Unlike calls by address the loop knows its function, so that simple ones vectorise. It is not cached on disk.
+    Unlike calls by address the loop knows its function, and takes `vectorisable_math.MATH` where that says math,
+    so that several numbers are computed at once. It is not cached on disk.
     """
-    scalar: Any = numba.njit(function)
+    scalar: Any = numba.njit(_with_vectorisable_math(function), forceinline=True, **LOOP)
 
     def loop(x, out, size):  # type: ignore[no-untyped-def]
         points, values = carray(x, size), carray(out, size)
@@ -54,9 +61,17 @@ def compile_loop(function: ScalarFunction) -> int:
             values[i] = scalar(points[i])
 
     pointer = types.CPointer(types.float64)
-    compiled: Any = numba.cfunc(types.void(pointer, pointer, types.intp))(loop)
+    compiled: Any = numba.cfunc(types.void(pointer, pointer, types.intp), **LOOP)(loop)
     _KEPT_ALIVE.append(compiled)
     return int(compiled.address)
+
+
+def _with_vectorisable_math(function: ScalarFunction) -> ScalarFunction:
+    """The same function, with other functions behind the name math."""
+    if not isinstance(function, FunctionType) or function.__globals__.get("math") is not math:
+        return function
+    known = function.__globals__ | {"math": MATH}
+    return FunctionType(function.__code__, known, function.__name__, function.__defaults__, function.__closure__)
 
 
 _KEPT_ALIVE: list[Any] = []
