@@ -9,7 +9,7 @@ from scipy.special import erf
 
 from meanfield.families.hidden_manifold.expectations.erf import erf_expectations
 from meanfield.families.hidden_manifold.expectations.linear import linear_expectations
-from meanfield.families.hidden_manifold.expectations.orthants import orthant
+from meanfield.families.hidden_manifold.expectations.orthants import correlate, orthant
 from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, quadrature_expectations
 from meanfield.families.hidden_manifold.expectations.relu import relu_expectations
 from meanfield.ingredients.activations import make_activation
@@ -170,10 +170,19 @@ def share_of_sphere(V):
     return (sum(corners) - (len(corners) - 2) * math.pi) / (4 * math.pi) if corners else 0.0
 
 
+def probability(C):
+    q, given = np.empty((4, 4)), np.empty((4, 4, 4))
+    correlate(4, C, q, given)
+    return orthant(4, q, given, np.arange(4))
+
+
 def test_orthants():
-    assert orthant(4, C) == pytest.approx(0.11224935987, abs=1e-11)  # digits printed
-    assert orthant(4, 0.5 + 0.5 * np.eye(4)) == pytest.approx(0.2, abs=1e-14)  # rounding
+    assert probability(C) == pytest.approx(0.11224935987, abs=1e-11)  # digits printed
+    assert probability(0.5 + 0.5 * np.eye(4)) == pytest.approx(0.2, abs=1e-14)  # rounding
     rng = np.random.default_rng(0)
     for _ in range(100):
         V = rng.standard_normal((4, 3))
-        assert orthant(4, V @ V.T) == pytest.approx(share_of_sphere(V), abs=5e-9)  # variables that are dependent
+        assert probability(V @ V.T) == pytest.approx(share_of_sphere(V), abs=1e-13)  # rounding where rank is lost
+        V[1] = 0.7 * V[0] + 1e-4 * rng.standard_normal(3)  # what is left of the pair has eight digits
+        found = probability((V @ V.T)[::-1, ::-1])
+        assert found == pytest.approx(share_of_sphere(V), abs=1e-9)
