@@ -39,9 +39,7 @@ def compile_scalar(function: ScalarFunction) -> int:
 
     The address stays valid as long as the process lives.
     """
-    # Only functions of ours are cached on disk: others may come from anywhere, or close over parameters.
-    ours = function.__module__.startswith("meanfield.") and function.__closure__ is None
-    compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=ours)(function)
+    compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=_is_ours(function))(function)
     _KEPT_ALIVE.append(compiled)
     return int(compiled.address)
 
@@ -51,19 +49,28 @@ def compile_loop(function: ScalarFunction) -> int:
     """Compile a function of one float into a loop over arrays, and return the address of its machine code.
 
     Unlike calls by address the loop knows its function, and takes `vectorisable_math.MATH` where that says math,
-    so that several numbers are computed at once. It is not cached on disk.
+    so that several numbers are computed at once.
     """
     scalar: Any = numba.njit(_with_vectorisable_math(function), forceinline=True, **LOOP)
-
-    def loop(x, out, size):  # type: ignore[no-untyped-def]
-        points, values = carray(x, size), carray(out, size)
-        for i in range(size):
-            values[i] = scalar(points[i])
-
+    # numba keeps a loop on disk under its name, and does not look at what the name `scalar` in it stands for.
+    loop = FunctionType(_loop.__code__, {**globals(), "scalar": scalar})
+    loop.__qualname__ = f"loop.{function.__module__}.{function.__qualname__}"
+    loop.__module__ = __name__
     pointer = types.CPointer(types.float64)
-    compiled: Any = numba.cfunc(types.void(pointer, pointer, types.intp), **LOOP)(loop)
+    compiled: Any = numba.cfunc(types.void(pointer, pointer, types.intp), cache=_is_ours(function), **LOOP)(loop)
     _KEPT_ALIVE.append(compiled)
     return int(compiled.address)
+
+
+def _loop(x, out, size):  # type: ignore[no-untyped-def]
+    points, values = carray(x, size), carray(out, size)
+    for i in range(size):
+        values[i] = scalar(points[i])  # type: ignore[name-defined]  # noqa: F821
+
+
+def _is_ours(function: ScalarFunction) -> bool:
+    """Whether code may be kept on disk: other functions may come from anywhere, or close over parameters."""
+    return function.__module__.startswith("meanfield.") and function.__closure__ is None
 
 
 def _with_vectorisable_math(function: ScalarFunction) -> ScalarFunction:

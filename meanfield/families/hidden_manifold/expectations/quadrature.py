@@ -15,8 +15,11 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from meanfield.ingredients.activations import Activation
-from meanfield.numerics.compiled.scalar_functions import call_scalar
+from meanfield.numerics.compiled.array_operations import sum_of
+from meanfield.numerics.compiled.exponential import exp_between
+from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.numerics.quadrature import gaussian_trapezoid
 from meanfield.typing import FloatArray, IntArray
 
@@ -25,6 +28,9 @@ FARTHEST = 8.5
 
 STRIP = 10.0
 """2 pi times the distance of the poles of tanh from the real axis: cutting exp(-x^2/2) costs what the spacing does."""
+
+LANES = 8
+"""Functions are evaluated at a multiple of so many points: what is left over by a loop over vectors takes longest."""
 
 FIXED = 1e-14
 """Variance of a field given those before it, relative to its own, below which they decide it, to rounding."""
@@ -35,8 +41,8 @@ class Rule(NamedTuple):
 
     Parameters
     ----------
-    functions : ndarray of int, shape (4,)
-        Addresses of g and g' of the student, and of the teacher.
+    loops : ndarray of int, shape (4,)
+        Addresses of loops of g and g' of the student, and of the teacher.
     kinks, teacher_kinks : ndarray
         Where g or a derivative of it jumps.
     x, weight : ndarray, shape (order,)
@@ -45,7 +51,7 @@ class Rule(NamedTuple):
         Gauss-Legendre rule on [-1, 1].
     """
 
-    functions: IntArray
+    loops: IntArray
     kinks: FloatArray
     teacher_kinks: FloatArray
     x: FloatArray
@@ -56,7 +62,8 @@ class Rule(NamedTuple):
 
 def make_rule(student: Activation, teacher: Activation, order: int) -> Rule:
     """Rule with `order` points for a variable, or for each piece of it between kinks."""
-    addresses = np.array([*student.addresses, *teacher.addresses], dtype=np.int64)
+    functions = student.value, student.slope, teacher.value, teacher.slope
+    addresses = np.array([compile_loop(function) for function in functions], dtype=np.int64)
     kinks = [np.array(sorted(activation.kinks), dtype=float) for activation in (student, teacher)]
     x, weight = gaussian_trapezoid(order, min(FARTHEST, (STRIP * (order - 1)) ** (1.0 / 3.0)))
     node, node_weight = leggauss(order)
@@ -143,27 +150,39 @@ def _factor(n, field, C):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _nested(n, standardised, numbers, L, m, K, rule):  # type: ignore[no-untyped-def]
+    """Average of the factors of n fields."""
+    most = rule.x.size * (1 + max(rule.kinks.size, rule.teacher_kinks.size)) + LANES
+    z, weight, work, total = np.empty((4, most)), np.empty((4, most)), np.empty((2, most)), np.empty(4)
+    return _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total)
+
+
+@without_reference_counts()
+def _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total):  # type: ignore[no-untyped-def]
     """Average of the factors of n fields: an outer variable takes its next point once the inner ones have had all."""
-    field, slopes, values, count, point = numbers
-    most = rule.x.size * (1 + max(rule.kinks.size, rule.teacher_kinks.size))
-    z, weight = np.empty((2, 4, most))
-    total, level = np.empty(4), 0
+    field, powers, count, point = numbers[0], numbers[1:3], numbers[3], numbers[4]
+    level = 0
     while True:
-        centre, student = m[field[level]], field[level] < K
+        centre, width, student = m[field[level]], L[level, level], field[level] < K
         for i in range(level):
             centre += L[level, i] * z[i, point[i]]
         kinks = rule.kinks if student else rule.teacher_kinks
-        count[level] = _points(centre, L[level, level], kinks, rule, z[level], weight[level])
-        point[level], total[level], average = 0, 0.0, 0.0
-        for i in range(count[level]):
-            h = centre + L[level, level] * z[level, i]
-            weight[level, i] *= _value(h, slopes[level], values[level], student, rule)
-            if standardised and level == 0:
-                weight[level, i] *= z[level, i]
-            average += weight[level, i]
+        count[level] = _points(centre, width, kinks, rule, z[level], weight[level])
+        whole = (count[level] + LANES - 1) // LANES * LANES
+        places, values, products = work[0, :whole], work[1, :whole], weight[level, :whole]
+        for i in range(count[level], whole):
+            z[level, i], products[i] = 0.0, 0.0
+        for i in range(whole):
+            places[i] = centre + width * z[level, i]
+        _multiply(rule.loops[1 if student else 3], powers[0, level], places, values, products)
+        _multiply(rule.loops[0 if student else 2], powers[1, level], places, values, products)
+        if standardised and level == 0:
+            for i in range(count[level]):
+                products[i] *= z[level, i]
+        point[level], total[level] = 0, 0.0
         if level < n - 1:
             level += 1
             continue
+        average = sum_of(products)
         while True:  # the average at this level is known: return to the next outer variable that has points left
             level -= 1
             if level < 0:
@@ -176,7 +195,7 @@ def _nested(n, standardised, numbers, L, m, K, rule):  # type: ignore[no-untyped
         level += 1
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@without_reference_counts()
 def _points(centre, width, kinks, rule, z, weight):  # type: ignore[no-untyped-def]
     """Write points and weights of a normal variable, and return how many they are."""
     if width == 0.0:
@@ -195,21 +214,16 @@ def _points(centre, width, kinks, rule, z, weight):  # type: ignore[no-untyped-d
         for i in range(rule.node.size if half > 0.0 else 0):
             x = middle + half * rule.node[i]
             z[count] = x
-            weight[count] = half * rule.node_weight[i] * math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+            weight[count] = half * rule.node_weight[i] * exp_between(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
             count += 1
         low = high
     return count
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _value(h, slopes, values, student, rule):  # type: ignore[no-untyped-def]
-    """g'(h)^slopes g(h)^values."""
-    functions = rule.functions
-    result = 1.0
-    if slopes > 0:
-        slope = call_scalar(functions[1 if student else 3], h)
-        result *= slope if slopes == 1 else slope * slope
-    if values > 0:
-        value = call_scalar(functions[0 if student else 2], h)
-        result *= value if values == 1 else value * value
-    return result
+@without_reference_counts(inline="always")
+def _multiply(loop, power, x, values, products):  # type: ignore[no-untyped-def]
+    """Multiply numbers by a power 0, 1 or 2 of a function at places x."""
+    if power > 0:
+        call_loop(loop, x, values)
+        for i in range(x.size):
+            products[i] *= values[i] if power == 1 else values[i] * values[i]
