@@ -2,7 +2,8 @@
 
 Fields are sums of independent normal variables, by Cholesky's factor of their covariance. The variable of each field
 is integrated at given ones of the fields before it: by the trapezoidal rule where the activation is smooth, and between
-its kinks by Gauss-Legendre rules, so that what is integrated next is smooth again.
+its kinks by Gauss-Legendre rules, so that what is integrated next is smooth again. Smooth averages over the last of
+three or four fields come from a table.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numba
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
+from meanfield.families.hidden_manifold.expectations.tables import TABLE_POINTS, fill_table, multiply_by_table
 from meanfield.ingredients.activations import Activation
 from meanfield.numerics.compiled.array_operations import sum_of
 from meanfield.numerics.compiled.exponential import exp_between
@@ -31,6 +33,9 @@ STRIP = 10.0
 
 LANES = 8
 """Functions are evaluated at a multiple of so many points: what is left over by a loop over vectors takes longest."""
+
+SPACING = 1.0 / 6.0
+"""Spacing of a table in units of that of the trapezoidal rule, at which errors of polynomials are below those of it."""
 
 FIXED = 1e-14
 """Variance of a field given those before it, relative to its own, below which they decide it, to rounding."""
@@ -150,31 +155,57 @@ def _factor(n, field, C):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _nested(n, standardised, numbers, L, m, K, rule):  # type: ignore[no-untyped-def]
-    """Average of the factors of n fields."""
+    """Average of the factors of n fields.
+
+    That over the last field alone is a function of its mean given the fields before. Where it is smooth and needed at
+    many points, a table of it saves an integral.
+    """
     most = rule.x.size * (1 + max(rule.kinks.size, rule.teacher_kinks.size)) + LANES
     z, weight, work, total = np.empty((4, most)), np.empty((4, most)), np.empty((2, most)), np.empty(4)
-    return _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total)
+    cells = 0
+    if n > 2 and rule.kinks.size == 0 and rule.teacher_kinks.size == 0:
+        reach = size = 0.0
+        for i in range(n):
+            size += L[n - 1, i] * L[n - 1, i]
+            reach += abs(L[n - 1, i]) * rule.x[rule.x.size - 1] if i < n - 1 else 0.0
+        spacing = max(SPACING * (rule.x[1] - rule.x[0]) * math.sqrt(size), 1e-300)
+        cells = 2 * (int(reach / spacing) + 1)
+    table = np.empty((cells, TABLE_POINTS))
+    if cells > 0:
+        averages = np.empty(cells + TABLE_POINTS - 1)
+        _tabulate(n, numbers, L, m, K, rule, z[0], weight[0], work, spacing, averages, table)
+        return _average(n - 1, standardised, numbers, L, m, K, rule, z, weight, work, total, spacing, table)
+    return _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total, 1.0, table)
 
 
 @without_reference_counts()
-def _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total):  # type: ignore[no-untyped-def]
-    """Average of the factors of n fields: an outer variable takes its next point once the inner ones have had all."""
-    field, powers, count, point = numbers[0], numbers[1:3], numbers[3], numbers[4]
+def _tabulate(n, numbers, L, m, K, rule, z, weight, work, spacing, averages, table):  # type: ignore[no-untyped-def]
+    """Write polynomials of the average over the last field, one for each cell of its mean about that of the law."""
+    field = numbers[0, n - 1]
+    for i in range(averages.size):
+        centre = m[field] + (i - 0.5 * (averages.size - 1)) * spacing
+        count = _weigh(centre, L[n - 1, n - 1], field < K, numbers[1, n - 1], numbers[2, n - 1], rule, z, weight, work)
+        averages[i] = sum_of(weight[:count])
+    fill_table(averages, table)
+
+
+@without_reference_counts()
+def _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total, spacing, table):  # type: ignore[no-untyped-def]
+    """Average of the factors of n fields, and of what a table says about another one if it is not empty.
+
+    An outer variable takes its next point once the inner ones have had all.
+    """
+    field, count, point = numbers[0], numbers[3], numbers[4]
     level = 0
     while True:
-        centre, width, student = m[field[level]], L[level, level], field[level] < K
+        centre, width = m[field[level]], L[level, level]
         for i in range(level):
             centre += L[level, i] * z[i, point[i]]
-        kinks = rule.kinks if student else rule.teacher_kinks
-        count[level] = _points(centre, width, kinks, rule, z[level], weight[level])
-        whole = (count[level] + LANES - 1) // LANES * LANES
-        places, values, products = work[0, :whole], work[1, :whole], weight[level, :whole]
-        for i in range(count[level], whole):
-            z[level, i], products[i] = 0.0, 0.0
-        for i in range(whole):
-            places[i] = centre + width * z[level, i]
-        _multiply(rule.loops[1 if student else 3], powers[0, level], places, values, products)
-        _multiply(rule.loops[0 if student else 2], powers[1, level], places, values, products)
+        slopes, values = numbers[1, level], numbers[2, level]
+        whole = _weigh(centre, width, field[level] < K, slopes, values, rule, z[level], weight[level], work)
+        count[level], products = whole, weight[level, :whole]
+        while count[level] > 1 and products[count[level] - 1] == 0.0:  # what fills up lanes
+            count[level] -= 1
         if standardised and level == 0:
             for i in range(count[level]):
                 products[i] *= z[level, i]
@@ -182,6 +213,11 @@ def _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total):  
         if level < n - 1:
             level += 1
             continue
+        if table.shape[0] > 0:
+            place = 0.5 * table.shape[0]
+            for i in range(level):
+                place += L[n, i] * z[i, point[i]] / spacing
+            multiply_by_table(place, L[n, level] / spacing, z[level], table, products)
         average = sum_of(products)
         while True:  # the average at this level is known: return to the next outer variable that has points left
             level -= 1
@@ -193,6 +229,21 @@ def _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total):  
                 break
             average = total[level]
         level += 1
+
+
+@without_reference_counts()
+def _weigh(centre, width, student, slopes, values, rule, z, weight, work):  # type: ignore[no-untyped-def]
+    """Write points and weights of a normal variable, times the factors of its field; return how many fill up lanes."""
+    count = _points(centre, width, rule.kinks if student else rule.teacher_kinks, rule, z, weight)
+    whole = (count + LANES - 1) // LANES * LANES
+    places, results, products = work[0, :whole], work[1, :whole], weight[:whole]
+    for i in range(count, whole):
+        z[i], products[i] = 0.0, 0.0
+    for i in range(whole):
+        places[i] = centre + width * z[i]
+    _multiply(rule.loops[1 if student else 3], slopes, places, results, products)
+    _multiply(rule.loops[0 if student else 2], values, places, results, products)
+    return whole
 
 
 @without_reference_counts()
