@@ -1,6 +1,4 @@
-"""Tables of a smooth function of one number: a polynomial for each cell between equidistant points, through those next
-to it.
-"""
+"""Tables of a smooth function of one number: polynomials through equidistant points, one for each cell between two."""
 
 from __future__ import annotations
 
