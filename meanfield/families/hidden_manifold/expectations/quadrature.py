@@ -184,7 +184,9 @@ def _tabulate(n, numbers, L, m, K, rule, z, weight, work, spacing, averages, tab
     field = numbers[0, n - 1]
     for i in range(averages.size):
         centre = m[field] + (i - 0.5 * (averages.size - 1)) * spacing
-        count = _weigh(centre, L[n - 1, n - 1], field < K, numbers[1, n - 1], numbers[2, n - 1], rule, z, weight, work)
+        count = call(
+            _weigh, centre, L[n - 1, n - 1], field < K, numbers[1, n - 1], numbers[2, n - 1], rule, z, weight, work
+        )
         averages[i] = sum_of(weight[:count])
     fill_table(averages, table)
 
@@ -202,7 +204,7 @@ def _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total, sp
         for i in range(level):
             centre += L[level, i] * z[i, point[i]]
         slopes, values = numbers[1, level], numbers[2, level]
-        whole = _weigh(centre, width, field[level] < K, slopes, values, rule, z[level], weight[level], work)
+        whole = call(_weigh, centre, width, field[level] < K, slopes, values, rule, z[level], weight[level], work)
         count[level], products = whole, weight[level, :whole]
         while count[level] > 1 and products[count[level] - 1] == 0.0:  # what fills up lanes
             count[level] -= 1

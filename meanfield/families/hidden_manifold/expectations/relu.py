@@ -15,6 +15,7 @@ from meanfield.families.hidden_manifold.expectations.orthants import (
     angle,
     angle_given_two,
     correlate,
+    determinant,
     orthant,
 )
 from meanfield.numerics.compiled.separate_calls import call
@@ -30,25 +31,25 @@ def relu_expectations(K, C, u, A, H, D):  # type: ignore[no-untyped-def]
     size, q, given = np.empty(n), np.empty((n, n)), np.empty((n, n, n))
     for a in range(n):
         size[a] = math.sqrt(max(C[a, a], 0.0))
-    correlate(n, C, q, given)
+    call(correlate, n, C, q, given)
     for k in range(K):
         D[k] = curvature = 0.0
         for a in range(n):
-            D[k] += u[a] * _of_two(size, q, given, k, a)
+            D[k] += u[a] * call(product_of_two, C, k, a)
             A[k, a] = u[k] * u[a] * (0.5 if a == k else 0.25 + angle(q, given, k, a) / (2.0 * math.pi))
             if a != k and C[k, k] > 0.0:
                 curvature += u[a] * size[a] / size[k] * math.sqrt(given[k, a, a]) / (2.0 * math.pi)  # g'' is a delta
         A[k, k] += u[k] * curvature
     for a in range(n):
         for b in range(n):
-            square += u[a] * u[b] * _of_two(size, q, given, a, b)
+            square += u[a] * u[b] * call(product_of_two, C, a, b)
     for k in range(K):
         for j in range(k, K):
             total = 0.0
             for a in range(n):
                 for b in range(a + 1):
                     if k == j or a == b or a in (k, j) or b in (k, j):  # three units or less
-                        found = _product_of_four(size, q, given, k, j, a, b)
+                        found = call(_product_of_four, size, q, given, k, j, a, b)
                         total += (1.0 if a == b else 2.0) * u[a] * u[b] * found
             H[k, j] = u[k] * u[j] * total
     call(_add_four_units, K, u, size, q, given, H)
@@ -61,22 +62,11 @@ def relu_expectations(K, C, u, A, H, D):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def product_of_two(C, a, b):  # type: ignore[no-untyped-def]
     """E[g_a g_b]."""
-    chosen = np.array([a, b])
-    pair, q, given = np.empty((2, 2)), np.empty((2, 2)), np.empty((2, 2, 2))
-    for x in range(2):
-        for y in range(2):
-            pair[x, y] = C[chosen[x], chosen[y]]
-    correlate(2, pair, q, given)
-    return _of_two(np.sqrt(np.array([C[a, a], C[b, b]])), q, given, 0, 1)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _of_two(size, q, given, a, b):  # type: ignore[no-untyped-def]
-    """E[g_a g_b], of fields with standard deviations, correlations, and covariances given another one."""
     if a == b:
-        return 0.5 * size[a] * size[a]
-    share = math.sqrt(given[a, b, b]) + q[a, b] * (0.5 * math.pi + angle(q, given, a, b))
-    return size[a] * size[b] * share / (2.0 * math.pi)
+        return 0.5 * C[a, a]
+    root = math.sqrt(max(determinant(C[a, a], C[b, b], C[a, b], C[a, b]), 0.0))
+    angle = math.atan2(C[a, b], root) if C[a, b] != 0.0 else 0.0
+    return (root + C[a, b] * (0.5 * math.pi + angle)) / (2.0 * math.pi)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -101,7 +91,7 @@ def _add_four_units(K, u, size, q, given, H):  # type: ignore[no-untyped-def]
                                 found = _moment(4, q, given, chosen, probability, density, first, second)
                                 found *= size[e] * size[f]
                             else:
-                                found = _product_of_four(size, q, given, k, j, e, f)
+                                found = call(_product_of_four, size, q, given, k, j, e, f)
                             H[k, j] += 2.0 * u[k] * u[j] * u[e] * u[f] * found
 
 
