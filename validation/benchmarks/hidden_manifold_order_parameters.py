@@ -199,7 +199,9 @@ def rates_table() -> Table:
         for units in sizes
     ]
     return Table(
-        "One evaluation of the rates of change, 8 nodes", f"{ONE_THREAD}; tanh by quadrature, order 20", tuple(rows)
+        "One evaluation of the rates of change, 8 nodes",
+        f"{ONE_THREAD}; tanh by quadrature, 20 points of a variable",
+        tuple(rows),
     )
 
 
