@@ -19,6 +19,7 @@ OTHERS = {
     "contrastive/verdicts": "How often verdicts are right",
     "contrastive/digits": "Hidden variables from real data",
     "hidden_manifold/sgd_against_theory": "SGD on a hidden manifold",
+    "benchmarks/hidden_manifold": "Speed on hidden manifolds",
 }
 """Studies in validation/ with a figure of the same name beside them."""
 
@@ -26,6 +27,7 @@ PAGES = {
     "contrastive/cost": "cost.md",
     "contrastive/verdicts": "verdicts.md",
     "hidden_manifold/sgd_against_theory": "hidden_manifold_sgd.md",
+    "benchmarks/hidden_manifold": "benchmarks.md",
 }
 """Those that have a page of their own; the others are described in the gallery itself."""
 

@@ -13,6 +13,7 @@ from meanfield.ensembles.memory import check_memory
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
 from meanfield.process.cores import available_cores
+from meanfield.process.linear_algebra import one_thread
 from meanfield.results.provenance import provenance
 
 STREAMS = "Philox4x32-10, layout 1"
@@ -74,7 +75,8 @@ def run_ensemble(
     with record.open(f"{STREAMS}\n{RESULT_FORMAT}\n{simulation.label}\n{simulation.identity}"):
         collector = make_collector(simulation, record)
         ensemble = Ensemble(simulation, prepare(), collector, record)
-        status = ensemble.run(workers)
+        with one_thread():
+            status = ensemble.run(workers)
     arrays = {"time": simulation.time.outputs_at} | collector.arrays() | ensemble.marks
     origin = provenance(time.perf_counter() - started, seed=simulation.particles.seed, steps=simulation.label)
     return EnsembleResult(arrays, status, origin)

@@ -1,7 +1,8 @@
-"""How fast SGD on a hidden manifold is: plain steps against NumPy, PyTorch and the product alone, and the chain.
+"""How fast SGD and order parameters of hidden manifolds are, against NumPy, PyTorch, SciPy and public code.
 
 Two students and two teachers, erf units, delta = 1/2. A plain step draws D latents and multiplies them by the D x N
-features; elsewhere this is done as a good user of NumPy or PyTorch would do it, one sample at a time.
+features; elsewhere this is done as a good user of NumPy or PyTorch would do it, one sample at a time, or many products
+at once, which NumPy does best. Our product is in single precision, theirs in double.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from meanfield.families.hidden_manifold.particles.steppers import STEPPERS
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.matrix_products import multiply, pack, tiles_for
 from meanfield.problems.file import problem_from
+from validation.benchmarks.hidden_manifold_order_parameters import order_parameter_tables
 from validation.benchmarks.sgd_elsewhere import INSTALLED
 from validation.benchmarks.table import Row, Table, run_benchmark
 from validation.benchmarks.timing import ONE_THREAD, seconds
@@ -28,6 +30,9 @@ from validation.hidden_manifold.sgd_against_theory import BASE, merged
 RATE = 0.2
 FUNCTIONS = ("sign", "scaled_erf", "tanh")
 """Nonlinearities of the inputs."""
+
+REQUIRED = {"NumPy": "5 and more", "PyTorch": "10 and more"}
+"""Ratios of times at N = 1000."""
 
 
 def make_problem(N: int, changes: dict[str, Any]) -> Problem:
@@ -49,9 +54,17 @@ def stepping(method: str, problem: Problem, steps: int) -> Callable[[], None]:
 
 
 class Elsewhere:
-    """Plain SGD of one replica in NumPy or PyTorch, in double precision; the second layer is fixed."""
+    """Plain SGD of one replica in NumPy or PyTorch, in double precision; the second layer is fixed.
 
-    def __init__(self, library: str, function: str, N: int) -> None:
+    Parameters
+    ----------
+    library, function : str
+    N : int
+    samples : int
+        Number of samples whose inputs are computed by one call.
+    """
+
+    def __init__(self, library: str, function: str, N: int, samples: int = 1) -> None:
         rng, D = Generator(SFC64(0)), N // 2
         F, W, Wt = rng.standard_normal((N, D)) / math.sqrt(D), rng.standard_normal((2, N)), rng.standard_normal((2, D))
         if library == "PyTorch":
@@ -59,35 +72,39 @@ class Elsewhere:
 
             self._lib: Any = torch
             self._erf: Any = torch.special.erf
-            self._draw: Callable[[], Any] = lambda: torch.randn(D, dtype=torch.float64)
+            self._draw: Callable[[], Any] = lambda: torch.randn(samples, D, dtype=torch.float64)
             F, W, Wt = (torch.from_numpy(array) for array in (F, W, Wt))
         else:
             from scipy.special import erf
 
             self._lib, self._erf = np, erf
-            self._draw = lambda: rng.standard_normal(D)
+            self._draw = lambda: rng.standard_normal((samples, D))
         erf = self._erf
         functions = {"sign": self._lib.sign, "tanh": self._lib.tanh, "scaled_erf": lambda u: erf(u * math.sqrt(0.5))}
         self._f, self._F, self._W, self._Wt, self._N = functions[function], F, W, Wt / math.sqrt(D), N
+        self._samples = samples
 
     def advance(self, steps: int) -> None:
-        """Take steps."""
+        """Take steps, a multiple of `samples`."""
         root, scale = math.sqrt(self._N), math.sqrt(0.5)
-        for _ in range(steps):
+        for _ in range(steps // self._samples):
             C = self._draw()
-            x = self._f(self._F @ C)
-            own, others = self._W @ x / root, self._Wt @ C
-            error = self._erf(own * scale).sum() - self._erf(others * scale).sum()
-            slope = math.sqrt(2.0 / math.pi) * self._lib.exp(-0.5 * own * own)
-            self._W -= (RATE / root * error * slope)[:, None] * x
+            teacher = self._erf(self._Wt @ C.T * scale).sum(0)
+            for x, target in zip(self._f(C @ self._F.T), teacher, strict=True):
+                own = self._W @ x / root
+                slope = math.sqrt(2.0 / math.pi) * self._lib.exp(-0.5 * own * own)
+                error = self._erf(own * scale).sum() - target
+                self._W -= (RATE / root * error * slope)[:, None] * x
 
 
 def product_alone(N: int) -> Callable[[], None]:
-    """The product of features and latents of `SAMPLES` steps, by a library's product of matrices and by ours."""
+    """The product of features and latents of `SAMPLES` steps, in single precision."""
     rng = np.random.default_rng(0)
-    panels, tiles = pack(rng.standard_normal((N // 2, N))), tiles_for(SAMPLES, N // 2)
-    out = np.empty((SAMPLES, panels.shape[0] * panels.shape[2]))
-    return lambda: multiply(panels, tiles, SAMPLES, out)
+    panels, tiles = pack(rng.standard_normal((N // 2, N))).astype(np.float32), tiles_for(SAMPLES, N // 2)
+    single = tiles.astype(np.float32)
+    single[:] = rng.standard_normal(single.shape)
+    out = np.empty((SAMPLES, panels.shape[0] * panels.shape[2]), np.float32)
+    return lambda: multiply(panels, single, SAMPLES, out)
 
 
 def plain_table() -> Table:
@@ -97,12 +114,15 @@ def plain_table() -> Table:
         for function in FUNCTIONS:
             ours = stepping("plain", make_problem(N, {"inputs": {"nonlinearity": function}}), steps)
             theirs = [Elsewhere(library, function, N) for library in INSTALLED]
-            works = [lambda sgd=sgd: sgd.advance(20) for sgd in theirs]  # type: ignore[misc]
-            own, product, *others = seconds(ours, product_alone(N), *works)
-            own, product = 1e6 * own / steps, 1e6 * product / SAMPLES
+            theirs.append(Elsewhere("NumPy", function, N, SAMPLES))
+            works = [lambda sgd=sgd: sgd.advance(SAMPLES) for sgd in theirs]  # type: ignore[misc]
+            own, product, *others = (1e6 * t / SAMPLES for t in seconds(ours, product_alone(N), *works))
+            own *= SAMPLES / steps
             rows.append(Row(f"f = {function}, N = {N}", own, "us", "product alone", product))
-            for library, other in zip(INSTALLED, others, strict=True):
-                rows.append(Row(f"the same, {library}", 1e6 * other / 20, "us", "ours", own))
+            names = [*INSTALLED, f"NumPy, products of {SAMPLES} samples at once"]
+            for name, other in zip(names, others, strict=True):
+                required = REQUIRED.get(name, "") if N == 1000 else ""
+                rows.append(Row(f"the same, {name}", other, "us", "ours", own, required))
     return Table("One plain step on a hidden manifold", ONE_THREAD, tuple(rows))
 
 
@@ -127,6 +147,7 @@ def tables() -> Iterator[Table]:
     with threadpool_limits(1):
         for table in (plain_table, chain_table):
             yield table()
+        yield from order_parameter_tables()
 
 
 if __name__ == "__main__":

@@ -72,11 +72,14 @@ class Table:
     how : str
         Clock and cores, and what is compared.
     rows : tuple of Row
+    figure : str
+        Path of a figure of them, from the folder of the page.
     """
 
     title: str
     how: str
     rows: tuple[Row, ...]
+    figure: str = ""
 
     @property
     def columns(self) -> list[tuple[str, ...]]:
@@ -94,7 +97,8 @@ class Table:
     def markdown(self) -> str:
         """As a section of a page."""
         head, *rows = self.columns
-        return "\n\n".join([f"### {self.title}", f"{self.how[0].upper()}{self.how[1:]}.", markdown_table(head, rows)])
+        parts = [f"### {self.title}", f"{self.how[0].upper()}{self.how[1:]}.", markdown_table(head, rows)]
+        return "\n\n".join([*parts, f"![{self.title}]({self.figure})"] if self.figure else parts)
 
 
 def run_benchmark(tables: Callable[[], Iterable[Table]], script: str, description: str) -> None:
@@ -119,5 +123,5 @@ def saved_tables(path: Path) -> tuple[str, list[Table]]:
     found = json.loads(path.read_text())
     rows = [tuple(Row(**row) for row in table["rows"]) for table in found["tables"]]
     return found["about"], [
-        Table(table["title"], table["how"], r) for table, r in zip(found["tables"], rows, strict=True)
+        Table(table["title"], table["how"], r, table["figure"]) for table, r in zip(found["tables"], rows, strict=True)
     ]

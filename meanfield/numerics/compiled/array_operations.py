@@ -18,6 +18,15 @@ def dot(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
+@without_reference_counts(fastmath={"reassoc", "contract", "nsz"})
+def sum_of(x):  # type: ignore[no-untyped-def]
+    """Sum of all elements."""
+    total = 0.0
+    for i in range(x.size):
+        total += x[i]
+    return total
+
+
 @without_reference_counts()
 def copy(x, out):  # type: ignore[no-untyped-def]
     """Write x to `out`. For `out[:] = x` numba compiles the message that shapes disagree, which takes a second."""

@@ -42,18 +42,31 @@ def _power_of_two(context, shifted):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(inline="always")
-def exp_between(y):  # type: ignore[no-untyped-def]
-    """exp(y) for |y| <= LAST_EXPONENT, to 3e-16; of a number or of lanes (`meanfield.numerics.compiled.vectors`).
-
-    Callers must not allow reassociation (`fastmath`), which would cancel `INTEGER_SHIFT`.
-    """
+def _parts(y):  # type: ignore[no-untyped-def]
+    """Numbers exp(r) - 1 and 2^n of exp(y) = 2^n exp(r), for |y| <= LAST_EXPONENT."""
     shifted = y * LOG2_E + INTEGER_SHIFT
     n = shifted - INTEGER_SHIFT
     r = (y - n * LN2_HIGH) - n * LN2_LOW
     x = (((E13 * r + E12) * r + E11) * r + E10) * r + E9
     x = ((((x * r + E8) * r + E7) * r + E6) * r + E5) * r + E4
-    x = (((x * r + E3) * r + E2) * r + 1.0) * r + 1.0
-    return x * _power_of_two(shifted)
+    return (((x * r + E3) * r + E2) * r + 1.0) * r, _power_of_two(shifted)
+
+
+@numba.njit(inline="always")
+def exp_between(y):  # type: ignore[no-untyped-def]
+    """exp(y) for |y| <= LAST_EXPONENT, to 3e-16; of a number or of lanes (`meanfield.numerics.compiled.vectors`).
+
+    Callers must not allow reassociation (`fastmath`), which would cancel `INTEGER_SHIFT`.
+    """
+    excess, power = _parts(y)
+    return (excess + 1.0) * power
+
+
+@numba.njit(inline="always")
+def expm1_between(y):  # type: ignore[no-untyped-def]
+    """exp(y) - 1 in the same way, right where y is small, too."""
+    excess, power = _parts(y)
+    return excess * power + (power - 1.0)
 
 
 @numba.njit(inline="always")

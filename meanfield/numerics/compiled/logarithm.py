@@ -15,9 +15,14 @@ HALF_ROOT = 0x3FE6A09E667F3BCD
 L1, L2, L3, L4, L5, L6, L7, L8, L9, L10 = (1.0 / (2 * j + 1) for j in range(1, 11))
 
 
+def _integers(kind):  # type: ignore[no-untyped-def]
+    """Type of integers as wide as numbers, or lanes of numbers, of a type."""
+    return ir.VectorType(ir.IntType(64), kind.count) if isinstance(kind, ir.VectorType) else ir.IntType(64)
+
+
 def _constant(kind, value):  # type: ignore[no-untyped-def]
-    """An integer in all lanes of a type of vectors."""
-    return ir.Constant(kind, [value] * kind.count)
+    """A number, or the same one in all lanes of a type of vectors."""
+    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
 @intrinsic
@@ -26,10 +31,10 @@ def _power_part(typing_context, x):  # type: ignore[no-untyped-def]
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         (value,) = arguments
-        kind = ir.VectorType(ir.IntType(64), value.type.count)
+        kind = _integers(value.type)
         bits = builder.sub(builder.bitcast(value, kind), _constant(kind, HALF_ROOT))
         n = builder.ashr(bits, _constant(kind, 52))
-        shift = ir.Constant(value.type, [INTEGER_SHIFT] * value.type.count)
+        shift = _constant(value.type, INTEGER_SHIFT)
         return builder.bitcast(builder.add(builder.bitcast(shift, kind), n), value.type)
 
     return x(x), generate
@@ -41,7 +46,7 @@ def _fraction_part(typing_context, x):  # type: ignore[no-untyped-def]
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         (value,) = arguments
-        kind = ir.VectorType(ir.IntType(64), value.type.count)
+        kind = _integers(value.type)
         bits = builder.sub(builder.bitcast(value, kind), _constant(kind, HALF_ROOT))
         kept = builder.and_(bits, _constant(kind, (1 << 52) - 1))
         return builder.bitcast(builder.add(kept, _constant(kind, HALF_ROOT)), value.type)
@@ -51,7 +56,7 @@ def _fraction_part(typing_context, x):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always")
 def log_positive(x):  # type: ignore[no-untyped-def]
-    """log(x) of lanes of positive, normal numbers, to 3e-16 of the larger one of 1 and the result."""
+    """log(x) of a positive, normal number, or of lanes of them, to 3e-16 of the larger one of 1 and the result."""
     n = _power_part(x) - INTEGER_SHIFT
     m = _fraction_part(x)
     z = (m - 1.0) / (m + 1.0)

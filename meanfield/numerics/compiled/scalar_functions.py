@@ -7,8 +7,10 @@ user's own included. numba's first-class function objects would do the same, but
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -18,9 +20,13 @@ from numba import carray  # type: ignore[attr-defined]
 from numba.core import types
 from numba.extending import intrinsic
 
+from meanfield.numerics.compiled.vectorisable_math import MATH
 from meanfield.typing import FloatArray
 
 ScalarFunction = Callable[[float], float]
+
+LOOP: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
+"""How loops are compiled: products and sums may be fused, and a division by zero is no branch."""
 
 COMPLEX_STEP = 1e-30
 """Step h of derivatives Im f(x + i h)/h, which differ from f'(x) by h^2 f'''/6: less than rounding, without
@@ -33,9 +39,7 @@ def compile_scalar(function: ScalarFunction) -> int:
 
     The address stays valid as long as the process lives.
     """
-    # Only functions of ours are cached on disk: others may come from anywhere, or close over parameters.
-    ours = function.__module__.startswith("meanfield.") and function.__closure__ is None
-    compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=ours)(function)
+    compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=_is_ours(function))(function)
     _KEPT_ALIVE.append(compiled)
     return int(compiled.address)
 
@@ -44,19 +48,37 @@ def compile_scalar(function: ScalarFunction) -> int:
 def compile_loop(function: ScalarFunction) -> int:
     """Compile a function of one float into a loop over arrays, and return the address of its machine code.
 
-    Unlike calls by address the loop knows its function, so that simple ones vectorise. It is not cached on disk.
+    Unlike calls by address the loop knows its function, and takes `vectorisable_math.MATH` where that says math,
+    so that several numbers are computed at once.
     """
-    scalar: Any = numba.njit(function)
-
-    def loop(x, out, size):  # type: ignore[no-untyped-def]
-        points, values = carray(x, size), carray(out, size)
-        for i in range(size):
-            values[i] = scalar(points[i])
-
+    scalar: Any = numba.njit(_with_vectorisable_math(function), forceinline=True, **LOOP)
+    # numba keeps a loop on disk under its name, and does not look at what the name `scalar` in it stands for.
+    loop = FunctionType(_loop.__code__, {**globals(), "scalar": scalar})
+    loop.__qualname__ = f"loop.{function.__module__}.{function.__qualname__}"
+    loop.__module__ = __name__
     pointer = types.CPointer(types.float64)
-    compiled: Any = numba.cfunc(types.void(pointer, pointer, types.intp))(loop)
+    compiled: Any = numba.cfunc(types.void(pointer, pointer, types.intp), cache=_is_ours(function), **LOOP)(loop)
     _KEPT_ALIVE.append(compiled)
     return int(compiled.address)
+
+
+def _loop(x, out, size):  # type: ignore[no-untyped-def]
+    points, values = carray(x, size), carray(out, size)
+    for i in range(size):
+        values[i] = scalar(points[i])  # type: ignore[name-defined]  # noqa: F821
+
+
+def _is_ours(function: ScalarFunction) -> bool:
+    """Whether code may be kept on disk: other functions may come from anywhere, or close over parameters."""
+    return function.__module__.startswith("meanfield.") and function.__closure__ is None
+
+
+def _with_vectorisable_math(function: ScalarFunction) -> ScalarFunction:
+    """The same function, with other functions behind the name math."""
+    if not isinstance(function, FunctionType) or function.__globals__.get("math") is not math:
+        return function
+    known = function.__globals__ | {"math": MATH}
+    return FunctionType(function.__code__, known, function.__name__, function.__defaults__, function.__closure__)
 
 
 _KEPT_ALIVE: list[Any] = []

@@ -9,9 +9,10 @@ from scipy.special import erf
 
 from meanfield.families.hidden_manifold.expectations.erf import erf_expectations
 from meanfield.families.hidden_manifold.expectations.linear import linear_expectations
-from meanfield.families.hidden_manifold.expectations.orthants import orthant
+from meanfield.families.hidden_manifold.expectations.orthants import correlate, orthant
 from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, quadrature_expectations
 from meanfield.families.hidden_manifold.expectations.relu import relu_expectations
+from meanfield.families.hidden_manifold.expectations.tables import TABLE_POINTS, fill_table, multiply_by_table
 from meanfield.ingredients.activations import make_activation
 
 C = np.array([[0.9, 0.2, 0.4, 0.1], [0.2, 0.7, -0.1, 0.3], [0.4, -0.1, 1.1, 0.2], [0.1, 0.3, 0.2, 1.3]])
@@ -108,11 +109,27 @@ def test_closed_forms_against_nested_quadrature(seed):
 
 
 def test_quadrature_converges_exponentially():
-    """Each time half as many points again gain more digits than before."""
+    """Each time half as many points again gain more digits than before, also where tables take part."""
     exact = expectations("scaled_erf", C, U, MEAN)
-    errors = [largest_difference(expectations("scaled_erf", C, U, MEAN, order=n), exact) for n in (12, 18, 27)]
+    errors = [largest_difference(expectations("scaled_erf", C, U, MEAN, order=n), exact) for n in (12, 18, 27, 40)]
     assert errors[1] < errors[0] / 5
     assert errors[2] < errors[1] / 30
+    assert errors[3] < errors[2] / 100
+
+
+def test_tables_are_of_the_order_that_they_say():
+    """Tanh between -3 and 3 at two spacings: the error falls by 2^12, less what higher derivatives add."""
+    errors = []
+    for h in (0.2, 0.1):
+        cells = round(6 / h)
+        table = np.empty((cells, TABLE_POINTS))
+        fill_table(np.tanh(h * (np.arange(cells + TABLE_POINTS - 1) - TABLE_POINTS // 2 + 1) - 3), table)
+        z = np.linspace(0.0, 6.0, 500)
+        found = np.ones(500)
+        multiply_by_table(0.0, 1.0 / h, z, table, found)
+        errors.append(np.abs(found - np.tanh(z - 3)).max())
+    assert errors[1] < 1.5e-10  # 26,000 h^12 f^(12)/12!, with 2 (2/pi)^13 for the derivative
+    assert errors[0] > 2**10 * errors[1]
 
 
 def printed_I3(C, k, j, a):
@@ -170,10 +187,19 @@ def share_of_sphere(V):
     return (sum(corners) - (len(corners) - 2) * math.pi) / (4 * math.pi) if corners else 0.0
 
 
+def probability(C):
+    q, given = np.empty((4, 4)), np.empty((4, 4, 4))
+    correlate(4, C, q, given)
+    return orthant(4, q, given, np.arange(4))
+
+
 def test_orthants():
-    assert orthant(4, C) == pytest.approx(0.11224935987, abs=1e-11)  # digits printed
-    assert orthant(4, 0.5 + 0.5 * np.eye(4)) == pytest.approx(0.2, abs=1e-14)  # rounding
+    assert probability(C) == pytest.approx(0.11224935987, abs=1e-11)  # digits printed
+    assert probability(0.5 + 0.5 * np.eye(4)) == pytest.approx(0.2, abs=1e-14)  # rounding
     rng = np.random.default_rng(0)
     for _ in range(100):
         V = rng.standard_normal((4, 3))
-        assert orthant(4, V @ V.T) == pytest.approx(share_of_sphere(V), abs=5e-9)  # variables that are dependent
+        assert probability(V @ V.T) == pytest.approx(share_of_sphere(V), abs=1e-13)  # rounding where rank is lost
+        V[1] = 0.7 * V[0] + 1e-4 * rng.standard_normal(3)  # what is left of the pair has eight digits
+        found = probability((V @ V.T)[::-1, ::-1])
+        assert found == pytest.approx(share_of_sphere(V), abs=1e-9)

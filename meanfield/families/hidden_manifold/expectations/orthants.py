@@ -12,9 +12,16 @@ import numba
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
-NODES, WEIGHTS = leggauss(24)
-"""Gauss-Legendre rule on [-1, 1]; in the probability of four variables it leaves errors of 1e-13, and of 1e-9 at most
-where they are linearly dependent and pairs of them nearly equal."""
+NODES, WEIGHTS = leggauss(16)
+FEW_NODES, FEW_WEIGHTS = leggauss(8)
+"""Gauss-Legendre rules on [-1, 1]."""
+
+LONG, SHORT = 2.0, 0.5
+"""Lengths of a panel, in units of the distance of the next singularity from its end, up to which rules of many and of
+few nodes leave 1e-14."""
+
+SHORTEST = 1e-14
+"""Length of a panel that adds nothing to an integral of numbers up to pi/2."""
 
 SPLITTER = 134217729.0
 """2^27 + 1, which splits a double into two halves whose products are exact (Dekker)."""
@@ -39,72 +46,122 @@ def _exact_product(a, b):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def angle(C, a, b):  # type: ignore[no-untyped-def]
-    """Arc sine of the correlation of two variables, 0 where one of them does not vary."""
-    rest = max(determinant(C[a, a], C[b, b], C[a, b], C[a, b]), 0.0)
-    if rest == 0.0 and C[a, b] == 0.0:
-        return 0.0
-    return math.atan2(C[a, b], math.sqrt(rest))
+def correlate(n, C, q, given):  # type: ignore[no-untyped-def]
+    """Write correlations of n variables and, for each variable i, their covariances given that it is 0.
 
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def condition(n, C, k, after):  # type: ignore[no-untyped-def]
-    """Write the covariance of n variables given that variable k is 0."""
+    `given[i, a, b]` is in units of the standard deviations of a and b. A variable that does not vary has no
+    correlations.
+    """
     for a in range(n):
         for b in range(a + 1):
-            after[a, b] = after[b, a] = determinant(C[a, b], C[k, k], C[a, k], C[b, k]) / C[k, k]
+            scale = math.sqrt(C[a, a] * C[b, b])
+            q[a, b] = q[b, a] = 1.0 if a == b else (C[a, b] / scale if scale > 0.0 else 0.0)
+            for i in range(n):
+                rest = q[a, b]
+                if C[i, i] > 0.0 and scale > 0.0:
+                    rest = determinant(C[a, b], C[i, i], C[a, i], C[b, i]) / (C[i, i] * scale)
+                given[i, a, b] = given[i, b, a] = max(rest, 0.0) if a == b else rest
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def orthant(n, C):  # type: ignore[no-untyped-def]
-    """P(all of n <= 4 variables > 0) of the covariance C; that of a variable that does not vary counts 1/2."""
-    if n == 0:
-        return 1.0
+def angle(q, given, a, b):  # type: ignore[no-untyped-def]
+    """Arc sine of the correlation of two variables."""
+    return math.atan2(q[a, b], math.sqrt(given[a, b, b])) if q[a, b] != 0.0 else 0.0
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def given_two(given, i, j, a, b):  # type: ignore[no-untyped-def]
+    """Covariance of a and b given that i and j are 0, times the variance of j given i."""
+    return determinant(given[i, a, b], given[i, j, j], given[i, j, a], given[i, j, b])
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def angle_given_two(given, i, j, a, b):  # type: ignore[no-untyped-def]
+    """Arc sine of the correlation of a and b given that i and j are 0."""
+    both = given_two(given, i, j, a, b)
+    first, second = given_two(given, i, j, a, a), given_two(given, i, j, b, b)
+    return math.atan2(both, math.sqrt(max(determinant(first, second, both, both), 0.0))) if both != 0.0 else 0.0
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def orthant(n, q, given, chosen):  # type: ignore[no-untyped-def]
+    """P(all > 0) of the first n <= 4 of the chosen variables; one that does not vary counts 1/2."""
     angles = 0.0
-    for a in range(n):
-        for b in range(a):
-            angles += angle(C, a, b)
-    found = 0.5**n + angles / (2.0 ** (n - 1) * math.pi)
-    return found if n < 4 else found + _of_four(C) / (4.0 * math.pi**2)
+    for x in range(n):
+        for y in range(x):
+            angles += angle(q, given, chosen[x], chosen[y])
+    found = 0.5**n * (1.0 + 2.0 * angles / math.pi)
+    return found if n < 4 else found + _of_four(q, given, chosen) / (4.0 * math.pi**2)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _of_four(C):  # type: ignore[no-untyped-def]
-    """Sum over pairs of the integral, over the angle of a pair's correlation, of the angle of the other two given it.
+def _of_four(q, given, chosen):  # type: ignore[no-untyped-def]
+    """Integral of the angle of two variables given two others, along a path to the correlations of four.
 
-    All correlations grow in proportion from 0 to their values (Plackett's path).
+    Along it the correlations of one variable with the others grow in proportion, as s from 0 to 1 (Plackett). Of the
+    determinant of all correlations is left a share cos^2 phi, with sin phi in proportion to s: what is integrated over
+    phi is smooth, up to where a variable is decided by the one and another.
     """
-    q, total = np.ones((4, 4)), 0.0
-    for a in range(4):
-        for b in range(a):
-            q[a, b] = q[b, a] = math.sin(angle(C, a, b))
-    for i in range(1, 4):
-        for j in range(i):
-            k = 0 if j > 0 else (1 if i > 1 else 2)
-            other = 6 - i - j - k
-            end = angle(C, i, j)
-            if end != 0.0:
-                total += _along_the_path(q, i, j, k, other, end)
+    one = _least_correlated(q, chosen)
+    others = np.empty(3, np.int64)
+    n = 0
+    for x in chosen[:4]:
+        if x != one:
+            others[n], n = x, n + 1
+    i, j, k = others
+    three, explained, decided = max(given_two(given, i, j, k, k), 0.0), 0.0, 0.0
+    for x, y, z in ((i, j, k), (j, k, i), (k, i, j)):
+        explained += q[one, x] * (q[one, x] * given[y, z, z] - 2.0 * q[one, y] * given[z, x, y])
+        rest = given_two(given, one, x, y, y)
+        decided = max(decided, 1.0 - rest / given[x, y, y] if given[x, y, y] > 0.0 else 1.0)
+    if decided <= 0.0:
+        return 0.0
+    end = math.atan2(math.sqrt(explained), math.sqrt(max(three - explained, 0.0))) if explained > 0.0 else 0.5 * math.pi
+    sine = math.sin(end) / math.sqrt(decided)  # of the singularity
+    real = math.asin(min(sine, 1.0))
+    imaginary = math.acosh(max(sine, 1.0))
+    total, high = 0.0, end
+    while high > SHORTEST:
+        distance = math.hypot(real - high, imaginary)
+        low = max(high - max(LONG * distance, SHORTEST), 0.0)
+        if high - low <= SHORT * distance:
+            total += _panel(q, given, one, others, three, end, low, high, FEW_NODES, FEW_WEIGHTS)
+        else:
+            total += _panel(q, given, one, others, three, end, low, high, NODES, WEIGHTS)
+        high = low
     return total
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _along_the_path(q, i, j, k, m, end):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for node in range(NODES.size):
-        w = 0.5 * (1.0 + NODES[node])
-        theta = end * (1.0 - w**4)  # the angle of the other two ends like a square root, or nearly
-        sine, square = math.sin(theta), math.cos(theta) ** 2
-        s = sine / q[i, j]
-        both = s * q[k, m] - s * s * _explained(q, i, j, k, m, sine) / square
-        first = 1.0 - s * s * _explained(q, i, j, k, k, sine) / square
-        second = 1.0 - s * s * _explained(q, i, j, m, m, sine) / square
-        rest = math.sqrt(max(first * second - both * both, 0.0))
-        total += WEIGHTS[node] * w**3 * (math.atan2(both, rest) if both != 0.0 else 0.0)
-    return 2.0 * end * total
+def _least_correlated(q, chosen):  # type: ignore[no-untyped-def]
+    """One of four variables whose largest correlation with the others is least."""
+    least, one = 2.0, chosen[0]
+    for x in chosen[:4]:
+        size = 0.0
+        for y in chosen[:4]:
+            if y != x:
+                size = max(size, abs(q[x, y]))
+        if size < least:
+            least, one = size, x
+    return one
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _explained(q, i, j, k, m, sine):  # type: ignore[no-untyped-def]
-    """Covariance of k and m that i and j explain, times 1 - sine^2."""
-    return q[k, i] * q[m, i] + q[k, j] * q[m, j] - sine * (q[k, i] * q[m, j] + q[k, j] * q[m, i])
+def _panel(q, given, one, others, three, end, low, high, nodes, weights):  # type: ignore[no-untyped-def]
+    """Integral over angles phi from `low` to `high`, of which `end` is the last of the path."""
+    half, middle, total, scale = 0.5 * (high - low), 0.5 * (high + low), 0.0, 1.0 / math.sin(end)
+    root_of_three, correlation, ends, rest = math.sqrt(three), np.empty(3), np.empty((3, 2)), np.empty(3)
+    for x in range(3):
+        i, j, k = others[x], others[x - 1], others[x - 2]
+        correlation[x], rest[x] = q[one, i], given[one, i, i]
+        ends[x, 0], ends[x, 1] = given[i, j, k], given_two(given, one, i, j, k)
+    for node in range(nodes.size):
+        phi = middle + half * nodes[node]
+        cosine, s = math.cos(phi), math.sin(phi) * scale
+        left = (1.0 - s) * (1.0 + s)
+        for x in range(3):
+            root = math.sqrt(rest[x] + correlation[x] * correlation[x] * left)
+            covariance = ends[x, 1] + (ends[x, 0] - ends[x, 1]) * left
+            turn = math.atan2(covariance, root_of_three * cosine * root) if covariance != 0.0 else 0.0
+            total += weights[node] * cosine * correlation[x] / root * turn
+    return half * scale * total

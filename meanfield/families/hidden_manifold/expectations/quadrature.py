@@ -2,7 +2,8 @@
 
 Fields are sums of independent normal variables, by Cholesky's factor of their covariance. The variable of each field
 is integrated at given ones of the fields before it: by the trapezoidal rule where the activation is smooth, and between
-its kinks by Gauss-Legendre rules, so that what is integrated next is smooth again.
+its kinks by Gauss-Legendre rules, so that what is integrated next is smooth again. Smooth averages over the last of
+three or four fields come from a table.
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ import numba
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
+from meanfield.families.hidden_manifold.expectations.tables import TABLE_POINTS, fill_table, multiply_by_table
 from meanfield.ingredients.activations import Activation
-from meanfield.numerics.compiled.scalar_functions import call_scalar
+from meanfield.numerics.compiled.array_operations import sum_of
+from meanfield.numerics.compiled.exponential import exp_between
+from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.numerics.quadrature import gaussian_trapezoid
 from meanfield.typing import FloatArray, IntArray
 
@@ -25,6 +30,12 @@ FARTHEST = 8.5
 
 STRIP = 10.0
 """2 pi times the distance of the poles of tanh from the real axis: cutting exp(-x^2/2) costs what the spacing does."""
+
+LANES = 8
+"""Functions are evaluated at a multiple of so many points: what is left over by a loop over vectors takes longest."""
+
+SPACING = 1.0 / 6.0
+"""Spacing of a table in units of that of the trapezoidal rule, at which errors of polynomials are below those of it."""
 
 FIXED = 1e-14
 """Variance of a field given those before it, relative to its own, below which they decide it, to rounding."""
@@ -35,8 +46,8 @@ class Rule(NamedTuple):
 
     Parameters
     ----------
-    functions : ndarray of int, shape (4,)
-        Addresses of g and g' of the student, and of the teacher.
+    loops : ndarray of int, shape (4,)
+        Addresses of loops of g and g' of the student, and of the teacher.
     kinks, teacher_kinks : ndarray
         Where g or a derivative of it jumps.
     x, weight : ndarray, shape (order,)
@@ -45,7 +56,7 @@ class Rule(NamedTuple):
         Gauss-Legendre rule on [-1, 1].
     """
 
-    functions: IntArray
+    loops: IntArray
     kinks: FloatArray
     teacher_kinks: FloatArray
     x: FloatArray
@@ -56,7 +67,8 @@ class Rule(NamedTuple):
 
 def make_rule(student: Activation, teacher: Activation, order: int) -> Rule:
     """Rule with `order` points for a variable, or for each piece of it between kinks."""
-    addresses = np.array([*student.addresses, *teacher.addresses], dtype=np.int64)
+    functions = student.value, student.slope, teacher.value, teacher.slope
+    addresses = np.array([compile_loop(function) for function in functions], dtype=np.int64)
     kinks = [np.array(sorted(activation.kinks), dtype=float) for activation in (student, teacher)]
     x, weight = gaussian_trapezoid(order, min(FARTHEST, (STRIP * (order - 1)) ** (1.0 / 3.0)))
     node, node_weight = leggauss(order)
@@ -143,27 +155,72 @@ def _factor(n, field, C):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _nested(n, standardised, numbers, L, m, K, rule):  # type: ignore[no-untyped-def]
-    """Average of the factors of n fields: an outer variable takes its next point once the inner ones have had all."""
-    field, slopes, values, count, point = numbers
-    most = rule.x.size * (1 + max(rule.kinks.size, rule.teacher_kinks.size))
-    z, weight = np.empty((2, 4, most))
-    total, level = np.empty(4), 0
+    """Average of the factors of n fields.
+
+    That over the last field alone is a function of its mean given the fields before. Where it is smooth and needed at
+    many points, a table of it saves an integral.
+    """
+    most = rule.x.size * (1 + max(rule.kinks.size, rule.teacher_kinks.size)) + LANES
+    z, weight, work, total = np.empty((4, most)), np.empty((4, most)), np.empty((2, most)), np.empty(4)
+    cells = 0
+    if n > 2 and rule.kinks.size == 0 and rule.teacher_kinks.size == 0:
+        reach = size = 0.0
+        for i in range(n):
+            size += L[n - 1, i] * L[n - 1, i]
+            reach += abs(L[n - 1, i]) * rule.x[rule.x.size - 1] if i < n - 1 else 0.0
+        spacing = max(SPACING * (rule.x[1] - rule.x[0]) * math.sqrt(size), 1e-300)
+        cells = 2 * (int(reach / spacing) + 1)
+    table = np.empty((cells, TABLE_POINTS))
+    if cells > 0:
+        averages = np.empty(cells + TABLE_POINTS - 1)
+        _tabulate(n, numbers, L, m, K, rule, z[0], weight[0], work, spacing, averages, table)
+        return _average(n - 1, standardised, numbers, L, m, K, rule, z, weight, work, total, spacing, table)
+    return _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total, 1.0, table)
+
+
+@without_reference_counts()
+def _tabulate(n, numbers, L, m, K, rule, z, weight, work, spacing, averages, table):  # type: ignore[no-untyped-def]
+    """Write polynomials of the average over the last field, one for each cell of its mean about that of the law."""
+    field = numbers[0, n - 1]
+    for i in range(averages.size):
+        centre = m[field] + (i - 0.5 * (averages.size - 1)) * spacing
+        count = call(
+            _weigh, centre, L[n - 1, n - 1], field < K, numbers[1, n - 1], numbers[2, n - 1], rule, z, weight, work
+        )
+        averages[i] = sum_of(weight[:count])
+    fill_table(averages, table)
+
+
+@without_reference_counts()
+def _average(n, standardised, numbers, L, m, K, rule, z, weight, work, total, spacing, table):  # type: ignore[no-untyped-def]
+    """Average of the factors of n fields, and of what a table says about another one if it is not empty.
+
+    An outer variable takes its next point once the inner ones have had all.
+    """
+    field, count, point = numbers[0], numbers[3], numbers[4]
+    level = 0
     while True:
-        centre, student = m[field[level]], field[level] < K
+        centre, width = m[field[level]], L[level, level]
         for i in range(level):
             centre += L[level, i] * z[i, point[i]]
-        kinks = rule.kinks if student else rule.teacher_kinks
-        count[level] = _points(centre, L[level, level], kinks, rule, z[level], weight[level])
-        point[level], total[level], average = 0, 0.0, 0.0
-        for i in range(count[level]):
-            h = centre + L[level, level] * z[level, i]
-            weight[level, i] *= _value(h, slopes[level], values[level], student, rule)
-            if standardised and level == 0:
-                weight[level, i] *= z[level, i]
-            average += weight[level, i]
+        slopes, values = numbers[1, level], numbers[2, level]
+        whole = call(_weigh, centre, width, field[level] < K, slopes, values, rule, z[level], weight[level], work)
+        count[level], products = whole, weight[level, :whole]
+        while count[level] > 1 and products[count[level] - 1] == 0.0:  # what fills up lanes
+            count[level] -= 1
+        if standardised and level == 0:
+            for i in range(count[level]):
+                products[i] *= z[level, i]
+        point[level], total[level] = 0, 0.0
         if level < n - 1:
             level += 1
             continue
+        if table.shape[0] > 0:
+            place = 0.5 * table.shape[0]
+            for i in range(level):
+                place += L[n, i] * z[i, point[i]] / spacing
+            multiply_by_table(place, L[n, level] / spacing, z[level], table, products)
+        average = sum_of(products)
         while True:  # the average at this level is known: return to the next outer variable that has points left
             level -= 1
             if level < 0:
@@ -176,7 +233,22 @@ def _nested(n, standardised, numbers, L, m, K, rule):  # type: ignore[no-untyped
         level += 1
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@without_reference_counts()
+def _weigh(centre, width, student, slopes, values, rule, z, weight, work):  # type: ignore[no-untyped-def]
+    """Write points and weights of a normal variable, times the factors of its field; return how many fill up lanes."""
+    count = _points(centre, width, rule.kinks if student else rule.teacher_kinks, rule, z, weight)
+    whole = (count + LANES - 1) // LANES * LANES
+    places, results, products = work[0, :whole], work[1, :whole], weight[:whole]
+    for i in range(count, whole):
+        z[i], products[i] = 0.0, 0.0
+    for i in range(whole):
+        places[i] = centre + width * z[i]
+    _multiply(rule.loops[1 if student else 3], slopes, places, results, products)
+    _multiply(rule.loops[0 if student else 2], values, places, results, products)
+    return whole
+
+
+@without_reference_counts()
 def _points(centre, width, kinks, rule, z, weight):  # type: ignore[no-untyped-def]
     """Write points and weights of a normal variable, and return how many they are."""
     if width == 0.0:
@@ -195,21 +267,16 @@ def _points(centre, width, kinks, rule, z, weight):  # type: ignore[no-untyped-d
         for i in range(rule.node.size if half > 0.0 else 0):
             x = middle + half * rule.node[i]
             z[count] = x
-            weight[count] = half * rule.node_weight[i] * math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+            weight[count] = half * rule.node_weight[i] * exp_between(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
             count += 1
         low = high
     return count
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _value(h, slopes, values, student, rule):  # type: ignore[no-untyped-def]
-    """g'(h)^slopes g(h)^values."""
-    functions = rule.functions
-    result = 1.0
-    if slopes > 0:
-        slope = call_scalar(functions[1 if student else 3], h)
-        result *= slope if slopes == 1 else slope * slope
-    if values > 0:
-        value = call_scalar(functions[0 if student else 2], h)
-        result *= value if values == 1 else value * value
-    return result
+@without_reference_counts(inline="always")
+def _multiply(loop, power, x, values, products):  # type: ignore[no-untyped-def]
+    """Multiply numbers by a power 0, 1 or 2 of a function at places x."""
+    if power > 0:
+        call_loop(loop, x, values)
+        for i in range(x.size):
+            products[i] *= values[i] if power == 1 else values[i] * values[i]

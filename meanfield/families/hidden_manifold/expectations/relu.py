@@ -11,7 +11,13 @@ import math
 import numba
 import numpy as np
 
-from meanfield.families.hidden_manifold.expectations.orthants import angle, condition, determinant, orthant
+from meanfield.families.hidden_manifold.expectations.orthants import (
+    angle,
+    angle_given_two,
+    correlate,
+    determinant,
+    orthant,
+)
 from meanfield.numerics.compiled.separate_calls import call
 
 SAME = 1e-15
@@ -22,13 +28,17 @@ SAME = 1e-15
 def relu_expectations(K, C, u, A, H, D):  # type: ignore[no-untyped-def]
     """Write the expectations that drive K students whose fields have no mean; see `erf_expectations`."""
     n, square = u.size, 0.0
+    size, q, given = np.empty(n), np.empty((n, n)), np.empty((n, n, n))
+    for a in range(n):
+        size[a] = math.sqrt(max(C[a, a], 0.0))
+    call(correlate, n, C, q, given)
     for k in range(K):
         D[k] = curvature = 0.0
         for a in range(n):
             D[k] += u[a] * call(product_of_two, C, k, a)
-            A[k, a] = u[k] * u[a] * (0.5 if a == k else 0.25 + angle(C, k, a) / (2.0 * math.pi))
+            A[k, a] = u[k] * u[a] * (0.5 if a == k else 0.25 + angle(q, given, k, a) / (2.0 * math.pi))
             if a != k and C[k, k] > 0.0:
-                curvature += u[a] * _root(C, k, a) / (2.0 * math.pi * C[k, k])  # g'' is Dirac's delta
+                curvature += u[a] * size[a] / size[k] * math.sqrt(given[k, a, a]) / (2.0 * math.pi)  # g'' is a delta
         A[k, k] += u[k] * curvature
     for a in range(n):
         for b in range(n):
@@ -37,96 +47,117 @@ def relu_expectations(K, C, u, A, H, D):  # type: ignore[no-untyped-def]
         for j in range(k, K):
             total = 0.0
             for a in range(n):
-                total += u[a] * u[a] * call(_product_of_four, C, k, j, a, a)
-                for b in range(a):
-                    total += 2.0 * u[a] * u[b] * call(_product_of_four, C, k, j, a, b)
-            H[k, j] = H[j, k] = u[k] * u[j] * total
+                for b in range(a + 1):
+                    if k == j or a == b or a in (k, j) or b in (k, j):  # three units or less
+                        found = call(_product_of_four, size, q, given, k, j, a, b)
+                        total += (1.0 if a == b else 2.0) * u[a] * u[b] * found
+            H[k, j] = u[k] * u[j] * total
+    call(_add_four_units, K, u, size, q, given, H)
+    for k in range(K):
+        for j in range(k):
+            H[k, j] = H[j, k]
     return 0.5 * square
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _root(C, a, b):  # type: ignore[no-untyped-def]
-    """Root of the determinant of the covariance of two fields."""
-    return math.sqrt(max(determinant(C[a, a], C[b, b], C[a, b], C[a, b]), 0.0))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def product_of_two(C, a, b):  # type: ignore[no-untyped-def]
     """E[g_a g_b]."""
-    return 0.5 * C[a, a] if a == b else (_root(C, a, b) + C[a, b] * (0.5 * math.pi + angle(C, a, b))) / (2.0 * math.pi)
+    if a == b:
+        return 0.5 * C[a, a]
+    root = math.sqrt(max(determinant(C[a, a], C[b, b], C[a, b], C[a, b]), 0.0))
+    angle = math.atan2(C[a, b], root) if C[a, b] != 0.0 else 0.0
+    return (root + C[a, b] * (0.5 * math.pi + angle)) / (2.0 * math.pi)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _product_of_four(C, k, j, a, b):  # type: ignore[no-untyped-def]
+def _add_four_units(K, u, size, q, given, H):  # type: ignore[no-untyped-def]
+    """Add what four different units give to H[k, j], k < j: the integral in an orthant is one for all their pairs."""
+    n = u.size
+    chosen, density = np.empty(4, np.int64), np.empty((4, 4))
+    for a in range(K):
+        for b in range(a + 1, K):
+            for c in range(b + 1, n):
+                for d in range(c + 1, n):
+                    chosen[0], chosen[1], chosen[2], chosen[3] = a, b, c, d
+                    apart, probability = _all_apart(size, given, chosen), 0.0
+                    if apart:
+                        probability = call(_corner, 4, q, given, chosen, density)
+                    for y in range(1, 4):
+                        for x in range(y if chosen[y] < K else 0):
+                            first = 0 if x > 0 else (1 if y > 1 else 2)
+                            second = 6 - x - y - first
+                            k, j, e, f = chosen[x], chosen[y], chosen[first], chosen[second]
+                            if apart:
+                                found = _moment(4, q, given, chosen, probability, density, first, second)
+                                found *= size[e] * size[f]
+                            else:
+                                found = call(_product_of_four, size, q, given, k, j, e, f)
+                            H[k, j] += 2.0 * u[k] * u[j] * u[e] * u[f] * found
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _all_apart(size, given, chosen):  # type: ignore[no-untyped-def]
+    """Whether no field is 0, and none a multiple of another one."""
+    for x in range(chosen.size):
+        if size[chosen[x]] == 0.0:
+            return False
+        for y in range(x):
+            if given[chosen[x], chosen[y], chosen[y]] <= SAME:
+                return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _product_of_four(size, q, given, k, j, a, b):  # type: ignore[no-untyped-def]
     """E[g'_k g'_j g_a g_b]."""
-    if C[a, a] <= 0.0 or C[b, b] <= 0.0:
+    if size[a] == 0.0 or size[b] == 0.0:
         return 0.0
     factor, n, first, second = 1.0, 0, 0, 0
-    chosen = np.empty(4, np.int64)
+    chosen, density = np.empty(4, np.int64), np.empty((4, 4))
     for place, index in enumerate((a, b, k, j)):
-        if C[index, index] <= 0.0:  # a field that is 0 is positive half of the time
+        if size[index] == 0.0:  # a field that is 0 is positive half of the time
             factor *= 0.5 if place < 3 or index != k else 1.0
             continue
         found = -1
         for i in range(n):
             known = chosen[i]
-            if index == known or _merged(C, index, known):
-                if C[index, known] < 0.0:
+            if index == known or given[known, index, index] <= SAME:
+                if q[index, known] < 0.0:
                     return 0.0
                 found = i
-                if place == 1:
-                    factor *= math.sqrt(C[index, index] / C[known, known])
         if found < 0:
             found, chosen[n], n = n, index, n + 1
         if place == 1:
             second = found
-    S = np.empty((n, n))
+    probability = call(_corner, n, q, given, chosen, density)
+    return factor * size[a] * size[b] * _moment(n, q, given, chosen, probability, density, first, second)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _corner(n, q, given, chosen, density):  # type: ignore[no-untyped-def]
+    """Write densities of two of n fields at 0 where all others are positive; return P(all fields > 0)."""
     for x in range(n):
-        for y in range(n):
-            S[x, y] = C[chosen[x], chosen[y]]
-    return factor * call(_positive_moment, n, S, first, second)
+        for y in range(x):
+            i, j = chosen[x], chosen[y]
+            others = 0.5 ** (n - 2)
+            if n == 4:
+                first = 0 if y > 0 else (1 if x > 1 else 2)
+                two = angle_given_two(given, i, j, chosen[first], chosen[6 - x - y - first])
+                others += two / (2.0 * math.pi)
+            density[x, y] = density[y, x] = others / (2.0 * math.pi * math.sqrt(given[i, j, j]))
+    return call(orthant, n, q, given, chosen)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _merged(C, a, b):  # type: ignore[no-untyped-def]
-    """Whether one field is a multiple of the other, to rounding."""
-    return determinant(C[a, a], C[b, b], C[a, b], C[a, b]) <= SAME * C[a, a] * C[b, b]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _positive_moment(n, S, a, b):  # type: ignore[no-untyped-def]
-    """E[h_a h_b; all h > 0] of n fields, no two of which are multiples of each other."""
-    total = S[a, b] * call(orthant, n, S)
-    once, twice, rest = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
-    for i in range(n):
-        if i == b:
+def _moment(n, q, given, chosen, probability, density, a, b):  # type: ignore[no-untyped-def]
+    """E[h_a h_b; all h > 0] of n fields in units of their standard deviations; no two are multiples of each other."""
+    total = q[chosen[a], chosen[b]] * probability
+    for x in range(n):
+        if x == b:
             continue
-        call(condition, n, S, i, once)
         inner = 0.0
-        for j in range(n):
-            if j == i or once[j, j] <= 0.0:
-                continue
-            m = 0
-            if n > 2:
-                call(condition, n, once, j, twice)
-                m = call(_without, n, twice, i, j, rest)
-            inner += once[b, j] / math.sqrt(2.0 * math.pi * once[j, j]) * call(orthant, m, rest)
-        total += S[a, i] / math.sqrt(2.0 * math.pi * S[i, i]) * inner
-    return total
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _without(n, S, i, j, rest):  # type: ignore[no-untyped-def]
-    """Write the covariance of all variables but two, and return how many they are."""
-    row = 0
-    for x in range(n):
-        if x in (i, j):
-            continue
-        column = 0
         for y in range(n):
-            if y in (i, j):
-                continue
-            rest[row, column] = S[x, y]
-            column += 1
-        row += 1
-    return row
+            if y != x:
+                inner += given[chosen[x], chosen[b], chosen[y]] * density[x, y]
+        total += q[chosen[a], chosen[x]] * inner
+    return total

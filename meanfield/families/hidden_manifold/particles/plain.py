@@ -14,10 +14,14 @@ import numpy as np
 
 from meanfield.families.hidden_manifold.particles.latents import draw_latents
 from meanfield.families.hidden_manifold.particles.networks import take_step
-from meanfield.families.hidden_manifold.particles.signs import Signs, multiply_for_signs, signs_for
+from meanfield.families.hidden_manifold.particles.single_precision import (
+    SinglePrecision,
+    multiply_in_single,
+    single_precision_for,
+)
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.array_operations import add, dot
-from meanfield.numerics.compiled.matrix_products import TOGETHER, multiply, pack, tiles_for
+from meanfield.numerics.compiled.matrix_products import TOGETHER, pack, tiles_for
 from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.typing import FloatArray
@@ -39,8 +43,8 @@ class Inputs(NamedTuple):
         Subtracted from f.
     tiles, products : ndarray
         Working arrays: latents C, and F^T C/sqrt(D).
-    signs : Signs
-        For functions f of the sign alone.
+    single : SinglePrecision
+        The same panels, to multiply with.
     """
 
     panels: FloatArray
@@ -48,15 +52,15 @@ class Inputs(NamedTuple):
     shift: float
     tiles: FloatArray
     products: FloatArray
-    signs: Signs
+    single: SinglePrecision
 
 
 def inputs_of(problem: Problem, F: FloatArray) -> Inputs:
     """Inputs of a problem with a feature matrix, shape (D, N)."""
     panels, tiles = pack(F / np.sqrt(len(F))), tiles_for(SAMPLES, len(F))
     products, f = np.empty((SAMPLES, panels.shape[0] * panels.shape[2])), problem.inputs.function
-    signs = signs_for(f, panels, tiles, products)
-    return Inputs(panels, compile_loop(f.value), problem.inputs.shift, tiles, products, signs)
+    single = single_precision_for(f, panels, tiles, products)
+    return Inputs(panels, compile_loop(f.value), problem.inputs.shift, tiles, products, single)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -88,10 +92,7 @@ def plain_steps(  # type: ignore[no-untyped-def]
     for chunk in range(first, first + steps, SAMPLES):
         samples = min(SAMPLES, first + steps - chunk)
         call(draw_latents, mixture, teacher, key, replica, chunk, samples, tiles, fields)
-        if inputs.signs.panels.size > 0:
-            call(multiply_for_signs, inputs.signs, inputs.panels, tiles, samples, products)
-        else:
-            call(multiply, inputs.panels, tiles, samples, products)
+        call(multiply_in_single, inputs.single, inputs.panels, tiles, samples, products)
         for i in range(samples):
             call_loop(inputs.loop, products[i], x)
             if not _step(networks, inputs.shift, fields[i], x[: W.shape[1]], W, v, own, gains):

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import erf
 
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms, stream_key
-from meanfield.families.hidden_manifold.particles import signs
 from meanfield.families.hidden_manifold.particles.latents import draw_latents
 from meanfield.families.hidden_manifold.particles.plain import SAMPLES
 from meanfield.families.hidden_manifold.particles.steppers import Plain
@@ -25,7 +24,7 @@ FUNCTIONS = {
     "scaled_erf": (lambda x: erf(x / ROOT), lambda x: np.exp(-0.5 * x * x) * np.sqrt(2 / np.pi)),
     "relu": (lambda x: np.maximum(x, 0), lambda x: (x > 0) * 1.0),
 }
-INPUTS = {"sign": np.sign, "tanh": np.tanh, "relu": lambda u: np.maximum(u, 0)}
+INPUTS = {"sign": np.sign, "step": lambda u: np.heaviside(u, 0.5), "tanh": np.tanh, "relu": lambda u: np.maximum(u, 0)}
 RELU = ('student.activation = "relu"', 'teacher.activation = "relu"')
 STEPS = 120  # more than two runs of `SAMPLES`
 
@@ -82,29 +81,28 @@ def test_steps_are_those_of_the_definition(lines):
     plain.advance(0, STEPS)
     assert plain.reached.tolist() == [STEPS]
     assert np.abs(plain._W - before).max() > 0.1
-    assert np.allclose(plain._W, W, rtol=1e-9, atol=1e-9)  # rounding, amplified over the steps
-    assert plain._v == pytest.approx(v, rel=1e-9)  # the same
+    # Rounding, amplified over the steps: of double precision where signs alone count, of products in single else.
+    tolerance = 1e-9 if problem.inputs.nonlinearity == "sign" else 2e-6
+    assert np.allclose(plain._W, W, rtol=tolerance, atol=tolerance)
+    assert plain._v == pytest.approx(v, rel=tolerance)
 
 
 @pytest.mark.parametrize("nonlinearity", ["sign", "step"])
-def test_signs_of_products_are_those_of_double_precision(nonlinearity, monkeypatch):
-    """Not to the last bit of products, but of weights; and with features of three digits in place of seven, too."""
+def test_signs_of_products_are_those_of_double_precision(nonlinearity):
+    """With features of three digits in place of seven, too; a single sign that differs is noticed."""
     problem = make_problem(STRONG, SCALES, f'inputs.nonlinearity = "{nonlinearity}"', "particles.dimension = 600")
-    quick = Plain(problem, range(1))
-    monkeypatch.setattr(signs, "depends_on_sign", lambda f: False)
-    exact, coarse, careless = (Plain(problem, range(1)) for _ in range(3))
-    single = quick._inputs.signs
+    quick, coarse, careless = (Plain(problem, range(1)) for _ in range(3))
+    single = quick._inputs.single
     rounded = np.round(single.panels * 2**10) / np.float32(2**10)  # off by 2^-11 at most, each of 300 entries
     few_digits = single._replace(panels=rounded, error=single.error + np.sqrt(300) * 2.0**-11)
-    coarse._inputs = exact._inputs._replace(signs=few_digits)
-    careless._inputs = exact._inputs._replace(signs=few_digits._replace(error=0 * single.error))
-    assert single.panels.size > 0
-    assert exact._inputs.signs.panels.size == 0
-    for run in (quick, exact, coarse, careless):
+    coarse._inputs = quick._inputs._replace(single=few_digits)
+    careless._inputs = quick._inputs._replace(single=few_digits._replace(error=0 * single.error))
+    W, _ = definition(problem, quick, 0, 300)
+    for run in (quick, coarse, careless):
         run.advance(0, 300)
-    assert np.array_equal(quick._W, exact._W)
-    assert np.array_equal(coarse._W, exact._W)
-    assert not np.array_equal(careless._W, exact._W)
+    assert np.allclose(quick._W, W, rtol=1e-9, atol=1e-9)  # rounding, amplified over the steps
+    assert np.array_equal(coarse._W, quick._W)
+    assert not np.allclose(careless._W, W, rtol=1e-3, atol=1e-3)
 
 
 def test_means_of_components_are_those_of_the_problem():

@@ -1,7 +1,8 @@
-"""Products F^T C of which the sign alone matters, at twice the speed, with the signs that double precision gives.
+"""Products F^T C in single precision, at twice the speed of double precision.
 
-All are computed in float32, and those again in float64 that are smaller than the largest error they may have: one of
-some thousand.
+They are those of features and latents that differ in the eighth digit, which the law of SGD does not notice. Where the
+sign alone matters, it is that of double precision: products that are smaller than the largest error that they may have
+are computed again, one of some thousand.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from meanfield.numerics.compiled.without_reference_counts import without_referen
 from meanfield.typing import FloatArray
 
 
-class Signs(NamedTuple):
-    """What the signs of products with a matrix take, for compiled code.
+class SinglePrecision(NamedTuple):
+    """A matrix in single precision, for compiled code.
 
     Parameters
     ----------
     panels : ndarray of float32
-        The packed matrix; no panels if products themselves are needed.
+        The packed matrix.
     error : ndarray
-        Largest error of a product with each column, in units of the length of the vector.
+        Largest error of a product with each column, in units of the length of the vector; empty where signs may err.
     tiles, products : ndarray of float32
         Working arrays.
     """
@@ -45,33 +46,37 @@ def depends_on_sign(f: Nonlinearity) -> bool:
     return f in (NONLINEARITIES["sign"], NONLINEARITIES["step"])
 
 
-def signs_for(f: Nonlinearity, panels: FloatArray, tiles: FloatArray, products: FloatArray) -> Signs:
+def single_precision_for(
+    f: Nonlinearity, panels: FloatArray, tiles: FloatArray, products: FloatArray
+) -> SinglePrecision:
     """For inputs f(products) of packed matrix and vectors, with working arrays as large as those of float64."""
-    panels = panels if depends_on_sign(f) else panels[:0]
-    lengths = np.sqrt(np.einsum("prl,prl->pl", panels, panels)).ravel()
-    single = np.empty_like(products if len(panels) else products[:0], np.float32)
-    return Signs(
+    signs = panels if depends_on_sign(f) else panels[:0]
+    lengths = np.sqrt(np.einsum("prl,prl->pl", signs, signs)).ravel()
+    return SinglePrecision(
         panels.astype(np.float32),
         lengths * relative_error(panels.shape[1]),
-        np.zeros_like(tiles if len(panels) else tiles[:0], np.float32),
-        single,
+        np.zeros_like(tiles, np.float32),
+        np.empty_like(products, np.float32),
     )
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def multiply_for_signs(signs, panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
-    """Write numbers with the signs of products to `out`; other arguments as those of `multiply`."""
+def multiply_in_single(single, panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
+    """Write products to `out`; other arguments as those of `multiply`."""
     for t in range((vectors + TOGETHER - 1) // TOGETHER):
         for r in range(tiles.shape[1]):
             for k in range(TOGETHER):
-                signs.tiles[t, r, k] = tiles[t, r, k]
-    call(multiply, signs.panels, signs.tiles, vectors, signs.products)
+                single.tiles[t, r, k] = tiles[t, r, k]
+    call(multiply, single.panels, single.tiles, vectors, single.products)
     squares = np.empty(TOGETHER)
     for i in range(vectors):
-        tile, place = tiles[i // TOGETHER], i % TOGETHER
-        if place == 0:
-            _square_lengths(tile, squares)
-        _take_signs(signs.products[i], signs.error, math.sqrt(squares[place]), panels, tile, place, out[i])
+        tile, place, products = tiles[i // TOGETHER], i % TOGETHER, single.products[i]
+        for j in range(out.shape[1]):
+            out[i, j] = products[j]
+        if single.error.size > 0:
+            if place == 0:
+                _square_lengths(tile, squares)
+            _correct_signs(single.error, math.sqrt(squares[place]), panels, tile, place, out[i])
 
 
 @without_reference_counts()
@@ -85,12 +90,11 @@ def _square_lengths(tile, squares):  # type: ignore[no-untyped-def]
 
 
 @without_reference_counts()
-def _take_signs(products, error, length, panels, tile, place, out):  # type: ignore[no-untyped-def]
-    """Write numbers with the signs of the products with one vector; those of the columns that fill up panels are 0."""
+def _correct_signs(error, length, panels, tile, place, out):  # type: ignore[no-untyped-def]
+    """Compute products with one vector again whose signs may err; those of the columns that fill up panels are 0."""
     unsure = 0
     for j in range(out.size):  # a loop without branches vectorises
-        out[j] = products[j]
-        unsure += abs(products[j]) < length * error[j]
+        unsure += abs(out[j]) < length * error[j]
     if unsure == 0:
         return
     for j in range(out.size):
