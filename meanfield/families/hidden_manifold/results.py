@@ -5,6 +5,8 @@ from __future__ import annotations
 from meanfield.families.hidden_manifold.variables.assumptions import ASSUMPTIONS
 from meanfield.families.hidden_manifold.variables.order_parameters import (
     AVERAGED,
+    FLUCTUATION_ERRORS,
+    FLUCTUATIONS,
     ORDER_PARAMETERS,
     ROWS,
     SPECTRUM,
@@ -33,6 +35,7 @@ VARIABLES = (
     | ASSUMPTIONS
     | ESCAPE
     | STATISTICS
+    | FLUCTUATION_ERRORS
 )
 
 CHECKS = "meanfield.families.hidden_manifold.checks:faults"
@@ -47,7 +50,10 @@ KINDS = {
     "order_parameters": Kind(
         "order parameters, from the ODEs in the eigenvalues of the features",
         (*_PATH, "T", "field_mean"),
-        ("eta", *_COMPONENTS, *ERRORS, *SPECTRUM, *AVERAGED, "field_mean_quantile", "quantile"),
+        (
+            *("eta", *_COMPONENTS, *ERRORS, *SPECTRUM, *AVERAGED, "field_mean_quantile", "quantile"),
+            *(*FLUCTUATIONS, *FLUCTUATION_ERRORS),
+        ),
         check=CHECKS,
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_order_parameters",

@@ -144,9 +144,9 @@ def start_of(problem: Problem, system: System) -> FloatArray:
 
 
 def packed(state: State) -> FloatArray:
-    """One vector of all parts: at each node the columns of r, then those of sigma; then Omega, then v."""
-    nodes = np.concatenate([state.r.swapaxes(-1, -2), state.sigma], axis=-2)
-    return np.concatenate([nodes.ravel(), state.Omega.ravel(), state.v])
+    """Vectors of all parts: at each node the columns of r, then those of sigma; then Omega, then v."""
+    nodes, leading = np.concatenate([state.r.swapaxes(-1, -2), state.sigma], axis=-2), state.v.shape[:-1]
+    return np.concatenate([nodes.reshape(*leading, -1), state.Omega.reshape(*leading, -1), state.v], axis=-1)
 
 
 def unpacked(system: System, y: FloatArray) -> State:

@@ -11,6 +11,7 @@ import xarray as xr
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADRATURE, kind_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
+from meanfield.families.hidden_manifold.order_parameters.fluctuations.covariance import fluctuations, has_fluctuations
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
 from meanfield.families.hidden_manifold.order_parameters.observables import observables
 from meanfield.families.hidden_manifold.order_parameters.system import (
@@ -76,11 +77,13 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     -------
     xarray.Dataset
         `Q`, `R`, `generalisation_error` with their errors, `v`, `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`,
-        as `meanfield.families.hidden_manifold.results` describes them. Of sampled fields `field_mean_quantile` is the
-        law of their means, and `relaxation_steps` the time that they need to come to rest, in steps of SGD. The
-        attribute `status` is `complete`, `interrupted` or `failed: ...`; output times that were not reached are NaN.
-        The attribute `warning` says so where the tolerance was not met, or `particles.dimension` is too small for
-        averages.
+        as `meanfield.families.hidden_manifold.results` describes them. For spectra of few eigenvalues `Q_covariance`,
+        `R_covariance`, `v_covariance` and `generalisation_error_variance` are N times those over runs of SGD to leading
+        order, with their errors, unless expectations take a quadrature or means point away from the teacher. Of sampled
+        fields `field_mean_quantile` is the law of their means, and `relaxation_steps` the time that they need to come
+        to rest, in steps of SGD. The attribute `status` is `complete`, `interrupted` or `failed: ...`; output times
+        that were not reached are NaN. The attribute `warning` says so where the tolerance was not met, or
+        `particles.dimension` is too small for averages.
 
     Raises
     ------
@@ -96,6 +99,8 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     solve = averaged if has_fast_means(problem) else refined
     system, path, found, warning = solve(problem, problem.time.outputs_at)
     arrays = order_parameter_arrays(problem, system, path.state) | found
+    if path.status == "complete" and not has_fast_means(problem) and has_fluctuations(problem, system):
+        arrays |= fluctuations(problem, system, problem.time.outputs_at)
     origin = provenance(time.perf_counter() - started, nodes=len(system.rho))
     return build_dataset("order_parameters", problem, arrays, path.status, origin, warning)
 

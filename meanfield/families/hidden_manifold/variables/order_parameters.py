@@ -114,3 +114,11 @@ AVERAGED = {
         gaps="unfinished",
     ),
 }
+
+FLUCTUATIONS = ("Q_covariance", "R_covariance", "v_covariance", "generalisation_error_variance")
+"""Statistics over runs of SGD that order parameters predict to leading order in 1/N."""
+
+FLUCTUATION_ERRORS = {
+    f"{name}_error": Variable(STATISTICS[name].dims, f"estimated error of {STATISTICS[name].long_name}", range=POSITIVE)
+    for name in FLUCTUATIONS
+}

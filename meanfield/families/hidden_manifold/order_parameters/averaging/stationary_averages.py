@@ -191,18 +191,19 @@ class FastChains:
             )
 
     def _observables(self, laws: list[Fields], means: FloatArray) -> FloatArray:
-        """Functions of the fields' means that move overlaps: the student's output, and slopes of its units.
+        """Functions of the fields' means that chains have to forget: the student's output, and the means themselves.
 
-        Where fields and their negatives are alike, chains may keep signs for ever, and nothing depends on them; else
-        outputs of all units count, too, but for linear ones, of which the sum alone is felt.
+        Where fields and their negatives are alike, chains may keep signs for ever, and nothing depends on them: sizes
+        count. Of linear units the output alone is felt.
         """
         mean = means[..., np.argmax(np.abs(self._system.constant)), :]
         value, slope = (evaluate(function, mean) for function in (self._student.value, self._student.slope))
         v = np.array([u[: mean.shape[-1]] for _, _, u in laws])
         output = np.einsum("gsck,gk->gsc", value, v)[..., None]
+        if slope.std() <= ROUNDING:
+            return np.asarray(output)
         alike = not any(m.any() for _, m, _ in laws) and np.array_equal(evaluate(self._student.value, -mean), -value)
-        bends = slope.std() > ROUNDING
-        return np.concatenate([output, slope, value] if bends and not alike else [output, slope], axis=-1)
+        return np.concatenate([output, np.abs(mean) if alike else mean], axis=-1)
 
 
 def _fields_at(system: System, y: FloatArray) -> Fields:
