@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-STUDIES = ("figures", "hidden_manifold_sgd", "verdicts", "cost", "benchmarks", "regimes", "faults", "fuzzing")
+STUDIES = (
+    *("figures", "hidden_manifold_sgd", "hidden_manifold_averages", "hidden_manifold_finite_size", "verdicts", "cost"),
+    *("benchmarks", "regimes", "faults", "fuzzing"),
+)
 """Pages written by `make figures`, `make cost`, and so on."""
 
 
