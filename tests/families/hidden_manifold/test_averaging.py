@@ -22,7 +22,7 @@ ONE_UNIT = {
     "teacher": {"overlap": [[1.0]], "output_weights": [0.8]},
     "student": {"output_weights": [1.1], "on_teacher": [[0.4]], "elsewhere": [[0.49]]},
     "training": {"learning_rate": 0.5, "output_learning_rate": 0.2},
-    "time": {"stop": 2.0, "outputs": 3},
+    "time": {"stop": 1.0, "outputs": 2},
 }
 TWO_SCALES = [{"weight": 0.4, "scale": 0.6}, {"weight": 0.6, "scale": 1.3}]
 LINEAR = {
@@ -143,9 +143,10 @@ def meanfield_solve(case):
     return meanfield.solve(case, "order_parameters")
 
 
-def test_the_start_is_that_of_sgd():
+def test_the_start_is_that_of_sgd_and_too_small_an_N_is_said():
     """At t = 0 means of fields are those of random weights, and the generalisation error averages over them."""
-    case = problem(inputs=UNCENTRED, order_parameters={"averaging_tolerance": 1e-1}, **ONE_UNIT)
+    quick = {"particles": {"dimension": 20}, "order_parameters": {"averaging_tolerance": 1e-1}}
+    case = problem(inputs=UNCENTRED, **quick, **ONE_UNIT | {"time": {"stop": 0.1, "outputs": 2}})
     found = meanfield_solve(case)
     Omega = float(found["Omega"][0, 0, 0])
     wider = found["Q"].values[0] + Omega * np.ones((1, 1))  # a = 1
@@ -158,6 +159,7 @@ def test_the_start_is_that_of_sgd():
     assert found["field_mean_quantile"].sel(quantile=0.95).values[0, 0, 0] == pytest.approx(
         1.645 * math.sqrt(Omega), rel=0.02
     )  # of 131072 numbers, 5 standard errors
+    assert "particles.dimension = 20 follows the average over their law only if" in found.attrs["warning"]
 
 
 def test_a_linear_student_that_overshoots_is_refused():
@@ -178,16 +180,6 @@ def test_chains_without_a_stationary_law_end_the_solution(monkeypatch, changes, 
     assert found.attrs["status"].startswith("failed: at t = 0: ")
     assert words in found.attrs["status"]
     assert np.isnan(found["Q"].values[1:]).all()
-
-
-def test_too_small_an_N_is_said():
-    found = solved(
-        inputs=UNCENTRED,
-        **ONE_UNIT | {"time": {"stop": 0.1, "outputs": 2}},
-        particles={"dimension": 20},
-        order_parameters={"averaging_tolerance": 1e-1},
-    )
-    assert "particles.dimension = 20 follows the average over their law only if" in found.attrs["warning"]
 
 
 def test_what_is_said_of_inputs_with_a_mean():

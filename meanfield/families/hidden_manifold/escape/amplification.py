@@ -116,9 +116,11 @@ def _noise(problem: Problem, system: System, start: FloatArray, times: FloatArra
     numbers = np.random.default_rng([problem.particles.seed, STREAM])
     pattern, found = _pattern(system), np.zeros((len(nodes), GROUPS, len(system.rho), len(system.rho)))
     for i, y in enumerate(packed(path.state)):
-        for group in range(GROUPS if np.isfinite(y).all() else 0):
-            r = unpacked(system, sampled_steps(problem, system, y, SAMPLES, numbers)).r[..., : system.teachers]
-            found[i, group] = np.cov(np.einsum("snkm,km->sn", r, pattern), rowvar=False)
+        if np.isfinite(y).all():
+            r = unpacked(system, sampled_steps(problem, system, y, GROUPS * SAMPLES, numbers)).r
+            along = np.einsum("snkm,km->sn", r[..., : system.teachers], pattern).reshape(GROUPS, SAMPLES, -1)
+            away = along - along.mean(axis=1, keepdims=True)
+            found[i] = away.swapaxes(1, 2) @ away / (SAMPLES - 1)
     return make_interp_spline(nodes, found, k=1)  # type: ignore[no-any-return]
 
 

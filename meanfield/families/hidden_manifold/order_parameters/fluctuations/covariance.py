@@ -36,7 +36,7 @@ MOST_NUMBERS = 100
 GROUPS, SAMPLES = 8, 512
 """Number of groups of samples, and of samples in each at a time."""
 
-TIMES = 24
+TIMES = 16
 """Number of times at which steps are sampled: so many at equal distances of log(1 + t), and among output times."""
 
 STREAM = 1
@@ -100,8 +100,9 @@ def fluctuations(problem: Problem, system: System, times: FloatArray) -> dict[st
 
 def _noise(problem: Problem, system: System, y: FloatArray, numbers: Generator) -> FloatArray:
     """Covariance S of a step by each group of samples, shape (groups, n, n)."""
-    groups = [sampled_steps(problem, system, y, SAMPLES, numbers) for _ in range(GROUPS)]
-    return np.array([np.cov(steps, rowvar=False) for steps in groups])
+    steps = sampled_steps(problem, system, y, GROUPS * SAMPLES, numbers).reshape(GROUPS, SAMPLES, -1)
+    away = steps - steps.mean(axis=1, keepdims=True)
+    return np.asarray(away.swapaxes(1, 2) @ away / (SAMPLES - 1))
 
 
 def _observed(system: System, coordinates: Coordinates, states: FloatArray, C: FloatArray) -> dict[str, FloatArray]:
