@@ -135,6 +135,8 @@ def test_linear_units_against_an_autoregression():
     exact = integrated(lambda system, C, m, u: by_closed_form(system, C, u), case, 1e-8)
     found = meanfield_solve(case)
     assert_bounded(found, exact, 1e-6, 1)  # of 10 nodes
+    system = make_system(case, case.inputs.spectrum.nodes(0.5, 2), 2)
+    assert system.variance == pytest.approx([s**2 * (0.5 - 0.5 / math.pi) for s in (0.6, 1.3)])  # of relu(s u)
     centred = solved(**LINEAR | {"inputs": {"nonlinearity": "relu"}})
     assert np.abs(found["Q"].values - centred["Q"].values).max() > 0.05
 
