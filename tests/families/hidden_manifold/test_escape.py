@@ -163,3 +163,11 @@ def test_noise_on_the_way_against_the_covariance_of_all_order_parameters(monkeyp
     assert np.all(allowed[1:] < 0.1 * covariance[1:])
     monkeypatch.setattr(solver_of_growth, "_noise", lambda case, system, *rest: solver_of_growth._no_noise(2))
     assert part[-1] > 1.2 * solved("escape", **case)["antisymmetric_part"].values[-1]
+
+
+def test_students_that_are_alike_exactly_stay_so():
+    student = {"on_teacher": [[0.1, 0.1], [0.1, 0.1]]}
+    result = solved("escape", student=student, time={"stop": 1.0, "outputs": 2}, order_parameters={"tolerance": 1e-2})
+    assert not result["antisymmetric_part"].values.any()
+    assert not result["antisymmetric_part_error"].values.any()
+    assert np.isnan(result["escape_time_quantile"].values).all()

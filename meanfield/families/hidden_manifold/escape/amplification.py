@@ -86,7 +86,7 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
     pattern, size = _pattern(system), len(start)
     noise = _noise(problem, system, start, times) if problem.student.initial == "random" else _no_noise(n)
     shape, B, profiles = (GROUPS, n, n), np.empty((n, n)), _profiles(problem, system)
-    unit = profiles.max()  # of the covariance, so that the tolerance of a step is one of relative errors
+    unit = float(profiles.max()) or 1.0  # of the covariance, so that the tolerance of a step is one of relative errors
 
     def rate(t: float, y: FloatArray) -> FloatArray:
         change = np.empty(len(y))
@@ -101,11 +101,12 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
     measure = float(system.chance @ (system.slope * system.scale)) * system.weight
     along = unit * np.einsum("i,tgij,j->tg", measure, found.values[:, size:].reshape(-1, *shape), measure)
     variance, growth = along.mean(axis=1), np.full(len(times), np.nan)
-    for i in np.flatnonzero(np.isfinite(variance)):
+    for i in np.flatnonzero(variance > 0.0):
         change = rate(times[i], found.values[i])[size:].reshape(shape).mean(axis=0)
         growth[i] = 0.5 * unit * (measure @ change @ measure) / variance[i]
     part = np.sqrt(np.maximum(variance, 0.0))
-    sampling = along.std(axis=1, ddof=1) / math.sqrt(GROUPS) / (2.0 * part)
+    spread = along.std(axis=1, ddof=1) / math.sqrt(GROUPS)
+    sampling = np.divide(spread, 2.0 * part, out=np.zeros(len(times)), where=part > 0.0)
     return Amplification(found.values[:, :size], part, sampling, growth, found.status)
 
 
