@@ -19,6 +19,8 @@ OTHERS = {
     "contrastive/verdicts": "How often verdicts are right",
     "contrastive/digits": "Hidden variables from real data",
     "hidden_manifold/sgd_against_theory": "SGD on a hidden manifold",
+    "hidden_manifold/averaged_theory": "Inputs with a mean",
+    "hidden_manifold/finite_size": "Hidden manifolds at finite N",
     "benchmarks/hidden_manifold": "Speed on hidden manifolds",
 }
 """Studies in validation/ with a figure of the same name beside them."""
@@ -27,6 +29,8 @@ PAGES = {
     "contrastive/cost": "cost.md",
     "contrastive/verdicts": "verdicts.md",
     "hidden_manifold/sgd_against_theory": "hidden_manifold_sgd.md",
+    "hidden_manifold/averaged_theory": "hidden_manifold_averages.md",
+    "hidden_manifold/finite_size": "hidden_manifold_finite_size.md",
     "benchmarks/hidden_manifold": "benchmarks.md",
 }
 """Those that have a page of their own; the others are described in the gallery itself."""

@@ -9,6 +9,8 @@ STUDIES = (
     "figures",
     "hidden_manifold_figures",
     "hidden_manifold_sgd",
+    "hidden_manifold_averages",
+    "hidden_manifold_finite_size",
     "verdicts",
     "cost",
     "benchmarks",

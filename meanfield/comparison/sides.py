@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +73,10 @@ def _scaled_variance(dataset: xr.Dataset, name: str) -> FloatArray:
     """Variance over runs times N, which results hold for a single number or as a part of a covariance."""
     if f"{name}_variance" in dataset:
         return np.asarray(dataset[f"{name}_variance"].values)
-    return np.asarray(np.einsum("...kk->...k", dataset[f"{name}_covariance"].values))
+    covariance = dataset[f"{name}_covariance"].values  # of a row with any number of dims, after time
+    shape = covariance.shape[: 1 + covariance.ndim // 2]
+    variance = np.einsum("tkk->tk", covariance.reshape(shape[0], *2 * [math.prod(shape[1:])]))
+    return np.asarray(variance.reshape(shape))
 
 
 def stated_error(dataset: xr.Dataset, name: str) -> FloatArray | None:

@@ -4,7 +4,8 @@ Runs of plain SGD at N = 1000 start with the overlaps of the limit, and the mean
 ODE of the case itself, and against simpler theories: one Gaussian of mean 0 and variance 1 per latent ("one Gaussian"),
 which is what is left of a mixture when latents are standardised, and one Gaussian with the mixture's mean and
 covariance ("matched"). Where components are drawn per latent the mixture is gone in the limit; where a whole sample has
-one component, scales and means along the teacher are not. A nonlinearity that is not centred has no such theory at all.
+one component, scales and means along the teacher are not. A nonlinearity that is not centred leaves all of them: it
+needs an average over fields that move within single steps, which another study takes.
 
     python -m validation.hidden_manifold.sgd_against_theory --page docs/hidden_manifold_sgd.md
 

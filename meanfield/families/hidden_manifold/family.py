@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from meanfield.families.hidden_manifold.results import DISTANCES, KINDS, VARIABLES
+from meanfield.families.hidden_manifold.results import KINDS, VARIABLES
+from meanfield.families.hidden_manifold.variables.weights import DISTANCES
 from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.hidden_manifold"
@@ -19,7 +20,7 @@ FAMILY = Family(
             "order parameters",
             f"{HERE}.order_parameters:solve_order_parameters",
             ("order_parameters",),
-            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+            check=f"{HERE}.order_parameters.trajectory:check_order_parameters",
             cost=f"{HERE}.explanation.costs:order_parameters",
         ),
         "particles": Method(

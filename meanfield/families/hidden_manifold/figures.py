@@ -56,7 +56,7 @@ def _plot(dataset: xr.Dataset, axes: Axes, name: str) -> Axes:
             axes.fill_between(dataset["time"], curve - width, curve + width, alpha=0.2, lw=0, color=style["color"])
     axes.set(xlabel=TIME, ylabel=label)
     if spread is not None:
-        axes.set_title(rf"mean $\pm$ {DEVIATIONS:g} deviations of {_replicas(dataset):,} replicas", fontsize="small")
+        axes.set_title(rf"mean $\pm$ {DEVIATIONS:g} deviations of {_who(dataset)}", fontsize="small")
     return axes
 
 
@@ -70,18 +70,21 @@ def _mean(dataset: xr.Dataset, name: str) -> FloatArray:
 
 
 def _spread(dataset: xr.Dataset, name: str) -> FloatArray | None:
-    """Standard deviations over replicas, shape (time, ...); None without replicas."""
-    if f"{name}_mean" in dataset:
-        mean = dataset[f"{name}_mean"]
-        size = int(np.prod(mean.shape[1:]))
-        scatter = dataset[f"{name}_covariance" if mean.ndim > 1 else f"{name}_variance"].values
+    """Standard deviations over replicas, or predicted ones; None where neither is known. Shape (time, ...)."""
+    mean, spread = _mean(dataset, name), f"{name}_{'covariance' if name != 'generalisation_error' else 'variance'}"
+    if spread in dataset:
+        size, scatter = int(np.prod(mean.shape[1:])), dataset[spread].values
         variance = np.einsum("tii->ti", scatter.reshape(len(mean), size, size)) / float(dataset.attrs["dimension"])
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)).reshape(mean.shape))
     return np.asarray(dataset[name].std("replica").values) if "replica" in dataset[name].dims else None
 
 
-def _replicas(dataset: xr.Dataset) -> int:
-    return int(dataset["count"]) if "count" in dataset else int(dataset.sizes["replica"])
+def _who(dataset: xr.Dataset) -> str:
+    """What bands belong to: replicas that were counted, or SGD of which the spread is predicted."""
+    if "count" not in dataset and "replica" not in dataset.sizes:
+        return f"SGD with N = {dataset.attrs['dimension']:,}"
+    count = dataset["count"] if "count" in dataset else dataset.sizes["replica"]
+    return f"{int(count):,} replicas"
 
 
 def _moves(values: FloatArray) -> bool:

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import math
+
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.ingredients.activations import ACTIVATIONS
 
 CENTRED = 1e-9
 """Largest mean of f, relative to its root mean square, that is 0 to rounding."""
 
 
-def check_closes(problem: Problem) -> None:
-    """Refuse inputs with a mean of length sqrt(N), in all samples or in those of a component.
+def has_fast_means(problem: Problem) -> bool:
+    """Whether inputs have a mean of length sqrt(N), in all samples or in those of a component.
 
     Each step of SGD moves the student's overlap with it by as much as the overlap itself: there are two time scales,
     and no differential equation for order parameters alone (hidden_manifold.md, section 4).
+    """
+    moments = problem.inputs.moments
+    size = max(m.square for m in moments) ** 0.5
+    return problem.inputs.latent_mean != 0.0 or max(abs(m.mean) for m in moments) > CENTRED * size
+
+
+def check_averages(problem: Problem) -> None:
+    """Refuse fast means over whose law the equations cannot be averaged; see `has_fast_means`.
+
+    They can where all inputs have the same law, so that a single direction (1, 1, ..., 1) carries their means.
 
     Raises
     ------
@@ -23,21 +36,58 @@ def check_closes(problem: Problem) -> None:
     inputs = problem.inputs
     if inputs.latent_mean != 0.0:
         raise InputError(
-            f"inputs.components.mean: every latent has the mean {inputs.latent_mean:.6g}, so that inputs have a mean "
-            "of length sqrt(N), along which the student moves within single steps; make it 0, or solve by particles"
+            f"inputs.components.mean: every latent has the mean {inputs.latent_mean:.6g}, so that each input has a "
+            "mean and moments of its own, and overlaps do not close; make it 0, or solve by particles"
         )
-    means = [moments.mean for moments in inputs.moments]
-    size = max(moments.square for moments in inputs.moments) ** 0.5
-    worst = max(means, key=abs)
-    if abs(worst) <= CENTRED * size:
+    if has_fast_means(problem) and problem.student.activation_functions is ACTIVATIONS["linear"]:
+        _check_overshoot(problem)
+
+
+def _check_overshoot(problem: Problem) -> None:
+    """Refuse learning rates with which steps of a linear student along the mean of inputs grow from step to step."""
+    eta, length = problem.training.learning_rate, sum(v * v for v in problem.student.output_weights)
+    inputs = problem.inputs
+    squares = [(p, m.mean**2) for (p, _), m in zip(inputs.gaussians, inputs.moments, strict=True)]
+    if sum(p * math.log(max(abs(1.0 - eta * a * length), 1e-300)) for p, a in squares) < 0.0:
         return
+    most = max(a for _, a in squares)
+    raise InputError(
+        f"training.learning_rate = {eta:g}: steps of SGD along the mean of inputs, {most**0.5:.4g} in each of them, "
+        f"overshoot further and further, and weights blow up; lower it below {2.0 / (most * length):.3g}, or set "
+        "inputs.centered to true"
+    )
+
+
+def averages_close(problem: Problem) -> bool:
+    """Whether the equations can be averaged over fast means; see `check_averages`."""
+    try:
+        check_averages(problem)
+    except InputError:
+        return False
+    return True
+
+
+def check_closes(problem: Problem) -> None:
+    """Refuse fast means, for methods that need a differential equation for order parameters alone.
+
+    Raises
+    ------
+    InputError
+        With the key, its value and the remedy.
+    """
+    if not has_fast_means(problem):
+        return
+    check_averages(problem)
+    inputs = problem.inputs
+    means = [moments.mean for moments in inputs.moments]
+    start, solve = f"inputs.nonlinearity = '{inputs.nonlinearity}'", "solve by order_parameters or particles"
     if len(means) == 1:
         raise InputError(
-            f"inputs.nonlinearity = '{inputs.nonlinearity}' has the mean {worst:.6g}, and the student moves along it "
-            "within single steps; set inputs.centered to true, or solve by particles"
+            f"{start} has the mean {means[0]:.6g}, and the student moves along it within single steps; set "
+            f"inputs.centered to true, or {solve}"
         )
     raise InputError(
-        f"inputs.nonlinearity = '{inputs.nonlinearity}' has other means at other inputs.components.scale (here "
+        f"{start} has other means at other inputs.components.scale (here "
         f"{', '.join(f'{mean:.4g}' for mean in means)}), so that the student moves along them within single steps; "
-        "take an odd function, or one scale, or solve by particles"
+        f"take an odd function, or one scale, or {solve}"
     )

@@ -19,6 +19,13 @@ class OrderParameterSettings(Part):
         le=1e-2,
         description="error allowed in Q, R and the generalisation error; nodes of the spectrum and time steps follow",
     )
+    averaging_tolerance: float = Field(
+        default=2e-3,
+        ge=1e-5,
+        le=0.1,
+        description="three standard errors allowed in them where inputs have a mean, whose field is averaged over by "
+        "sampling",
+    )
 
 
 class StepSettings(Part):

@@ -68,3 +68,8 @@ EXPLOSIVE = explosive
 def constant(x):
     """A nonlinearity that carries nothing."""
     return 1.0
+
+
+def shifted_sign(x):
+    """Sign of x plus 1: a nonlinearity with a mean."""
+    return 2.0 if x > 0 else 0.0

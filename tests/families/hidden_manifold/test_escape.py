@@ -5,6 +5,7 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
+from meanfield.families.hidden_manifold.escape import amplification as solver_of_growth
 from meanfield.families.hidden_manifold.escape.amplification import amplification, linearised
 from meanfield.families.hidden_manifold.escape.display import describe
 from meanfield.families.hidden_manifold.escape.solver import escape_times
@@ -20,8 +21,9 @@ ONE_BLOCK = {"inputs": {"aspect_ratio": 0.1, "spectrum": {"law": "atoms", "eigen
 PATTERN = np.array([[0.5, -0.5], [-0.5, 0.5]])
 
 
-def test_small_differences_grow_as_in_the_nonlinear_equations():
-    """Random profiles over two eigenvalues, of which the teacher prefers one, with both layers trained."""
+def test_small_differences_grow_as_in_the_nonlinear_equations(monkeypatch):
+    """Random profiles over two eigenvalues, of which the teacher prefers one, with both layers trained; no noise."""
+    monkeypatch.setattr(solver_of_growth, "_noise", lambda case, system, *rest: solver_of_growth._no_noise(2))
     two = problem(
         inputs={"spectrum": {"law": "atoms", "eigenvalues": [0.4, 1.6], "teacher": [0.2, 1.8]}},
         training={"output_learning_rate": 0.2},
@@ -138,11 +140,34 @@ def test_the_start_of_three_students_and_teachers():
 
 
 def test_the_estimate_bounds_the_error():
-    """Of Marchenko-Pastur nodes; the exact one has twice as many, and shorter steps."""
-    at = {"time": {"stop": 100.0, "outputs": 6}, "student": START}
-    exact = solved("escape", **at, order_parameters={"tolerance": 1e-9})["antisymmetric_part"].values
+    """Of Marchenko-Pastur nodes; the exact one has twice as many, and shorter steps. No noise is sampled."""
+    at = {"time": {"stop": 100.0, "outputs": 6}, "student": {"on_teacher": [[0.11, 0.1], [0.1, 0.11]]}}
+    exact = solved("escape", **at, order_parameters={"tolerance": 1e-7})["antisymmetric_part"].values
     for tolerance in (1e-2, 1e-4):
         result = solved("escape", **at, order_parameters={"tolerance": tolerance})
         error = np.abs(result["antisymmetric_part"].values - exact)
         assert np.all(error <= result["antisymmetric_part_error"].values + 1e-9)  # of what is exact
         assert np.all(result["antisymmetric_part_error"].values <= tolerance)
+
+
+def test_noise_on_the_way_against_the_covariance_of_all_order_parameters(monkeypatch):
+    """Which takes the whole Jacobian and other samples; the learning rate is large, so that noise matters."""
+    blocks = {"inputs": {"spectrum": {"law": "atoms", "eigenvalues": [0.4, 1.6]}}}
+    case = RANDOM | blocks | {"training": {"learning_rate": 1.5}, "time": {"stop": 6.0, "outputs": 4}}
+    found, all_of_them = solved("escape", **case), solved(**case)
+    covariance = np.einsum("km,tkmln,ln->t", PATTERN, all_of_them["R_covariance"].values, PATTERN)
+    stated = np.einsum("km,tkmln,ln->t", np.abs(PATTERN), all_of_them["R_covariance_error"].values, np.abs(PATTERN))
+    part, error = (found[f"antisymmetric_part{end}"].values for end in ("", "_error"))
+    allowed = 1000 * 2 * part * error + 0.5 * stated + 1e-3 * covariance  # N, and steps of the covariance
+    assert np.all(np.abs(1000 * part**2 - covariance) <= allowed)
+    assert np.all(allowed[1:] < 0.1 * covariance[1:])
+    monkeypatch.setattr(solver_of_growth, "_noise", lambda case, system, *rest: solver_of_growth._no_noise(2))
+    assert part[-1] > 1.2 * solved("escape", **case)["antisymmetric_part"].values[-1]
+
+
+def test_students_that_are_alike_exactly_stay_so():
+    student = {"on_teacher": [[0.1, 0.1], [0.1, 0.1]]}
+    result = solved("escape", student=student, time={"stop": 1.0, "outputs": 2}, order_parameters={"tolerance": 1e-2})
+    assert not result["antisymmetric_part"].values.any()
+    assert not result["antisymmetric_part_error"].values.any()
+    assert np.isnan(result["escape_time_quantile"].values).all()

@@ -103,7 +103,8 @@ def _gaussian(
         slope=np.array([found.slope]),
         scale=np.array([scale]),
         rest=np.array([max(variance - found.slope**2, 0.0)]),
-        square=np.array([variance]),
+        variance=np.array([variance]),
+        constant=np.zeros(1),
         column=np.array([M + len(spread) if has_mean else -1], dtype=np.int64),
         teacher_weights=np.array(problem.teacher.output_weights, dtype=float),
         rule=make_rule(*activations, order) if kind == QUADRATURE else no_rule(),
@@ -162,7 +163,7 @@ def gaussian_rates(law: Gaussian, y: FloatArray) -> tuple[FloatArray, float]:
     half = -eta / delta * (own @ state.sigma + rho * pull @ state.r.swapaxes(1, 2))
     dsigma = half + half.swapaxes(1, 2) + eta**2 * (rest * rho + b**2 / delta * rho**2) * H
     change = A @ C[:K].T + np.outer(G, m[:K])
-    dOmega = -eta * (change + change.T) + eta**2 * system.square[0] * H
+    dOmega = -eta * (change + change.T) + eta**2 * system.variance[0] * H
     return packed(State(dr, dsigma, dOmega, -eta_v * D)), error
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.order_parameters.system import moving_means
 from meanfield.families.hidden_manifold.particles.uneven_inputs import input_moments
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.regimes import check_closes
+from meanfield.families.hidden_manifold.regimes import has_fast_means
 from meanfield.numerics.quadrature import gaussian_trapezoid
 from meanfield.typing import FloatArray
 
@@ -24,9 +23,7 @@ POINTS, FARTHEST = 64, 8.5
 
 def regime_of(problem: Problem) -> str:
     """Regime of a problem, one of `REGIMES`."""
-    try:
-        check_closes(problem)
-    except InputError:
+    if has_fast_means(problem):
         return MEANS
     inputs = problem.inputs
     means, elsewhere = moving_means(problem)

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from meanfield.comparison.rotations import Deviations
 from meanfield.families.hidden_manifold.interpolation import interpolated
-from meanfield.families.hidden_manifold.results import DISTANCES
+from meanfield.families.hidden_manifold.variables.weights import DISTANCES
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,
     expected_wasserstein,

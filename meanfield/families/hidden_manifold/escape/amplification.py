@@ -6,21 +6,42 @@ pattern: the overlap of each student with a teacher of its own. What changes is 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numba
 import numpy as np
+from scipy.interpolate import make_interp_spline
 
 from meanfield.families.hidden_manifold.fixed_points.search import symmetrised
+from meanfield.families.hidden_manifold.order_parameters.fluctuations.step_noise import sampled_steps
+from meanfield.families.hidden_manifold.order_parameters.integration import follow
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import System, packed, start_of, unpacked
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.separate_calls import call
-from meanfield.numerics.ode import Solution, Tolerance, solve_ode
+from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
 STEP = 1e-5
 """Step of central differences: their errors are about 1e-10 and rounding about 1e-11."""
+
+
+GROUPS, SAMPLES = 4, 512
+"""Number of groups of sampled steps, which give the error by sampling, and of steps in each at a time."""
+
+NOISE_TIMES = 16
+"""Number of times at which steps are sampled, at equal distances of log(1 + t)."""
+
+NOISE_STEP = 1e-6
+"""Tolerance of a step of the path on which they are: the noise is known less accurately."""
+
+STEP_SHARE = 0.1
+"""Tolerance of a step of the covariance, whose error doubles with the growth of profiles, in units of the given one."""
+
+STREAM = 2
+"""Number of the stream of these samples among those of a seed."""
 
 
 class Amplification(NamedTuple):
@@ -32,6 +53,8 @@ class Amplification(NamedTuple):
     part : ndarray, shape (times,)
         Length of the part of R whose rows and columns add up to 0; for a random start sqrt(N) times the standard
         deviation of each of its independent numbers.
+    sampling : ndarray, shape (times,)
+        Standard error of `part`: the noise of steps is sampled.
     rate : ndarray, shape (times,)
         Logarithmic derivative of that in time.
     status : str
@@ -39,12 +62,16 @@ class Amplification(NamedTuple):
 
     states: FloatArray
     part: FloatArray
+    sampling: FloatArray
     rate: FloatArray
     status: str
 
 
 def amplification(problem: Problem, system: System, times: FloatArray, step: float) -> Amplification:
-    """Follow the path from the start of a problem with students made alike, and the propagator of profiles along it.
+    """Follow the path from the start of a problem with students made alike, and the covariance of profiles along it.
+
+    That of a random start is the covariance over runs times N, which grows by the noise of steps; that of an informed
+    one is the square of its profile.
 
     Parameters
     ----------
@@ -56,33 +83,50 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
         Tolerance of a step.
     """
     start, n = _alike(system, start_of(problem, system)), len(system.rho)
-    pattern = _pattern(system)
-    B = np.empty((n, n))
+    pattern, size = _pattern(system), len(start)
+    noise = _noise(problem, system, start, times) if problem.student.initial == "random" else _no_noise(n)
+    shape, B, profiles = (GROUPS, n, n), np.empty((n, n)), _profiles(problem, system)
+    unit = float(profiles.max()) or 1.0  # of the covariance, so that the tolerance of a step is one of relative errors
 
-    def rate(_: float, y: FloatArray) -> FloatArray:
+    def rate(t: float, y: FloatArray) -> FloatArray:
         change = np.empty(len(y))
-        linearised(y[: len(start)], system, pattern, change[: len(start)], B)
-        change[len(start) :] = (B @ y[len(start) :].reshape(n, n)).ravel()
+        linearised(y[:size], system, pattern, change[:size], B)
+        moved = B @ y[size:].reshape(shape)
+        change[size:] = (moved + moved.swapaxes(1, 2) + noise(t) / unit).ravel()
         return change
 
-    found: Solution = solve_ode(
-        rate,
-        np.append(start, np.eye(n)),
-        times,
-        Tolerance(step, step),
-        integrator="DOP853",
-        label="escape",
-    )
-    factors = _profiles(problem, system)
+    first = np.tile(profiles / unit, (GROUPS, 1, 1))
+    tolerance = Tolerance(STEP_SHARE * step, STEP_SHARE * step)
+    found = solve_ode(rate, np.append(start, first), times, tolerance, integrator="DOP853", label="escape")
     measure = float(system.chance @ (system.slope * system.scale)) * system.weight
-    part, growth = np.full(len(times), np.nan), np.full(len(times), np.nan)
-    for i, y in enumerate(found.values):
+    along = unit * np.einsum("i,tgij,j->tg", measure, found.values[:, size:].reshape(-1, *shape), measure)
+    variance, growth = along.mean(axis=1), np.full(len(times), np.nan)
+    for i in np.flatnonzero(variance > 0.0):
+        change = rate(times[i], found.values[i])[size:].reshape(shape).mean(axis=0)
+        growth[i] = 0.5 * unit * (measure @ change @ measure) / variance[i]
+    part = np.sqrt(np.maximum(variance, 0.0))
+    spread = along.std(axis=1, ddof=1) / math.sqrt(GROUPS)
+    sampling = np.divide(spread, 2.0 * part, out=np.zeros(len(times)), where=part > 0.0)
+    return Amplification(found.values[:, :size], part, sampling, growth, found.status)
+
+
+def _noise(problem: Problem, system: System, start: FloatArray, times: FloatArray) -> Callable[[float], FloatArray]:
+    """Covariance over profiles of a step of the pattern by each group of samples, as a function of time."""
+    nodes = np.expm1(np.linspace(0.0, np.log1p(times[-1]), NOISE_TIMES))
+    path = follow(system, start, nodes, NOISE_STEP)
+    numbers = np.random.default_rng([problem.particles.seed, STREAM])
+    pattern, found = _pattern(system), np.zeros((len(nodes), GROUPS, len(system.rho), len(system.rho)))
+    for i, y in enumerate(packed(path.state)):
         if np.isfinite(y).all():
-            along = measure @ y[len(start) :].reshape(n, n) @ factors
-            moved = measure @ rate(0.0, y)[len(start) :].reshape(n, n) @ factors
-            part[i] = np.linalg.norm(along)
-            growth[i] = along @ moved / (along @ along)
-    return Amplification(found.values[:, : len(start)], part, growth, found.status)
+            r = unpacked(system, sampled_steps(problem, system, y, GROUPS * SAMPLES, numbers)).r
+            along = np.einsum("snkm,km->sn", r[..., : system.teachers], pattern).reshape(GROUPS, SAMPLES, -1)
+            away = along - along.mean(axis=1, keepdims=True)
+            found[i] = away.swapaxes(1, 2) @ away / (SAMPLES - 1)
+    return make_interp_spline(nodes, found, k=1)  # type: ignore[no-any-return]
+
+
+def _no_noise(nodes: int) -> Callable[[float], FloatArray]:
+    return lambda _: np.zeros((GROUPS, nodes, nodes))
 
 
 def _alike(system: System, y: FloatArray) -> FloatArray:
@@ -102,18 +146,18 @@ def _pattern(system: System) -> FloatArray:
 
 
 def _profiles(problem: Problem, system: System) -> FloatArray:
-    """Profiles of the pattern at the start in columns: that of an informed one, or independent ones of a random one.
+    """Covariance of profiles of the pattern at the start, shape (nodes, nodes): times N of a random one.
 
     The profile of weights that are drawn independently of the teacher is at each node the mean of products of normal
-    numbers over its eigenvectors, of which there are D times its weight; sqrt(N) times its standard deviation is given.
+    numbers over its eigenvectors, of which there are D times its weight.
     """
     T, X = problem.teacher_overlap, problem.initial_on_teacher
     share = system.t[:, 0, 0] / T[0, 0] * (T[0, 0] - T[0, 1])
     if problem.student.initial == "random":
-        variance = problem.student.rest[0, 0] * system.rho * share / (system.aspect_ratio * system.weight)
-        return np.diag(np.sqrt(variance))
+        return np.diag(problem.student.rest[0, 0] * system.rho * share / (system.aspect_ratio * system.weight))
     apart = X - X.mean(axis=0) - X.mean(axis=1, keepdims=True) + X.mean()
-    return np.asarray((np.linalg.norm(apart) * system.rho * share)[:, None])
+    profile = np.linalg.norm(apart) * system.rho * share
+    return np.asarray(np.outer(profile, profile))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

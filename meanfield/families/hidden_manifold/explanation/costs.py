@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 
 import numpy as np
 
+from meanfield.errors import BlowUpError
 from meanfield.explanation.prediction import Prediction
+from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import GROUPS, FastChains
+from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import NO_QUADRATURE, REPEATED, STEP
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import make_system, start_of
 from meanfield.families.hidden_manifold.order_parameters.trajectory import (
@@ -17,6 +21,7 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
     POINTS_PER_DIGIT,
 )
 from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.families.hidden_manifold.regimes import has_fast_means
 
 EVALUATIONS = 13
 """Evaluations of the rates in a step."""
@@ -33,6 +38,9 @@ JACOBIANS = 60
 SEARCH_STEPS = 5000
 """Usual number of steps of its trajectories."""
 
+FEW_NODES, AVERAGES, BATCHES = 10, 4, 1.5
+"""Usual number of nodes, of averages over fast means in a step, and of batches of chains."""
+
 TIMED = 0.02
 """Seconds for which rates are timed."""
 
@@ -48,12 +56,31 @@ CELL_ROWS = 240.0
 
 def order_parameters(problem: Problem) -> Prediction:
     """Cost of the order parameters."""
+    if has_fast_means(problem):
+        return _averaged(problem)
     seconds, size, nodes = _unit(problem)
     numbers = problem.time.outputs * size
     contents = f"Q, R, v at {problem.time.outputs:,} times, {nodes} nodes"
     return Prediction(
         "order parameters", "", _path(problem, seconds), 3 * BYTES * numbers, BYTES * numbers + HEADER, contents
     )
+
+
+def _averaged(problem: Problem) -> Prediction:
+    """Cost of order parameters that move by averages over fast means: of chains at the start, timed once."""
+    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, FEW_NODES)
+    system = make_system(problem, nodes, NO_QUADRATURE)
+    start, outputs = start_of(problem, system), problem.time.outputs
+    chains, seconds = FastChains(problem, system, start, 0), 0.0
+    with suppress(BlowUpError):  # which the solver meets as well, at once
+        chains.settle(0.0)
+        began = time.process_time()
+        speed = chains.averages(0.0, np.tile(start, (GROUPS, 1))).speed
+        evaluations = AVERAGES * math.ceil(problem.time.stop * speed / STEP) + (AVERAGES + REPEATED) * outputs
+        seconds = BATCHES * evaluations * (time.process_time() - began)
+    contents = f"Q, R, v at {outputs:,} times, {FEW_NODES} nodes, averaged over fast means"
+    numbers = outputs * len(start)
+    return Prediction("order parameters", "", seconds, 3 * GROUPS * BYTES * numbers, BYTES * numbers + HEADER, contents)
 
 
 def density(problem: Problem) -> Prediction:

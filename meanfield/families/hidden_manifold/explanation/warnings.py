@@ -9,7 +9,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.regimes import check_closes
+from meanfield.families.hidden_manifold.regimes import check_averages, has_fast_means
 
 NO_SLOPE = 1e-9
 """Largest slope of f, relative to its root mean square, that is 0 to rounding."""
@@ -25,10 +25,20 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
         From `meanfield.explanation.prediction`.
     """
     try:
-        check_closes(problem)
+        check_averages(problem)
     except InputError as error:
         return [f"{error}"]
-    return [*_of_the_inputs(problem), *_of_the_start(problem)]
+    return [*_of_means(problem), *_of_the_inputs(problem), *_of_the_start(problem)]
+
+
+def _of_means(problem: Problem) -> Iterator[str]:
+    if has_fast_means(problem):
+        yield (
+            f"inputs.nonlinearity = '{problem.inputs.nonlinearity}' leaves inputs with a mean, along which the student "
+            "moves within single steps: order_parameters averages over these moves by sampling, which is right if N is "
+            "far larger than the number of steps that they remember (relaxation_steps in the result); set "
+            "inputs.centered to true, or take one scale, for the ordinary theory"
+        )
 
 
 def _of_the_inputs(problem: Problem) -> Iterator[str]:

@@ -11,7 +11,6 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import linear_sum_assignment
 
-from meanfield.families.hidden_manifold.fixed_points.jacobian import coordinates_of, jacobian_at, rates_at
 from meanfield.families.hidden_manifold.fixed_points.search import (
     MARGINAL,
     carried_over,
@@ -19,6 +18,7 @@ from meanfield.families.hidden_manifold.fixed_points.search import (
     fixed_points_along,
     symmetrised,
 )
+from meanfield.families.hidden_manifold.order_parameters.jacobian import coordinates_of, jacobian_at, rates_at
 from meanfield.families.hidden_manifold.order_parameters.observables import observables
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import System, make_system, start_of, unpacked

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from meanfield.families.hidden_manifold.fixed_points.jacobian import coordinates_of, jacobian_at, rates_at
 from meanfield.families.hidden_manifold.interpolation import interpolated
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
+from meanfield.families.hidden_manifold.order_parameters.jacobian import coordinates_of, jacobian_at, rates_at
 from meanfield.families.hidden_manifold.order_parameters.system import State, System, packed, unpacked
 from meanfield.numerics.continuation.roots import newton
 from meanfield.typing import FloatArray

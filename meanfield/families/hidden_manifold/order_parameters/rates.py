@@ -11,47 +11,61 @@ from meanfield.numerics.compiled.separate_calls import call
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def rates(y, system, dy):  # type: ignore[no-untyped-def]
-    """Write dy/dt of a state y, and return its generalisation error.
+    """Write dy/dt of a state y, and return its generalisation error."""
+    components, K, n = system.chance.size, system.students, system.students + system.teachers
+    C, m, u = np.empty((components, n, n)), np.empty((components, n)), np.empty(n)
+    A, H = np.empty((components, K, n)), np.empty((components, K, K))
+    G, D = np.empty((components, K)), np.empty((components, K))
+    call(fields, system, y, C, m, u)
+    error = 0.0
+    for q in range(components):
+        found = call(expectations, system.kind, K, C[q], m[q], u, system.rule, A[q], H[q], G[q], D[q])
+        error += system.chance[q] * found
+    call(rates_of_expectations, system, y, C, m, A, H, G, D, dy)
+    return error
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def rates_of_expectations(system, y, C, m, A, H, G, D, dy):  # type: ignore[no-untyped-def]
+    """Write dy/dt of a state from the law of its fields and their expectations in each component.
 
     The equations are linear in r and sigma at each node but for averages over nodes, the covariances of the fields.
     `drift` is what A of the students does at rho = 0, `tilt` what it adds per rho, `pull` what draws towards columns.
+
+    Parameters
+    ----------
+    system : System
+    y : ndarray, shape (n,)
+    C, m : ndarray, shape (components, fields, fields) and (components, fields)
+        Covariance and mean of the fields, without means that all inputs of a component have.
+    A, H, G, D : ndarray, with a leading dim of components
+        See `erf_expectations`.
+    dy : ndarray, shape (n,)
     """
     K, M, L = system.students, system.teachers, system.t.shape[1]
     nodes = system.rho.size * K * (L + K)  # where Omega begins, and after it v
     eta, eta_v = system.rates
-    matrices = np.zeros((8, K + L, K + L))
-    mean_r, Sigma, t, drift, tilt, pull, noise, tilted_noise = matrices
-    _averages(system, y, mean_r, Sigma, t)
-    C, u = np.empty((K + M, K + M)), np.empty(K + M)
-    for k in range(K):
-        u[k] = y[nodes + K * K + k]
-    for a in range(M):
-        u[K + a] = -system.teacher_weights[a]
+    drift, tilt, pull, noise, tilted_noise = np.zeros((5, K, max(K, L)))
     for i in range(nodes, y.size):
         dy[i] = 0.0
-    A, H, m, G, D = np.empty((K, K + M)), np.empty((K, K)), np.empty(K + M), np.empty(K), np.empty(K)
-    error = 0.0
     for q in range(system.chance.size):
         p, b, s = system.chance[q], system.slope[q], system.scale[q]
-        fields(system, q, y, mean_r, Sigma, t, C, m)
-        error += p * call(expectations, system.kind, K, C, m, u, system.rule, A, H, G, D)
         for k in range(K):
-            dy[nodes + K * K + k] -= eta_v * p * D[k]
+            dy[nodes + K * K + k] -= eta_v * p * D[q, k]
             for a in range(M):
-                pull[k, a] += p * b * s * A[k, K + a]
+                pull[k, a] += p * b * s * A[q, k, K + a]
             if system.column[q] >= 0:
-                pull[k, system.column[q]] += p * b / s * G[k]
+                pull[k, system.column[q]] += p * b / s * G[q, k]
             for j in range(K):
-                drift[k, j] += p * system.rest[q] * system.aspect_ratio * A[k, j]
-                tilt[k, j] += p * b * b * A[k, j]
-                noise[k, j] += p * system.rest[q] * H[k, j]
-                tilted_noise[k, j] += p * b * b / system.aspect_ratio * H[k, j]
-                change = G[k] * m[j] + G[j] * m[k]
+                drift[k, j] += p * system.rest[q] * system.aspect_ratio * A[q, k, j]
+                tilt[k, j] += p * b * b * A[q, k, j]
+                noise[k, j] += p * system.rest[q] * H[q, k, j]
+                tilted_noise[k, j] += p * b * b / system.aspect_ratio * H[q, k, j]
+                change = G[q, k] * m[q, j] + G[q, j] * m[q, k]
                 for a in range(K + M):
-                    change += A[k, a] * C[j, a] + A[j, a] * C[k, a]
-                dy[nodes + K * k + j] += p * (eta * eta * system.square[q] * H[k, j] - eta * change)
+                    change += A[q, k, a] * C[q, j, a] + A[q, j, a] * C[q, k, a]
+                dy[nodes + K * k + j] += p * (eta * eta * system.variance[q] * H[q, k, j] - eta * change)
     _at_nodes(system, y, drift, tilt, pull, noise, tilted_noise, dy)
-    return error
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -71,21 +85,28 @@ def _averages(system, y, mean_r, Sigma, t):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def fields(system, q, y, mean_r, Sigma, t, C, m):  # type: ignore[no-untyped-def]
-    """Write covariance and mean of the fields (lambda, nu) in component q."""
+def fields(system, y, C, m, u):  # type: ignore[no-untyped-def]
+    """Write covariance and mean of the fields (lambda, nu) in each component, and the second layer (v, -v_teacher)."""
     K, M, L = system.students, system.teachers, system.t.shape[1]
-    b, s, column = system.slope[q], system.scale[q], system.column[q]
     Omega = system.rho.size * K * (L + K)
+    mean_r, Sigma, t = np.zeros((3, K + L, K + L))
+    _averages(system, y, mean_r, Sigma, t)
     for k in range(K):
-        for j in range(K):
-            C[k, j] = system.rest[q] * y[Omega + K * k + j] + b * b * Sigma[k, j]
-        for a in range(M):
-            C[k, K + a] = C[K + a, k] = b * s * mean_r[k, a]
-        m[k] = b / s * mean_r[k, column] if column >= 0 else 0.0
+        u[k] = y[Omega + K * K + k]
     for a in range(M):
-        for c in range(M):
-            C[K + a, K + c] = s * s * t[a, c]
-        m[K + a] = t[a, column] if column >= 0 else 0.0
+        u[K + a] = -system.teacher_weights[a]
+    for q in range(system.chance.size):
+        b, s, column = system.slope[q], system.scale[q], system.column[q]
+        for k in range(K):
+            for j in range(K):
+                C[q, k, j] = system.rest[q] * y[Omega + K * k + j] + b * b * Sigma[k, j]
+            for a in range(M):
+                C[q, k, K + a] = C[q, K + a, k] = b * s * mean_r[k, a]
+            m[q, k] = b / s * mean_r[k, column] if column >= 0 else 0.0
+        for a in range(M):
+            for c in range(M):
+                C[q, K + a, K + c] = s * s * t[a, c]
+            m[q, K + a] = t[a, column] if column >= 0 else 0.0
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -35,8 +35,10 @@ class System(NamedTuple):
         Nodes of the spectrum.
     t : ndarray, shape (nodes, columns, columns)
         Gram matrix of the columns along eigenvectors.
-    chance, slope, scale, rest, square : ndarray, shape (components,)
-        p, b, s, c* and c of each component.
+    chance, slope, scale, rest, variance : ndarray, shape (components,)
+        p, b, s, c* and c of each component, after the mean a of f has been subtracted.
+    constant : ndarray, shape (components,)
+        a: not 0 where fields have means that move within single steps.
     column : ndarray of int, shape (components,)
         Column of the mean of each component, -1 without one.
     teacher_weights : ndarray, shape (teachers,)
@@ -56,7 +58,8 @@ class System(NamedTuple):
     slope: FloatArray
     scale: FloatArray
     rest: FloatArray
-    square: FloatArray
+    variance: FloatArray
+    constant: FloatArray
     column: IntArray
     teacher_weights: FloatArray
     rule: Rule
@@ -105,7 +108,8 @@ def make_system(problem: Problem, nodes: Nodes, order: int) -> System:
         slope=slope,
         scale=scale,
         rest=np.maximum(square - mean**2 - slope**2, 0.0),
-        square=square,
+        variance=square - mean**2,
+        constant=mean,
         column=np.where(has, len(T) + np.cumsum(has) - 1, -1).astype(np.int64),
         teacher_weights=np.array(problem.teacher.output_weights, dtype=float),
         rule=make_rule(*activations, order) if kind == QUADRATURE else no_rule(),
@@ -142,9 +146,9 @@ def start_of(problem: Problem, system: System) -> FloatArray:
 
 
 def packed(state: State) -> FloatArray:
-    """One vector of all parts: at each node the columns of r, then those of sigma; then Omega, then v."""
-    nodes = np.concatenate([state.r.swapaxes(-1, -2), state.sigma], axis=-2)
-    return np.concatenate([nodes.ravel(), state.Omega.ravel(), state.v])
+    """Vectors of all parts: at each node the columns of r, then those of sigma; then Omega, then v."""
+    nodes, leading = np.concatenate([state.r.swapaxes(-1, -2), state.sigma], axis=-2), state.v.shape[:-1]
+    return np.concatenate([nodes.reshape(*leading, -1), state.Omega.reshape(*leading, -1), state.v], axis=-1)
 
 
 def unpacked(system: System, y: FloatArray) -> State:

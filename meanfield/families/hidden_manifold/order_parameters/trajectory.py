@@ -10,6 +10,8 @@ import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADRATURE, kind_of_expectations
+from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
+from meanfield.families.hidden_manifold.order_parameters.fluctuations.covariance import fluctuations, has_fluctuations
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
 from meanfield.families.hidden_manifold.order_parameters.observables import observables
 from meanfield.families.hidden_manifold.order_parameters.system import (
@@ -20,7 +22,7 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
     start_of,
 )
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.regimes import check_closes
+from meanfield.families.hidden_manifold.regimes import check_averages, check_closes, has_fast_means
 from meanfield.problems.base import check_problem
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
@@ -63,32 +65,42 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     The solution is repeated with 1.5 times the nodes and tighter steps until two of them agree to
     `order_parameters.tolerance`; the last is returned, and its difference from the one before estimates the errors.
 
+    Where inputs have a mean of length sqrt(N), along which fields of the student move within single steps, the ODEs are
+    averaged over the stationary law of these fields, by sampling; errors are three standard errors then.
+
     Parameters
     ----------
     problem : Problem
-        Problem whose inputs have no mean of length sqrt(N) (hidden_manifold.md, section 4).
+        Problem in which the mean of inputs is the same for all of them (hidden_manifold.md, section 4).
 
     Returns
     -------
     xarray.Dataset
         `Q`, `R`, `generalisation_error` with their errors, `v`, `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`,
-        as `meanfield.families.hidden_manifold.results` describes them. The attribute `status` is `complete`,
-        `interrupted` or `failed: ...`; output times that were not reached are NaN. The attribute `warning` says so
-        where the tolerance was not met.
+        as `meanfield.families.hidden_manifold.results` describes them. For spectra of few eigenvalues `Q_covariance`,
+        `R_covariance`, `v_covariance` and `generalisation_error_variance` are N times those over runs of SGD to leading
+        order, with their errors, unless expectations take a quadrature or means point away from the teacher. Of sampled
+        fields `field_mean_quantile` is the law of their means, and `relaxation_steps` the time that they need to come
+        to rest, in steps of SGD. The attribute `status` is `complete`, `interrupted` or `failed: ...`; output times
+        that were not reached are NaN. The attribute `warning` says so where the tolerance was not met, or
+        `particles.dimension` is too small for averages.
 
     Raises
     ------
     InputError
-        If the inputs have a mean of length sqrt(N).
+        If every latent has a mean, so that means of inputs differ, or a linear student overshoots along the mean.
 
     Notes
     -----
     All quantities are dimensionless. Source: hidden_manifold.md, sections 2 to 4.
     """
-    check_trajectory(problem)
+    check_order_parameters(problem)
     started = time.perf_counter()
-    system, path, found, warning = refined(problem, problem.time.outputs_at)
+    solve = averaged if has_fast_means(problem) else refined
+    system, path, found, warning = solve(problem, problem.time.outputs_at)
     arrays = order_parameter_arrays(problem, system, path.state) | found
+    if path.status == "complete" and not has_fast_means(problem) and has_fluctuations(problem, system):
+        arrays |= fluctuations(problem, system, problem.time.outputs_at)
     origin = provenance(time.perf_counter() - started, nodes=len(system.rho))
     return build_dataset("order_parameters", problem, arrays, path.status, origin, warning)
 
@@ -108,8 +120,16 @@ def order_parameter_arrays(problem: Problem, system: System, state: State) -> di
     return arrays
 
 
+def check_order_parameters(problem: Problem) -> None:
+    """Refuse problems whose order parameters do not close; see `solve_order_parameters`."""
+    check_problem(problem, Problem)
+    check_averages(problem)
+    if not has_fast_means(problem):
+        check_trajectory(problem)
+
+
 def check_trajectory(problem: Problem) -> None:
-    """Refuse problems without a trajectory of their own; see `solve_order_parameters`."""
+    """Refuse problems without an ODE for order parameters alone."""
     check_problem(problem, Problem)
     check_closes(problem)
     activations = problem.student.activation_functions, problem.teacher.activation_functions

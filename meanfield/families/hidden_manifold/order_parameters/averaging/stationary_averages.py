@@ -1,0 +1,246 @@
+"""Averages of expectations over the stationary law of the fast chain, by many chains that go along with the overlaps.
+
+Chains come in groups, each with overlaps of its own: by how much groups differ is the error of averages. At new
+overlaps chains first take some steps for their law to follow, in units of the relaxation time, which is found from how
+long they remember what moves overlaps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.ensembles.streams import stream_key
+from meanfield.errors import BlowUpError
+from meanfield.families.hidden_manifold.order_parameters.averaging.fast_chain import Law, Sums, advance, no_sums
+from meanfield.families.hidden_manifold.order_parameters.rates import fields, rates_of_expectations
+from meanfield.families.hidden_manifold.order_parameters.system import System, unpacked
+from meanfield.families.hidden_manifold.particles.start import root
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.numerics.compiled.scalar_functions import evaluate
+from meanfield.typing import FloatArray
+
+GROUPS, CHAINS = 16, 8
+"""Number of groups that are followed together, and of chains in each."""
+
+STARTS = 8192
+"""Number of fields at t = 0 in each group, where there are no steps yet to average over."""
+
+AT_START = 8
+"""Samples for each of these fields."""
+
+Fields = tuple[FloatArray, FloatArray, FloatArray]
+"""Covariances and means of the fields in each component, and the second layer."""
+
+FOLLOWING, AVERAGING = 4, 16
+"""Relaxation times that chains take to follow the overlaps, which leaves 2 % of what the law changed by, and over which
+they are averaged then."""
+
+RECORDS = 32
+"""Records during averaging, two per relaxation time, from which the next relaxation time is found."""
+
+LEAST_STRIDE = 32
+"""Least number of steps between two records: a thousand steps of each chain, however fast it forgets."""
+
+MOST_STEPS = 2**17
+"""Number of steps of averaging after which a chain counts as one that does not come to rest."""
+
+REMEMBERED = 0.2
+"""Correlation of records down to which the relaxation time is found from them: noise is far below."""
+
+
+ROUNDING = 1e-12
+"""Variance of functions of order 1 that do not vary."""
+
+
+class Averages(NamedTuple):
+    """Averages over the stationary law at some overlaps.
+
+    Parameters
+    ----------
+    rates : ndarray, shape (groups, n)
+        dy/dt.
+    errors : ndarray, shape (groups,)
+        Generalisation error.
+    speed : float
+        Largest rate of relaxation of the overlaps, roughly.
+    field_means : ndarray, shape (samples, components, students)
+        Means of the student's fields.
+    """
+
+    rates: FloatArray
+    errors: FloatArray
+    speed: float
+    field_means: FloatArray
+
+
+class FastChains:
+    """Groups of chains, with the streams of a batch.
+
+    Parameters
+    ----------
+    problem : Problem
+    system : System
+    start : ndarray, shape (n,)
+        State at t = 0.
+    batch : int
+        Batches are independent.
+    """
+
+    def __init__(self, problem: Problem, system: System, start: FloatArray, batch: int) -> None:
+        self._system, self._key = system, stream_key(problem.particles.seed)
+        self._first_stream = batch * GROUPS * STARTS
+        own, teacher = problem.student.activation_functions, problem.teacher.activation_functions
+        self._student = own
+        self._functions = np.array([*own.addresses, *teacher.addresses], dtype=np.int64)
+        self._cumulated = np.cumsum(system.chance)
+        self._cumulated[-1] = 2.0  # no uniform number is above it, whatever rounding did to the sum
+        self._taken, self._stride = 0, LEAST_STRIDE
+        numbers = np.random.default_rng([problem.particles.seed, batch])
+        normals = numbers.standard_normal((GROUPS, STARTS, system.students))
+        self._omega = normals @ root(unpacked(system, start).Omega)
+        self._start = start
+        self.relaxation = math.nan  # in steps, as the last averages showed it
+
+    def settle(self, time: float) -> tuple[FloatArray, FloatArray]:
+        """Generalisation errors and means of fields at the start; then steps until averages are over many relaxations.
+
+        Before the first step omega is normal, with the products Omega of the students' weights.
+
+        Raises
+        ------
+        BlowUpError
+            If chains run away or do not come to rest.
+        """
+        laws, errors = [_fields_at(self._system, self._start)] * GROUPS, np.empty(GROUPS)
+        records = np.empty((GROUPS, 1, *self._omega.shape[1:]))
+        for i, (sums, _) in enumerate(self._steps(time, laws, 0.0, AT_START, records)):
+            errors[i] = 0.5 * self._system.chance @ (sums.square / sums.steps)
+        self._omega, before = self._omega[:, :CHAINS].copy(), 0
+        means = self._means(laws, records)
+        while self._stride > before:
+            before = self._stride
+            self.averages(time, np.tile(self._start, (GROUPS, 1)))
+        return errors, means.reshape(-1, *means.shape[-2:])
+
+    def averages(self, time: float, states: FloatArray) -> Averages:
+        """Averages at the overlaps of each group, shape (groups, n).
+
+        Raises
+        ------
+        BlowUpError
+            If chains run away or do not come to rest.
+        """
+        system, laws = self._system, [_fields_at(self._system, y) for y in states]
+        rates, errors, speed = np.empty(states.shape), np.empty(GROUPS), 0.0
+        omegas, eta = np.empty((GROUPS, RECORDS, *self._omega.shape[1:])), float(system.rates[0])
+        for _ in self._steps(time, laws, eta, self._stride * RECORDS * FOLLOWING // AVERAGING, omegas[:, :1]):
+            pass
+        for i, (sums, (C, m, u)) in enumerate(self._steps(time, laws, eta, self._stride, omegas)):
+            A, H, G, D, squares = _expectations(sums, C, u)
+            rates_of_expectations(system, states[i], C, m, A, H, G, D, rates[i])
+            errors[i] = 0.5 * system.chance @ squares
+            speed = max(speed, _speed(system, A))
+        means = self._means(laws, omegas)
+        self._adapt(time, self._observables(laws, means))
+        return Averages(rates, errors, speed, means.reshape(-1, *means.shape[-2:]))
+
+    def _steps(
+        self, time: float, laws: list[Fields], eta: float, stride: int, path: FloatArray
+    ) -> Iterator[tuple[Sums, Fields]]:
+        """Take steps of all groups, with a record of omega after each stride, and yield the sums of each group."""
+        system = self._system
+        for i, (C, m, u) in enumerate(laws):
+            roots = np.array([root(covariance) for covariance in C])
+            law = Law(self._functions, self._cumulated, system.constant, roots, m, u, eta)
+            sums = no_sums(len(C), system.students, len(u))
+            stream = self._first_stream + i * STARTS
+            if not advance(law, self._key, stream, self._taken, stride, self._omega[i], path[i], sums):
+                raise _runs_away(time)
+            yield sums, laws[i]
+        self._taken += stride * path.shape[1]
+
+    def _means(self, laws: list[Fields], omegas: FloatArray) -> FloatArray:
+        """Means of the student's fields, shape (groups, records, chains, components, students)."""
+        means = np.array([m[:, : self._system.students] for _, m, _ in laws])
+        return means[:, None, None] + self._system.constant[:, None] * omegas[..., None, :]
+
+    def _adapt(self, time: float, seen: FloatArray) -> None:
+        """Choose the next stride by how long chains remember, from observables, shape (groups, records, chains, n)."""
+        seen = seen - seen.mean(axis=(0, 1, 2))
+        variance = (seen**2).mean(axis=(0, 1, 2))
+        varies = variance > ROUNDING
+        relaxation = 0.0
+        for lag in range(1, RECORDS // 2 + 1):
+            products = (seen[:, :-lag] * seen[:, lag:]).mean(axis=(0, 1, 2))
+            correlation = float((products[varies] / variance[varies]).max(initial=0.0))
+            if lag > 1 and correlation < REMEMBERED:
+                break
+            relaxation = lag * self._stride / -math.log(min(max(correlation, 1e-3), 1.0 - 1e-3))
+        self.relaxation = relaxation
+        self._stride = max(math.ceil(relaxation * AVERAGING / RECORDS), LEAST_STRIDE)
+        if self._stride * RECORDS > MOST_STEPS:
+            raise BlowUpError(
+                time,
+                f"the means of the fields do not come to rest within {MOST_STEPS:,} steps of SGD, so that there is no "
+                "law of them to average over",
+                "set inputs.centered to true, change training.learning_rate, or solve by particles",
+            )
+
+    def _observables(self, laws: list[Fields], means: FloatArray) -> FloatArray:
+        """Functions of the fields' means that chains have to forget: the student's output, and the means themselves.
+
+        Where fields and their negatives are alike, chains may keep signs for ever, and nothing depends on them: sizes
+        count. Of linear units the output alone is felt.
+        """
+        mean = means[..., np.argmax(np.abs(self._system.constant)), :]
+        value, slope = (evaluate(function, mean) for function in (self._student.value, self._student.slope))
+        v = np.array([u[: mean.shape[-1]] for _, _, u in laws])
+        output = np.einsum("gsck,gk->gsc", value, v)[..., None]
+        if slope.std() <= ROUNDING:
+            return np.asarray(output)
+        alike = not any(m.any() for _, m, _ in laws) and np.array_equal(evaluate(self._student.value, -mean), -value)
+        return np.concatenate([output, np.abs(mean) if alike else mean], axis=-1)
+
+
+def _fields_at(system: System, y: FloatArray) -> Fields:
+    """Covariances and means of the fields of a state, and the second layer."""
+    components, n = len(system.chance), system.students + system.teachers
+    C, m, u = np.empty((components, n, n)), np.empty((components, n)), np.empty(n)
+    fields(system, y, C, m, u)
+    return C, m, u
+
+
+def _runs_away(time: float) -> BlowUpError:
+    return BlowUpError(
+        time,
+        "steps of SGD along the mean of inputs overshoot, and the means of the fields grow without limit",
+        "lower training.learning_rate, or set inputs.centered to true",
+    )
+
+
+def _expectations(sums: Sums, C: FloatArray, u: FloatArray) -> tuple[FloatArray, ...]:
+    """A, H, G, D and E[Delta^2] in each component (hidden_manifold.md, section 2)."""
+    K = sums.force.shape[1]
+    slopes, noise, force, moment, output, square = (
+        part / sums.steps.reshape(-1, *[1] * (part.ndim - 1))
+        for part in (sums.slopes, sums.noise, sums.force, sums.moment, sums.output, sums.square)
+    )
+    v = u[:K]
+    A = v[:, None] * u * slopes
+    variance = np.einsum("qkk->qk", C)[:, :K]
+    left = moment - np.einsum("a,qka,qka->qk", u, C[:, :K], slopes)  # Stein's lemma in place of a second derivative
+    curvature = np.divide(left, variance, out=np.zeros(left.shape), where=variance > 0.0)
+    A[:, range(K), range(K)] += v * curvature
+    return A, v[:, None] * v * noise, v * force, output, square
+
+
+def _speed(system: System, A: FloatArray) -> float:
+    """Largest rate at which students relax along an eigenvector."""
+    K, (eta, eta_v) = system.students, system.rates
+    along = system.rest[:, None] * system.aspect_ratio + system.slope[:, None] ** 2 * system.rho
+    size = np.abs(A[:, :, :K]).sum(axis=2).max(axis=1)
+    return float(eta / system.aspect_ratio * (system.chance * size @ along).max() + eta_v)

@@ -1,0 +1,173 @@
+"""Trajectories of the order parameters where inputs have a mean: overlaps move by averages over a fast chain."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.errors import BlowUpError
+from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import GROUPS, FastChains
+from meanfield.families.hidden_manifold.order_parameters.integration import Path
+from meanfield.families.hidden_manifold.order_parameters.observables import observables
+from meanfield.families.hidden_manifold.order_parameters.system import System, make_system, start_of, unpacked
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.process.progress import progress_bar
+from meanfield.typing import FloatArray
+
+STEP = 0.5
+"""Length of a step in units of the fastest relaxation: the method of Runge and Kutta of order 4 is off by 2e-4 of what
+relaxes as fast."""
+
+NO_QUADRATURE = 2
+"""Points of a rule that is not used: expectations are averages over samples."""
+
+ERRORS = 3.0
+"""Stated errors in standard errors, which 1 of 100 numbers exceeds by chance."""
+
+MOST_BATCHES = 16
+"""Largest number of batches of groups; four times as many halve the error."""
+
+REPEATED = 4
+"""Averages at an output time: its generalisation error is that of one state, and not of all on the way to it."""
+
+FEWEST_NODES = 6
+"""Nodes of the spectrum besides those for digits."""
+
+COMPARED = ("Q", "R", "generalisation_error")
+
+MANY_RELAXATIONS = 3.0
+"""Relaxation times in N steps from which SGD follows the average; its overlaps lag behind by the inverse of that."""
+
+QUANTILES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+"""Shares of the law of the fields' means that results hold quantiles of."""
+
+
+class _Batch(NamedTuple):
+    """Trajectories of a batch of groups, NaN at output times that were not reached.
+
+    Parameters
+    ----------
+    states : ndarray, shape (groups, times, n)
+    errors : ndarray, shape (groups, times)
+        Generalisation error.
+    relaxation : ndarray, shape (times,)
+    mean : ndarray, shape (times, components, students)
+        Mean of the means of the fields.
+    quantiles : ndarray, shape (quantiles, times, components, students)
+    status : str
+    """
+
+    states: FloatArray
+    errors: FloatArray
+    relaxation: FloatArray
+    mean: FloatArray
+    quantiles: FloatArray
+    status: str
+
+
+def averaged(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str, FloatArray], str]:
+    """Solution whose errors by chance are within `order_parameters.averaging_tolerance`, as far as batches suffice.
+
+    Its observables come with three standard errors, the law of the fields' means, and a warning.
+
+    Parameters
+    ----------
+    problem : Problem
+        See `meanfield.families.hidden_manifold.regimes.check_averages`.
+    times : ndarray, shape (times,)
+    """
+    tolerance = problem.order_parameters.averaging_tolerance
+    digits = math.ceil(-math.log10(tolerance)) + 1  # the spectrum adds nothing to errors by chance
+    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, FEWEST_NODES + digits)
+    system, batches, needed = make_system(problem, nodes, NO_QUADRATURE), list[_Batch](), 1
+    while len(batches) < min(needed, MOST_BATCHES):
+        batches.append(_follow(problem, system, times, len(batches)))
+        if batches[-1].status != "complete":
+            batches = batches[:-1] or batches
+            break
+        errors = _errors(system, batches)
+        needed = max(math.ceil(len(batches) * (_largest(errors) / tolerance) ** 2), 1)
+    errors, states = _errors(system, batches), np.concatenate([batch.states for batch in batches])
+    state = unpacked(system, states.mean(axis=0))
+    found = observables(system, state)
+    found["field_mean"] = np.mean([batch.mean for batch in batches], axis=0)
+    found |= errors | {
+        "generalisation_error": np.concatenate([batch.errors for batch in batches]).mean(axis=0),
+        "field_mean_quantile": np.mean([batch.quantiles for batch in batches], axis=0),
+        "quantile": QUANTILES,
+        "relaxation_steps": np.mean([batch.relaxation for batch in batches], axis=0),
+    }
+    status = batches[0].status
+    warning = _warning(problem, _largest(errors), float(np.nanmax(found["relaxation_steps"], initial=0.0)))
+    path = Path(state, found["generalisation_error"], status)
+    return system, path, found, warning if status == "complete" else ""
+
+
+def _errors(system: System, batches: list[_Batch]) -> dict[str, FloatArray]:
+    """Three standard errors of what is compared."""
+    seen = observables(system, unpacked(system, np.concatenate([batch.states for batch in batches])))
+    seen["generalisation_error"] = np.concatenate([batch.errors for batch in batches])
+    factor = ERRORS / math.sqrt(len(seen["Q"]))
+    return {f"{name}_error": factor * seen[name].std(axis=0, ddof=1) for name in COMPARED}
+
+
+def _largest(errors: dict[str, FloatArray]) -> float:
+    return max(float(np.nanmax(error, initial=0.0)) for error in errors.values())
+
+
+def _warning(problem: Problem, error: float, relaxation: float) -> str:
+    tolerance, N, found = problem.order_parameters.averaging_tolerance, problem.particles.dimension, []
+    if error > tolerance:
+        found.append(
+            f"three standard errors are {error:.1e}, above order_parameters.averaging_tolerance = {tolerance:g}; raise "
+            "it"
+        )
+    if relaxation * MANY_RELAXATIONS > N:
+        found.append(
+            f"the means of the fields relax within {relaxation:.0f} steps, and SGD with particles.dimension = {N:,} "
+            f"follows the average over their law only if that is far fewer than N; take N above "
+            f"{MANY_RELAXATIONS * relaxation:.2g}"
+        )
+    return "; ".join(found)
+
+
+def _follow(problem: Problem, system: System, times: FloatArray, batch: int) -> _Batch:
+    """Follow a batch of groups."""
+    start = start_of(problem, system)
+    chains, y, t, status = FastChains(problem, system, start, batch), np.tile(start, (GROUPS, 1)), 0.0, "complete"
+    states, errors = np.full((GROUPS, len(times), len(start)), np.nan), np.full((GROUPS, len(times)), np.nan)
+    shape = (len(times), len(system.chance), system.students)
+    relaxation, mean = np.full(len(times), np.nan), np.full(shape, np.nan)
+    quantiles = np.full((len(QUANTILES), *shape), np.nan)
+    with progress_bar(float(times[-1] - times[0]), f"order parameters, batch {batch + 1}", unit="t") as bar:
+        try:
+            error, means = chains.settle(t)
+            for i, then in enumerate(times):
+                if t < then:
+                    y, t = _advance(chains, y, t, float(then)), float(then)
+                    repeated = [chains.averages(t, y) for _ in range(REPEATED)]
+                    error, means = (np.mean([a.errors for a in repeated], axis=0), repeated[-1].field_means)
+                    bar.update(t - bar.n)
+                states[:, i], errors[:, i], relaxation[i] = y, error, chains.relaxation
+                mean[i], quantiles[:, i] = means.mean(axis=0), np.quantile(means, QUANTILES, axis=0)
+        except KeyboardInterrupt:
+            status = "interrupted"
+        except BlowUpError as error:
+            status = error.status
+    return _Batch(states, errors, relaxation, mean, quantiles, status)
+
+
+def _advance(chains: FastChains, y: FloatArray, t: float, end: float) -> FloatArray:
+    """States at the end, by the method of Runge and Kutta of order 4."""
+    while t < end:
+        first = chains.averages(t, y)
+        left = math.ceil((end - t) * first.speed / STEP)
+        h = (end - t) / left
+        second = chains.averages(t, y + 0.5 * h * first.rates).rates
+        third = chains.averages(t, y + 0.5 * h * second).rates
+        fourth = chains.averages(t, y + h * third).rates
+        y = np.asarray(y + h / 6.0 * (first.rates + 2.0 * second + 2.0 * third + fourth))
+        t = t + h if left > 1 else end
+    return y

@@ -1,0 +1,195 @@
+"""Inputs with a mean: averages over the fast chain against a transition matrix, and against closed forms if linear."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.special import erf
+
+import meanfield
+from meanfield.errors import InputError
+from meanfield.families.hidden_manifold.assumptions.wording import describe
+from meanfield.families.hidden_manifold.explanation.warnings import warnings_of
+from meanfield.families.hidden_manifold.order_parameters.averaging import stationary_averages
+from meanfield.families.hidden_manifold.order_parameters.observables import observables
+from meanfield.families.hidden_manifold.order_parameters.rates import fields, rates_of_expectations
+from meanfield.families.hidden_manifold.order_parameters.system import make_system, start_of, unpacked
+from tests.families.hidden_manifold.problems import problem, solved
+
+UNCENTRED = {"nonlinearity": "tests.families.hidden_manifold.problems:shifted_sign", "centered": False}
+ONE_UNIT = {
+    "teacher": {"overlap": [[1.0]], "output_weights": [0.8]},
+    "student": {"output_weights": [1.1], "on_teacher": [[0.4]], "elsewhere": [[0.49]]},
+    "training": {"learning_rate": 0.5, "output_learning_rate": 0.2},
+    "time": {"stop": 1.0, "outputs": 2},
+}
+TWO_SCALES = [{"weight": 0.4, "scale": 0.6}, {"weight": 0.6, "scale": 1.3}]
+LINEAR = {
+    "inputs": {"nonlinearity": "relu", "centered": False, "components": TWO_SCALES},
+    "teacher": {"activation": "linear"},
+    "student": {"activation": "linear"},
+    "training": {"learning_rate": 1.0},
+    "time": {"stop": 0.5, "outputs": 2},
+}
+
+
+def normal_rule(order):
+    x, weight = np.polynomial.hermite_e.hermegauss(order)
+    return x, weight / weight.sum()
+
+
+def by_transition_matrix(a, eta, C, m, u, cells=60, width=3.0, order=24):
+    """A, H, G, D and E[Delta^2] for one student, averaged over the stationary vector of a chain on a grid of omega.
+
+    A step lands between grid points, and is shared by four of them with the weights of cubic interpolation.
+    """
+    x, weight = normal_rule(order)
+    weight = np.outer(weight, weight).ravel()
+    root = np.linalg.cholesky(C)
+    centred = np.array([np.repeat(root[0, 0] * x, order), (root[1, 0] * x[:, None] + root[1, 1] * x).ravel()])
+    grid = np.linspace(-width, width, cells)
+    P, seen = np.zeros((cells, cells)), np.zeros((cells, 6))
+    for i, omega in enumerate(grid):
+        own, other = centred[0] + m[0] + a * omega, centred[1] + m[1]
+        g, other_g = erf(own / math.sqrt(2)), erf(other / math.sqrt(2))
+        slope, other_slope = (math.sqrt(2 / math.pi) * np.exp(-0.5 * h * h) for h in (own, other))
+        delta = u[0] * g + u[1] * other_g
+        moved = omega - eta * a * u[0] * delta * slope
+        j = np.clip(np.floor((moved + width) / (grid[1] - grid[0])).astype(int), 1, cells - 3)
+        s = (moved - grid[j]) / (grid[1] - grid[0])
+        shares = -s * (s - 1) * (s - 2) / 6, (s * s - 1) * (s - 2) / 2, -(s + 1) * s * (s - 2) / 2, (s**3 - s) / 6
+        for place, share in zip(range(-1, 3), shares, strict=True):
+            np.add.at(P[i], j + place, weight * share)
+        force = u[0] * delta * slope
+        own_part = u[0] * (u[0] * slope**2 - delta * own * slope)
+        columns = own_part, u[0] * u[1] * slope * other_slope, force**2, force, delta * g, delta**2
+        seen[i] = np.array(columns) @ weight
+    law = np.linalg.lstsq(np.vstack([P.T - np.eye(cells), np.ones(cells)]), np.eye(cells + 1)[-1], rcond=None)[0]
+    A, B, H, G, D, square = law @ seen
+    return np.array([[[A, B]]]), np.array([[[H]]]), np.array([[G]]), np.array([[D]]), np.array([square])
+
+
+def by_closed_form(system, C, u):
+    """The same for linear units without means: along v the mean of inputs performs an autoregression."""
+    K, a, eta, chance = system.students, system.constant, system.rates[0], system.chance
+    v, spread = u[:K], np.einsum("a,qab,b->q", u, C, u)
+    x = eta * a**2 * (v @ v)
+    variance = eta**2 * (v @ v) ** 2 * (chance @ (a**2 * spread)) / (1.0 - chance @ (1.0 - x) ** 2)
+    square = spread + a**2 * variance
+    A = np.tile(np.outer(v, u), (len(a), 1, 1))
+    nothing = np.zeros((len(a), K))
+    return A, np.outer(v, v) * square[:, None, None], nothing, nothing, square
+
+
+def integrated(of, case, accuracy):
+    """Q, R and the generalisation error of a problem at its output times, from expectations in each component."""
+    system = make_system(case, case.inputs.spectrum.nodes(case.inputs.aspect_ratio, 10), 2)
+    K, n, components = system.students, system.students + system.teachers, len(system.chance)
+
+    def expectations(y):
+        C, m, u = np.empty((components, n, n)), np.empty((components, n)), np.empty(n)
+        fields(system, y, C, m, u)
+        return C, m, of(system, C, m, u)
+
+    def rate(_, y):
+        C, m, (A, H, G, D, _square) = expectations(y)
+        dy = np.empty(len(y))
+        rates_of_expectations(system, y, C, m, A, H, G, D, dy)
+        return dy
+
+    times = case.time.outputs_at
+    path = solve_ivp(rate, (0.0, times[-1]), start_of(case, system), t_eval=times, rtol=accuracy, atol=accuracy).y.T
+    squares = [system.chance @ expectations(np.ascontiguousarray(y))[2][-1] for y in path]
+    assert case.students == K
+    return observables(system, unpacked(system, path)) | {"generalisation_error": 0.5 * np.array(squares)}
+
+
+def assert_bounded(found, exact, slack, first):
+    """Each number is off by no more than it states: three standard errors of 16 groups, of which 1 in 100 is more."""
+    for name in ("Q", "R", "generalisation_error"):
+        off = np.abs(found[name].values - exact[name])[first:]
+        assert np.all(off <= found[f"{name}_error"].values[first:] + slack), name
+        assert np.all(found[f"{name}_error"].values <= 2e-2)
+
+
+def test_one_unit_against_a_transition_matrix():
+    """Both layers are trained, and latents have a mean along the teacher, so that fields are not symmetric."""
+    case = problem(
+        inputs=UNCENTRED | {"components": [{"weight": 1.0, "mean": [0.6]}]},
+        order_parameters={"averaging_tolerance": 2e-2},
+        **ONE_UNIT,
+    )
+    exact = integrated(
+        lambda system, C, m, u: by_transition_matrix(float(system.constant[0]), 0.5, C[0], m[0], u), case, 1e-3
+    )
+    found = meanfield_solve(case)
+    assert_bounded(found, exact, 2e-4, 1)  # of the oracle's steps; at t = 0 the chain is not at rest yet
+    assert 3.0 < found["relaxation_steps"].values.max() < 60.0  # of the transition matrix: 15
+    assert np.abs(found["field_mean"].values[1:]).min() > 0.05
+
+
+def test_linear_units_against_an_autoregression():
+    """Components of other scales give inputs other means; the error by sampling is in Delta^2 alone."""
+    case = problem(order_parameters={"averaging_tolerance": 2e-2}, **LINEAR)
+    exact = integrated(lambda system, C, m, u: by_closed_form(system, C, u), case, 1e-8)
+    found = meanfield_solve(case)
+    assert_bounded(found, exact, 1e-6, 1)  # of 10 nodes
+    system = make_system(case, case.inputs.spectrum.nodes(0.5, 2), 2)
+    assert system.variance == pytest.approx([s**2 * (0.5 - 0.5 / math.pi) for s in (0.6, 1.3)])  # of relu(s u)
+    centred = solved(**LINEAR | {"inputs": {"nonlinearity": "relu"}})
+    assert np.abs(found["Q"].values - centred["Q"].values).max() > 0.05
+
+
+def meanfield_solve(case):
+    return meanfield.solve(case, "order_parameters")
+
+
+def test_the_start_is_that_of_sgd_and_too_small_an_N_is_said():
+    """At t = 0 means of fields are those of random weights, and the generalisation error averages over them."""
+    quick = {"particles": {"dimension": 20}, "order_parameters": {"averaging_tolerance": 1e-1}}
+    case = problem(inputs=UNCENTRED, **quick, **ONE_UNIT | {"time": {"stop": 0.1, "outputs": 2}})
+    found = meanfield_solve(case)
+    Omega = float(found["Omega"][0, 0, 0])
+    wider = found["Q"].values[0] + Omega * np.ones((1, 1))  # a = 1
+    C = np.block([[wider, found["R"].values[0]], [found["R"].values[0].T, np.ones((1, 1))]])
+    scale = np.sqrt(1.0 + np.diag(C))
+    products = 2 / math.pi * np.arcsin(C / np.outer(scale, scale))
+    u = np.array([1.1, -0.8])
+    error = float(found["generalisation_error_error"][0])
+    assert float(found["generalisation_error"][0]) == pytest.approx(0.5 * u @ products @ u, abs=error)
+    assert found["field_mean_quantile"].sel(quantile=0.95).values[0, 0, 0] == pytest.approx(
+        1.645 * math.sqrt(Omega), rel=0.02
+    )  # of 131072 numbers, 5 standard errors
+    assert "particles.dimension = 20 follows the average over their law only if" in found.attrs["warning"]
+
+
+def test_a_linear_student_that_overshoots_is_refused():
+    with pytest.raises(InputError, match=r"training.learning_rate = 1.2: .* lower it below 1, or set inputs.centered"):
+        solved(**LINEAR | {"inputs": UNCENTRED, "training": {"learning_rate": 1.2}})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"student": {"output_weights": [0.0, 0.0]}, "training": {"output_learning_rate": 0.2}}, "do not come to rest"),
+        ({"student": {"activation": "quadratic"}}, "grow without limit"),
+    ],
+)
+def test_chains_without_a_stationary_law_end_the_solution(monkeypatch, changes, words):
+    monkeypatch.setattr(stationary_averages, "MOST_STEPS", 1024)
+    found = solved(inputs=UNCENTRED, **changes)
+    assert found.attrs["status"].startswith("failed: at t = 0: ")
+    assert words in found.attrs["status"]
+    assert np.isnan(found["Q"].values[1:]).all()
+
+
+def test_what_is_said_of_inputs_with_a_mean():
+    """The average over fast means stands beside the theories without them; linear inputs make it cheap."""
+    changes = LINEAR | {"order_parameters": {"tolerance": 1e-3, "averaging_tolerance": 0.1}}
+    report = solved("assumptions", **changes | {"time": {"stop": 0.1, "outputs": 2}})
+    assert "regime III" in describe(report)
+    assert "one Gaussian of the same mean and covariance is off" in describe(report)
+    assert np.isfinite(report["Q"].values).all()
+    assert "kurtosis" not in report
+    assert "relaxation_steps" in "".join(warnings_of(problem(**changes), []))
