@@ -55,7 +55,7 @@ PLATEAU: dict[str, Any] = {
     "inputs": {"aspect_ratio": 0.1, "spectrum": {"law": "atoms", "eigenvalues": [1.0]}},
     "student": {"initial": "random", "variance": 1.0, "on_teacher": None, "elsewhere": None},
 }
-ESCAPE_RUNS = {512: (400, 100.0), 8192: (96, 160.0), 65536: (32, 200.0)}
+ESCAPE_RUNS = {512: (400, 100.0), 8192: (256, 160.0), 65536: (64, 130.0)}
 """Number of runs at each N whose escape is measured, and the time that they are followed."""
 
 OUTPUTS_PER_TIME = 2
