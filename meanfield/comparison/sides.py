@@ -72,7 +72,11 @@ def _scaled_variance(dataset: xr.Dataset, name: str) -> FloatArray:
     """Variance over runs times N, which results hold for a single number or as a part of a covariance."""
     if f"{name}_variance" in dataset:
         return np.asarray(dataset[f"{name}_variance"].values)
-    return np.asarray(np.einsum("...kk->...k", dataset[f"{name}_covariance"].values))
+    covariance = dataset[f"{name}_covariance"]
+    for dim in [str(dim) for dim in covariance.dims if f"{dim}_" in covariance.dims]:
+        alike = xr.DataArray(np.arange(covariance.sizes[dim]), dims=dim)
+        covariance = covariance.isel({dim: alike, f"{dim}_": alike})
+    return np.asarray(covariance.values)
 
 
 def stated_error(dataset: xr.Dataset, name: str) -> FloatArray | None:

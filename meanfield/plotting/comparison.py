@@ -60,7 +60,7 @@ def _values(dataset: xr.Dataset, name: str) -> xr.DataArray:
 def _plot_each(results: Mapping[str, xr.Dataset], name: str, long_name: str, axes: Axes) -> Axes:
     """One variable of all results that have it; no two curves have one style, whatever their number in a result."""
     number = 0
-    most = max(dataset.sizes.get("feature", 1) for dataset in results.values())
+    most = max(dataset.sizes.get("feature", 1) * dataset.sizes.get("channel", 1) for dataset in results.values())
     for i, (label, dataset) in enumerate(results.items()):
         if name not in dataset and f"{name}_mean" not in dataset:
             continue

@@ -48,7 +48,8 @@ def _means(dataset: xr.Dataset) -> Variables:
             values[f"{name}_error"] = runs.std(axis=0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else blank
     else:
         values = {name: dataset[name].values for name in ("q", "r") if name in dataset}
-    dims = {"q": ("time", "feature"), "r": ("time",)}
+    held = {name: dataset[f"{name}_mean" if f"{name}_mean" in dataset else name] for name in values if len(name) == 1}
+    dims = {name: tuple(dim for dim in array.dims if dim != "replica") for name, array in held.items()}
     return {name: xr.Variable(dims[name[0]], array) for name, array in values.items()}
 
 

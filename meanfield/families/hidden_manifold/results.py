@@ -7,7 +7,8 @@ from dataclasses import replace
 from meanfield.mckean_vlasov.declarations import DENSITY as LIMIT
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, TIMES
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
-from meanfield.problems.family import Kind, Variable
+from meanfield.problems.family import Kind
+from meanfield.problems.variable import Variable
 
 LABELS = {
     "N": Variable((), "dimension N", range=(1.0, float("inf")), gaps="never", coordinate=True, label="dimension"),
