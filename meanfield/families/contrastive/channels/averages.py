@@ -10,6 +10,7 @@ import numba
 import numpy as np
 
 from meanfield.families.contrastive.channels.one_sample import centre_outputs, fill_nodes, fill_outputs
+from meanfield.numerics.compiled.separate_calls import call
 
 BLOCK = 2048
 """Number of nodes whose monomials are held at once: they stay in the cache."""
@@ -40,7 +41,7 @@ def exact_averages(law, rule, activation, terms, centred, others, factors, q, M)
     ndarray, shape (d1 d2 + 2 d2^2,)
     """
     d1, d2 = q.shape
-    weight, theta, x = fill_nodes(law, rule, q, M)
+    weight, theta, x = call(fill_nodes, law, rule, q, M)
     y, s = fill_outputs(activation, theta)
     if centred:
         centre_outputs(weight, y)

@@ -17,6 +17,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.averages import exact_averages
 from meanfield.families.contrastive.channels.fourier import fourier_averages
+from meanfield.families.contrastive.channels.kinks import PanelRule
 from meanfield.families.contrastive.channels.one_sample import Rule, fill_nodes, fill_outputs
 from meanfield.families.contrastive.channels.polynomials import batch_terms
 from meanfield.families.contrastive.channels.randomised import Batches, draw_batches, randomised_averages
@@ -135,15 +136,15 @@ class ChannelClosure:
     def _choose(self) -> Vector:
         settings = self.problem.decorrelation
         if settings is None or self._strength == 0.0:
-            return self._refined(self._exactly(0.0), ACCURATE)
+            return self._refined(self._exactly(0.0), ACCURATE, WORST)
         if settings.penalty == "square":
-            return self._refined(self._exactly(self._strength), ACCURATE)
+            return self._refined(self._exactly(self._strength), ACCURATE, WORST)
         absolute = settings.penalty == "absolute"
         if absolute and not self._centred and self._never_negative():
-            return self._refined(self._exactly(self._strength, linear=True), ACCURATE)
+            return self._refined(self._exactly(self._strength, linear=True), ACCURATE, WORST)
         if absolute and self._d2 == 2 and self._law.views == 1 and self._m > 1 and not self._by_batch:
             try:
-                return self._refined(self._by_fourier(), ACCURATE_FOURIER, worst=ACCURATE_FOURIER)
+                return self._refined(self._by_fourier(), ACCURATE_FOURIER, ACCURATE_FOURIER, collapsed=True)
             except InputError:
                 pass
         return self._at_random(settings.functions.address)
@@ -154,34 +155,44 @@ class ChannelClosure:
         )
         return bool((evaluate(self.problem.model.activation_functions.value, x) >= 0).all())
 
-    def _exactly(self, strength: float, linear: bool = False) -> Callable[[Rule], Vector]:
+    def _exactly(self, strength: float, linear: bool = False) -> Callable[[Rule | PanelRule], Vector]:
         terms = batch_terms(self._d2, self._law.views, self._m, self._by_batch, strength, linear)
         others = float(self._m - 1)
 
-        def with_rule(rule: Rule) -> Vector:
+        def with_rule(rule: Rule | PanelRule) -> Vector:
             return lambda q, M: np.asarray(
-                exact_averages(self._law, rule, self._activation, terms, self._centred, others, self._factors, q, M)
-            )
+                exact_averages(
+                    self._law, self._laid(rule, q, M), self._activation, terms, self._centred, others, self._factors,
+                    q, M,
+                )
+            )  # fmt: skip
 
         return with_rule
 
-    def _by_fourier(self) -> Callable[[Rule], Vector]:
+    def _by_fourier(self) -> Callable[[Rule | PanelRule], Vector]:
         others = float(self._m - 1)
 
-        def with_rule(rule: Rule) -> Vector:
+        def with_rule(rule: Rule | PanelRule) -> Vector:
             return lambda q, M: np.asarray(
                 fourier_averages(
-                    self._law, rule, self._activation, self._strength, self._centred, others, self._factors, q, M
+                    self._law, self._laid(rule, q, M), self._activation, self._strength, self._centred, others,
+                    self._factors, q, M,
                 )
-            )
+            )  # fmt: skip
 
         return with_rule
 
-    def _refined(self, method: Callable[[Rule], Vector], accurate: float, worst: float = WORST) -> Vector:
+    def _laid(self, rule: Rule | PanelRule, q: FloatArray, M: FloatArray) -> Rule:
+        """Nodes at these overlaps, which decide where kinks are."""
+        return rule.at(self._law, q, M) if isinstance(rule, PanelRule) else rule
+
+    def _refined(
+        self, method: Callable[[Rule | PanelRule], Vector], accurate: float, worst: float, collapsed: bool = False
+    ) -> Vector:
         """Averages by the first rule that a finer one does not change, or by the finest that there is."""
-        states, self.error = self._states(), np.inf
-        before: tuple[Rule, Vector, list[FloatArray]] | None = None
-        for rule in rules_for(self._law):
+        states, self.error = self._states(collapsed), np.inf
+        before: tuple[Rule | PanelRule, Vector, list[FloatArray]] | None = None
+        for rule in rules_for(self._law, self.problem.model.activation_functions.kinks):
             vector = method(rule)
             values = [vector(q, M) for q, M in states]
             if before is not None:
@@ -209,14 +220,15 @@ class ChannelClosure:
         closure.randomisations, closure.coarser, closure._vector = [], None, vector
         return closure
 
-    def _states(self) -> list[tuple[FloatArray, FloatArray]]:
-        """States at which rules are compared: the start, and channels that have learnt a feature each."""
-        learnt = np.zeros((self._d1, self._d2))
-        learnt[np.arange(self._d2) % self._d1, np.arange(self._d2)] = INFORMED
+    def _states(self, collapsed: bool) -> list[tuple[FloatArray, FloatArray]]:
+        """States at which rules are compared: the start, channels that have learnt a feature each, or the same one."""
+        learnt, alike = np.zeros((self._d1, self._d2)), np.zeros((self._d1, self._d2))
+        learnt[np.arange(self._d2) % self._d1, np.arange(self._d2)] = alike[0] = INFORMED
         M = learnt.T @ learnt
         np.fill_diagonal(M, 1.0)
         start = np.asarray(self.problem.initial_overlap, dtype=float).reshape(self._d1, self._d2)
-        return [(start, self.problem.initial_channel_overlap), (learnt, M)]
+        states = [(start, self.problem.initial_channel_overlap), (learnt, M)]
+        return [*states, (alike, np.ones((self._d2, self._d2)))] if collapsed else states
 
     def _at_random(self, slope: int) -> Vector:
         """Averages without the penalty by quadrature, and what it changes by random batches."""
@@ -229,9 +241,10 @@ class ChannelClosure:
             raise InputError(
                 f"model.batch_size = {m}: averages of this penalty are taken over whole batches, and {LEAST_BATCHES} "
                 f"of them take {LEAST_BATCHES * m * law.directions:,} normal numbers in {dimensions:,} dimensions, "
-                f"where {MOST_NORMALS:,} in {MOST_DIMENSIONS:,} are the most; use the penalty 'square', or smaller batches"
+                f"where {MOST_NORMALS:,} in {MOST_DIMENSIONS:,} are the most; use the penalty 'square', or "
+                "smaller batches"
             )
-        free = self._refined(self._exactly(0.0), ACCURATE_ENOUGH)
+        free = self._refined(self._exactly(0.0), ACCURATE_ENOUGH, WORST)
         coarser, self.at_random = self.coarser, True
         for i in range(RANDOMISATIONS):
             extra = self._extra(draw_batches(law, m, batches, seed=i), slope)
@@ -258,7 +271,7 @@ class ChannelClosure:
 
     def _mean_outputs(self, q: FloatArray, M: FloatArray) -> FloatArray:
         """<sigma> of each output."""
-        weight, theta, _ = fill_nodes(self._law, self._rule, q, M)
+        weight, theta, _ = fill_nodes(self._law, self._laid(self._rule, q, M), q, M)
         y, _ = fill_outputs(self._activation, theta)
         return np.asarray(y @ weight)
 

@@ -18,17 +18,22 @@ import numpy as np
 
 from meanfield.families.contrastive.channels.averages import add_averages
 from meanfield.families.contrastive.channels.one_sample import centre_outputs, fill_nodes, fill_outputs
+from meanfield.numerics.compiled.separate_calls import call
 
-VANISHED = 1e-12
+VANISHED = 1e-11
 """Size of chi^(m-1) below which the integral ends."""
 
-PANEL = 0.5
-"""Width of a panel of the integral, in units of 1/sd of the sum of the products over a batch."""
+TOO_LARGE = 1e-8
+"""The same that may be left where it must end; where more is left there is no number."""
 
-MOST_PANELS = 400
-"""Largest number of panels: beyond them chi decays too slowly, and the rest is left out."""
+MOST_FREQUENCIES = 3000
+"""Largest number of frequencies."""
 
-PANEL_NODES, PANEL_WEIGHTS = np.polynomial.legendre.leggauss(8)
+NEGLIGIBLE = 1e-14
+"""Weight of nodes whose products do not count for the range of the sum."""
+
+RANGE = 9.0
+"""Standard deviations that the sum of the products over a batch stays within, besides its largest term."""
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -41,7 +46,7 @@ def fourier_averages(law, rule, activation, strength, centred, others, factors, 
         lambda.
     """
     d1, d2 = q.shape
-    weight, theta, x = fill_nodes(law, rule, q, M)
+    weight, theta, x = call(fill_nodes, law, rule, q, M)
     y, s = fill_outputs(activation, theta)
     if centred:
         centre_outputs(weight, y)
@@ -61,29 +66,39 @@ def fourier_averages(law, rule, activation, strength, centred, others, factors, 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _mean_signs(weight, p, others):  # type: ignore[no-untyped-def]
-    """<sign(C) | p> at all nodes."""
-    mean, square = 0.0, 0.0
+    """<sign(C) | p> at all nodes, NaN if chi^(m-1) does not vanish.
+
+    The integrand is even and analytic. At frequencies (i + 1/2) h the midpoint rule is the Fourier series of a square
+    wave, which is the sign of every sum of size below 2 pi/h: nothing but the end of the series is an error.
+    """
+    mean, square, farthest = 0.0, 0.0, 0.0
     for n in range(p.size):
         mean += weight[n] * p[n]
         square += weight[n] * p[n] * p[n]
-    deviation = math.sqrt(max(square - mean * mean, 1e-300))
-    half = 0.5 * PANEL / (deviation * math.sqrt(others + 1.0))
+        if weight[n] > NEGLIGIBLE:
+            farthest = max(farthest, abs(p[n]))
+    m = others + 1.0
+    spread = abs(mean) * m + RANGE * math.sqrt(max(square - mean * mean, 0.0) * m) + 2.0 * farthest
+    step = 2.0 * math.pi / max(min(spread, m * farthest * 1.01), 1e-300)
     signs = np.zeros(p.size)
-    cosine, sine = np.empty(p.size), np.empty(p.size)
-    largest = 1.0
-    for panel in range(MOST_PANELS):
-        if largest < VANISHED:
-            break
-        largest = 0.0
-        for i in range(PANEL_NODES.size):
-            omega = (2.0 * panel + 1.0 + PANEL_NODES[i]) * half
-            chi = 0.0j
-            for n in range(p.size):
-                cosine[n], sine[n] = math.cos(omega * p[n]), math.sin(omega * p[n])
-                chi += weight[n] * complex(cosine[n], sine[n])
-            power = chi**others
-            largest = max(largest, abs(power))
-            share = 2.0 / math.pi * half * PANEL_WEIGHTS[i] / omega
-            for n in range(p.size):
-                signs[n] += share * (power.real * sine[n] + power.imag * cosine[n])
+    real, imaginary = np.cos(0.5 * step * p), np.sin(0.5 * step * p)
+    turn_real, turn_imaginary = np.cos(step * p), np.sin(step * p)
+    for i in range(MOST_FREQUENCIES):
+        chi_real, chi_imaginary = 0.0, 0.0
+        for n in range(p.size):
+            chi_real += weight[n] * real[n]
+            chi_imaginary += weight[n] * imaginary[n]
+        power = complex(chi_real, chi_imaginary) ** others
+        size = abs(power)
+        if size < VANISHED:
+            return signs
+        share = 4.0 / math.pi / (2 * i + 1)
+        a, b = share * power.real, share * power.imag
+        for n in range(p.size):
+            x, y = real[n], imaginary[n]
+            signs[n] += a * y + b * x
+            real[n] = x * turn_real[n] - y * turn_imaginary[n]
+            imaginary[n] = x * turn_imaginary[n] + y * turn_real[n]
+    if size > TOO_LARGE:
+        signs[:] = np.nan
     return signs

@@ -16,7 +16,8 @@ import numba
 import numpy as np
 
 from meanfield.numerics.compiled.scalar_functions import call_scalar
-from meanfield.typing import FloatArray
+from meanfield.numerics.compiled.separate_calls import call
+from meanfield.typing import FloatArray, IntArray
 
 SINGULAR = 1e-14
 """Variance that is left by the variables before, relative to the whole, below which a variable depends on them."""
@@ -47,10 +48,19 @@ class OneSample(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Rule for independent standard normal variables: nodes, shape (directions, n), and weights, shape (n,)."""
+    """Nodes and weights for the independent standard normal variables of one sample.
+
+    Parameters
+    ----------
+    nodes : ndarray, shape (directions, n)
+    weights : ndarray, shape (n,)
+    ends : ndarray of int
+        Ends of the nodes of each component, of its own or, with two of them, the same for all.
+    """
 
     nodes: FloatArray
     weights: FloatArray
+    ends: IntArray
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -114,31 +124,42 @@ def fill_nodes(law, rule, q, M):  # type: ignore[no-untyped-def]
         Averages of c + eta_l given these.
     """
     d1, d2 = q.shape
-    components, points = law.probability.size, rule.weights.size
-    targets = law.views * d2
-    weight = np.empty(components * points)
-    scalars = np.empty((law.views * (d1 + d2), components * points))
+    components, targets = law.probability.size, law.views * d2
+    shared = rule.ends.size == 2
+    count = components * rule.weights.size if shared else rule.weights.size
+    weight, scalars = np.empty(count), np.empty((law.views * (d1 + d2), count))
+    last = 0
     for a in range(components):
-        factor = covariance_factor(law, a, q, M)
-        start = a * points
+        first, start = (0, last) if shared else (rule.ends[a], rule.ends[a])
+        points = rule.ends[1] if shared else rule.ends[a + 1] - first
+        last = start + points
+        factor, mean = call(covariance_factor, law, a, q, M), call(means_of, law, a, q)
         for n in range(points):
-            weight[start + n] = law.probability[a] * rule.weights[n]
+            weight[start + n] = law.probability[a] * rule.weights[first + n]
         for row in range(scalars.shape[0]):
-            mean = 0.0
-            if row < targets:
-                for f in range(d1):
-                    mean += law.mean[a, f] * q[f, row % d2]
-            else:
-                mean = law.mean[a, (row - targets) % d1]
-            out = scalars[row, start : start + points]
-            out[:] = mean
+            out = scalars[row, start:last]
+            for n in range(points):
+                out[n] = mean[row]
             for column in range(law.directions):
                 loading = factor[row, column]
                 if loading != 0.0:
-                    along = rule.nodes[column]
+                    along = rule.nodes[column, first : first + points]
                     for n in range(points):
                         out[n] += loading * along[n]
     return weight, scalars[:targets], scalars[targets:]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def means_of(law, component, q):  # type: ignore[no-untyped-def]
+    """Means of (Theta_1, [Theta_2], X_1, [X_2]) in a component, shape (views (d1 + d2),)."""
+    d1, d2 = q.shape
+    mean = np.zeros(law.views * (d1 + d2))
+    for view in range(law.views):
+        for f in range(d1):
+            mean[law.views * d2 + view * d1 + f] = law.mean[component, f]
+            for k in range(d2):
+                mean[view * d2 + k] += law.mean[component, f] * q[f, k]
+    return mean
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

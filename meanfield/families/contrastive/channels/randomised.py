@@ -15,8 +15,9 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from meanfield.families.contrastive.channels.one_sample import OneSample, covariance_factor
+from meanfield.families.contrastive.channels.one_sample import OneSample, covariance_factor, means_of
 from meanfield.numerics.compiled.scalar_functions import call_scalar
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.typing import FloatArray, IntArray
 
 LEAST_UNIFORM = 2.0**-53
@@ -74,14 +75,9 @@ def randomised_averages(  # type: ignore[no-untyped-def]
     views = law.views
     targets = views * d2
     factor = np.empty((law.probability.size, views * (d1 + d2), law.directions))
-    mean = np.zeros((law.probability.size, views * (d1 + d2)))
+    mean = np.empty((law.probability.size, views * (d1 + d2)))
     for a in range(law.probability.size):
-        factor[a] = covariance_factor(law, a, q, M)
-        for view in range(views):
-            for f in range(d1):
-                mean[a, targets + view * d1 + f] = law.mean[a, f]
-                for k in range(d2):
-                    mean[a, view * d2 + k] += law.mean[a, f] * q[f, k]
+        factor[a], mean[a] = call(covariance_factor, law, a, q, M), call(means_of, law, a, q)
     scalars = np.empty((m, views * (d1 + d2)))
     y, s = np.empty((m, targets)), np.empty((m, targets))
     coupling = np.empty((d2, d2))

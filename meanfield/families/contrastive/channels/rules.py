@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.kinks import PanelRule
 from meanfield.families.contrastive.channels.one_sample import OneSample, Rule
 from meanfield.families.contrastive.channels.randomised import LEAST_UNIFORM
 from meanfield.families.contrastive.closures.closure import noise_of
@@ -27,6 +28,12 @@ exact by the first, those of cubic outputs by the second."""
 
 TRAPEZOIDS = (16, 24, 32, 48, 64, 96, 128)
 """Nodes per direction of the trapezoidal rules."""
+
+BETWEEN_KINKS = (8, 10, 12, 16)
+"""Nodes of a panel between kinks."""
+
+PANELS = 6
+"""Usual number of panels in a direction."""
 
 SOBOL = (2**11, 2**13, 2**15)
 """Numbers of Sobol points, for more directions than tensor products resolve."""
@@ -73,10 +80,11 @@ def one_sample_of(problem: Problem) -> OneSample:
     return OneSample(probability[likely], mean[likely], variance[likely], V, views, d2 if same else 2 * d2)
 
 
-def rules_for(law: OneSample) -> Iterator[Rule]:
+def rules_for(law: OneSample, kinks: tuple[float, ...]) -> Iterator[Rule | PanelRule]:
     """Rules for the Gaussian directions of one sample, each more accurate than the one before, as far as they fit.
 
-    Tensor products come first, then scrambled Sobol points where finer tensor products take too many nodes.
+    Between the kinks of the activation there are Gauss-Legendre panels, where they fit. Else tensor products come
+    first, then scrambled Sobol points where finer tensor products take too many nodes.
 
     Raises
     ------
@@ -91,6 +99,11 @@ def rules_for(law: OneSample) -> Iterator[Rule]:
             f"of the hidden variables, which takes {nodes:,} nodes ({nodes * BYTES_PER_NODE / 1e9:.3g} GB), and "
             f"{MOST_NODES:,} are the most; use fewer features, or laws with fewer values, or SGD"
         )
+    if kinks and (PANELS * BETWEEN_KINKS[-1]) ** directions <= most:
+        for count in BETWEEN_KINKS:
+            x, weight = np.polynomial.legendre.leggauss(count)
+            yield PanelRule(x, weight, np.array(kinks))
+        return
     for count in GAUSS:
         if count**directions <= most:
             x, weight = np.polynomial.hermite_e.hermegauss(count)
@@ -106,9 +119,9 @@ def rules_for(law: OneSample) -> Iterator[Rule]:
             if count <= most:
                 points = qmc.Sobol(directions, rng=np.random.default_rng(count)).random(count)
                 normals = ndtri(np.clip(points, LEAST_UNIFORM, 1.0 - LEAST_UNIFORM))
-                yield Rule(np.ascontiguousarray(normals.T), np.full(count, 1.0 / count))
+                yield Rule(np.ascontiguousarray(normals.T), np.full(count, 1.0 / count), np.array([0, count]))
 
 
 def _tensor(x: FloatArray, weight: FloatArray, directions: int) -> Rule:
     nodes, weights = tensor_rule([(x, weight)] * directions, NEGLIGIBLE)
-    return Rule(np.ascontiguousarray(nodes.T), weights)
+    return Rule(np.ascontiguousarray(nodes.T), weights, np.array([0, weights.size]))

@@ -29,8 +29,9 @@ def two_points(channels, V, features=1, atoms=2):
     values = np.array(list(product(*([-0.7, 1.3], [0.4, -1.1])[:features])))[:atoms]
     probability = np.array([0.3, 0.7, 0.45, 0.55])[: len(values)]
     law = OneSample(probability / probability.sum(), values, np.full_like(values, 0.1), V, views, views * channels)
-    nodes = np.array(list(product([-1.0, 1.0], repeat=law.directions))).T
-    rule = Rule(np.ascontiguousarray(nodes), np.full(nodes.shape[1], 1.0 / nodes.shape[1]))
+    nodes = np.array(list(product([-1.0, 1.0], repeat=law.directions)))
+    count = len(nodes)
+    rule = Rule(np.ascontiguousarray(nodes.T), np.full(count, 1.0 / count), np.array([0, count]))
     return law, rule, np.ascontiguousarray(Q[:features, :channels]), np.ascontiguousarray(M[:channels, :channels])
 
 
