@@ -54,30 +54,31 @@ def one_sample_of(problem: Problem) -> OneSample:
     Raises
     ------
     InputError
-        If a hidden law lacks the moments that averages need.
+        If a hidden law lacks the moments that averages need, or one sample takes too many nodes.
     """
     settings = problem.decorrelation
     growth = problem.model.activation_functions.growth
     squares = settings is not None and settings.strength > 0 and settings.penalty == "square"
     power = max(2.0, 8 * growth - 2 if squares else 4 * growth - 2, 2 * growth)
     parts = [law.components(power) for law in problem.hidden_laws]
+    v11, v12, v22 = noise_of(problem)
+    V, d2 = np.array([[v11, v12], [v12, v22]]), problem.model.channels
+    views = 2 if V.any() else 1
+    directions = d2 if np.ptp(V) <= SAME_NOISE * np.abs(V).max() else 2 * d2
     count = math.prod(len(part[0]) for part in parts)
-    if count > MOST_NODES:
+    nodes = count * SOBOL[1]
+    if nodes > MOST_NODES:
         raise InputError(
-            f"features.hidden: the laws of {len(problem.features)} features have {count:,} components together, and "
-            f"averages over several channels are taken over {MOST_NODES:,} at most; use fewer features, or laws with "
-            "fewer values"
+            f"features.hidden: one sample of model.channels = {d2} has {directions} Gaussian directions and {count:,} "
+            f"components of the hidden variables, which takes {nodes:,} nodes or more "
+            f"({nodes * BYTES_PER_NODE / 1e9:.3g} GB), and {MOST_NODES:,} are the most; use fewer features, or laws "
+            "with fewer values, or SGD"
         )
     probability = np.array([math.prod(p) for p in product(*(part[0] for part in parts))])
     mean = np.array([np.concatenate(m) for m in product(*(part[1] for part in parts))])
     variance = np.array([np.concatenate(v) for v in product(*(part[2] for part in parts))])
     likely = probability > 0
-    v11, v12, v22 = noise_of(problem)
-    V = np.array([[v11, v12], [v12, v22]])
-    d2 = problem.model.channels
-    views = 2 if V.any() else 1
-    same = np.ptp(V) <= SAME_NOISE * np.abs(V).max()
-    return OneSample(probability[likely], mean[likely], variance[likely], V, views, d2 if same else 2 * d2)
+    return OneSample(probability[likely], mean[likely], variance[likely], V, views, directions)
 
 
 def rules_for(law: OneSample, kinks: tuple[float, ...]) -> Iterator[Rule | PanelRule]:
@@ -85,20 +86,8 @@ def rules_for(law: OneSample, kinks: tuple[float, ...]) -> Iterator[Rule | Panel
 
     Between the kinks of the activation there are Gauss-Legendre panels, where they fit. Else tensor products come
     first, then scrambled Sobol points where finer tensor products take too many nodes.
-
-    Raises
-    ------
-    InputError
-        If not even two rules fit.
     """
     most, directions = MOST_NODES // law.probability.size, law.directions
-    if most < SOBOL[1]:
-        nodes = law.probability.size * SOBOL[1]
-        raise InputError(
-            f"model.channels: one sample has {directions} Gaussian directions and {law.probability.size:,} components "
-            f"of the hidden variables, which takes {nodes:,} nodes ({nodes * BYTES_PER_NODE / 1e9:.3g} GB), and "
-            f"{MOST_NODES:,} are the most; use fewer features, or laws with fewer values, or SGD"
-        )
     if kinks and (PANELS * BETWEEN_KINKS[-1]) ** directions <= most:
         for count in BETWEEN_KINKS:
             x, weight = np.polynomial.legendre.leggauss(count)

@@ -153,15 +153,16 @@ def test_rates_transversal_to_collapsed_channels():
 
 def test_what_takes_too_many_nodes_or_numbers_is_refused(monkeypatch):
     laplace = 'hidden = { law = "laplace" }\ninitial_overlap = 0.1\n[[features]]\n'
-    with pytest.raises(InputError, match=r"nodes \(.* GB\), and .* are the most; use fewer"):
+    with pytest.raises(InputError, match=r"nodes or more \(.* GB\), and .* are the most; use fewer"):
         at_start(standard(("[[features]]\n", "[[features]]\n" + laplace.replace("0.1", "[0.1, 0.1]"))))
     with pytest.raises(InputError, match=r"batch_size = 100000: .* normal numbers .* smaller batches"):
         at_start(
             standard(*TANH, ("= 3", "= 100000"), ("strength = 0.05", 'strength = 0.5\npenalty = "smooth_absolute"'))
         )
-    monkeypatch.setattr(module, "WORST", 1e-12)
-    with pytest.raises(InputError, match=r"model.activation = 'sin': the quadrature .* changes by .* use a smooth"):
-        at_start(standard(("quadratic", "sin"), noise(0.3, 0.2, -0.1)))
+    monkeypatch.setattr(module, "ACCURATE", 0.0)
+    monkeypatch.setattr(module, "WORST", 0.0)
+    with pytest.raises(InputError, match=r"model.activation = 'tanh': the quadrature .* changes by .* use a smooth"):
+        at_start(standard(*TANH))
 
 
 def test_overlaps_of_other_shapes_are_refused():

@@ -82,7 +82,7 @@ def test_starts_that_nothing_moves_apart(centering, penalty):
 
 def test_random_batches_are_as_wrong_as_they_say(monkeypatch, tmp_path):
     """A user's square penalty takes random batches, whose errors are known exactly. One chance in 100, and a seed."""
-    monkeypatch.setattr(module, "MOST_BATCHES", 2**9)
+    monkeypatch.setattr(module, "MOST_BATCHES", 2**8)
     (tmp_path / "own_square.py").write_text("def psi(x):\n    return x * x\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     tanh = ("quadratic", "tanh"), ("0.01", "0.3"), ('"none"', '"batch"'), ("stop = 4.0", "stop = 2.0")
@@ -93,7 +93,7 @@ def test_random_batches_are_as_wrong_as_they_say(monkeypatch, tmp_path):
     for name in ("q", "M"):
         gap, error = np.abs(found[name] - right[name]).values[-1], found[f"{name}_error"].values[-1]
         assert np.all(gap <= error)
-        assert error.max() < 0.02  # 4096 batches: of the size of what they say
+        assert error.max() < 0.03  # 2048 batches: not much more than what they say
     assert (found["averages_standard_error"] > 0).all()
     assert "averages_standard_error" not in right
 
