@@ -24,7 +24,7 @@ from meanfield.typing import FloatArray
 TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
 """Tolerance of a step where averages are smooth functions of the overlaps, as that of a single channel."""
 
-TOLERANCE_AT_RANDOM = Tolerance(relative=1e-5, absolute=1e-6)
+TOLERANCE_AT_RANDOM = Tolerance(relative=1e-4, absolute=1e-5)
 """The same for averages by random batches, which jump where the sign of a covariance does; their errors are larger."""
 
 SPHERE_TOLERANCE = 1e-6
