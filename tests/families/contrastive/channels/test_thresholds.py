@@ -10,6 +10,7 @@ from meanfield.families.contrastive.channels.thresholds import (
     mixing_threshold,
     uninformed_rates,
 )
+from meanfield.problems.problem_keys import with_value
 from tests.families.contrastive.channels.problems import standard
 
 ALIKE = ("second_moment = 1.0, fourth_moment = 5.0", "second_moment = 1.1, fourth_moment = 6.05"), ("= 3", "= 10")
@@ -31,16 +32,19 @@ def test_growth_of_what_is_not_yet_learnt(centering):
     np.testing.assert_allclose(found[0] - found[1], 4 * tau * 0.1 * gain, rtol=1e-9)
 
 
-def test_rates_about_collapsed_channels():
-    state = collapsed_state(standard(*ALIKE, ("0.05", "0.01"), ('"none"', '"population"'), ("0.01\n", "0.005\n")))
-    assert state.overlap == pytest.approx(0.9960, abs=2e-4)  # near that of the reference at another M12
-    assert state.fastest < 0
-
-
-@pytest.mark.parametrize(("centering", "reference"), [("none", 0.019627), ("population", 0.027514)])
-def test_strength_that_parts_collapsed_channels(centering, reference):
+@pytest.mark.parametrize(
+    ("centering", "reference", "square"), [("none", 0.019627, 0.991), ("population", 0.027514, 0.993)]
+)
+def test_strength_that_parts_collapsed_channels(centering, reference, square):
     problem = standard(*ALIKE, ('"none"', f'"{centering}"'), ("learning_rate = 0.01", "learning_rate = 0.005"))
-    assert collapse_threshold(problem) == pytest.approx(reference, abs=1e-6)  # digits of the reference
+    threshold = collapse_threshold(problem)
+    assert threshold == pytest.approx(reference, abs=1e-6)  # digits of the reference
+    at, below = (
+        collapsed_state(with_value(problem, "decorrelation.strength", strength)) for strength in (threshold, 0.0)
+    )
+    assert at.overlap**2 == pytest.approx(square, abs=1e-3)  # digits of the reference
+    assert at.fastest == pytest.approx(0.0, abs=1e-9)  # rounding of differences
+    assert below.fastest < 0
 
 
 @pytest.mark.parametrize(("centering", "reference"), [("none", 0.26187), ("population", 0.17264)])
@@ -52,7 +56,7 @@ def test_strength_that_mixes_features(centering, reference):
 def test_what_has_no_threshold_is_refused():
     with pytest.raises(InputError, match="whose strength could be varied; add"):
         collapse_threshold(standard(("[decorrelation]\nstrength = 0.05\n", "")))
-    with pytest.raises(InputError, match="model.channels = 1: states of pairs"):
+    with pytest.raises(InputError, match=r"model.channels = 1: states of pairs"):
         collapsed_state(
             standard(
                 ("channels = 2\ninitial_channel_overlap = 0.25\n[decorrelation]\nstrength = 0.05\n", ""),
