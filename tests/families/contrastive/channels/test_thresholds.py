@@ -40,10 +40,10 @@ def test_strength_that_parts_collapsed_channels(centering, reference, square):
     threshold = collapse_threshold(problem)
     assert threshold == pytest.approx(reference, abs=1e-6)  # digits of the reference
     at, below = (
-        collapsed_state(with_value(problem, "decorrelation.strength", strength)) for strength in (threshold, 0.0)
+        collapsed_state(with_value(problem, "decorrelation.strength", strength)) for strength in (threshold, 0.01)
     )
-    assert at.overlap**2 == pytest.approx(square, abs=1e-3)  # digits of the reference
     assert at.fastest == pytest.approx(0.0, abs=1e-9)  # rounding of differences
+    assert below.overlap**2 == pytest.approx(square, abs=6e-4)  # digits of the reference
     assert below.fastest < 0
 
 
