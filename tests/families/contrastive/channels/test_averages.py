@@ -57,7 +57,6 @@ CASES = [
     ("tanh", "none", 1, 3, NOISE, 1),
     ("tanh", "none", 2, 2, NOISE, 1),
     ("quadratic", "population", 2, 2, NOISE, 2),
-    ("tanh", "batch", 2, 2, NOISE, 2),
     ("tanh", "batch", 3, 2, NOISE, 1),
 ]  # fmt: skip
 
