@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.averages import exact_averages
@@ -49,6 +50,11 @@ MOST_NORMALS = 2**22
 
 MOST_BATCHES, LEAST_BATCHES = 2**13, 2**8
 """Numbers of batches of a randomisation."""
+
+PROBES = np.concatenate(
+    [-np.geomspace(1e6, 30.0, 200), np.linspace(-29.9973, 29.9981, 6001), np.geomspace(30.0, 1e6, 200)]
+)
+"""Pre-activations at which signs of an activation are looked at; 0 is not among them."""
 
 MOST_DIMENSIONS = 21201
 """Largest dimension of Sobol points."""
@@ -93,7 +99,7 @@ class ChannelClosure:
     -----
     All quantities are dimensionless. Averages are exact at every batch size, up to the quadrature over one sample: for
     the square penalty, without a penalty, and for |C| if outputs are never negative and not centred. For |C| of two
-    channels with views without noise there is a Fourier integral; all other penalties take random batches.
+    channels with views without noise there is a Fourier series; all other penalties take random batches.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -103,6 +109,7 @@ class ChannelClosure:
         self._by_batch, self._centred = problem.model.centering == "batch", problem.model.centering != "none"
         self._strength = problem.decorrelation_strength
         self._activation = problem.model.activation_functions.addresses
+        self._kinks = problem.model.activation_functions.kinks
         self._law = one_sample_of(problem)
         V = self._law.noise
         self._factors = np.array([1 + V[0, 0], 1 + V[1, 1], 1 + V[0, 1]]) / self._m
@@ -142,7 +149,10 @@ class ChannelClosure:
         absolute = settings.penalty == "absolute"
         if absolute and not self._centred and self._never_negative():
             return self._refined(self._exactly(self._strength, linear=True), ACCURATE, WORST)
-        if absolute and self._d2 == 2 and self._law.views == 1 and self._m > 1 and not self._by_batch:
+        if absolute and self._d2 == 2 and self._law.views == 1 and not self._by_batch:
+            if self._m == 1 and not self._centred:  # C is the product of the outputs of the sample itself
+                self._kinks = (*self._kinks, *self._zeros())
+                return self._refined(self._by_fourier(), ACCURATE, WORST)
             try:
                 return self._refined(self._by_fourier(), ACCURATE_FOURIER, ACCURATE_FOURIER, collapsed=True)
             except InputError:
@@ -150,10 +160,14 @@ class ChannelClosure:
         return self._at_random(settings.functions.address)
 
     def _never_negative(self) -> bool:
-        x = np.concatenate(
-            [np.linspace(-30.0, 30.0, 6001), np.geomspace(30.0, 1e6, 200), -np.geomspace(30.0, 1e6, 200)]
-        )
-        return bool((evaluate(self.problem.model.activation_functions.value, x) >= 0).all())
+        return bool((evaluate(self.problem.model.activation_functions.value, PROBES) >= 0).all())
+
+    def _zeros(self) -> list[float]:
+        """Places where sigma changes its sign."""
+        sigma = self.problem.model.activation_functions.value
+        values = evaluate(sigma, PROBES)
+        changes = np.flatnonzero(values[:-1] * values[1:] < 0)
+        return [float(brentq(sigma, PROBES[i], PROBES[i + 1], xtol=1e-15)) for i in changes]
 
     def _exactly(self, strength: float, linear: bool = False) -> Callable[[Rule | PanelRule], Vector]:
         terms = batch_terms(self._d2, self._law.views, self._m, self._by_batch, strength, linear)
@@ -192,7 +206,7 @@ class ChannelClosure:
         """Averages by the first rule that a finer one does not change, or by the finest that there is."""
         states, self.error = self._states(collapsed), np.inf
         before: tuple[Rule | PanelRule, Vector, list[FloatArray]] | None = None
-        for rule in rules_for(self._law, self.problem.model.activation_functions.kinks):
+        for rule in rules_for(self._law, self._kinks):
             vector = method(rule)
             values = [vector(q, M) for q, M in states]
             if before is not None:

@@ -71,6 +71,11 @@ def _mean_signs(weight, p, others):  # type: ignore[no-untyped-def]
     The integrand is even and analytic. At frequencies (i + 1/2) h the midpoint rule is the Fourier series of a square
     wave, which is the sign of every sum of size below 2 pi/h: nothing but the end of the series is an error.
     """
+    signs = np.zeros(p.size)
+    if others == 0.0:
+        for n in range(p.size):
+            signs[n] = 1.0 if p[n] > 0.0 else -1.0 if p[n] < 0.0 else 0.0
+        return signs
     mean, square, farthest = 0.0, 0.0, 0.0
     for n in range(p.size):
         mean += weight[n] * p[n]
@@ -80,7 +85,6 @@ def _mean_signs(weight, p, others):  # type: ignore[no-untyped-def]
     m = others + 1.0
     spread = abs(mean) * m + RANGE * math.sqrt(max(square - mean * mean, 0.0) * m) + 2.0 * farthest
     step = 2.0 * math.pi / max(min(spread, m * farthest * 1.01), 1e-300)
-    signs = np.zeros(p.size)
     real, imaginary = np.cos(0.5 * step * p), np.sin(0.5 * step * p)
     turn_real, turn_imaginary = np.cos(step * p), np.sin(step * p)
     for i in range(MOST_FREQUENCIES):
