@@ -1,7 +1,7 @@
 """Averages over batches by enumeration of all batches of a discrete law of one sample, from the definition.
 
-The definitions are those of SGD: each batch has its outputs, its covariances C, its couplings A and its sensitivities,
-sample by sample. No moment, no partition and no polynomial is used.
+The definitions are those of SGD: each batch n has its outputs, its covariances C, its couplings A and its sensitivities
+at each of its samples b. No moment, no partition and no polynomial is used.
 """
 
 from __future__ import annotations
@@ -30,26 +30,25 @@ def batch_averages(weight, theta, x, sigma, slope, psi_slope, strength, centerin
     m : int
     V : ndarray, shape (2, 2)
     """
-    d1, d2 = x.shape[1], theta.shape[1]
+    d2 = theta.shape[1]
     outputs, slopes = sigma(theta), slope(theta)
     if centering == "population":
         outputs = outputs - (outputs @ weight)[..., None]
-    P, D, noise = np.zeros((d1, d2)), np.zeros((d2, d2)), np.zeros((d2, d2))
-    for batch in product(range(len(weight)), repeat=m):
-        chance = np.prod(weight[list(batch)])
-        y, s, angles, hidden = (values[..., list(batch)] for values in (outputs, slopes, theta, x))
-        if centering == "batch":
-            y = y - y.mean(axis=-1, keepdims=True)
-        C = y[0] @ y[1].T / m
-        A = np.where(np.eye(d2), 1.0, -strength * psi_slope(C))
-        alpha, beta = s[0] * (A @ y[1]), s[1] * (A.T @ y[0])
-        for b in range(m):
-            P += chance / m * (np.outer(hidden[0, :, b], alpha[:, b]) + np.outer(hidden[1, :, b], beta[:, b]))
-            D += chance / m * (np.outer(alpha[:, b], angles[0, :, b]) + np.outer(beta[:, b], angles[1, :, b]))
-            mixed = np.outer(alpha[:, b], beta[:, b])
-            noise += chance / m**2 * (
-                (1 + V[0, 0]) * np.outer(alpha[:, b], alpha[:, b])
-                + (1 + V[1, 1]) * np.outer(beta[:, b], beta[:, b])
-                + (1 + V[0, 1]) * (mixed + mixed.T)
-            )  # fmt: skip
-    return P, D, noise
+    batches = np.array(list(product(range(len(weight)), repeat=m)))
+    chance = weight[batches].prod(axis=1)
+    y, s, angles, hidden = (values[..., batches] for values in (outputs, slopes, theta, x))  # view, index, batch, b
+    if centering == "batch":
+        y = y - y.mean(axis=-1, keepdims=True)
+    C = np.einsum("knb,jnb->nkj", y[0], y[1]) / m
+    A = np.where(np.eye(d2), 1.0, -strength * psi_slope(C))
+    alpha = s[0] * np.einsum("nkj,jnb->knb", A, y[1])
+    beta = s[1] * np.einsum("njk,jnb->knb", A, y[0])
+
+    def mean(first, second):
+        return np.einsum("n,inb,jnb->ij", chance, first, second) / m
+
+    P = mean(hidden[0], alpha) + mean(hidden[1], beta)
+    D = mean(alpha, angles[0]) + mean(beta, angles[1])
+    noise = (1 + V[0, 0]) * mean(alpha, alpha) + (1 + V[1, 1]) * mean(beta, beta)
+    noise += (1 + V[0, 1]) * (mean(alpha, beta) + mean(beta, alpha))
+    return P, D, noise / m
