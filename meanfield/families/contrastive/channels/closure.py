@@ -87,8 +87,9 @@ class ChannelClosure:
         The same averages by independent random batches, whose mean this closure is; empty where there is no chance.
     at_random : bool
         Whether the averages take random batches, so that they are not smooth functions of the overlaps.
-    coarser : ChannelClosure or None
-        The same averages by a coarser quadrature, where the quadrature is not accurate to rounding.
+    compared : ChannelClosure or None
+        The same averages by another quadrature over one sample, coarser if there is one, whose difference is an error;
+        None where the quadrature is accurate to rounding.
 
     Raises
     ------
@@ -115,7 +116,7 @@ class ChannelClosure:
         self._factors = np.array([1 + V[0, 0], 1 + V[1, 1], 1 + V[0, 1]]) / self._m
         self.randomisations: list[ChannelClosure] = []
         self.at_random = False
-        self.coarser: ChannelClosure | None = None
+        self.compared: ChannelClosure | None = None
         self._vector = self._choose()
 
     def __call__(self, q: FloatArray, M: FloatArray) -> BatchAverages:
@@ -204,7 +205,7 @@ class ChannelClosure:
         self, method: Callable[[Rule | PanelRule], Vector], accurate: float, worst: float, collapsed: bool = False
     ) -> Vector:
         """Averages by the first rule that a finer one does not change, or by the finest that there is."""
-        states, self.error = self._states(collapsed), np.inf
+        states, self.error, self.compared = self._states(collapsed), np.inf, None
         before: tuple[Rule | PanelRule, Vector, list[FloatArray]] | None = None
         for rule in rules_for(self._law, self._kinks):
             vector = method(rule)
@@ -214,9 +215,9 @@ class ChannelClosure:
                 changes = [np.abs(b - a).max() / np.abs(a).max() for b, a in zip(coarse, values, strict=True)]
                 self.error = float(max(changes))
                 if self.error <= accurate:
-                    self.coarser = None if self.error <= ACCURATE else self.coarser
+                    self.compared = None if self.error <= ACCURATE else self.compared or self._with(vector)
                     return last
-                self.coarser = self._with(last)
+                self.compared = self._with(last)
             before = rule, vector, values
         if before is not None and self.error <= worst:
             self._rule, last, _ = before
@@ -231,7 +232,7 @@ class ChannelClosure:
         """The same closure with other averages, which take no random batches of their own."""
         closure: ChannelClosure = object.__new__(ChannelClosure)
         closure.__dict__.update(self.__dict__)
-        closure.randomisations, closure.coarser, closure._vector = [], None, vector
+        closure.randomisations, closure.compared, closure._vector = [], None, vector
         return closure
 
     def _states(self, collapsed: bool) -> list[tuple[FloatArray, FloatArray]]:
@@ -259,12 +260,12 @@ class ChannelClosure:
                 "smaller batches"
             )
         free = self._refined(self._exactly(0.0), ACCURATE_ENOUGH, WORST)
-        coarser, self.at_random = self.coarser, True
+        compared, self.at_random = self.compared, True
         for i in range(RANDOMISATIONS):
             extra = self._extra(draw_batches(law, m, batches, seed=i), slope)
             closure = self._with(_sum_of(free, extra))
-            if i == 0 and coarser is not None:
-                closure.coarser = self._with(_sum_of(coarser._vector, extra))
+            if i == 0 and compared is not None:
+                closure.compared = self._with(_sum_of(compared._vector, extra))
             self.randomisations.append(closure)
         each = [closure._vector for closure in self.randomisations]
         return lambda q, M: np.asarray(np.mean([vector(q, M) for vector in each], axis=0))

@@ -99,7 +99,7 @@ def trajectory_of_channels(problem: Problem) -> Trajectory:
     -----
     Where averages come from random batches, each randomisation has its own trajectory; the result is their mean, and
     `q_error` and `M_error` are what chance exceeds once in 100 times. Where the quadrature over one sample is not exact
-    they hold what a coarser one changes. Without these variables the errors are those of a single channel.
+    they hold what another one changes. Without these variables the errors are those of a single channel.
     """
     closure = ChannelClosure(problem)
     closures = closure.randomisations or [closure]
@@ -152,13 +152,13 @@ def _unpacked(field: OverlapField, rows: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def _errors(closure: ChannelClosure, runs: list[FloatArray]) -> dict[str, FloatArray]:
-    """Errors of q and M: by the randomisations, and by what a coarser quadrature changes."""
+    """Errors of q and M: by the randomisations, and by what another quadrature changes."""
     error = np.zeros_like(runs[0])
     if len(runs) > 1:
         error += DEVIATIONS * np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs))
-    coarser = (closure.randomisations or [closure])[0].coarser
-    if coarser is not None:
-        error += np.abs(_integrated(coarser, "order parameters, error")[0] - runs[0])
+    compared = (closure.randomisations or [closure])[0].compared
+    if compared is not None:
+        error += np.abs(_integrated(compared, "order parameters, error")[0] - runs[0])
     if not error.any():
         return {}
     q, M = _unpacked(OverlapField(closure), error)

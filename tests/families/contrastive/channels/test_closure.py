@@ -119,7 +119,7 @@ def test_fourier_integral_against_random_batches(monkeypatch):
     q, M = problem.initial_overlap, problem.initial_channel_overlap
     exact = ChannelClosure(problem)
     assert not exact.randomisations
-    assert exact.coarser is not None
+    assert exact.compared is not None
     monkeypatch.setattr(module, "ACCURATE_FOURIER", 0.0)
     monkeypatch.setattr(module, "MOST_BATCHES", 2**10)
     each = [closure(q, M) for closure in ChannelClosure(problem).randomisations]
