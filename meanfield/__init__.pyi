@@ -34,6 +34,7 @@ from .families.contrastive.stationary import (
 )
 from .families.hidden_manifold.assumptions.samples import examine_samples as examine_samples
 from .ingredients.activations import Activation as Activation
+from .ingredients.penalties import Penalty as Penalty
 from .ingredients.priors import Prior as Prior
 from .methods import solve as solve
 from .problems.file import load_problem as load_problem
@@ -57,6 +58,7 @@ __all__ = [
     "Checkpoint",
     "Explanation",
     "InputError",
+    "Penalty",
     "Prior",
     "Problem",
     "Sweep",

@@ -1,4 +1,4 @@
-"""Activations and priors that a problem file can name, with their formulas as the code has them."""
+"""Activations, priors and penalties that a problem file can name, with their formulas as the code has them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from typing import Any
 from pieces import code, plain, table
 
 from meanfield.ingredients.activations import ACTIVATIONS
+from meanfield.ingredients.penalties import PENALTIES
 from meanfield.ingredients.priors import PRIORS
 
 
 def page() -> str:
-    """Both tables."""
+    """All tables."""
     sigma = functions(ACTIVATIONS, ["value"])
     phi = functions(PRIORS, ["unit_force", "potential"])
+    psi = functions(PENALTIES, ["value", "slope"])
     return "\n\n".join(
         [
             "(activations)=\n## Activations\n\nWhat `activation` in `[model]` can be, besides a function of your own.",
             table(["name", "sigma(x)", "kinks", "parameters"], sigma),
             "(priors)=\n## Priors\n\nWhat `name` in `[prior]` can be, besides a function of your own.",
             table(["name", "phi(w)", "Phi(w)", "kinks", "parameters"], phi),
+            "(penalties)=\n## Penalties\n\nWhat `penalty` in `[decorrelation]` can be, besides a function of your own.",
+            table(["name", "psi(x)", "psi'(x)", "kinks", "parameters"], psi),
         ]
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pieces import code, plain, table
 
-from meanfield.problems.family import Family, Variable
+from meanfield.problems.family import Family
 from meanfield.problems.known_families import DEFAULT, families
+from meanfield.problems.variable import Variable
 
 
 def page() -> str:
@@ -58,7 +59,17 @@ def kept_by_sweeps(family: Family) -> list[str]:
 def row(family: Family, kind: str, name: str, when: str) -> list[str]:
     """A variable in results of a kind."""
     known = family.all_variables[name]
-    return [code(name), dims_of(family, kind, known), when, plain(known.long_name)]
+    return [code(name), dims_of(family, kind, known), when, plain(known.long_name) + where(family, known)]
+
+
+def where(family: Family, known: Variable) -> str:
+    """Which problems have a variable, and along which dims, if these differ from problem to problem."""
+    if known.unless:
+        return f"; not there with several of {code(', '.join(known.unless))}"
+    only = [dim for dim in known.dims if dim in family.particular_dims and not dim.endswith("_")]
+    if only:
+        return f"; there with several of {code(', '.join(only))} only"
+    return f"; with several also along {code(', '.join(known.last_dims))}" if known.last_dims else ""
 
 
 def dims_of(family: Family, kind: str, known: Variable) -> str:

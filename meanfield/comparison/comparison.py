@@ -55,12 +55,12 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
     pairs = list(combinations(range(len(datasets)), 2))
     family = family_of_result(datasets[0])
     arrays: dict[str, Any] = {"pair": np.array([f"{names[i]} - {names[j]}" for i, j in pairs])}
-    for name in family.compared:
+    problem = problem_of(datasets[0])
+    for name in family.compared_with(problem.fixed_dims):
         arrays |= _differences(name, datasets, pairs)
     arrays |= {name: datasets[0][name].values for name in _coordinates(family) if name in datasets[0]}
     if family.measure_distances:
         arrays |= resolve(family.measure_distances)(datasets, pairs)
-    problem = problem_of(datasets[0])
     measured = build_dataset("comparison", problem, arrays, "complete", "{}")
     judgements = [
         judge(datasets[i], datasets[j], measured.isel(pair=row), datasets) for row, (i, j) in enumerate(pairs)
@@ -78,7 +78,7 @@ def _judged(judgements: Sequence[Judgement], measured: xr.Dataset) -> dict[str, 
         "p_value": np.array([judgement.p_value for judgement in judgements]),
         "reason": np.array([reason(judgement, measured.isel(pair=i)) for i, judgement in enumerate(judgements)]),
     }
-    for name in family.compared:
+    for name in family.compared_with(measured.sizes):
         arrays[f"{name}_chance"] = np.array([judgement.levels.get(name, np.nan) for judgement in judgements])
     for name in family.judged:
         allowed = np.full(measured[name].shape, np.nan)
@@ -164,5 +164,6 @@ def _differences(name: str, datasets: Sequence[xr.Dataset], pairs: list[tuple[in
 def _shape(name: str, datasets: Sequence[xr.Dataset]) -> tuple[int, ...]:
     """Shape of a variable that none of the results holds."""
     sizes = {dim: size for dataset in datasets for dim, size in dataset.sizes.items()}
-    dims = family_of_result(datasets[0]).compared[name].dims
+    known = family_of_result(datasets[0]).compared[name]
+    dims = (*known.dims, *(dim for dim in known.last_dims if dim in sizes))
     return tuple(sizes[dim] for dim in dims)

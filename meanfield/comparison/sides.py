@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -73,10 +72,17 @@ def _scaled_variance(dataset: xr.Dataset, name: str) -> FloatArray:
     """Variance over runs times N, which results hold for a single number or as a part of a covariance."""
     if f"{name}_variance" in dataset:
         return np.asarray(dataset[f"{name}_variance"].values)
-    covariance = dataset[f"{name}_covariance"].values  # of a row with any number of dims, after time
-    shape = covariance.shape[: 1 + covariance.ndim // 2]
-    variance = np.einsum("tkk->tk", covariance.reshape(shape[0], *2 * [math.prod(shape[1:])]))
-    return np.asarray(variance.reshape(shape))
+    covariance = dataset[f"{name}_covariance"]
+    dims = dataset[f"{name}_mean" if f"{name}_mean" in dataset else name].dims
+    taken = {str(dim) for dim in dims}
+    for dim in [str(dim) for dim in dims if dim in covariance.dims and dim != "time"]:
+        again = f"{dim}_"
+        while again in taken:  # a quantity may have a dim twice itself
+            again += "_"
+        taken.add(again)
+        diagonal = xr.DataArray(np.arange(covariance.sizes[dim]), dims=dim)
+        covariance = covariance.isel({dim: diagonal, again: diagonal})
+    return np.asarray(covariance.transpose(*(dim for dim in dims if dim in covariance.dims)).values)
 
 
 def stated_error(dataset: xr.Dataset, name: str) -> FloatArray | None:

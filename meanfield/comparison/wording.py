@@ -104,8 +104,8 @@ def _at(pair: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
 
 def _dims(pair: xr.Dataset, name: str) -> tuple[str, ...]:
     """Dims of a quantity in a pair."""
-    family = family_of_result(pair)
-    return tuple(dim for dim in family.variables[name].dims if dim != "pair")
+    known = family_of_result(pair).variables[name]
+    return tuple(dim for dim in (*known.dims, *(dim for dim in known.last_dims if dim in pair.sizes)) if dim != "pair")
 
 
 def format_comparison(report: xr.Dataset) -> str:
@@ -181,7 +181,7 @@ def summary_of_pair(report: xr.Dataset) -> list[tuple[str, str]]:
 
 
 def _differences(report: xr.Dataset) -> Iterator[tuple[str, str]]:
-    for name in family_of_result(report).compared:
+    for name in family_of_result(report).compared_with(report.sizes):
         difference = np.abs(report[f"{name}_difference"].values)
         deviation = difference / report[f"{name}_standard_error"].values
         if np.isfinite(difference).any():

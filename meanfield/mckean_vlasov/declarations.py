@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from math import inf
 
-from meanfield.problems.family import Kind, Variable
+from meanfield.problems.family import Kind
+from meanfield.problems.variable import Variable
 
 SUM_TOLERANCE = 1e-6
 """Largest deviation from 1 of a sum of probabilities, by rounding."""

@@ -12,7 +12,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield.plotting.entries import entries_of
-from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, feature_label, time_styles
+from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, entry_label, feature_label, time_styles
 
 SYMBOLS = {"q": "overlap $q_t$", "r": "prior work $r_t$"}
 
@@ -121,6 +121,6 @@ def _label_of_entry(
     """Pair, and which entry of the quantity, if there are several."""
     if values[{"pair": 0, "time": 0}].size == 1:
         return pair
-    if "feature" in values.dims:
+    if "feature" in values.dims and "channel" not in values.dims:
         return feature_label(comparison, quantity, number, f"{pair},")
-    return f"{pair}, {index}"
+    return entry_label(quantity, index, f"{pair},") if "channel" in values.dims else f"{pair}, {index}"

@@ -26,7 +26,9 @@ from meanfield.plotting.random_starts import plot_escape_times
 from meanfield.plotting.states import plot_state_densities, plot_state_stability
 from meanfield.plotting.style import Panel, draw_panels
 from meanfield.plotting.trajectories import (
+    plot_channel_overlap,
     plot_coefficients,
+    plot_diffusion,
     plot_overlap,
     plot_prior_work,
     plot_quantiles,
@@ -72,14 +74,17 @@ def plot_density_run(density: xr.Dataset) -> Figure:
 
 
 def plot_order_parameter_run(run: xr.Dataset) -> Figure:
-    """Overlaps with the spread of SGD about them, and coefficients."""
+    """Overlaps with the spread of SGD about them, and coefficients; of several channels also their own overlaps."""
+    if "M" in run:
+        return draw_panels(run, [plot_overlap, plot_channel_overlap, plot_diffusion])
     return draw_panels(run, [plot_fluctuations if "q_covariance" in run else plot_overlap, plot_coefficients])
 
 
 def plot_particle_run(particles: xr.Dataset) -> Figure:
     """Replicas of SGD, histograms of their weights, and escape times."""
     panels: list[Panel] = [plot_replicas, *_prior_work(particles, "r", partial(plot_replicas, quantity="r"))]
-    if "weights" in particles:
+    panels += [plot_channel_overlap] if "M" in particles else []
+    if "weights" in particles and "M" not in particles:
         panels.append(plot_histograms)
         panels += [partial(plot_pairs, feature=k) for k in range(particles.sizes["feature"])]
     return draw_panels(particles, [*panels, *_escape_times(particles)])
@@ -88,7 +93,8 @@ def plot_particle_run(particles: xr.Dataset) -> Figure:
 def plot_ensemble(ensemble: xr.Dataset) -> Figure:
     """Quantiles of an ensemble of SGD, and escape times."""
     work = _prior_work(ensemble, "r_mean", plot_prior_work)
-    return draw_panels(ensemble, [plot_quantiles, *work, *_escape_times(ensemble)])
+    channels: list[Panel] = [plot_channel_overlap] if "M_mean" in ensemble else []
+    return draw_panels(ensemble, [plot_quantiles, *channels, *work, *_escape_times(ensemble)])
 
 
 def plot_states(stationary: xr.Dataset) -> Figure:
@@ -104,7 +110,8 @@ def plot_portrait_alone(portrait: xr.Dataset) -> Figure:
 def plot_agreement(comparison: xr.Dataset) -> Figure:
     """Differences in standard errors where there are replicas, as they are where there are none, and distances."""
     panels: list[Panel] = []
-    for name in family_of_result(comparison).compared:
+    compared = family_of_result(comparison).compared_with(comparison.sizes)
+    for name in compared:
         difference, error = comparison[f"{name}_difference"].values, comparison[f"{name}_standard_error"].values
         known = np.isfinite(error)
         if known.any():
@@ -117,7 +124,7 @@ def plot_agreement(comparison: xr.Dataset) -> Figure:
         features = comparison.sizes["feature"] if "W1_given_u" in comparison else 0
         panels += [partial(plot_distances_given_u, feature=k) for k in range(features)]
     if not panels:  # nothing differs
-        panels = [partial(plot_differences, quantity=name) for name in family_of_result(comparison).compared]
+        panels = [partial(plot_differences, quantity=name) for name in compared]
     title = "\n".join([comparison.attrs["title"], *verdicts_of(comparison)])
     return draw_panels(comparison.assign_attrs(title=title), panels)
 

@@ -115,6 +115,12 @@ def feature_label(dataset: xr.Dataset, name: str, feature: int, words: str = "")
     return words if words and features == 1 else f"{words} {symbol(name, feature, features)}".lstrip()
 
 
+def entry_label(name: str, index: str, words: str = "") -> str:
+    """Words of a legend, and the symbol of an entry with its indices, such as $q_{12}$."""
+    subscript = index if len(index) == 1 else f"{{{index}}}"
+    return f"{words} ${name}{'_' * bool(index)}{subscript if index else ''}$".lstrip()
+
+
 def key_words(dataset: xr.Dataset, key: str) -> str:
     """Words and symbol of a key of a problem, or the key itself."""
     known = family_of_result(dataset).key_words

@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, curve_style, feature_label, symbol
+from meanfield.plotting.entries import entries
+from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, curve_style, entry_label, symbol
 from meanfield.results.schema import label_of
 
 DEVIATIONS = 2.0
@@ -25,16 +26,17 @@ MOST_PATHS = 30
 def plot_overlap(dataset: xr.Dataset, axes: Axes, label: str = "", colour: str = COLOURS[0], line: str = "-") -> Axes:
     """Overlap q against time: a line; for replicas mean and bars of two standard errors; for statistics quantiles.
 
-    `colour` and `line` are those of the first feature; the others take what follows in the common style.
+    `colour` and `line` are those of the first feature and channel; the others take what follows in the common style.
     """
     first = COLOURS.index(colour) if colour in COLOURS else 0
-    for k in range(dataset.sizes["feature"]):
-        name = feature_label(dataset, "q", k, label) if label or dataset.sizes["feature"] > 1 else ""
+    several = "channel" in dataset.dims or dataset.sizes["feature"] > 1
+    for k, (index, place) in enumerate(entries(dataset["q_mean" if "q_mean" in dataset else "q"])):
+        name = entry_label("q", index, label) if several else label
         style = curve_style(first + k) if k else {"color": colour, "linestyle": line}
         if "q_mean" in dataset:
-            _plot_band(dataset.isel(feature=k), axes, name, style)
+            _plot_band(dataset.isel(place), axes, name, style)
         else:
-            plot_in_time(dataset["q"].isel(feature=k), axes, name, style)
+            plot_in_time(dataset["q"].isel(place), axes, name, style)
     axes.set(xlabel=TIME, ylabel=OVERLAP)
     return axes
 
@@ -46,9 +48,13 @@ def plot_prior_work(
     if "r_mean" in dataset:
         spread = DEVIATIONS * (dataset["r_variance"].clip(min=0.0) / label_of(dataset, "dimension")) ** 0.5
         style = {"color": colour, "linestyle": line}
-        _plot_around(dataset["r_mean"], spread, axes, label or r"mean $\pm$ 2 deviations", style)
+        for index, place in entries(dataset["r_mean"]):
+            name = ", ".join(filter(None, (label or r"mean $\pm$ 2 deviations", index)))
+            _plot_around(dataset["r_mean"].isel(place), spread.isel(place), axes, name, style)
     else:
-        plot_in_time(dataset["r"], axes, label, {"color": colour, "linestyle": line})
+        for index, place in entries(dataset["r"]):
+            name = entry_label("r", index, label) if index else label
+            plot_in_time(dataset["r"].isel(place), axes, name, {"color": colour, "linestyle": line})
     axes.set(xlabel=TIME, ylabel=PRIOR_WORK)
     return axes
 
@@ -63,12 +69,13 @@ def plot_replicas(particles: xr.Dataset, axes: Axes, quantity: str = "q") -> Axe
     axes : Axes
     quantity : {"q", "r"}
     """
-    values = particles[quantity] if quantity == "q" else particles[quantity].expand_dims("feature", -1)
-    for k in range(values.sizes["feature"]):
-        of_feature, style = values.isel(feature=k), curve_style(k)
+    values = particles[quantity]
+    several = "channel" in particles.dims or (quantity == "q" and particles.sizes["feature"] > 1)
+    for k, (index, place) in enumerate(entries(values)):
+        of_feature, style = values.isel(place), curve_style(k)
         paths = of_feature.isel(replica=slice(MOST_PATHS)).transpose("time", "replica")
         axes.plot(particles["time"], paths, lw=0.5, alpha=0.6, **style)
-        name = symbol(quantity, k, values.sizes["feature"])
+        name = entry_label(quantity, index if several else "")
         label = rf"{name}: mean $\pm$ 2 deviations" + f"\nof {particles.sizes['replica']} replicas"
         spread = DEVIATIONS * _deviation(of_feature)
         _plot_around(of_feature.mean("replica"), spread, axes, label, style)
@@ -86,17 +93,44 @@ def plot_quantiles(ensemble: xr.Dataset, axes: Axes) -> Axes:
     axes : Axes
     """
     quantile = ensemble["quantile"].values
-    for k in range(ensemble.sizes["feature"]):
+    several = "channel" in ensemble.dims or ensemble.sizes["feature"] > 1
+    for k, (index, place) in enumerate(entries(ensemble["q_mean"])):
         style = curve_style(k)
-        values = ensemble["q_quantile"].isel(feature=k)
+        values = ensemble["q_quantile"].isel(place)
         for outer in range(len(quantile) // 2):
             low, high = values.isel(quantile=outer), values.isel(quantile=-1 - outer)
             label = f"{quantile[outer]:.0%} to {quantile[-1 - outer]:.0%}" if k == 0 else None
             shade = 0.12 + 0.09 * outer
             axes.fill_between(ensemble["time"], low, high, color=style["color"], alpha=shade, lw=0, label=label)
         median = values.isel(quantile=len(quantile) // 2)
-        axes.plot(ensemble["time"], median, label=feature_label(ensemble, "q", k, "median"), **style)
+        axes.plot(ensemble["time"], median, label=entry_label("q", index, "median") if several else "median", **style)
     axes.set(xlabel=TIME, ylabel=OVERLAP)
+    return axes
+
+
+def plot_channel_overlap(
+    dataset: xr.Dataset, axes: Axes, label: str = "", colour: str = COLOURS[0], line: str = "-"
+) -> Axes:
+    """Overlaps M of each two channels against time; see `plot_overlap`."""
+    first = COLOURS.index(colour) if colour in COLOURS else 0
+    M = dataset["M_mean" if "M_mean" in dataset else "M"]
+    pairs = [(index, place) for index, place in entries(M) if place["channel"] != place["channel_"]]
+    for k, (index, place) in enumerate(pairs):
+        style = curve_style(first + k) if k else {"color": colour, "linestyle": line}
+        plot_in_time(M.isel(place), axes, entry_label("M", index, label), style)
+    axes.axhline(0.0, color="0.6", lw=0.8)
+    axes.set(xlabel=TIME, ylabel="overlap of channels $M_t = E[w w^T]$")
+    return axes
+
+
+def plot_diffusion(dataset: xr.Dataset, axes: Axes) -> Axes:
+    """Diffusion matrix Lambda of several channels against time."""
+    for k, (index, place) in enumerate(entries(dataset["Lambda"])):
+        axes.plot(
+            dataset["time"], dataset["Lambda"].isel(place), label=entry_label(r"\Lambda", index), **curve_style(k)
+        )
+    axes.axhline(0.0, color="0.6", lw=0.8)
+    axes.set(xlabel=TIME, ylabel=r"diffusion $\Lambda_t$")
     return axes
 
 

@@ -7,16 +7,17 @@ imported when it is used, so that reading a problem file or asking for help impo
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
+from meanfield.problems.variable import Variable
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -25,73 +26,6 @@ def resolve(address: str) -> Any:
     """Object at the address "module:name"; such addresses stand in declarations, never in files."""
     module, _, name = address.partition(":")
     return getattr(importlib.import_module(module), name)
-
-
-@dataclass(frozen=True)
-class Variable:
-    """Declaration of a variable of results: its meaning, its dims, and the values that it may have.
-
-    Parameters
-    ----------
-    dims : tuple of str
-    long_name : str
-        Meaning of the variable. All quantities are dimensionless.
-    optional_dims : tuple of str
-        Dims that may come before the others, such as `replica`.
-    range : (float, float)
-        Smallest and largest value.
-    gaps : {"allowed", "unfinished", "never"}
-        Where values may be missing: anywhere, only in runs that failed or were interrupted, or nowhere.
-    increasing : bool
-        Whether values increase along its only dim.
-    words : bool
-        Whether it holds words instead of numbers.
-    choices : tuple of str
-        The words that there are; any, if none are given.
-    compared : bool
-        Whether `meanfield.compare` looks at its differences between results.
-    conserved : (str, float), optional
-        A quantity that should be constant: what its largest deviation is called, and the constant.
-    needs : tuple of str
-        Variables without which it says nothing.
-    judged : bool
-        Whether it is a distance of runs and a prediction that comparisons judge: beside it is the largest one that
-        chance allows.
-    bounded_by : str
-        Error estimate whose sum for two results on the same grid is at least this distance of them if both are right.
-    coordinate : bool
-        Whether it says where other variables have their values, besides those that have the name of their only dim.
-    index_of : str
-        Dim whose places it tells apart. Where its other dims have a single entry it is the index of that dim, which
-        then has its name: nodes in one feature coordinate u are a dim `u`, those in several a dim `node`.
-    bounds : str
-        Variable with the edges of its cells, by the CF conventions.
-    label : str
-        Name of the number among the problem's `labels` that it repeats, such as `learning_rate`; a scalar coordinate.
-    """
-
-    dims: tuple[str, ...]
-    long_name: str
-    optional_dims: tuple[str, ...] = ()
-    range: tuple[float, float] = (-inf, inf)
-    gaps: Literal["allowed", "unfinished", "never"] = "allowed"
-    increasing: bool = False
-    words: bool = False
-    choices: tuple[str, ...] = ()
-    compared: bool = False
-    conserved: tuple[str, float] | None = None
-    needs: tuple[str, ...] = ()
-    judged: bool = False
-    bounded_by: str = ""
-    coordinate: bool = False
-    index_of: str = ""
-    bounds: str = ""
-    label: str = ""
-
-    @property
-    def attributes(self) -> dict[str, str]:
-        """CF attributes. Numbers without a unit have no `units`: CF allows it, and plots show no "[1]"."""
-        return {"long_name": self.long_name} | ({"bounds": self.bounds} if self.bounds else {})
 
 
 @dataclass(frozen=True)
@@ -136,7 +70,9 @@ class Kind:
         """Names of all variables that it may hold."""
         return (*self.variables, *self.optional)
 
-    def dims(self, variable: Variable, indices: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
+    def dims(
+        self, variable: Variable, indices: Mapping[str, str] = NOTHING, held: Container[Any] = ()
+    ) -> tuple[str, ...]:
         """Dims of a variable in results of this kind, without optional ones.
 
         Parameters
@@ -144,10 +80,13 @@ class Kind:
         variable : Variable
         indices : mapping of str to str
             Dims that have the name of their index; see `Family.indices`.
+        held : container of str
+            Dims that the problem has; of the last dims of a variable those are there.
         """
         if variable.index_of in indices:
             return (indices[variable.index_of],)
-        return tuple(indices.get(dim, self.leading if dim == "time" else dim) for dim in variable.dims)
+        dims = tuple(indices.get(dim, self.leading if dim == "time" else dim) for dim in variable.dims)
+        return dims + tuple(dim for dim in variable.last_dims if dim in held)
 
 
 @dataclass(frozen=True)
@@ -305,13 +244,29 @@ class Family:
         return {name: variable for name, variable in self.variables.items() if variable.compared}
 
     @cached_property
+    def particular_dims(self) -> frozenset[str]:
+        """Dims that only some problems of the family have: the last dims of its variables."""
+        return frozenset(dim for variable in self.variables.values() for dim in variable.last_dims)
+
+    def exists(self, variable: Variable, held: Container[Any]) -> bool:
+        """Whether a variable exists in results of a problem that has these dims."""
+        needed = (dim for dim in variable.dims if dim in self.particular_dims)
+        return all(dim in held for dim in needed) and not any(dim in held for dim in variable.unless)
+
+    def compared_with(self, held: Container[Any]) -> dict[str, Variable]:
+        """Compared variables that exist in results of a problem that has these dims."""
+        return {name: variable for name, variable in self.compared.items() if self.exists(variable, held)}
+
+    @cached_property
     def all_variables(self) -> dict[str, Variable]:
         """Variables of all kinds of results, comparisons and sweeps included."""
         found = {"pair": PAIR, "status": STATUS} | JUDGEMENT | dict(self.variables)
         for name, variable in self.compared.items():
             dims, what = ("pair", *variable.dims), variable.long_name.partition(" = ")[0]
-            found[f"{name}_difference"] = Variable(dims, f"second minus first {what}, means over replicas")
-            found[f"{name}_standard_error"] = Variable(dims, "standard error of that difference", range=(0.0, inf))
+            difference = Variable(dims, f"second minus first {what}, means over replicas", last_dims=variable.last_dims)
+            found[f"{name}_difference"] = difference
+            words = "standard error of that difference"
+            found[f"{name}_standard_error"] = replace(difference, long_name=words, range=(0.0, inf))
             found[f"{name}_chance"] = Variable(
                 ("pair",), f"largest difference of {name} that chance allows, in standard errors", range=(0.0, inf)
             )

@@ -68,6 +68,8 @@ def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
             continue
         if kind == "too_short" and given:
             continue  # its elements are at fault, and reported themselves
+        if kind == "tuple_type" and isinstance(given, str) and _key(location, model) + f" = {given!r}" in reasons:
+            continue  # a text in place of a number or word is no slip of a list
         hint = _description(location, model)
         reason = item["msg"].replace("Input should", "should")
         if kind in _PLAIN_WORDS:

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.numerics.growth_rates import VERDICTS
+from meanfield.plotting.entries import entries
 from meanfield.results.numbers import plain, with_error
 from meanfield.results.schema import label_of
 
@@ -30,15 +31,16 @@ def of_the_limit(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     if found is None:
         return
     last, when = found
-    errors = last["q_error"].values if "q_error" in last else np.full(last.sizes["feature"], np.nan)
-    for name, value, error in zip(feature_names(last, "q"), last["q"].values, errors, strict=True):
-        yield f"overlap {name} {when}", with_error(value, error)
-    if "r" in last:
-        yield f"prior work r {when}", with_error(float(last["r"]), float(last.get("r_error", math.nan)))
-    yield f"diffusion coefficient Lambda {when}", plain(float(last["Lambda"]))
+    for quantity, words in (("q", "overlap"), ("M", "overlap of channels"), ("r", "prior work")):
+        if quantity in last:
+            for name, place in _names(last, quantity):
+                error = float(last[f"{quantity}_error"].isel(place)) if f"{quantity}_error" in last else math.nan
+                yield f"{words} {name} {when}", with_error(float(last[quantity].isel(place)), error)
+    for name, place in _names(last, "Lambda"):
+        yield f"diffusion coefficient {name} {when}", plain(float(last["Lambda"].isel(place)))
     if "P_error" in last:
         yield "estimated L1 error of P", plain(float(last["P_error"]))
-    if "q_covariance" in last:
+    if "q_covariance" in last and "channel" not in last.dims:
         N = label_of(dataset, "dimension")
         for k, name in enumerate(feature_names(last, "q")):
             spread = math.sqrt(max(float(last["q_covariance"].values[k, k]), 0.0) / N)
@@ -51,11 +53,12 @@ def of_particles(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     if found is None:
         return
     last, when = found
-    q, r = last["q"].values.reshape(-1, last.sizes["feature"]), last["r"].values.reshape(-1)
-    yield "replicas", f"{len(q):,}"
-    for k, name in enumerate(feature_names(last, "q")):
-        yield f"overlap {name} {when}, mean and standard error", _mean(q[:, k])
-    yield f"prior work r {when}, mean and standard error", _mean(r)
+    yield "replicas", f"{last.sizes.get('replica', 1):,}"
+    for quantity, words in (("q", "overlap"), ("M", "overlap of channels"), ("r", "prior work")):
+        if quantity in last:
+            for name, place in _names(last, quantity):
+                values = last[quantity].isel(place).values.reshape(-1)
+                yield f"{words} {name} {when}, mean and standard error", _mean(values)
     yield from _of_escapes(dataset)
 
 
@@ -113,6 +116,15 @@ def of_a_sweep(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
         finite = variable.values[np.isfinite(variable.values)] if variable.dtype.kind in "fiu" else np.empty(0)
         if variable.dims == dataset["status"].dims and finite.size:
             yield f"{name}: {variable.attrs['long_name']}", f"{plain(finite.min())} to {plain(finite.max())}"
+
+
+def _names(last: xr.Dataset, quantity: str) -> Iterator[tuple[str, dict[str, int]]]:
+    """Names of the entries of a quantity, without index where there is one, and their places; M has no diagonal."""
+    count = last[quantity].sizes
+    alone = all(size == 1 for dim, size in count.items() if dim != "replica")
+    for index, place in entries(last[quantity]):
+        if quantity != "M" or place["channel"] != place["channel_"]:
+            yield (quantity if alone else f"{quantity}{index}"), place
 
 
 def _mean(values: Any) -> str:

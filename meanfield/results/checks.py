@@ -14,8 +14,9 @@ import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.problems.base import BaseProblem
-from meanfield.problems.family import Variable, resolve
+from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
+from meanfield.problems.variable import Variable
 from meanfield.results.schema import family_of_result, kind_of, problem_of, validate, variables_of
 
 PACKING = ("scale_factor", "add_offset", "missing_value", "_FillValue")
@@ -40,7 +41,7 @@ def _faults(dataset: xr.Dataset) -> Iterator[str]:
     problem = problem_of(dataset)
     yield from _faults_of_labels(dataset, problem)
     if dataset.attrs["method"] == "sweep":
-        yield from _faults_of_sweep(dataset)
+        yield from _faults_of_sweep(dataset, problem)
         return
     own, declared = variables_of(dataset), family_of_result(dataset).all_variables
     dataset = dataset.drop_vars([name for name in dataset.variables if name not in own])
@@ -74,11 +75,12 @@ def _faults_of_labels(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str
             yield f"variable '{name}' is {dataset[name].values.flat[0]}, but the problem says {said:g}"
 
 
-def _faults_of_sweep(dataset: xr.Dataset) -> Iterator[str]:
+def _faults_of_sweep(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]:
     """Faults of the result of a sweep, which has gaps where points failed."""
     axes = dataset["status"].dims
     for name, known in family_of_result(dataset).all_variables.items():
-        if name in dataset.data_vars and dataset[name].dims == (*axes, *known.dims):
+        dims = (*axes, *known.dims, *(dim for dim in known.last_dims if dim in problem.fixed_dims))
+        if name in dataset.data_vars and dataset[name].dims == dims:
             known = replace(known, gaps="allowed", increasing=False)
             yield from _faults_of_values(name, known, dataset[name].values, complete=False)
 
@@ -106,6 +108,13 @@ def _faults_of_sizes(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]
     for name, size in problem.fixed_dims.items():
         if dataset.sizes.get(name, size) != size:
             yield f"dim '{name}' has size {dataset.sizes[name]}, but the problem has {size} {name}(s)"
+    family = family_of_result(dataset)
+    for name in family.particular_dims & set(map(str, dataset.sizes)) - set(problem.fixed_dims):
+        yield f"dim '{name}' is there, but the problem has a single one"
+    for name in variables_of(dataset):
+        missing = set(family.all_variables[name].last_dims) & set(problem.fixed_dims) - set(dataset.sizes)
+        if missing:
+            yield f"variable '{name}' has no dim '{min(missing)}', of which the problem has several"
 
 
 def _faults_of_values(name: str, known: Variable, values: np.ndarray, complete: bool) -> Iterator[str]:

@@ -57,7 +57,7 @@ def build_dataset(
     declared, variables = family.all_kinds[kind], {}
     for name, array in arrays.items():
         known = family.all_variables[name]
-        dims = declared.dims(known)
+        dims = declared.dims(known, held=problem.fixed_dims)
         dims = (*known.optional_dims, *dims) if array.ndim > len(dims) else dims
         variables[name] = xr.Variable(dims, array)
     warnings = {WARNING: warning} if warning else {}
@@ -200,17 +200,18 @@ def validate(dataset: xr.Dataset) -> None:
     if method == "sweep":
         _validate_sweep(dataset)
         return
+    family = family_of_result(dataset)
     for name in kind.variables:
-        if name not in dataset.variables:
+        if name not in dataset.variables and family.exists(family.all_variables[name], dataset.sizes):
             raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
-    own, family = variables_of(dataset), family_of_result(dataset)
+    own = variables_of(dataset)
     declared, indices = family.all_variables, family.indices(dataset.sizes)
     for name in map(str, dataset.variables):
         if name in declared and name not in own:
             raise InputError(f"variable '{name}' belongs to no result of method '{method}'; give yours another name")
     for name in own:
         known, dims = declared[name], dataset.variables[name].dims
-        right = kind.dims(known, indices)
+        right = kind.dims(known, indices, dataset.sizes)
         if dims != right and not (known.optional_dims and dims == (*known.optional_dims, *right)):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
 

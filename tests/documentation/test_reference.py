@@ -18,6 +18,7 @@ from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.ingredients.part import Part
+from meanfield.ingredients.penalties import PENALTIES
 from meanfield.ingredients.priors import PRIORS
 from meanfield.sweep import Sweep
 from tests.documentation.pages import ROOT
@@ -93,7 +94,7 @@ def test_keys_show_types_defaults_and_ranges(page):
         "| `columns` | list of whole numbers, not empty, ≥ 0 | required |",
         "| `values` | list of lists of numbers, not empty, ≥ -10⁶, ≤ 10⁶ | required |",
         "| `variance` | list of 2 numbers | required |",
-        '| `initial_overlap` | number or `"random"` | required |',
+        '| `initial_overlap` | number or `"random"` or list of numbers | required |',
         "| `features` | [tables](#table-features) | required |",
     ):
         assert row in text
@@ -101,7 +102,7 @@ def test_keys_show_types_defaults_and_ranges(page):
 
 def test_every_activation_and_prior_is_listed_with_its_formula(page):
     text = page("function_reference")
-    for name in (*ACTIVATIONS, *PRIORS):
+    for name in (*ACTIVATIONS, *PRIORS, *PENALTIES):
         assert f"\n| `{name}` | " in text
     assert "| `relu` | `max(x, 0.0)` | 0 |  |" in text
     assert "| `cauchy` | `w / (1.0 + w * w)` | `0.5 * log1p(w * w)` |  |  |" in text

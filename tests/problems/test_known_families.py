@@ -18,7 +18,8 @@ TOY = """
 from typing import ClassVar
 
 from meanfield.problems.base import BaseProblem, Time
-from meanfield.problems.family import Family, Kind, Method, Variable
+from meanfield.problems.family import Family, Kind, Method
+from meanfield.problems.variable import Variable
 
 
 class Decay(BaseProblem):

@@ -5,12 +5,13 @@ All quantities are dimensionless; time is t = k/N for SGD step k.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, model_serializer, model_validator
 
-from meanfield.families.contrastive.settings import ParticleSettings
+from meanfield.families.contrastive.channels.start import overlap_of_channels, overlaps_of_features
+from meanfield.families.contrastive.settings import DecorrelationSettings, ParticleSettings
 from meanfield.ingredients.activations import ACTIVATIONS, Activation, make_activation
 from meanfield.ingredients.laws import (
     CoordinateLaw,
@@ -28,6 +29,8 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems.base import BaseProblem, Time
 from meanfield.typing import FloatArray
 
+ChannelMatrix = Annotated[tuple[Annotated[tuple[float, ...], Field(strict=False)], ...], Field(strict=False)]
+
 
 class Model(NamesFunctions):
     """Network and its training."""
@@ -42,6 +45,12 @@ class Model(NamesFunctions):
     )
     learning_rate: float = Field(gt=0, le=1e6, description="tau, the step size of SGD, for instance 0.02")
     batch_size: int = Field(ge=1, le=10**9, description="m, the number of samples per step, for instance 10")
+    channels: int = Field(default=1, ge=1, le=64, description="d2, the number of neurons, each with one output")
+    initial_channel_overlap: float | ChannelMatrix | None = Field(
+        default=None,
+        description="M(0), the overlaps of several channels: a number for all pairs, or a symmetric matrix with ones "
+        "on the diagonal; without it they share no more than their overlaps with the features",
+    )
 
     @model_validator(mode="after")
     def _batch_mean_needs_two(self) -> Model:
@@ -56,6 +65,12 @@ class Model(NamesFunctions):
     def _activation_exists(self, info: ValidationInfo) -> Model:
         self.look_up("activation", make_activation, info)
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_ever(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The keys of a model of one channel are those that it had before there were several."""
+        data: dict[str, Any] = write(self)
+        return {key: value for key, value in data.items() if key != "channels" or value > 1}
 
     @property
     def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
@@ -84,8 +99,9 @@ class Feature(Part):
     coordinate: CoordinateLaw = Field(
         default=GaussianCoordinate(), description="a table with law = 'gaussian', 'rademacher', ..."
     )
-    initial_overlap: float | Literal["random"] = Field(
-        description="q_k(0), a number with the squares of all features adding up to less than 1, or 'random'"
+    initial_overlap: float | Literal["random"] | Annotated[tuple[float, ...], Field(strict=False)] = Field(
+        description="q_k(0), a number with the squares of all features adding up to less than 1, or 'random'; with "
+        "several channels a list of such numbers, one per channel"
     )
 
 
@@ -140,6 +156,7 @@ class Problem(BaseProblem):
     )
     augmentation: Augmentation | None = None
     prior: PriorSettings = PriorSettings()
+    decorrelation: DecorrelationSettings | None = None
     time: Time
     density: DensitySettings = DensitySettings()
     particles: ParticleSettings = ParticleSettings()
@@ -181,29 +198,46 @@ class Problem(BaseProblem):
         return self
 
     @model_validator(mode="after")
-    def _start_lies_in_the_ball(self) -> Problem:
-        overlaps = [feature.initial_overlap for feature in self.features]
-        if any(isinstance(q, str) for q in overlaps):
-            if not all(isinstance(q, str) for q in overlaps):
+    def _start_is_possible(self) -> Problem:
+        q = overlaps_of_features([feature.initial_overlap for feature in self.features], self.model.channels)
+        given = self.model.initial_channel_overlap
+        if self.random_start and given is not None:
+            raise ValueError(
+                f"model.initial_channel_overlap = {given} with features.initial_overlap = 'random': channels that "
+                "start at random are orthogonal; remove one of the two"
+            )
+        overlap_of_channels(given, q)
+        return self
+
+    @model_validator(mode="after")
+    def _one_channel_has_no_other(self) -> Problem:
+        if self.model.channels > 1:
+            if self.initial_residual != GaussianResidual():
                 raise ValueError(
-                    "features.initial_overlap is 'random' for some features and a number for others; "
-                    "make it 'random' for all or for none"
+                    f"initial_residual.law = '{self.initial_residual.law}' with model.channels = "
+                    f"{self.model.channels}: residual weights of several channels are Gaussian; remove initial_residual"
                 )
             return self
-        squared = sum(float(q) * float(q) for q in overlaps)  # inf where ** would raise OverflowError
-        if squared >= 1:
-            raise ValueError(
-                f"features.initial_overlap = {overlaps}: |q(0)|^2 = {squared:.6g}, but it must be below 1 because "
-                "weights and features lie on a sphere; lower initial_overlap"
-            )
+        for key, given in (
+            ("model.initial_channel_overlap", self.model.initial_channel_overlap),
+            ("decorrelation", self.decorrelation),
+        ):
+            if given is not None:
+                shown = f" = {given}" if key.startswith("model") else ""
+                raise ValueError(
+                    f"{key}{shown} with model.channels = 1: a single channel has no other; remove it, or set "
+                    "model.channels to 2 or more"
+                )
         return self
 
     @model_validator(mode="after")
     def _dimension_leaves_room(self) -> Problem:
-        least = len(self.features) + 2
+        d1, d2 = len(self.features), self.model.channels
+        least = d1 + 2 * d2
         if self.particles.dimension < least:
+            several = f" and {d2} channels" if d2 > 1 else ""
             raise ValueError(
-                f"particles.dimension = {self.particles.dimension}: with {len(self.features)} feature(s) it must be at "
+                f"particles.dimension = {self.particles.dimension}: with {d1} feature(s){several} it must be at "
                 f"least {least}, so that noise orthogonal to features and weights exists; raise it"
             )
         return self
@@ -220,10 +254,24 @@ class Problem(BaseProblem):
 
     @property
     def initial_overlap(self) -> FloatArray:
-        """q(0), shape (d1,); zero for a random start."""
-        if self.random_start:
-            return np.zeros(len(self.features))
-        return np.array([feature.initial_overlap for feature in self.features], dtype=float)
+        """q(0), shape (d1,), or (d1, d2) with several channels; zero for a random start."""
+        q = self._initial_overlaps
+        return q if self.model.channels > 1 else q[:, 0]
+
+    @property
+    def initial_channel_overlap(self) -> FloatArray:
+        """M(0), shape (d2, d2); channels that start at random are orthogonal."""
+        return overlap_of_channels(self.model.initial_channel_overlap, self._initial_overlaps)
+
+    @property
+    def _initial_overlaps(self) -> FloatArray:
+        """q(0) as a matrix, shape (d1, d2), also for one channel."""
+        return overlaps_of_features([feature.initial_overlap for feature in self.features], self.model.channels)
+
+    @property
+    def decorrelation_strength(self) -> float:
+        """Strength lambda of the penalty on covariances of channels; 0 without one."""
+        return 0.0 if self.decorrelation is None else self.decorrelation.strength
 
     @property
     def hidden_laws(self) -> tuple[HiddenPart, ...]:
@@ -243,7 +291,8 @@ class Problem(BaseProblem):
     @property
     def fixed_dims(self) -> dict[str, int]:
         """See `BaseProblem.fixed_dims`."""
-        return {"feature": len(self.features)}
+        d2 = self.model.channels
+        return {"feature": len(self.features)} | ({"channel": d2, "channel_": d2} if d2 > 1 else {})
 
     @property
     def labels(self) -> dict[str, float]:

@@ -1,13 +1,50 @@
-"""Settings of SGD in the problem file of a contrastive problem: kind of step, sizes and records."""
+"""Settings in the problem file of a contrastive problem: the penalty of several channels, and how SGD is run."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, model_validator
 
 from meanfield.ensembles.settings import EnsembleSettings
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.part import NamedNumbers, Parameters, Part
+from meanfield.ingredients.penalties import PENALTIES, Penalty, make_penalty
+
+
+class DecorrelationSettings(NamesFunctions):
+    """Penalty strength sum psi(C_kj) on the covariances C of the outputs of each two channels k and j."""
+
+    penalty: str = Field(
+        default="square", description=f"psi, one of {', '.join(PENALTIES)}, or your own as 'package.module:name'"
+    )
+    strength: float = Field(ge=0, le=1e6, description="lambda, the factor of psi, a number >= 0, for instance 0.05")
+    parameters: Parameters = Field(
+        default=NamedNumbers(),
+        description="numbers that the penalty takes, for instance { width = 0.1 } for smooth_absolute",
+    )
+
+    @model_validator(mode="after")
+    def _penalty_exists(self, info: ValidationInfo) -> DecorrelationSettings:
+        self.look_up("penalty", make_penalty, info)
+        return self
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """See `NamesFunctions.named`."""
+        return self.penalty, tuple(sorted(self.parameters.items()))
+
+    @property
+    def functions(self) -> Penalty:
+        """The penalty that `penalty` names.
+
+        Raises
+        ------
+        InputError
+            If it is a user's own and cannot be imported.
+        """
+        found: Penalty = self.found("decorrelation.penalty", make_penalty)
+        return found
 
 
 class StepSettings(Part):

@@ -15,7 +15,8 @@ from meanfield.families.hidden_manifold.variables.order_parameters import (
 from meanfield.families.hidden_manifold.variables.plateau import ESCAPE, STATES
 from meanfield.families.hidden_manifold.variables.weights import DENSITY, DISTANCES, WEIGHTS
 from meanfield.mckean_vlasov.declarations import POSITIVE, TIMES
-from meanfield.problems.family import Kind, Variable
+from meanfield.problems.family import Kind
+from meanfield.problems.variable import Variable
 
 LABELS = {
     "N": Variable((), "dimension N", range=(1.0, float("inf")), gaps="never", coordinate=True, label="dimension"),

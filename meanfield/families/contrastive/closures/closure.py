@@ -21,6 +21,7 @@ import numba
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.closures.brackets import bracket_table
 from meanfield.families.contrastive.closures.expectation import (
     BATCH,
@@ -131,7 +132,8 @@ class Closure:
     Raises
     ------
     InputError
-        If the activation is not smooth between its kinks, or a hidden law lacks the moments that it needs.
+        If the activation is not smooth between its kinks, a hidden law lacks the moments that it needs, or there are
+        several channels.
 
     Notes
     -----
@@ -139,6 +141,7 @@ class Closure:
     """
 
     def __init__(self, problem: Problem, tabulated: bool = True) -> None:
+        check_one_channel(problem, "the closures g and Lambda")
         self._problem = problem
         self._tabulated = tabulated
         self._shape = (len(problem.features),)

@@ -7,6 +7,7 @@ import time
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.condensation import with_condensate
@@ -64,6 +65,7 @@ def check_density(problem: Problem, backend: str = "numba") -> None:
     """Refuse problems whose density cannot be computed; see `solve_density`."""
     check_problem(problem, Problem)
     check_backend(backend)
+    check_one_channel(problem, "densities")
     if len(problem.features) > MOST_FEATURES:
         raise InputError(
             f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "

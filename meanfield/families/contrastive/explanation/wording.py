@@ -70,15 +70,36 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     if problem.initial_residual.law != "gaussian":
         law = _law(problem.initial_residual.law)
         statements.append(("start", f"weights not along the features are {law}, slightly smoothed"))
+    statements += _channels(problem, look_up)
     return [*statements, ("prior", _prior(problem.prior, look_up)), ("time", _time(problem))]
 
 
 def _network(model: Model, known: bool) -> str:
     name = model.activation + "".join(f", {key} = {value:g}" for key, value in model.activation_parameters.items())
+    several = model.channels > 1
+    channels = f"{model.channels} channels" if several else "one channel"
     if not known:
-        return f"one channel, activation '{name}' (a user's own, not looked up)"
-    sigma = model.activation_functions
-    return f"one channel y = sigma(w.x/sqrt N), sigma = {name}: {_growth(sigma.growth)}, {_kinks(sigma.kinks)}"
+        return f"{channels}, activation '{name}' (a user's own, not looked up)"
+    sigma, output = model.activation_functions, "y_k = sigma(w_k.x/sqrt N)" if several else "y = sigma(w.x/sqrt N)"
+    return f"{channels} {output}, sigma = {name}: {_growth(sigma.growth)}, {_kinks(sigma.kinks)}"
+
+
+def _channels(problem: Problem, look_up: bool) -> list[Statement]:
+    """Sentences about the start of several channels, and about what keeps them apart."""
+    if problem.model.channels == 1:
+        return []
+    pairs = problem.initial_channel_overlap[np.triu_indices(problem.model.channels, 1)]
+    shown = f"{pairs[0]:.4g}" if np.ptp(pairs) < UNCORRELATED else f"{pairs.min():.4g} to {pairs.max():.4g}"
+    statements = [("channels", f"pairs of channels start with overlaps M = {shown}")]
+    settings = problem.decorrelation
+    if settings is None or settings.strength == 0:
+        nothing = "none: nothing keeps channels apart, and two of them may learn the same feature"
+        return [*statements, ("decorrelation", nothing)]
+    name = settings.penalty + "".join(f", {key} = {value:g}" for key, value in settings.parameters.items())
+    own = " (a user's own, not looked up)" if is_address(name) and not look_up else ""
+    what = "second moments" if problem.model.centering == "none" else "covariances"
+    text = f"{name}{own} of the {what} of the outputs of each two channels, strength lambda = {settings.strength:g}"
+    return [*statements, ("decorrelation", text)]
 
 
 def _growth(power: float) -> str:
@@ -115,9 +136,13 @@ def _noise(problem: Problem) -> str:
 
 def _feature(feature: Feature, look_up: bool) -> str:
     start = feature.initial_overlap
-    begins = "starts at random" if isinstance(start, str) else f"starts at q = {start:g}"
+    begins = "starts at random" if isinstance(start, str) else f"starts at q = {_numbers(start)}"
     parts = [] if feature.hidden is None else [f"hidden variable {_hidden(feature.hidden, look_up)}"]
     return "; ".join([*parts, f"coordinates {_law(feature.coordinate.law)}", begins])
+
+
+def _numbers(given: float | tuple[float, ...]) -> str:
+    return ", ".join(f"{number:g}" for number in given) if isinstance(given, tuple) else f"{given:g}"
 
 
 def _hidden(law: HiddenPart, look_up: bool) -> str:

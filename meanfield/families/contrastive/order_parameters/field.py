@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.priors import PRIORS, make_prior
@@ -25,6 +26,18 @@ INWARD_SHARE = 0.2
 
 
 def check_closes(problem: Problem) -> None:
+    """Refuse problems without a vector field of the overlaps of one channel.
+
+    Raises
+    ------
+    InputError
+        If phi is not linear, or there are several channels.
+    """
+    check_linear(problem)
+    check_one_channel(problem, "fixed points, portraits and random starts")
+
+
+def check_linear(problem: Problem) -> None:
     """Refuse priors under which the overlaps do not close.
 
     Raises

@@ -11,6 +11,7 @@ from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.memory import working_set
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
@@ -78,6 +79,7 @@ def simulation_of(problem: Problem) -> Simulation:
         If the method cannot give what is asked for, or a step of the prior is longer than a weight.
     """
     check_problem(problem, Problem)
+    check_one_channel(problem, "particles")
     check_pull(problem)
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain = method == "chain"

@@ -6,6 +6,7 @@ import time
 
 import xarray as xr
 
+from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
@@ -58,6 +59,7 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     Source: theory.md, section 6.
     """
     check_problem(problem, Problem)
+    check_one_channel(problem, "stationary states")
     started = time.perf_counter()
     closure = Closure(problem)
     limit = limit_of(problem, closure)
@@ -73,4 +75,5 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
 
 def check_stationary(problem: Problem) -> None:
     """Refuse problems whose stationary states cannot be searched for; see `find_stationary_states`."""
+    check_one_channel(problem, "stationary states")
     check_features(len(problem.features))

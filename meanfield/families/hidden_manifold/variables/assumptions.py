@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meanfield.families.hidden_manifold.variables.order_parameters import ORDER_PARAMETERS
 from meanfield.mckean_vlasov.declarations import POSITIVE
-from meanfield.problems.family import Variable
+from meanfield.problems.variable import Variable
 
 _THEORIES = {
     "conventional": "by the theory of standard Gaussian latents",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
-from meanfield.problems.family import Variable
+from meanfield.problems.variable import Variable
 
 _RUNS = ("replica",)
 _STUDENTS = ("time", "student", "student_")

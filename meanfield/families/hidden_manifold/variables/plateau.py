@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meanfield.mckean_vlasov.declarations import POSITIVE
-from meanfield.problems.family import Variable
+from meanfield.problems.variable import Variable
 
 STATES = {
     "residual": Variable(

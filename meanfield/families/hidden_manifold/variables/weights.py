@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from meanfield.mckean_vlasov.declarations import DENSITY as LIMIT
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, TIMES
-from meanfield.problems.family import Variable
+from meanfield.problems.variable import Variable
 
 DENSITY = {
     "P": Variable(

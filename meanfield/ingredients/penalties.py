@@ -1,0 +1,119 @@
+"""Penalties psi of the covariance of two channels, by name.
+
+A penalty is psi and psi', scalar functions of one real number that numba compiles. Adding one means adding an entry to
+`PENALTIES`; one that takes parameters is a function of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from meanfield.ingredients.user_functions import build, check_compiles, check_slope, is_address, load_own
+from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, complex_step
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Penalty psi with its derivative and its kinks.
+
+    Parameters
+    ----------
+    value : callable
+        psi, a function of one float.
+    derivative : callable, optional
+        psi', which SGD and theory use; its value at a kink is theirs. Without it the complex step is taken, for which
+        psi must be analytic and written so that numba compiles it for complex numbers.
+    kinks : tuple of float
+        Where psi' jumps.
+    """
+
+    value: ScalarFunction
+    derivative: ScalarFunction | None = None
+    kinks: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinks", tuple(self.kinks))
+
+    @cached_property
+    def slope(self) -> ScalarFunction:
+        """Derivative psi', given or by the complex step."""
+        return complex_step(self.value) if self.derivative is None else self.derivative
+
+    @cached_property
+    def address(self) -> int:
+        """Address of the compiled psi'."""
+        return compile_scalar(self.slope)
+
+
+def _square(x: float) -> float:
+    return x * x
+
+
+def _twice(x: float) -> float:
+    return 2.0 * x
+
+
+def _absolute(x: float) -> float:
+    return abs(x)
+
+
+def _sign(x: float) -> float:
+    return 1.0 if x > 0 else -1.0 if x < 0 else 0.0
+
+
+def _smooth_absolute(width: float = 0.1) -> Penalty:
+    """Absolute value that is rounded where |x| is below `width`."""
+    if not 0 < width < math.inf:
+        raise ValueError(f"width = {width} must be a positive number, for instance 0.1")
+
+    def value(x: float) -> float:
+        return math.hypot(x, width) - width
+
+    def derivative(x: float) -> float:
+        return x / math.hypot(x, width)
+
+    return Penalty(value, derivative)
+
+
+PENALTIES: dict[str, Penalty | Callable[..., Penalty]] = {
+    "square": Penalty(_square, _twice),
+    "absolute": Penalty(_absolute, _sign, kinks=(0.0,)),
+    "smooth_absolute": _smooth_absolute,
+}
+
+
+@lru_cache(maxsize=256)
+def make_penalty(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Penalty:
+    """Penalty that a problem file names; see `meanfield.ingredients.activations.make_activation`.
+
+    Parameters
+    ----------
+    name : str
+        A key of `PENALTIES`, or "package.module:name" of a function psi, of a `Penalty`, or, with parameters, of a
+        function that takes them and returns one of these.
+    parameters : tuple of (str, float)
+    folder : Path, optional
+        Where to look for the module besides the Python path and the working directory.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or a user's own does not compile or has another derivative than it says.
+    """
+    if not is_address(name):
+        return build(PENALTIES, name, dict(parameters))
+    found = load_own(name, dict(parameters), folder)
+    penalty = found if isinstance(found, Penalty) else Penalty(found)
+    check_compiles(penalty.value, f"'{name}'")
+    remedy = "correct the derivative, or name the point among the kinks"
+    if penalty.derivative is None:
+        remedy = "give one by meanfield.Penalty(value, derivative, kinks), or use functions of numpy, not of math"
+        check_compiles(penalty.slope, f"the complex-step derivative of '{name}'", remedy)
+    else:
+        check_compiles(penalty.derivative, f"the derivative of '{name}'")
+    check_slope(penalty.value, penalty.slope, penalty.kinks, f"the derivative of '{name}'", remedy)
+    return penalty

@@ -1,0 +1,81 @@
+"""Declaration of a variable of results, from which they are built, checked, compared and described."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Declaration of a variable of results: its meaning, its dims, and the values that it may have.
+
+    Parameters
+    ----------
+    dims : tuple of str
+    long_name : str
+        Meaning of the variable. All quantities are dimensionless.
+    optional_dims : tuple of str
+        Dims that may come before the others, such as `replica`.
+    last_dims : tuple of str
+        Dims that come behind the others in results of problems that have them, such as `channel` where there are
+        several. A variable with such dims among `dims` exists only there.
+    unless : tuple of str
+        Such dims with which it does not exist, as others take its place.
+    range : (float, float)
+        Smallest and largest value.
+    gaps : {"allowed", "unfinished", "never"}
+        Where values may be missing: anywhere, only in runs that failed or were interrupted, or nowhere.
+    increasing : bool
+        Whether values increase along its only dim.
+    words : bool
+        Whether it holds words instead of numbers.
+    choices : tuple of str
+        The words that there are; any, if none are given.
+    compared : bool
+        Whether `meanfield.compare` looks at its differences between results.
+    conserved : (str, float), optional
+        A quantity that should be constant: what its largest deviation is called, and the constant.
+    needs : tuple of str
+        Variables without which it says nothing.
+    judged : bool
+        Whether it is a distance of runs and a prediction that comparisons judge: beside it is the largest one that
+        chance allows.
+    bounded_by : str
+        Error estimate whose sum for two results on the same grid is at least this distance of them if both are right.
+    coordinate : bool
+        Whether it says where other variables have their values, besides those that have the name of their only dim.
+    index_of : str
+        Dim whose places it tells apart. Where its other dims have a single entry it is the index of that dim, which
+        then has its name: nodes in one feature coordinate u are a dim `u`, those in several a dim `node`.
+    bounds : str
+        Variable with the edges of its cells, by the CF conventions.
+    label : str
+        Name of the number among the problem's `labels` that it repeats, such as `learning_rate`; a scalar coordinate.
+    """
+
+    dims: tuple[str, ...]
+    long_name: str
+    optional_dims: tuple[str, ...] = ()
+    last_dims: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    range: tuple[float, float] = (-inf, inf)
+    gaps: Literal["allowed", "unfinished", "never"] = "allowed"
+    increasing: bool = False
+    words: bool = False
+    choices: tuple[str, ...] = ()
+    compared: bool = False
+    conserved: tuple[str, float] | None = None
+    needs: tuple[str, ...] = ()
+    judged: bool = False
+    bounded_by: str = ""
+    coordinate: bool = False
+    index_of: str = ""
+    bounds: str = ""
+    label: str = ""
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """CF attributes. Numbers without a unit have no `units`: CF allows it, and plots show no "[1]"."""
+        return {"long_name": self.long_name} | ({"bounds": self.bounds} if self.bounds else {})
