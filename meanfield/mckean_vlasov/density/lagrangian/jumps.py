@@ -20,6 +20,10 @@ ROUGH = 0.35
 """Rise of asinh(X) between neighbours, weighted with the square root of the density relative to its largest value,
 above which points are too far apart."""
 
+SHARP, FAR = 0.5, 5.5
+"""The same rise without a weight, and the quantile up to which it counts, where other nodes have jumps: beyond the
+quantile lie 4e-8 of the probability."""
+
 NARROWEST = 1e-8
 """Least width of a jump that is resolved."""
 
@@ -28,19 +32,28 @@ STEEPER = 1.7
 
 
 def jumps_of(level: Level, rough: float = ROUGH) -> tuple[FloatArray, ...]:
-    """For every node the term of the steepest jump that is rough, or the one that the level has, or none."""
+    """For every node the term of the steepest jump that is rough, or the one that the level has, or none.
+
+    Where some nodes have jumps, others have theirs resolved however little probability lies beyond them: an error of
+    points that begins from one node to the next looks like a kink in u.
+    """
     rises = np.diff(np.arcsinh(level.X), axis=2)
     middle = 0.5 * (level.xi[:, :, 1:] + level.xi[:, :, :-1])
-    rise = np.where(np.isfinite(rises), rises * np.exp(-0.25 * middle**2), 0.0)
+    known = np.isfinite(rises)
+    weighted = np.where(known, rises * np.exp(-0.25 * middle**2), 0.0)
+    torn = weighted.max(axis=(0, 2)) > rough
+    near = np.where(known & (np.abs(middle) < FAR), rises, 0.0)
+    jumpy = torn.any() or any(each.size for each in level.frames.jumps)
     found = []
-    for k in range(rise.shape[1]):
-        output, i = np.unravel_index(np.argmax(rise[:, k]), rise[:, k].shape)
-        if rise[output, k, i] <= rough:
+    for k, of_node in enumerate(torn):
+        if not of_node and (not jumpy or near[:, k].max() <= SHARP):
             found.append(level.frames.jumps[k])
             continue
+        rise = weighted[:, k] if of_node else near[:, k]
+        output, i = np.unravel_index(np.argmax(rise), rise.shape)
         slope = rises[output, k, i] / (level.xi[output, k, i + 1] - level.xi[output, k, i])
         width = max(0.5 / slope, NARROWEST)
-        place = _peak(rise[output, k], middle[output, k], int(i))
+        place = _peak(rise[output], middle[output, k], int(i))
         found.append(np.array([[AMPLITUDE], [place], [1 / width]]))
     return tuple(found)
 
