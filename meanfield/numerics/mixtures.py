@@ -53,6 +53,9 @@ SAFETY = 2.0
 FINEST, COARSEST = 1e-3, 0.25
 """Least and largest distance of nodes of a rule for interpolated laws."""
 
+NEGLIGIBLE = 1e-8
+"""Probability at each end of a law that rules for interpolated laws leave out."""
+
 SMOOTH_DEGREE, ROUGH_DEGREE = 5, 3
 """Degree of splines in u, and that of splines which must bear with laws that change much from node to node."""
 
@@ -212,7 +215,11 @@ class Rule(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _panels(law: ContinuousLaw, spacing: float) -> tuple[FloatArray, FloatArray]:
-    return panel_rule(law.support, law.density, spacing)
+    """Nodes and weights of a rule, without those at both ends that count for nothing."""
+    x, weight = panel_rule(law.support, law.density, spacing)
+    below = np.cumsum(weight)
+    kept = (below > NEGLIGIBLE) & (below - weight < 1.0 - NEGLIGIBLE)
+    return x[kept], weight[kept] / weight[kept].sum()
 
 
 @lru_cache(maxsize=64)

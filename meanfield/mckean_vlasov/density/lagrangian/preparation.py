@@ -9,7 +9,7 @@ from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
-from meanfield.mckean_vlasov.density.lagrangian.jumps import between, equally_narrow, jumps_of, pays
+from meanfield.mckean_vlasov.density.lagrangian.jumps import at_all_nodes, jumps_of, pays
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.limit import Limit
@@ -62,7 +62,7 @@ def prepare(
     grading, finer = grading_of(limit, noise), 1.0
     frames = Frames.plain(nodes, grading, GRADED_SPACING if grading.terms.size else SPACING)
     if known is not None:
-        jumps = between(known.nodes.solved[0], known.jumps, nodes.solved[0])
+        jumps = at_all_nodes(known.nodes.solved[0], known.jumps, nodes.solved[0])
         frames, tolerance = Frames(nodes, known.grading, jumps, known.spacing), max(tolerance, TRIAL_TOLERANCE)
     for trial in range(MOST_TRIALS):
         points = math.ceil(finer * frames.first_points(limit))
@@ -90,7 +90,7 @@ def prepare(
             jumps = jumps_of(level)
             better = pays(frames.jumps, jumps)
             if any(each.size for each in jumps):
-                frames = frames.with_jumps(equally_narrow(jumps))
+                frames = frames.with_jumps(at_all_nodes(nodes.solved[0], jumps))
             if not better:
                 break
     return frames, level

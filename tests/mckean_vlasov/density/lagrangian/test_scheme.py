@@ -152,7 +152,7 @@ def test_jumps_leave_sums_over_nodes_as_accurate_as_without(coordinate):
         level = Level(limit, frames, trial.points, 1e-8, Budget())
         run(level, "")
         found.append(level.moments[:, :2])
-    assert np.abs(found[0] - found[1]).max() < 3e-8  # of steps and places; more with rough places, or without the last jumps
+    assert np.abs(found[0] - found[1]).max() < 3e-8  # of steps and places; more if one is rough, or without the last
 
 
 @pytest.mark.parametrize(("name", "strength"), [("l1", 3.0), ("smooth_l1", 2.0), ("log_cosh", 5.0)])
