@@ -108,14 +108,15 @@ def _continued(u: FloatArray, places: FloatArray, at: FloatArray) -> FloatArray:
     return np.clip(surface(at), -FARTHEST_PLACE, FARTHEST_PLACE)
 
 
-def pays(before: tuple[FloatArray, ...], after: tuple[FloatArray, ...]) -> bool:
-    """Whether a jump of any node is so much steeper, or so far off, that another trial run is worth its time."""
+def steeper(before: tuple[FloatArray, ...], after: tuple[FloatArray, ...]) -> bool:
+    """Whether a jump of any node is new, or so much steeper that another trial run is worth its time."""
     return any(
-        new.size > 0 and (old.size == 0 or new[2, 0] > STEEPER * old[2, 0] or _apart(old, new) > 1.0)
+        new.size > 0 and (old.size == 0 or new[2, 0] > STEEPER * old[2, 0])
         for old, new in zip(before, after, strict=True)
     )
 
 
-def _apart(old: FloatArray, new: FloatArray) -> float:
-    """Distance of two places of a jump in units of the width of the first."""
-    return float(abs(new[1, 0] - old[1, 0]) * old[2, 0])
+def moved(before: tuple[FloatArray, ...], after: tuple[FloatArray, ...]) -> bool:
+    """Whether a jump of any node is further off than its width."""
+    both = zip(before, after, strict=True)
+    return any(new.size > 0 and abs(new[1, 0] - old[1, 0]) * old[2, 0] > 1.0 for old, new in both)
