@@ -15,8 +15,9 @@ from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
-STEP_SAFETY = 0.3
-"""Share of the change by that factor that counts as the error of the steps; a tenth of it is expected."""
+STEP_SAFETY = 0.4
+"""Share of the change by that factor that counts as the error of the steps; a tenth of it is expected, but a step next
+to a corner has a lower order."""
 
 SHAPE_SHARE = 0.25
 """Share of the change of P by extrapolation that counts as its error."""
