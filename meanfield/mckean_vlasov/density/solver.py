@@ -79,7 +79,7 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
     settings = DensitySettings() if settings is None else settings
     if settings.tolerance is None:
         return solve_fixed(limit, settings, BACKENDS[backend])
-    more: Callable[[float], Solution]
+    more: Callable[[float], Solution | None]
     if settings.scheme == "lagrangian" and backend == "numba":
         search = Search(limit, settings, settings.tolerance)
         solution, more = search.solve(), search.with_more_nodes
@@ -89,7 +89,7 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
     return solution if settings.feature_nodes else _with_enough_nodes(limit, solution, more)
 
 
-def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float], Solution]) -> Solution:
+def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float], Solution | None]) -> Solution:
     """Solution with more nodes in u, if those that q and r need are too few for the density of w alone.
 
     Parameters
@@ -97,7 +97,7 @@ def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float],
     limit : Limit
     solution : Solution
     more : callable
-        Solution with a factor on the number of nodes of this one.
+        Solution with a factor on the number of nodes of this one, or None.
     """
     scale = 1.0
     while solution.status == "complete" and scale < MOST_NODES:
@@ -107,7 +107,7 @@ def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float],
         factor = (error / MARGINAL_TOLERANCE) ** (1 / INTERPOLATION_ORDER)
         scale = min(MOST_NODES, scale * float(np.clip(factor, LEAST_MORE_NODES, MORE_NODES)))
         better = more(scale)
-        if better.status != "complete":
+        if better is None or better.status != "complete":
             break
         solution = better
     return solution

@@ -308,22 +308,19 @@ class Search:
         shown = self._found is None and self._rough is not None and bool(np.isfinite(self._rough.moments).all())
         return error.status + ("; the error of q and r as they are is unknown" if shown else "")
 
-    def with_more_nodes(self, factor: float) -> Solution:
-        """The same q and r, with the laws of w at a number of nodes in u that is larger by a factor."""
+    def with_more_nodes(self, factor: float) -> Solution | None:
+        """The same q and r, and the laws of w at more nodes in u by a factor; None where they cannot be had."""
         assert self._found is not None
         rule = Rule(self._scale, self._frames, self._trial, self._found.levels[0])
         nodes = self._nodes_of(factor * self._scale)
         if not self._budget.allows(NODES_WORK * len(nodes.u_weight) / rule.size * rule.first.work):
-            return self.solution(f"failed: {TOO_LONG}")
+            return None
         try:
             more = self._with_more(rule, nodes)
-            if not self._second_levels(more):
-                return self.solution("failed: more nodes need more points")
-        except BlowUpError as error:
-            return self.solution(error.status)
-        except KeyboardInterrupt:
-            return self.solution("interrupted")
-        return assembled(self._found, [each for each in (more.first, more.second) if each], "complete")
+            self._second_levels(more)
+        except (BlowUpError, KeyboardInterrupt):
+            return None
+        return assembled(self._found, [more.first, more.second], "complete") if more.second else None
 
     def _missed(self, why: str) -> str:
         if self._found is None:
