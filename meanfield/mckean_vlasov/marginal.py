@@ -23,7 +23,7 @@ MOST_APART = 2.0
 VANISHING = 1e-100
 """Probability of a cell that is set to zero, because processors take long for the least numbers that there are."""
 
-UNLIKELY = 1e-7
+UNLIKELY = 1e-6
 """Probability of values of the other coordinates for which laws are added up as they are."""
 
 SHOWN_SPACING = 0.25

@@ -47,11 +47,17 @@ GOOD_ENOUGH = 3e-5
 LEAST_ERROR = 5e-6
 """What rules for interpolated laws, and straight tails of scores, leave at most."""
 
+LEAST_STEEPNESS = 0.1
+"""Least slope of normal scores in u for which the error of a quadrature rule is computed."""
+
 SAFETY = 2.0
 """Safety factor on the distance of two interpolations, both of which may be wrong, but not alike."""
 
 FINEST, COARSEST = 1e-3, 0.25
 """Least and largest distance of nodes of a rule for interpolated laws."""
+
+NEGLIGIBLE = 1e-8
+"""Probability at each end of a law that rules for interpolated laws leave out."""
 
 SMOOTH_DEGREE, ROUGH_DEGREE = 5, 3
 """Degree of splines in u, and that of splines which must bear with laws that change much from node to node."""
@@ -129,7 +135,7 @@ def resolved(
     if len(u) < 2:
         return nodes
     if spacing is None and step <= RESOLVED_STEP:
-        return nodes._replace(error=_error_of_rule(law, u.tobytes(), weight.tobytes()))
+        return nodes._replace(error=_error_of_rule(law, u.tobytes(), weight.tobytes(), _steepness(u, weight, z)))
     rule = Rule(law, min(spacing or COARSEST, resolving_spacing(u, weight, z)))
     best = nodes._replace(error=np.inf)
     for mixture in _candidates(nodes, edges, z, rule, spacing is None and step <= GOOD_STEP):
@@ -180,12 +186,22 @@ def distance(first: Mixture, second: Mixture) -> float:
     return float(np.abs(np.diff(first.average - second.average)).sum())
 
 
+def _steepness(u: FloatArray, weight: FloatArray, z: FloatArray) -> float:
+    """Largest slope of visible normal scores in u; the next power of sqrt(2), so that there are few."""
+    slope = float((_largest_steps(weight, z) / np.diff(u)).max(initial=0.0))
+    return float(2.0 ** (0.5 * np.ceil(2.0 * np.log2(max(slope, LEAST_STEEPNESS)))))
+
+
 @lru_cache(maxsize=16)
-def _error_of_rule(law: ContinuousLaw, nodes: bytes, weights: bytes) -> float:
-    """L1 error that a quadrature rule leaves in a mixture of wide Gaussian laws, by cutting the law of u, say."""
+def _error_of_rule(law: ContinuousLaw, nodes: bytes, weights: bytes, slope: float) -> float:
+    """L1 error that a quadrature rule leaves in a mixture of Gaussian laws with scores of some slope in u.
+
+    It comes of cutting the law of u, say. The mixture has a variance near 1.
+    """
     u, weight, w = np.frombuffer(nodes), np.frombuffer(weights), np.linspace(-20.0, 20.0, 401)
-    x, fine = _panels(law, COARSEST)
-    sums = [each @ ndtr((w - 0.5 * at[:, None]) / 0.85) for each, at in ((weight, u), (fine, x))]
+    x, fine = _panels(law, min(COARSEST, FINE_STEP / slope))
+    deviation = 1.0 / np.sqrt(1.0 + slope * slope)
+    sums = [each @ ndtr(w / deviation - slope * at[:, None]) for each, at in ((weight, u), (fine, x))]
     return SAFETY * float(np.abs(np.diff(sums[0] - sums[1])).sum())
 
 
@@ -212,7 +228,11 @@ class Rule(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _panels(law: ContinuousLaw, spacing: float) -> tuple[FloatArray, FloatArray]:
-    return panel_rule(law.support, law.density, spacing)
+    """Nodes and weights of a rule, without those at both ends that count for nothing."""
+    x, weight = panel_rule(law.support, law.density, spacing)
+    below = np.cumsum(weight)
+    kept = (below > NEGLIGIBLE) & (below - weight < 1.0 - NEGLIGIBLE)
+    return x[kept], weight[kept] / weight[kept].sum()
 
 
 @lru_cache(maxsize=64)

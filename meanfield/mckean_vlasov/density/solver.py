@@ -9,8 +9,7 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.density.fixed import solve_fixed
-from meanfield.mckean_vlasov.density.lagrangian import search as lagrangian
-from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
+from meanfield.mckean_vlasov.density.lagrangian.search import Search
 from meanfield.mckean_vlasov.density.refinement import solve_to_tolerance
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution
@@ -80,32 +79,35 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
     settings = DensitySettings() if settings is None else settings
     if settings.tolerance is None:
         return solve_fixed(limit, settings, BACKENDS[backend])
-    at_scale: Callable[..., Solution]
+    more: Callable[[float], Solution | None]
     if settings.scheme == "lagrangian" and backend == "numba":
-        at_scale = partial(lagrangian.solve_to_tolerance, limit, settings, settings.tolerance, budget=Budget())
+        search = Search(limit, settings, settings.tolerance)
+        solution, more = search.solve(), search.with_more_nodes
     else:
-        at_scale = partial(solve_to_tolerance, limit, settings, settings.tolerance, BACKENDS[backend])
-    return at_scale() if settings.feature_nodes else _with_enough_nodes(limit, at_scale)
+        eulerian = partial(solve_to_tolerance, limit, settings, settings.tolerance, BACKENDS[backend])
+        solution, more = eulerian(), lambda scale: eulerian(node_scale=scale)
+    return solution if settings.feature_nodes else _with_enough_nodes(limit, solution, more)
 
 
-def _with_enough_nodes(limit: Limit, at_scale: Callable[..., Solution]) -> Solution:
-    """Solve with more nodes in u, if those that q and r need are too few for the density of w alone.
+def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float], Solution | None]) -> Solution:
+    """Solution with more nodes in u, if those that q and r need are too few for the density of w alone.
 
     Parameters
     ----------
     limit : Limit
-    at_scale : callable
-        Solution with a factor `node_scale`, 1 if left out, on the number of nodes to begin with.
+    solution : Solution
+    more : callable
+        Solution with a factor on the number of nodes of this one, or None.
     """
-    solution, scale = at_scale(), 1.0
+    scale = 1.0
     while solution.status == "complete" and scale < MOST_NODES:
         error = solution.error_between_nodes(limit)
         if error <= MARGINAL_TOLERANCE:
             break
         factor = (error / MARGINAL_TOLERANCE) ** (1 / INTERPOLATION_ORDER)
         scale = min(MOST_NODES, scale * float(np.clip(factor, LEAST_MORE_NODES, MORE_NODES)))
-        better = at_scale(node_scale=scale)
-        if better.status != "complete":
+        better = more(scale)
+        if better is None or better.status != "complete":
             break
         solution = better
     return solution

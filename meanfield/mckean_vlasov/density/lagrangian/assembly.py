@@ -9,13 +9,15 @@ import numpy as np
 from meanfield.mckean_vlasov.density.lagrangian import display
 from meanfield.mckean_vlasov.density.lagrangian.estimate import extrapolated, weights_of
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
+from meanfield.mckean_vlasov.density.lagrangian.rules import Correction
 from meanfield.mckean_vlasov.density.solution import Errors, Solution, sampled
 from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
-STEP_SAFETY = 0.3
-"""Share of the change by that factor that counts as the error of the steps; a tenth of it is expected."""
+STEP_SAFETY = 0.4
+"""Share of the change by that factor that counts as the error of the steps; a tenth of it is expected, but a step next
+to a corner has a lower order."""
 
 SHAPE_SHARE = 0.25
 """Share of the change of P by extrapolation that counts as its error."""
@@ -57,9 +59,13 @@ class Parts:
 
 @dataclass(frozen=True)
 class Found:
-    """Levels of one accuracy in time with an estimate of their error, and the coarsest with longer steps."""
+    """Levels of one accuracy in time, corrected for more nodes in u, with an estimate of their error.
+
+    The coarsest level is there with longer steps, too.
+    """
 
     levels: list[Level]
+    correction: Correction
     parts: Parts
     by_steps: tuple[Level, Level]
 
@@ -70,8 +76,8 @@ class Found:
 
 
 def assembled(found: Found | None, levels: list[Level], status: str) -> Solution:
-    """Solution by extrapolation of levels, with the errors that were found, if any."""
-    moments, finest = extrapolated(levels).copy(), levels[-1]
+    """Solution with the q and r that were found, if any, and densities by extrapolation of the last two levels."""
+    moments, finest = extrapolated(found.levels if found else levels).copy(), levels[-1]
     nodes, edges = finest.frames.nodes, display.edges_for(finest)
     grid = Grid(edges, nodes.u, nodes.u_weight)
     xi, shape = display.quantiles(finest, edges), np.full(len(moments), np.nan)
@@ -79,17 +85,19 @@ def assembled(found: Found | None, levels: list[Level], status: str) -> Solution
         weights, raw = weights_of([level.points for level in levels[-2:]]), xi
         xi = weights[1] * xi + weights[0] * display.quantiles(levels[-2], edges)
         xi = np.maximum.accumulate(xi, axis=-1)
+        moments[:, :-1] += found.correction.moments
         outputs = sampled(len(moments))
         short, long = (display.quantiles(level, edges, outputs) for level in found.by_steps)
-        by_steps = display.distances(short, long).max(axis=0)
-        shape = (SHAPE_SHARE * display.distances(xi, raw) + STEP_SAFETY * by_steps) @ nodes.solved[1]
-        shape = shape + CUT + found.parts.total[:, :-1].sum(axis=1)  # the law of each node moves with q
+        by_steps = display.distances(short, long).max(axis=0) @ found.by_steps[0].frames.nodes.solved[1]
+        shape = SHAPE_SHARE * display.distances(xi, raw) @ nodes.solved[1] + STEP_SAFETY * by_steps + CUT
+        # The law of each node moves with q.
+        shape = shape + (np.abs(found.correction.moments[:, :-2]) + found.parts.total[:, :-1]).sum(axis=1)
     masses = display.masses(xi)
     P = Mirror(grid, nodes.mirrored).unfold(masses / np.diff(edges))
     moments[:, -1] = (P @ np.diff(edges)) @ nodes.u_weight
     effort: dict[str, object] = {
-        "points": [level.points for level in levels],
-        "steps": [level.steps for level in levels],
+        "points": [level.points for level in (found.levels if found else levels)],
+        "steps": [level.steps for level in (found.levels if found else levels)],
         "nodes": len(nodes.u_weight),
     }
     errors = None if found is None else Errors(found.parts.total, shape)

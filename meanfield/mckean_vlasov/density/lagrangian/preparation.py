@@ -9,7 +9,7 @@ from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
-from meanfield.mckean_vlasov.density.lagrangian.jumps import between, equally_narrow, jumps_of, pays
+from meanfield.mckean_vlasov.density.lagrangian.jumps import at_all_nodes, jumps_of, moved, steeper
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.limit import Limit
@@ -30,6 +30,9 @@ TRIAL_TOLERANCE = 1e-5
 MOST_TRIALS = 12
 FINER = 1.3
 """Factor on the number of points after a trial run that failed."""
+
+MOST_MOVES = 1
+"""Number of trial runs after jumps that moved and are as steep as before: places of some wander for ever."""
 
 NEEDED_REACH = 7.5
 """Quantile that the last points must not cross on their way inwards."""
@@ -59,10 +62,10 @@ def prepare(
         If no trial run succeeds, or the budget is spent.
     """
     noise, deficit = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1]), 0.0
-    grading, finer = grading_of(limit, noise), 1.0
+    grading, finer, moves = grading_of(limit, noise), 1.0, 0
     frames = Frames.plain(nodes, grading, GRADED_SPACING if grading.terms.size else SPACING)
     if known is not None:
-        jumps = between(known.nodes.solved[0], known.jumps, nodes.solved[0])
+        jumps = at_all_nodes(known.nodes.solved[0], known.jumps, nodes.solved[0])
         frames, tolerance = Frames(nodes, known.grading, jumps, known.spacing), max(tolerance, TRIAL_TOLERANCE)
     for trial in range(MOST_TRIALS):
         points = math.ceil(finer * frames.first_points(limit))
@@ -88,10 +91,12 @@ def prepare(
             finer *= FINER
         else:
             jumps = jumps_of(level)
-            better = pays(frames.jumps, jumps)
-            if any(each.size for each in jumps):
-                frames = frames.with_jumps(equally_narrow(jumps))
-            if not better:
+            if not any(each.size for each in jumps):
+                break
+            moves = 0 if steeper(frames.jumps, jumps) else moves + 1
+            enough = moves > MOST_MOVES or (moves > 0 and not moved(frames.jumps, jumps))
+            frames = frames.with_jumps(at_all_nodes(nodes.solved[0], jumps))
+            if enough:
                 break
     return frames, level
 

@@ -19,10 +19,18 @@ from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grad
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level, StuckError
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import SPACING, prepare, run
+from meanfield.mckean_vlasov.density.lagrangian.rules import (
+    NODES_SAFETY,
+    Rule,
+    change,
+    fewest_nodes,
+    without_correction,
+)
 from meanfield.mckean_vlasov.density.plan import check_memory
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.typing import FloatArray
 
 FACTORS = tuple(factor * 2.0**k for k in range(6) for factor in (1.0, 4.0 / 3.0))
 """Factors on the number of points, in the order in which levels are solved."""
@@ -39,10 +47,7 @@ NODES_TOLERANCE = 1e-8
 MORE_NODES = 1.35
 """Factor on the number of nodes in u from one trial to the next."""
 
-NODES_SAFETY = 2.0
-"""Factor on the change by more nodes: 1/(1 - MORE_NODES^-p) with p = 2.3, where kinks in u keep the order p low."""
-
-NODES_SHARE = 0.25
+NODES_SHARE = 0.5
 """Share of the tolerance that is left to the error of the nodes in u."""
 
 POINTS_SHARE = 0.2
@@ -69,41 +74,36 @@ Watch = Callable[[Level, float], None]
 """Observer, called with each level before its solution and its factor; an exception ends the search."""
 
 
-def solve_to_tolerance(
-    limit: Limit,
-    settings: DensitySettings,
-    tolerance: float,
-    watch: Watch = lambda *_: None,
-    node_scale: float = 1.0,
-    budget: Budget | None = None,
-) -> Solution:
-    """Solve with an error of q and r below the tolerance; a failure says by how much it is missed.
+class Search:
+    """The levels of one problem.
 
-    `node_scale` is a factor on the number of nodes in u to begin with. Solutions that share a budget end in its time.
+    Parameters
+    ----------
+    limit : Limit
+    settings : DensitySettings
+    tolerance : float
+        Largest error of q and r.
+    watch : callable, optional
+    budget : Budget, optional
+        What all levels may take together.
     """
-    return _Search(limit, settings, tolerance, watch, node_scale, budget or Budget()).solve()
-
-
-class _Search:
-    """The levels of one problem."""
 
     def __init__(
         self,
         limit: Limit,
         settings: DensitySettings,
         tolerance: float,
-        watch: Watch,
-        node_scale: float,
-        budget: Budget,
+        watch: Watch = lambda *_: None,
+        budget: Budget | None = None,
     ) -> None:
         self._limit, self._settings, self._tolerance, self._watch = limit, settings, tolerance, watch
-        self._step_tolerance, self._budget = min(STEP_SHARE * tolerance, LONGEST_STEPS), budget
-        scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
-        self._scale = node_scale * scale
+        self._step_tolerance, self._budget = min(STEP_SHARE * tolerance, LONGEST_STEPS), budget or Budget()
+        self._scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
         self._nodes = self._nodes_of(self._scale)
         self._frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH), SPACING)
         self._trial: Level | None = None
         self._rough: Level | None = None
+        self._second: Level | None = None
         self._found: Found | None = None
         self._why = TOO_LONG
 
@@ -111,7 +111,7 @@ class _Search:
         return Nodes.of(self._limit, self._settings.feature_nodes, scale)
 
     def solve(self) -> Solution:
-        """Add levels until the estimated error is small enough."""
+        """Add levels until the estimated error of q and r is small enough; a failure says by how much it is missed."""
         try:
             self._frames, self._trial = self._prepared(self._nodes)
             found = self._refined(self._choose_nodes())
@@ -152,16 +152,17 @@ class _Search:
             if self._too_expensive(levels[-1], factor):
                 self._why = TOO_LONG
                 return found
-            level = self._solved(self._frames, factor, self._step_tolerance)
+            level = self._known(factor) or self._solved(self._frames, factor, self._step_tolerance)
             if level is not None:
                 levels.append(level)
             if len(levels) < LEAST_LEVELS:
                 continue
-            best = extrapolated(levels)[:, :-1]
+            best = extrapolated(levels)[:, :-1] + self._correction.moments
             norm = np.abs(best[:, -1:] - 1.0) * np.abs(best[:, :-1]).max(axis=1, keepdims=True)
             points = estimated(levels, self._tolerance)
-            parts = Parts(points, steps, NODES_SAFETY * self._node_error, np.broadcast_to(norm, points.shape))
-            found = Found(list(levels), parts, by_steps)
+            nodes = np.broadcast_to(self._correction.error, points.shape)
+            parts = Parts(points, steps, nodes, np.broadcast_to(norm, points.shape))
+            found = Found(list(levels), self._correction, parts, by_steps)
             if self._found is None or found.error < self._found.error:
                 self._found = found
             if found.error <= self._tolerance:
@@ -170,6 +171,12 @@ class _Search:
                 break
         self._why = "it does not fall with more points"
         return found
+
+    def _known(self, factor: float) -> Level | None:
+        """The second level, if that is the next one and the search for nodes has solved it."""
+        points, known = math.ceil(factor * self._frames.first_points(self._limit)), self._second
+        same = known and known.points == points and known.tolerance == self._step_tolerance
+        return known if same else None
 
     def _solved(self, frames: Frames, factor: float, step_tolerance: float) -> Level | None:
         """A level, or None where its points are too few."""
@@ -203,6 +210,9 @@ class _Search:
     def _choose_nodes(self) -> tuple[Level, Level]:
         """Take more nodes in u until still more of them change little.
 
+        The change of the first level may be that of its points, which vary from node to node; then the change of two
+        levels decides. Levels of more points are those of the fewest nodes to which the others are a small correction.
+
         Returns
         -------
         tuple of Level
@@ -210,28 +220,54 @@ class _Search:
             theirs would look like those of nodes.
         """
         by_steps = self._with_short_steps(self._coarsest(self._frames, self._step_tolerance))
-        level = by_steps[0]
-        self._node_error = np.zeros_like(level.moments[:, :-2])
+        rules = [Rule(self._scale, self._frames, self._trial, by_steps[0])]
+        changed, enough = np.zeros(by_steps[0].moments.shape[1] - 2), True
         while True:
-            more = self._nodes_of(MORE_NODES * self._scale)
-            if len(more.u_weight) == len(self._nodes.u_weight):
-                break  # laws of the coordinates with finitely many values, or rules that have no more nodes
-            growth = len(more.u_weight) / len(self._nodes.u_weight)
-            if self._node_error.any() and not self._budget.allows(NODES_WORK * growth * level.work):
+            rule = rules[-1]
+            more = self._nodes_of(MORE_NODES * rule.scale)
+            growth = len(more.u_weight) / rule.size
+            if growth == 1.0 or not (enough or self._budget.allows(NODES_WORK * growth * rule.first.work)):
+                break  # laws of finitely many values and rules that have no more nodes, or no work left
+            rules.append(self._with_more(rule, more))
+            changed, enough = self._change(rules)
+            if enough or rules[-1].size > MOST_NODES:
                 break
-            if any(each.size for each in self._frames.jumps):
-                known = None if self._frames.grading.terms.size else self._frames
-                frames, trial = self._prepared(more, known)
-            else:
-                frames, trial = Frames.plain(more, self._frames.grading, self._frames.spacing), None
-            better = self._coarsest(frames, self._step_tolerance)
-            self._node_error = np.abs(better.moments - level.moments)[:, :-2]
-            enough = self._node_error.max() <= NODES_SHARE * self._tolerance or self._settings.feature_nodes
-            if enough or len(more.u_weight) > MOST_NODES:
-                break
-            self._scale, self._nodes, level = MORE_NODES * self._scale, more, better
-            self._frames, self._trial = frames, trial
-        return by_steps if level is by_steps[0] else self._with_short_steps(level)
+        chosen = rules[-2] if len(rules) > 1 and enough else rules[-1]
+        corrected = fewest_nodes(rules, changed, self._tolerance)
+        base, self._correction = corrected or (chosen, without_correction(chosen, changed))
+        self._scale, self._frames, self._trial, self._second = base.scale, base.frames, base.trial, base.second
+        self._nodes = base.frames.nodes
+        return by_steps if base is rules[0] else self._with_short_steps(base.first)
+
+    def _with_more(self, rule: Rule, nodes: Nodes) -> Rule:
+        """First level of a rule with more nodes."""
+        if any(each.size for each in rule.frames.jumps):
+            known = None if rule.frames.grading.terms.size else rule.frames
+            frames, trial = self._prepared(nodes, known)
+        else:
+            frames, trial = Frames.plain(nodes, rule.frames.grading, rule.frames.spacing), None
+        return Rule(MORE_NODES * rule.scale, frames, trial, self._coarsest(frames, self._step_tolerance))
+
+    def _change(self, rules: list[Rule]) -> tuple[FloatArray, bool]:
+        """Change of q and r by the last of some rules, and whether it is small enough."""
+        rule, better = rules[-2:]
+        safety = 1.0 if rule.second is not None else NODES_SAFETY  # what is left of a correction is less
+        allowed = math.inf if self._settings.feature_nodes else NODES_SHARE * self._tolerance / safety
+        by_first = change(rule, better, 1)
+        affordable = self._budget.allows(NODES_WORK * better.first.work)
+        if by_first.max() <= allowed or not affordable or not self._second_levels(rule, better):
+            return by_first, bool(by_first.max() <= allowed)
+        by_both = change(rule, better, 2)
+        found = min(by_first, by_both, key=np.max)
+        return found, bool(found.max() <= allowed)
+
+    def _second_levels(self, *rules: Rule) -> bool:
+        """Solve second levels where there are none; whether all are there."""
+        for rule in rules:
+            if rule.second is None:
+                factor = FACTORS[1] * rule.first.points / rule.frames.first_points(self._limit)
+                rule.second = self._solved(rule.frames, factor, self._step_tolerance)
+        return all(rule.second is not None for rule in rules)
 
     def _with_short_steps(self, level: Level) -> tuple[Level, Level]:
         """The level, or one with shorter time steps where these are needed, and the same with longer ones."""
@@ -271,6 +307,20 @@ class _Search:
         """Status of an error, which says so if numbers are shown whose own error is unknown."""
         shown = self._found is None and self._rough is not None and bool(np.isfinite(self._rough.moments).all())
         return error.status + ("; the error of q and r as they are is unknown" if shown else "")
+
+    def with_more_nodes(self, factor: float) -> Solution | None:
+        """The same q and r, and the laws of w at more nodes in u by a factor; None where they cannot be had."""
+        assert self._found is not None
+        rule = Rule(self._scale, self._frames, self._trial, self._found.levels[0])
+        nodes = self._nodes_of(factor * self._scale)
+        if not self._budget.allows(NODES_WORK * len(nodes.u_weight) / rule.size * rule.first.work):
+            return None
+        try:
+            more = self._with_more(rule, nodes)
+            self._second_levels(more)
+        except (BlowUpError, KeyboardInterrupt):
+            return None
+        return assembled(self._found, [more.first, more.second], "complete") if more.second else None
 
     def _missed(self, why: str) -> str:
         if self._found is None:

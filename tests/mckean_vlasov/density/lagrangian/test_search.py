@@ -8,7 +8,7 @@ import pytest
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
 from meanfield.ingredients.prior_settings import PriorSettings
-from meanfield.mckean_vlasov.density.lagrangian import budget, level, preparation, search
+from meanfield.mckean_vlasov.density.lagrangian import budget, level, preparation, rules, search
 from meanfield.mckean_vlasov.density.lagrangian.estimate import estimated, extrapolated
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
@@ -42,7 +42,7 @@ def test_a_search_ends_with_its_budget_and_says_how_far_it_came(monkeypatch, exa
     monkeypatch.setattr(budget, "MOST_WORK", most_work)
     monkeypatch.setattr(level, "WORK_PER_CALL", 1.0)  # one step at a time
     spent = budget.Budget()
-    solution = search.solve_to_tolerance(make_limit(), DensitySettings(), 1e-10, budget=spent)
+    solution = search.Search(make_limit(), DensitySettings(), 1e-10, budget=spent).solve()
     assert spent.left < 0.9 * most_work  # it counts
     assert spent.left > -1e4  # a step of 1200 points in 8 lanes
     assert solution.status.startswith("failed: ")
@@ -63,7 +63,7 @@ def test_a_search_for_nodes_leaves_work_for_an_estimate(monkeypatch):
     """Means of w have kinks in u under an l1 prior with hardly any noise, and sums over nodes converge slowly."""
     monkeypatch.setattr(budget, "MOST_WORK", 2e7)
     limit = make_limit("l1", 0.4, noise=1e-5, coordinate=UniformCoordinate())
-    solution = search.solve_to_tolerance(limit, DensitySettings(), 1e-8)
+    solution = search.Search(limit, DensitySettings(), 1e-8).solve()
     assert "(mostly of the nodes in u), above density.tolerance = 1e-08" in solution.status
     assert "more of them would take too long" in solution.status
     assert solution.errors is not None
@@ -74,25 +74,66 @@ def test_levels_have_the_nodes_that_were_chosen_where_there_are_no_more(monkeypa
     of = search.Nodes.of
     monkeypatch.setattr(search.Nodes, "of", lambda limit, nodes, scale: of(limit, nodes, min(scale, 1.4)))
     monkeypatch.setattr(search, "NODES_SHARE", 0.0)
+    monkeypatch.setattr(rules, "LARGEST_CORRECTION", 0.0)
     limit = make_limit("l1", 0.4, coordinate=UniformCoordinate())
-    found = search.solve_to_tolerance(limit, DensitySettings(), 1e-5)
+    found = search.Search(limit, DensitySettings(), 1e-5).solve()
     assert len(found.grid.u_weight) > len(of(limit, None, 0.7).u_weight)
     assert np.isfinite(found.errors.density).all()
 
 
-def test_solutions_with_more_nodes_share_one_budget(monkeypatch):
-    given = []
-    solve_to_tolerance = search.solve_to_tolerance
-
-    def noted(*arguments, **keywords):
-        given.append(keywords["budget"])
-        return solve_to_tolerance(*arguments, **keywords)
-
-    monkeypatch.setattr(search, "solve_to_tolerance", noted)
+@pytest.mark.parametrize(("name", "strength"), [("quartic", 0.3), ("smooth_l1", 1.0)])
+def test_more_nodes_for_the_density_of_w_alone_leave_q_and_r_as_they_are(monkeypatch, name, strength):
+    """Laws at the same output of fewer points and more nodes are those of the search within both errors."""
+    limit, settings = make_limit(name, strength, coordinate=UniformCoordinate()), DensitySettings(tolerance=1e-4)
+    few = search.Search(limit, settings, 1e-4).solve()
     monkeypatch.setattr("meanfield.mckean_vlasov.density.solution.Solution.error_between_nodes", lambda *_: 1.0)
-    assert solve(make_limit(), DensitySettings(tolerance=1e-5)).status == "complete"
-    assert len(given) > 1
-    assert all(each is given[0] for each in given)
+    many = solve(limit, settings)
+    assert many.status == few.status == "complete"
+    assert len(many.grid.u_weight) > 2 * len(few.grid.u_weight)
+    assert (many.moments[:, :-1] == few.moments[:, :-1]).all()
+    assert (many.errors.moments == few.errors.moments).all()
+    assert np.abs(many.moments[:, -1] - 1.0).max() < 1e-12  # the mass of P, rounding
+    u, w = many.grid.u[:, 0], 0.5 * (many.grid.edges[1:] + many.grid.edges[:-1])
+    means = many.density @ (w * np.diff(many.grid.edges))
+    deviation = np.abs(means @ (u * many.grid.u_weight) - few.moments[:, 0])
+    assert deviation.max() < 1e-4  # the tolerance
+
+
+def test_searches_for_nodes_bound_what_is_left():
+    """Two wells and little noise; against four times as many nodes."""
+    limit = make_limit("quartic", 3.0, noise=1e-4, coordinate=UniformCoordinate())
+    ours = search.Search(limit, DensitySettings(), 1e-5).solve()
+    others = search.Search(limit, DensitySettings(feature_nodes=60), 1e-5).solve()
+    assert ours.status == others.status == "complete"
+    difference = np.abs(ours.moments - others.moments)[:, :-2]
+    assert (difference <= ours.errors.moments + others.errors.moments).all()  # what both promise
+
+
+def make_rule(nodes, mixed=0.0, second=True):
+    """A rule whose error is 1/points^2 by the points and 100 exp(-nodes) by the nodes, and a part by both."""
+
+    def made(points):
+        error = points**-2.0 + 100 * np.exp(-nodes) + mixed * np.exp(-nodes) / points**2
+        return SimpleNamespace(points=points, moments=np.full((2, 4), error))
+
+    return rules.Rule(
+        1.0, SimpleNamespace(nodes=SimpleNamespace(u_weight=np.ones(nodes))), None, made(30), second and made(40)
+    )
+
+
+@pytest.mark.parametrize("tolerance", [2e-3, 1e-4])
+def test_levels_of_few_nodes_are_corrected_for_more(tolerance):
+    series = [make_rule(8), make_rule(12), make_rule(16), make_rule(20, second=None)]
+    base, correction = rules.fewest_nodes(series, np.array([1e-7, 1e-7]), tolerance)
+    exact = 100 * np.exp(-20.0)
+    assert base is series[0 if tolerance == 2e-3 else 1]  # 100 exp(-8) = 0.03, 100 exp(-12) = 6e-4
+    assert np.abs(base.moments(2) + correction.moments - exact).max() < 1e-15  # rounding
+    assert correction.error == pytest.approx(1e-7)  # the last change alone
+
+
+def test_corrections_that_depend_on_the_points_are_refused():
+    series = [make_rule(8, 1e4), make_rule(12, 1e4)]
+    assert rules.fewest_nodes(series, np.zeros(2), 1e-3) is None
 
 
 @pytest.mark.parametrize("place", [preparation, search])

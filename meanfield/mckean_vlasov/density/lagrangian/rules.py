@@ -1,0 +1,99 @@
+"""Rules in u with their first levels: what more nodes change, and how few of them finer levels need.
+
+Changes by more nodes and by more points nearly add up. So the change by more nodes is taken from the first one or two
+levels, and finer levels have fewer nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.mckean_vlasov.density.lagrangian.estimate import extrapolated
+from meanfield.mckean_vlasov.density.lagrangian.level import Level
+from meanfield.mckean_vlasov.density.lagrangian.points import Frames
+from meanfield.typing import FloatArray
+
+NODES_SAFETY = 2.0
+"""Factor on the change by more nodes: 1/(1 - MORE_NODES^-p) with p = 2.3, where kinks in u keep the order p low."""
+
+LARGEST_CORRECTION = 30.0
+"""Largest change of q, r and E[w^2] by more nodes that is added to finer levels of fewer ones, in units of the
+tolerance: what it changes in turn is of second order."""
+
+MIXED_SHARE = 0.2
+"""Largest difference of that change between the first level and the first two, as a share of the tolerance."""
+
+
+@dataclass
+class Rule:
+    """A rule in u with its first level, and the second one where that was needed.
+
+    Parameters
+    ----------
+    scale : float
+        Factor on the default number of nodes.
+    frames : Frames
+    trial : Level or None
+        Trial run that led to the frames.
+    first : Level
+    second : Level, optional
+    """
+
+    scale: float
+    frames: Frames
+    trial: Level | None
+    first: Level
+    second: Level | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return len(self.frames.nodes.u_weight)
+
+    def moments(self, levels: int) -> FloatArray:
+        """q, r and E[w^2] of the first level, or by extrapolation of two; shape (outputs, d1 + 2)."""
+        return extrapolated([each for each in (self.first, self.second)[:levels] if each is not None])[:, :-1]
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What more nodes change in levels of a rule.
+
+    Parameters
+    ----------
+    moments : ndarray, shape (outputs, d1 + 2)
+        Change of q, r and E[w^2].
+    error : ndarray, shape (d1 + 1,)
+        Error of q and r by the nodes that is left, the largest of all output times: changes pass through zero.
+    """
+
+    moments: FloatArray
+    error: FloatArray
+
+
+def change(rule: Rule, better: Rule, levels: int) -> FloatArray:
+    """Largest change of q and r by more nodes, shape (d1 + 1,)."""
+    return np.asarray(np.abs(better.moments(levels) - rule.moments(levels))[:, :-1].max(axis=0))
+
+
+def without_correction(rule: Rule, last_change: FloatArray) -> Correction:
+    """No correction of a rule of which more nodes change little."""
+    return Correction(np.zeros_like(rule.moments(1)), NODES_SAFETY * last_change)
+
+
+def fewest_nodes(rules: Sequence[Rule], last_change: FloatArray, tolerance: float) -> tuple[Rule, Correction] | None:
+    """The rule of fewest nodes to which the last one is a small correction, and this correction; None if there is none.
+
+    The correction is that of two levels as far as there are two, and of the first one beyond.
+    """
+    last, paired = rules[-1], [rule for rule in rules if rule.second is not None]
+    for rule in (each for each in paired if each is not last):
+        first, both = (paired[-1].moments(levels) - rule.moments(levels) for levels in (1, 2))
+        correction = both + last.moments(1) - paired[-1].moments(1)
+        mixed = np.abs(both - first)[:, :-1].max(axis=0)
+        if np.abs(correction).max() <= LARGEST_CORRECTION * tolerance and mixed.max() <= MIXED_SHARE * tolerance:
+            return rule, Correction(correction, last_change + mixed)
+    return None
