@@ -33,6 +33,8 @@ from .families.contrastive.stationary import (
     growth_rate_at_zero as growth_rate_at_zero,
 )
 from .families.hidden_manifold.assumptions.samples import examine_samples as examine_samples
+from .families.hidden_manifold.order_parameters.own_start import solve_from_run as solve_from_run
+from .families.hidden_manifold.order_parameters.own_start import solve_from_weights as solve_from_weights
 from .ingredients.activations import Activation as Activation
 from .ingredients.penalties import Penalty as Penalty
 from .ingredients.priors import Prior as Prior
@@ -83,6 +85,8 @@ __all__ = [
     "simulate_sgd",
     "solve",
     "solve_density",
+    "solve_from_run",
+    "solve_from_weights",
     "solve_order_parameters",
     "stationary_similarity",
     "tables",

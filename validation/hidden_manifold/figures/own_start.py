@@ -1,8 +1,4 @@
-"""The ODE of one Gaussian from the weights of a run itself, as the paper compares it with SGD.
-
-Its nodes are the eigenvalues of F F^T/N, and r, sigma, t at each are products of the coordinates of weights and
-teachers along its eigenvector (hidden_manifold.md, section 2).
-"""
+"""The ODE of one Gaussian from the weights of a run itself, as the paper compares it with SGD."""
 
 from __future__ import annotations
 
@@ -11,12 +7,13 @@ import math
 import numpy as np
 import xarray as xr
 
+from meanfield.families.hidden_manifold.order_parameters import own_start
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
 from meanfield.families.hidden_manifold.order_parameters.observables import observables
-from meanfield.families.hidden_manifold.order_parameters.system import State, System, make_system, packed
+from meanfield.families.hidden_manifold.order_parameters.own_start import OwnStart
+from meanfield.families.hidden_manifold.order_parameters.system import System
 from meanfield.families.hidden_manifold.order_parameters.trajectory import refined
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.problems.file import problem_from
 from validation.hidden_manifold.figures.mixtures import FloatArray
 from validation.hidden_manifold.figures.sgd import RATE, Start
@@ -60,18 +57,10 @@ def own_system(start: Start, activation: str) -> tuple[System, FloatArray]:
     F, Wt, W = start.features, start.teacher, start.W
     D, N = F.shape
     rho, axes = np.linalg.eigh(F @ F.T / N)
-    teacher, students = Wt @ axes, W @ F.T / math.sqrt(N) @ axes
-    overlap = Wt @ Wt.T / D
-    problem = problem_with(activation, overlap, start, D / N)
-    nodes = Nodes(rho, np.full(D, 1.0 / D), np.ones(D))
-    system = make_system(problem, nodes, NO_ORDER)._replace(t=np.einsum("ma,na->amn", teacher, teacher))
-    state = State(
-        np.einsum("ka,ma->akm", students, teacher),
-        np.einsum("ka,la->akl", students, students),
-        W @ W.T / N,
-        start.v.copy(),
-    )
-    return system, packed(state)
+    problem = problem_with(activation, Wt @ Wt.T / D, start, D / N)
+    students = (W @ F.T / math.sqrt(N) @ axes).T
+    own = OwnStart(rho, students, (Wt @ axes).T, W @ W.T / N, start.v.copy())
+    return own_start.own_system(problem, own, NO_ORDER)
 
 
 def problem_with(activation: str, overlap: FloatArray, start: Start, aspect_ratio: float) -> Problem:

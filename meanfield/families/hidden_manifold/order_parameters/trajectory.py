@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 import xarray as xr
@@ -147,12 +148,24 @@ def check_trajectory(problem: Problem) -> None:
 
 def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str, FloatArray], str]:
     """Solution to the tolerance of the problem, its observables with estimated errors, and a warning."""
+
+    def prepared(nodes: int, order: int) -> tuple[System, FloatArray]:
+        system = make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order)
+        return system, start_of(problem, system)
+
+    return to_tolerance(problem, times, prepared)
+
+
+def to_tolerance(
+    problem: Problem, times: FloatArray, prepared: Callable[[int, int], tuple[System, FloatArray]]
+) -> tuple[System, Path, dict[str, FloatArray], str]:
+    """The same of equations and a start that are prepared with numbers of nodes and of points of a quadrature."""
     tolerance, before = problem.order_parameters.tolerance, None
     digits = math.ceil(-math.log10(tolerance))
     nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits, STEP_SHARE * tolerance
     while True:
-        system = make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order)
-        path = follow(system, start_of(problem, system), times, max(step, FINEST_STEP))
+        system, start = prepared(nodes, order)
+        path = follow(system, start, times, max(step, FINEST_STEP))
         found = observables(system, path.state) | {"generalisation_error": path.errors}
         if path.status != "complete":
             return system, path, found, ""

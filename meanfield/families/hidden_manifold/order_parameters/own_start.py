@@ -1,0 +1,203 @@
+"""Order parameters from the start of one run itself: its features, teacher and weights in place of their limits.
+
+Nodes are the eigenvalues of F F^T/N, and r, sigma and t at each are products of coordinates of weights and columns
+along its eigenvector (hidden_manifold.md, section 2). What then is left between SGD and the ODEs are the noise of its
+steps and corrections of order 1/N.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from meanfield.errors import InputError
+from meanfield.families.hidden_manifold.order_parameters.system import (
+    State,
+    System,
+    make_system,
+    moving_means,
+    packed,
+)
+from meanfield.families.hidden_manifold.order_parameters.trajectory import (
+    check_trajectory,
+    order_parameter_arrays,
+    to_tolerance,
+)
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.families.hidden_manifold.spectra import Nodes
+from meanfield.problems.base import check_problem
+from meanfield.problems.problem_keys import with_values
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset, problem_of
+from meanfield.typing import FloatArray
+
+LARGEST_DEVIATION = 0.2
+"""Deviation of the mean eigenvalue from 1 up to which chance explains it."""
+
+
+class OwnStart(NamedTuple):
+    """Start of one run along the eigenvectors of its features.
+
+    Parameters
+    ----------
+    rho : ndarray, shape (D,)
+        Eigenvalues of F F^T/N.
+    students : ndarray, shape (D, students)
+        Coordinates of S = W F^T/sqrt(N).
+    teacher : ndarray, shape (D, teachers)
+        Coordinates of the teacher's vectors.
+    Omega : ndarray, shape (students, students)
+        W W^T/N.
+    v : ndarray, shape (students,)
+        Second layer.
+    """
+
+    rho: FloatArray
+    students: FloatArray
+    teacher: FloatArray
+    Omega: FloatArray
+    v: FloatArray
+
+
+def solve_from_weights(
+    problem: Problem,
+    features: ArrayLike,
+    weights: ArrayLike,
+    teacher: ArrayLike,
+    output_weights: ArrayLike | None = None,
+) -> xr.Dataset:
+    """Order parameters of a hidden manifold from matrices at hand, in place of the problem's spectrum and start.
+
+    Parameters
+    ----------
+    problem : Problem
+        For the rest: nonlinearity, components, activations, the teacher's second layer, learning rates, time.
+    features : array_like, shape (D, N)
+        F, whose columns have the length sqrt(D) or nearly so.
+    weights : array_like, shape (students, N)
+        W(0).
+    teacher : array_like, shape (teachers, D)
+        Wt.
+    output_weights : array_like, shape (students,), optional
+        v(0); by default that of the problem.
+
+    Returns
+    -------
+    xarray.Dataset
+        As that of `meanfield.solve` with the method `order_parameters`; its problem has the D/N, N and T of the
+        matrices.
+
+    Raises
+    ------
+    InputError
+        If arrays have other shapes or are not finite, if eigenvalues of F F^T/N have no mean near 1, if a component has
+        a mean that the teacher does not span, whose direction is not known here, or if the problem has no ODEs.
+    """
+    check_problem(problem, Problem)
+    F, W, Wt = (_matrix(name, a) for name, a in (("features", features), ("weights", weights), ("teacher", teacher)))
+    v = np.array(problem.student.output_weights if output_weights is None else output_weights, dtype=float)
+    D, N = F.shape
+    for name, found, shape in (
+        ("weights", W.shape, (problem.students, N)),
+        ("teacher", Wt.shape, (problem.teachers, D)),
+        ("output_weights", v.shape, (problem.students,)),
+    ):
+        if found != shape:
+            raise InputError(
+                f"{name}: has the shape {found}, but the problem and features of shape {F.shape} need {shape}"
+            )
+    rho, axes = np.linalg.eigh(F @ F.T / N)
+    if abs(rho.mean() - 1.0) > LARGEST_DEVIATION:
+        raise InputError(
+            f"features: the eigenvalues of F F^T/N have the mean {rho.mean():.3g}, but columns of F have the length "
+            "sqrt(D), and it is about 1; divide F by its root"
+        )
+    start = OwnStart(np.maximum(rho, 0.0), (W @ F.T @ axes).T / np.sqrt(N), (Wt @ axes).T, W @ W.T / N, v)
+    return _solve(problem, start, N)
+
+
+def solve_from_run(run: xr.Dataset, replica: int = 0) -> xr.Dataset:
+    """Order parameters of a hidden manifold from the start of a replica of plain SGD.
+
+    Parameters
+    ----------
+    run : xarray.Dataset
+        From `meanfield.solve` with the method `particles`, with weights at t = 0 (`particles.snapshots`).
+    replica : int
+
+    Returns
+    -------
+    xarray.Dataset
+        As that of `solve_from_weights`.
+
+    Raises
+    ------
+    InputError
+        If the run holds no weights at t = 0 or has no such replica.
+    """
+    problem = problem_of(run)
+    check_problem(problem, Problem)
+    if "S" not in run or run["snapshot_time"].values[0] != 0.0:
+        raise InputError(
+            "run: holds no weights at t = 0; simulate it with particles.method = 'plain' and "
+            "particles.snapshots = [0.0]"
+        )
+    if not 0 <= replica < run.sizes["replica"]:
+        raise InputError(f"replica = {replica}: the run has replicas 0 to {run.sizes['replica'] - 1}")
+    own = run.isel(replica=replica)
+    first = own.isel(time=0)
+    start = OwnStart(
+        own["rho_of_coordinate"].values.astype(float),
+        own["S"].isel(snapshot_time=0).transpose("coordinate", "student").values.astype(float),
+        own["teacher_components"].transpose("coordinate", "teacher").values.astype(float),
+        first["Omega"].values,
+        first["v"].values,
+    )
+    return _solve(problem, start, problem.particles.dimension)
+
+
+def own_system(problem: Problem, start: OwnStart, order: int) -> tuple[System, FloatArray]:
+    """Equations at the eigenvalues of a run, with a quadrature of some order where one is needed, and its state."""
+    D = len(start.rho)
+    means, _ = moving_means(problem)
+    columns = start.teacher @ np.vstack([np.eye(problem.teachers), means[(means != 0.0).any(axis=1)]]).T
+    system = make_system(problem, Nodes(start.rho, np.full(D, 1.0 / D), np.ones(D)), order)
+    state = State(
+        np.einsum("ak,al->akl", start.students, columns),
+        np.einsum("ak,al->akl", start.students, start.students),
+        start.Omega,
+        start.v,
+    )
+    return system._replace(t=np.einsum("al,am->alm", columns, columns)), packed(state)
+
+
+def _solve(problem: Problem, start: OwnStart, N: int) -> xr.Dataset:
+    D = len(start.rho)
+    T = start.teacher.T @ start.teacher / D
+    own = {"inputs.aspect_ratio": D / N, "particles.dimension": N, "teacher.overlap": (0.5 * (T + T.T)).tolist()}
+    problem = with_values(problem, own)
+    check_trajectory(problem)
+    _, elsewhere = moving_means(problem)
+    if elsewhere.any():
+        raise InputError(
+            f"inputs.components.mean_elsewhere = {elsewhere.max():g}: the direction of a mean that the teacher does "
+            "not span is not known from weights; solve the limit with the method order_parameters"
+        )
+    started, times = time.perf_counter(), problem.time.outputs_at
+    system, path, found, warning = to_tolerance(problem, times, lambda _, order: own_system(problem, start, order))
+    arrays = order_parameter_arrays(problem, system, path.state) | found
+    origin = provenance(time.perf_counter() - started, nodes=D)
+    return build_dataset("order_parameters", problem, arrays, path.status, origin, warning)
+
+
+def _matrix(name: str, values: ArrayLike) -> FloatArray:
+    matrix = np.asarray(values, dtype=float)
+    if matrix.ndim != 2 or not matrix.size:
+        raise InputError(f"{name}: has the shape {matrix.shape}; give a matrix")
+    if not np.isfinite(matrix).all():
+        raise InputError(f"{name}: holds values that are not finite")
+    return matrix
