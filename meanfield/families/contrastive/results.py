@@ -163,6 +163,7 @@ CHANNELS = {
     "q_final_error": _of_channels("q_final_error", "channel"),
     "r_final": _of_channels("r_final", "channel"),
     "r_final_error": _of_channels("r_final_error", "channel"),
+    "weights": _of_channels("weights", "channel"),
     "M": Variable(
         ("time", *_PAIR),
         "overlap M = E[w w^T] of the channels",
