@@ -1,4 +1,7 @@
-"""Triangular factors of Gram matrices that may be singular, for compiled code without reference counts."""
+"""Triangular factors of Gram matrices that may be singular, for compiled code without reference counts.
+
+What is above the diagonal of a factor is not written.
+"""
 
 from __future__ import annotations
 

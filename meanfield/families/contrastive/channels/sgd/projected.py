@@ -200,20 +200,20 @@ def _combine(N, shrink, rate, inside, outside, work):  # type: ignore[no-untyped
     (channels, size), root = inside.shape, math.sqrt(N)
     d1 = size - channels
     for k in range(channels):
-        for i in range(size):
+        for i in range(size + channels):
             coefficients[k, i] = 0.0
         coefficients[k, d1 + k] = shrink
         for j in range(channels):
             along = inside[k, d1 + j]
-            for r in range(channels):
+            for r in range(k + 1):
                 along -= outside[k, r] * dot(basis[j], of_vectors[r]) / root
             add(coefficients[k, :size], rate * along, basis[j])
         for f in range(d1):
             along = inside[k, f]
-            for r in range(channels):
+            for r in range(k + 1):
                 along -= outside[k, r] * of_vectors[r, f] / root
             coefficients[k, f] += rate * along
-        for r in range(channels):
+        for r in range(k + 1):
             coefficients[k, size + r] = rate * root * outside[k, r]
 
 
