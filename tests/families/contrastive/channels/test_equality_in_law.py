@@ -1,8 +1,8 @@
 """SGD of several channels by the chain and by projected steps, against plain SGD: at every N the same law.
 
 Crowds of replicas with different seeds are compared by Kolmogorov-Smirnov tests of two samples: all overlaps q and M at
-four steps, products of two of them at the last step and at different steps, the same of single weights of all channels,
-and r under nonlinear priors. Products are centred by the mean of both samples together, which leaves the test exact
+four steps, products of two of them at the last step and of each at different steps, the same of single weights, and r
+under nonlinear priors. Products are centred by the mean of both samples together, which leaves the test exact
 (see tests/families/contrastive/sgd/test_equality_in_law.py). N is as small as it can be, so that a mistake in a number
 of degrees of freedom changes everything, and learning rates are so large that a step moves the overlaps by much.
 
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
+from scipy.special import kolmogorov
 
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.channels.sgd import chain, plain, projected
@@ -32,7 +32,7 @@ from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_s
 from tests.example_problems import gaussian, make_problem
 
 FALSE_ALARM = 1e-2
-CROWD = 12_000
+CROWD = 10_000
 STEPS = 4
 SEEDS = {"plain": 21, "projected": 22, "chain": 23, "one channel": 24}
 
@@ -184,14 +184,24 @@ def statistics(run, other, problem):
     pairs = {f"{i} at {t}": tuple(x[:, t, i] for x in columns) for t in range(STEPS) for i in range(count)}
     middle = np.concatenate(columns).mean(axis=0)
     first, last = ([x[:, t] - middle[t] for x in columns] for t in (0, STEPS - 1))
+    for i in range(count):
+        pairs[f"{i} then {i}"] = tuple(x[:, i] * y[:, i] for x, y in zip(first, last, strict=True))
     for i, j in combinations(range(count), 2):
         pairs[f"{i} {j} in the end"] = tuple(x[:, i] * x[:, j] for x in last)
-        pairs[f"{i} then {j}"] = tuple(x[:, i] * y[:, j] for x, y in zip(first, last, strict=True))
     return pairs
 
 
 def p_values(pairs):
-    return {name: ks_2samp(*map(rounded, samples), method="asymp").pvalue for name, samples in pairs.items()}
+    return {name: p_value(*map(rounded, samples)) for name, samples in pairs.items()}
+
+
+def p_value(first, second):
+    """Of the Kolmogorov-Smirnov test of two samples, by its limit; ties make it conservative."""
+    first, second = np.sort(first), np.sort(second)
+    everything = np.concatenate([first, second])
+    shares = (np.searchsorted(x, everything, side="right") / x.size for x in (first, second))
+    size = first.size * second.size / (first.size + second.size)
+    return float(kolmogorov(np.sqrt(size) * np.abs(np.subtract(*shares)).max()))
 
 
 def rounded(sample):
@@ -277,6 +287,6 @@ def test_without_a_penalty_each_channel_is_a_network_of_its_own():
             stepper.advance(step, 1)
             q.append(stepper.overlap.copy())
         single = np.stack(q, axis=1)
-        p = [ks_2samp(several[:, t, f, k], single[:, t, f]).pvalue for t in range(STEPS) for f in range(2)]
-        p += [ks_2samp(*(x[:, t].prod(axis=1) for x in (several[:, :, :, k], single))).pvalue for t in range(STEPS)]
+        p = [p_value(several[:, t, f, k], single[:, t, f]) for t in range(STEPS) for f in range(2)]
+        p += [p_value(*(x[:, t].prod(axis=1) for x in (several[:, :, :, k], single))) for t in range(STEPS)]
         assert min(p) > LEVEL / len(p)  # false-alarm rate of the module's docstring

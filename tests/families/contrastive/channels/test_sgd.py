@@ -145,7 +145,7 @@ def test_numbers_do_not_depend_on_threads_or_interruptions(method, tmp_path, mon
 
 @pytest.mark.parametrize("method", METHODS)
 def test_predicted_memory_is_close_and_not_below(method):
-    table = f'[particles]\nmethod = "{method}"\ndimension = 50000\nreplicas = 2\n[time]\nstop = 1e-4\noutputs = 2'
+    table = f'[particles]\nmethod = "{method}"\ndimension = 20000\nreplicas = 2\n[time]\nstop = 2e-4\noutputs = 2'
     problem = standard(("[time]\nstop = 4.0\noutputs = 2", table))
     predicted = predicted_memory(simulation_of(problem), 1, True)
     simulate_sgd(small(particles=f'method = "{method}"'))  # compiles
