@@ -14,11 +14,15 @@ from matplotlib.figure import Figure
 from meanfield.comparison.wording import verdicts_of
 from meanfield.plotting.entries import entries_of
 from meanfield.plotting.style import COLOURS, TIME, TITLE_WIDTH, curve_style, draw_figure, feature_label
-from meanfield.plotting.trajectories import plot_in_time, plot_overlap, plot_prior_work
+from meanfield.plotting.trajectories import plot_channel_overlap, plot_in_time, plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, visible_weights
 from meanfield.results.schema import family_of_result
 
-OWN_PANELS: dict[str, Callable[..., Axes]] = {"q": plot_overlap, "r": plot_prior_work}
+OWN_PANELS: dict[str, Callable[..., Axes]] = {
+    "q": plot_overlap,
+    "r": plot_prior_work,
+    "M": plot_channel_overlap,
+}
 """Plot functions of variables that have one; others are drawn entry by entry."""
 
 

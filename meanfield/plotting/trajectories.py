@@ -108,12 +108,16 @@ def plot_quantiles(ensemble: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
-def plot_channel_overlap(dataset: xr.Dataset, axes: Axes) -> Axes:
-    """Overlaps M of each two channels against time, of any result in time of several channels."""
+def plot_channel_overlap(
+    dataset: xr.Dataset, axes: Axes, label: str = "", colour: str = COLOURS[0], line: str = "-"
+) -> Axes:
+    """Overlaps M of each two channels against time; see `plot_overlap`."""
+    first = COLOURS.index(colour) if colour in COLOURS else 0
     M = dataset["M_mean" if "M_mean" in dataset else "M"]
     pairs = [(index, place) for index, place in entries(M) if place["channel"] != place["channel_"]]
     for k, (index, place) in enumerate(pairs):
-        plot_in_time(M.isel(place), axes, entry_label("M", index), curve_style(k))
+        style = curve_style(first + k) if k else {"color": colour, "linestyle": line}
+        plot_in_time(M.isel(place), axes, entry_label("M", index, label), style)
     axes.axhline(0.0, color="0.6", lw=0.8)
     axes.set(xlabel=TIME, ylabel="overlap of channels $M_t = E[w w^T]$")
     return axes

@@ -9,48 +9,47 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from meanfield.comparison.sides import moments
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.user_functions import is_address, load_object
 from meanfield.problems.family import Family, resolve
-from meanfield.results.schema import family_of_result, label_of, variable_attributes
+from meanfield.results.schema import family_of_result, variable_attributes
 
 Variables = dict[str, xr.Variable]
+
+QUANTITIES = ("q", "r", "M")
+"""Quantities in time that are kept, where a result holds them."""
 
 EVERYTHING = "all"
 """Name of the reduction that keeps all variables, of any method of any family."""
 
 
 def final(dataset: xr.Dataset) -> Variables:
-    """Overlaps q and r at the last time, with their errors where these are estimated."""
+    """Overlaps q and M and prior work r at the last time, with their errors where these are estimated."""
     at_end = {name: variable.isel(time=-1) for name, variable in trajectory(dataset).items() if name != "time"}
     return {f"{name[0]}_final{name[1:]}": variable for name, variable in at_end.items()}
 
 
 def trajectory(dataset: xr.Dataset) -> Variables:
-    """Overlaps q and r at the output times; of SGD their means over replicas, with standard errors."""
+    """Overlaps q and M and prior work r at the output times; of SGD their means over replicas, with standard errors."""
     kept = {"time": dataset["time"].variable} | _means(dataset)
-    names = ("q_error", "r_error") if "q_error" in dataset else ()
+    names = [name for name in (f"{quantity}_error" for quantity in QUANTITIES) if name in dataset]
     return kept | {name: dataset[name].variable for name in names}
 
 
 def _means(dataset: xr.Dataset) -> Variables:
-    if "q_mean" in dataset:
-        count, N = float(dataset["count"]), label_of(dataset, "dimension")
-        variance = np.einsum("tff->tf", dataset["q_covariance"].values)
-        q_error, r_error = np.sqrt(variance / (N * count)), np.sqrt(dataset["r_variance"].values / (N * count))
-        values = {"q": dataset["q_mean"].values, "r": dataset["r_mean"].values, "q_error": q_error, "r_error": r_error}
-    elif "replica" in dataset.dims:
-        values = {}
-        for name in ("q", "r"):
-            runs = dataset[name].values
-            values[name] = runs.mean(axis=0)
-            blank = np.full(runs.shape[1:], np.nan)
-            values[f"{name}_error"] = runs.std(axis=0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else blank
-    else:
-        values = {name: dataset[name].values for name in ("q", "r") if name in dataset}
-    held = {name: dataset[f"{name}_mean" if f"{name}_mean" in dataset else name] for name in values if len(name) == 1}
-    dims = {name: tuple(dim for dim in array.dims if dim != "replica") for name, array in held.items()}
-    return {name: xr.Variable(dims[name[0]], array) for name, array in values.items()}
+    """Means of the quantities over replicas with their standard errors, or the quantities themselves."""
+    found: Variables = {}
+    for name in QUANTITIES:
+        side = moments(dataset, name)
+        if side is None:
+            continue
+        source = dataset[f"{name}_mean" if f"{name}_mean" in dataset else name]
+        dims = tuple(dim for dim in source.dims if dim != "replica")
+        found[name] = xr.Variable(dims, side.mean)
+        if np.isfinite(side.runs):
+            found[f"{name}_error"] = xr.Variable(dims, np.sqrt(side.variance))
+    return found
 
 
 def everything(dataset: xr.Dataset) -> Variables:

@@ -186,6 +186,10 @@ CHANNELS = {
         "matrix D that drives the overlaps M of the channels, an average over batches",
         gaps="unfinished",
     ),
+    "M_final": Variable(_PAIR, "overlap M of the channels at the last time", range=CORRELATION),
+    "M_final_error": Variable(
+        _PAIR, "its estimated error: of the discretisation, or of the mean over replicas", range=POSITIVE
+    ),
     "averages_standard_error": Variable(
         ("time",), "largest standard error of P, D and Lambda by randomised quadrature", range=POSITIVE
     ),

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.explanation.rates import seconds_of
+from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.fixed_points.symmetry import is_reflected, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
@@ -22,6 +23,9 @@ TYPICAL_OVERLAP = 0.6
 
 TRAJECTORY = 2000
 """Usual number of evaluations for a trajectory, those of its covariance included."""
+
+SMOOTH, AT_RANDOM = 600, 60
+"""The same with several channels, where averages are smooth, and for each randomisation where they are not."""
 
 DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (3.0, 40_000)}
 """Seconds of `analyse_dynamics` that do not depend on the coefficients, and its usual number of evaluations."""
@@ -47,6 +51,15 @@ def evaluation_seconds(problem: Problem) -> float:
 def trajectory_seconds(problem: Problem) -> float:
     """Predict the time of `solve_order_parameters`."""
     return TRAJECTORY * evaluation_seconds(problem)
+
+
+def channels_seconds(problem: Problem) -> float:
+    """Predict the time of `solve_order_parameters` with several channels."""
+    closure = ChannelClosure(problem)
+    each = closure.randomisations[0] if closure.randomisations else closure
+    state = problem.initial_overlap, problem.initial_channel_overlap
+    evaluations = AT_RANDOM * len(closure.randomisations) if closure.randomisations else SMOOTH
+    return evaluations * seconds_of(partial(each, *state))
 
 
 def dynamics_seconds(problem: Problem) -> float:

@@ -9,6 +9,7 @@ from meanfield.ensembles.memory import check_memory, predicted_memory
 from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.contrastive.explanation.analysis_costs import (
+    channels_seconds,
     dynamics_seconds,
     stationary_seconds,
     trajectory_seconds,
@@ -48,7 +49,11 @@ def density(problem: Problem) -> Prediction:
 
 def order_parameters(problem: Problem) -> Prediction:
     """Cost of the trajectory of the overlaps."""
-    d1, outputs = len(problem.features), problem.time.outputs
+    d1, d2, outputs = len(problem.features), problem.model.channels, problem.time.outputs
+    if d2 > 1:
+        size = BYTES_PER_NUMBER * outputs * (2 * d1 + 3 * d2 + 1) * d2
+        seconds = channels_seconds(problem)
+        return Prediction("order parameters", "", seconds, 2 * size, size + HEADER, "q, M, and what drives them")
     size = BYTES_PER_NUMBER * outputs * (d1 * (d1 + 2) + 2)
     contents = "q" if problem.model.centering == "batch" else "q, and its covariance at finite N"
     return Prediction("order parameters", "", trajectory_seconds(problem), 2 * size, size + HEADER, contents)

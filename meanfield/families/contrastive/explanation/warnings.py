@@ -41,6 +41,8 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
         From `meanfield.explanation.prediction`.
     """
     found = list(_of_the_settings(problem, predicted))
+    if problem.model.channels > 1:
+        return [*_of_channels(problem), *found]
     try:
         closure = Closure(problem)
     except InputError:
@@ -51,6 +53,28 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
         *_of_condensation(problem, closure),
         *found,
     ]
+
+
+def _of_channels(problem: Problem) -> Iterator[str]:
+    """Warnings about channels that stay equal, and about penalties of something else than covariances."""
+    q, M = problem.initial_overlap, problem.initial_channel_overlap
+    equal = [
+        (k, j)
+        for j in range(q.shape[1])
+        for k in range(j)
+        if np.array_equal(q[:, k], q[:, j]) and np.array_equal(np.delete(M[k], [k, j]), np.delete(M[j], [k, j]))
+    ]
+    if equal and not problem.random_start:
+        k, j = equal[0]
+        yield (
+            f"channels {k + 1} and {j + 1} start alike, q(0) = {q[:, k].tolist()}: in the limit they stay alike "
+            "whatever the penalty, while SGD tells them apart by its noise; make features.initial_overlap different"
+        )
+    if problem.decorrelation_strength > 0 and problem.model.centering == "none":
+        yield (
+            "model.centering = 'none': the penalty takes products of outputs whose means are part of them, not "
+            "covariances; set it to 'population' or 'batch' unless that is meant"
+        )
 
 
 def _of_the_start(problem: Problem, closure: Closure) -> Iterator[str]:

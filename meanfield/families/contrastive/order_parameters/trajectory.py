@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import BlowUpError, InputError
-from meanfield.families.contrastive.order_parameters.field import VectorField, check_closes, rate
+from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
+from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear, rate
 from meanfield.families.contrastive.order_parameters.fluctuations import covariance_along
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.problem import Problem
@@ -37,8 +38,9 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     xarray.Dataset
         `q`, `g`, `Lambda` as `meanfield.families.contrastive.results` describes them, and `q_covariance`, N times the
         covariance of q over runs of SGD to leading order, except under batch centring and where S does not exist
-        (`StepNoise`). The attribute `status` is `complete`, `interrupted` or `failed: ...`; output times that were not
-        reached are NaN.
+        (`StepNoise`). With several channels `q`, `M`, `P_gain`, `D` and `Lambda`, and where averages over a batch are
+        not exact their standard error, `q_error` and `M_error`. The attribute `status` is `complete`, `interrupted` or
+        `failed: ...`; output times that were not reached are NaN.
 
     Raises
     ------
@@ -47,6 +49,9 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     """
     check_trajectory(problem)
     started = time.perf_counter()
+    if problem.model.channels > 1:
+        arrays, status = trajectory_of_channels(problem)
+        return build_dataset("order_parameters", problem, arrays, status, provenance(time.perf_counter() - started))
     field = VectorField(problem)
     solution = solve_ode(
         lambda t, q: rate(field.closure, q),
@@ -89,7 +94,7 @@ def _covariance(
 
 def check_trajectory(problem: Problem) -> None:
     """Refuse problems without a trajectory of their own; see `solve_order_parameters`."""
-    check_closes(problem)
+    check_linear(problem)
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the order parameters stay at q = 0 from a random start in the "

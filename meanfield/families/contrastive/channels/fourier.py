@@ -1,0 +1,104 @@
+"""Averages over a batch for two channels, the penalty |C| and views without noise, by one Fourier integral.
+
+Given the product p = y_1 y_2 of the outputs of a sample, the covariance C = (p + sum' p)/m of its batch has a random
+sign, whose average is
+
+    <sign(C) | p> = (2/pi) int_0^inf (domega/omega) Im{ chi(omega)^(m-1) exp(i omega p) }
+
+with chi(omega) = <exp(i omega p)>, and sign(C)^2 = 1, so that Lambda needs no more.
+Source: theory-multi-channel.md, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from meanfield.families.contrastive.channels.averages import add_averages
+from meanfield.families.contrastive.channels.one_sample import centre_outputs, fill_nodes, fill_outputs
+from meanfield.numerics.compiled.separate_calls import call
+
+VANISHED = 1e-11
+"""Size of chi^(m-1) below which the integral ends."""
+
+TOO_LARGE = 1e-8
+"""The same that may be left where it must end; where more is left there is no number."""
+
+MOST_FREQUENCIES = 3000
+"""Largest number of frequencies."""
+
+NEGLIGIBLE = 1e-14
+"""Weight of nodes whose products do not count for the range of the sum."""
+
+RANGE = 9.0
+"""Standard deviations that the sum of the products over a batch stays within, besides its largest term."""
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def fourier_averages(law, rule, activation, strength, centred, others, factors, q, M):  # type: ignore[no-untyped-def]
+    """P, D and Lambda / tau^2 in one vector; see `exact_averages` for what is not described here.
+
+    Parameters
+    ----------
+    strength : float
+        lambda.
+    """
+    d1, d2 = q.shape
+    weight, theta, x = call(fill_nodes, law, rule, q, M)
+    y, s = fill_outputs(activation, theta)
+    if centred:
+        centre_outputs(weight, y)
+    sign = _mean_signs(weight, y[0] * y[1], others)
+    values = np.empty((5, weight.size))
+    for n in range(weight.size):
+        a, b, c = y[0, n], y[1, n], strength * sign[n]
+        values[0, n] = a - c * b
+        values[1, n] = b - c * a
+        values[2, n] = a * a - 2.0 * c * a * b + strength * strength * b * b
+        values[3, n] = a * b * (1.0 + strength * strength) - c * (a * a + b * b)
+        values[4, n] = b * b - 2.0 * c * a * b + strength * strength * a * a
+    result = np.zeros(d1 * d2 + 2 * d2 * d2)
+    add_averages(weight, theta, x, s, values, factors, 0, weight.size, d1, d2, result)
+    return result
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _mean_signs(weight, p, others):  # type: ignore[no-untyped-def]
+    """<sign(C) | p> at all nodes, NaN if chi^(m-1) does not vanish.
+
+    The integrand is even and analytic. At frequencies (i + 1/2) h the midpoint rule is the Fourier series of a square
+    wave, which is the sign of every sum of size below 2 pi/h: nothing but the end of the series is an error.
+    """
+    mean, square, farthest = 0.0, 0.0, 0.0
+    for n in range(p.size):
+        mean += weight[n] * p[n]
+        square += weight[n] * p[n] * p[n]
+        if weight[n] > NEGLIGIBLE:
+            farthest = max(farthest, abs(p[n]))
+    m = others + 1.0
+    spread = abs(mean) * m + RANGE * math.sqrt(max(square - mean * mean, 0.0) * m) + 2.0 * farthest
+    step = 2.0 * math.pi / max(min(spread, m * farthest * 1.01), 1e-300)
+    signs = np.zeros(p.size)
+    real, imaginary = np.cos(0.5 * step * p), np.sin(0.5 * step * p)
+    turn_real, turn_imaginary = np.cos(step * p), np.sin(step * p)
+    for i in range(MOST_FREQUENCIES):
+        chi_real, chi_imaginary = 0.0, 0.0
+        for n in range(p.size):
+            chi_real += weight[n] * real[n]
+            chi_imaginary += weight[n] * imaginary[n]
+        power = complex(chi_real, chi_imaginary) ** others
+        size = abs(power)
+        if size < VANISHED:
+            return signs
+        share = 4.0 / math.pi / (2 * i + 1)
+        a, b = share * power.real, share * power.imag
+        for n in range(p.size):
+            x, y = real[n], imaginary[n]
+            signs[n] += a * y + b * x
+            real[n] = x * turn_real[n] - y * turn_imaginary[n]
+            imaginary[n] = x * turn_imaginary[n] + y * turn_real[n]
+    if size > TOO_LARGE:
+        signs[:] = np.nan
+    return signs

@@ -1,0 +1,140 @@
+"""What a penalty changes in the averages over a batch, by randomised quasi-Monte Carlo over whole batches.
+
+Any psi, any centring and any number of channels: scrambled Sobol points give the hidden variables and normal numbers of
+all samples of a batch. The points stay the same at all overlaps, so that averages are functions of these; several
+randomisations tell their standard error. What does not depend on the penalty comes from a quadrature over one sample.
+Source: theory-multi-channel.md, section 3.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from meanfield.families.contrastive.channels.one_sample import OneSample, covariance_factor, means_of
+from meanfield.numerics.compiled.scalar_functions import call_scalar
+from meanfield.numerics.compiled.separate_calls import call
+from meanfield.typing import FloatArray, IntArray
+
+LEAST_UNIFORM = 2.0**-53
+"""Least value of a uniform variable: Sobol points may lie at 0, whose normal number is infinite."""
+
+
+class Batches(NamedTuple):
+    """Random numbers of many batches.
+
+    Parameters
+    ----------
+    component : ndarray of int, shape (batches, m)
+        Component of the hidden variables.
+    normals : ndarray, shape (batches, m, directions)
+    """
+
+    component: IntArray
+    normals: FloatArray
+
+
+def draw_batches(law: OneSample, batch_size: int, batches: int, seed: int) -> Batches:
+    """Scrambled Sobol points as random numbers of batches; a power of 2 of them."""
+    engine = qmc.Sobol(batch_size * (1 + law.directions), scramble=True, rng=np.random.default_rng(seed))
+    points = engine.random(batches).reshape(batches, batch_size, 1 + law.directions)
+    component = np.searchsorted(np.cumsum(law.probability)[:-1], points[..., 0], side="right")
+    return Batches(component, np.ascontiguousarray(ndtri(np.clip(points[..., 1:], LEAST_UNIFORM, 1.0 - LEAST_UNIFORM))))
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def randomised_averages(  # type: ignore[no-untyped-def]
+    law, batches, activation, slope_of_penalty, strength, means, by_batch, factors, q, M
+):
+    """What the penalty adds to P, D and Lambda / tau^2, in one vector as in `exact_averages`.
+
+    Parameters
+    ----------
+    law : OneSample
+    batches : Batches
+    activation : (int, int)
+        Addresses of sigma and sigma'.
+    slope_of_penalty : int
+        Address of psi'.
+    strength : float
+        lambda.
+    means : ndarray, shape (views d2,)
+        What is subtracted from outputs besides the mean of the batch.
+    by_batch : bool
+        Whether outputs are centred by the mean of the batch.
+    factors : ndarray, shape (3,)
+        See `exact_averages`.
+    q, M : ndarray, shapes (d1, d2) and (d2, d2)
+    """
+    d1, d2 = q.shape
+    count, m = batches.component.shape
+    views = law.views
+    targets = views * d2
+    factor = np.empty((law.probability.size, views * (d1 + d2), law.directions))
+    mean = np.empty((law.probability.size, views * (d1 + d2)))
+    for a in range(law.probability.size):
+        factor[a], mean[a] = call(covariance_factor, law, a, q, M), call(means_of, law, a, q)
+    scalars = np.empty((m, views * (d1 + d2)))
+    y, s = np.empty((m, targets)), np.empty((m, targets))
+    coupling = np.empty((d2, d2))
+    free, bound = np.empty(targets), np.empty(targets)
+    result = np.zeros(d1 * d2 + 2 * d2 * d2)
+    second = views - 1
+    for batch in range(count):
+        for b in range(m):
+            a = batches.component[batch, b]
+            for row in range(scalars.shape[1]):
+                value = mean[a, row]
+                for column in range(law.directions):
+                    value += factor[a, row, column] * batches.normals[batch, b, column]
+                scalars[b, row] = value
+            for v in range(targets):
+                y[b, v] = call_scalar(activation[0], scalars[b, v]) - means[v]
+                s[b, v] = call_scalar(activation[1], scalars[b, v])
+        if by_batch:
+            for v in range(targets):
+                total = 0.0
+                for b in range(m):
+                    total += y[b, v]
+                for b in range(m):
+                    y[b, v] -= total / m
+        for k in range(d2):
+            for j in range(d2):
+                C = 0.0
+                for b in range(m):
+                    C += y[b, k] * y[b, second * d2 + j]
+                coupling[k, j] = -strength * call_scalar(slope_of_penalty, C / m) if k != j else 0.0
+        for b in range(m):
+            for k in range(d2):
+                for view in range(views):
+                    other = (second - view) * d2 if views == 2 else 0
+                    extra = 0.0
+                    for j in range(d2):
+                        extra += (coupling[k, j] if view == 0 else coupling[j, k]) * y[b, other + j]
+                    free[view * d2 + k] = s[b, view * d2 + k] * y[b, other + k]
+                    bound[view * d2 + k] = s[b, view * d2 + k] * extra
+            _add_sample(scalars[b], free, bound, factors, d1, d2, views, result)
+    return result / (count * m)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _add_sample(scalars, free, bound, factors, d1, d2, views, result):  # type: ignore[no-untyped-def]
+    """Add what the sensitivities `bound` of a sample to the penalty change besides those without it, `free`."""
+    twice = 2.0 / views
+    for view in range(views):
+        for k in range(d2):
+            alpha = twice * bound[view * d2 + k]
+            for f in range(d1):
+                result[f * d2 + k] += alpha * scalars[views * d2 + view * d1 + f]
+            for l in range(d2):  # noqa: E741
+                result[d1 * d2 + k * d2 + l] += alpha * scalars[view * d2 + l]
+            for other in range(views):
+                factor = factors[2] if view != other else factors[view] if views == 2 else factors.sum() + factors[2]
+                for l in range(d2):  # noqa: E741
+                    v, w = view * d2 + k, other * d2 + l
+                    product = bound[v] * (free[w] + bound[w]) + free[v] * bound[w]
+                    result[d1 * d2 + d2 * d2 + k * d2 + l] += factor * product

@@ -1,0 +1,237 @@
+"""Strengths of the penalty at which two channels stop being alike, and at which features mix in them.
+
+Two channels with w_1 = w_2 stay alike. They part if noise or a feature pushes them away from each other: at the rates
+
+    d(1 - M12)/dt = kappa (1 - M12),   d(q_f1 - q_f2)/dt = omega_f (q_f1 - q_f2)
+
+about the state in which both have learnt one feature. The state in which each has a feature of its own turns into
+mixtures where its largest growth rate passes 0. Rates are differences of the vector field of q and M.
+Source: theory-multi-channel.md, section 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq, root
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.trajectory import OverlapField
+from meanfield.families.contrastive.problem import Problem
+from meanfield.problems.problem_keys import with_value
+from meanfield.typing import FloatArray
+
+GRID = np.sin(np.linspace(0.5 * np.pi, 0.05, 60))[1:]
+"""Overlaps, from large to small, between which a collapsed state is looked for."""
+
+STEP = 1e-4
+"""Length of differences relative to what is left of a channel beside its feature; their error is its square."""
+
+FIRST_STRENGTH, LARGEST_STRENGTH = 1e-3, 1e3
+"""Strengths at which the search for a threshold begins and ends."""
+
+DISTINCT = 0.97
+"""Overlaps from which the state with a feature for each channel is found."""
+
+AT_REST = 1e-9
+"""Largest rate of a stationary state, in units of the learning rate."""
+
+
+class CollapsedState(NamedTuple):
+    """State of two channels that have learnt the same feature.
+
+    Parameters
+    ----------
+    overlap : float
+        Overlap of both with the feature.
+    noise_rate : float
+        kappa.
+    feature_rates : ndarray, shape (d1,)
+        omega_f; NaN for the feature that they have learnt.
+    """
+
+    overlap: float
+    noise_rate: float
+    feature_rates: FloatArray
+
+    @property
+    def fastest(self) -> float:
+        """The largest rate, positive where the channels part."""
+        return float(np.nanmax([self.noise_rate, *self.feature_rates]))
+
+
+def uninformed_rates(problem: Problem) -> FloatArray:
+    """Growth rates of small overlaps of orthogonal channels that have learnt nothing, shape (d1, d2).
+
+    Parameters
+    ----------
+    problem : Problem
+        With several channels and hidden variables of mean 0 that are independent.
+
+    Raises
+    ------
+    InputError
+        If there is no closure of the problem, or its averages take random batches.
+    """
+    field = _smooth_field(problem)
+    d1, d2 = len(problem.features), problem.model.channels
+    at, rates = field.packed(np.zeros((d1, d2)), np.eye(d2)), np.empty(d1 * d2)
+    for i in range(d1 * d2):
+        unit = np.eye(len(at))[i]
+        values = [field(at + shift * unit)[i] for shift in (-2e-3, -1e-3, 1e-3, 2e-3)]
+        rates[i] = np.array([1.0, -8.0, 8.0, -1.0]) @ values / 12e-3
+    return rates.reshape(d1, d2)
+
+
+def collapsed_state(problem: Problem, feature: int = 0) -> CollapsedState | None:
+    """State in which two channels have learnt the same feature and nothing else; None if there is none.
+
+    Parameters
+    ----------
+    problem : Problem
+        With two channels.
+    feature : int
+        Its number, from 0.
+
+    Raises
+    ------
+    InputError
+        If there are not two channels, no such feature, or averages take random batches.
+    """
+    field, d1 = _field_of_two(problem), len(problem.features)
+    if not 0 <= feature < d1:
+        raise InputError(f"feature = {feature}: must be 0 to {d1 - 1}")
+
+    def state(x: float) -> FloatArray:
+        q = np.zeros((d1, 2))
+        q[feature] = x
+        return field.packed(q, np.ones((2, 2)))
+
+    def rate(x: float) -> float:
+        return float(field(state(x))[2 * feature])
+
+    speeds = np.array([rate(x) for x in GRID])
+    stable = np.flatnonzero((speeds[:-1] < 0) & (speeds[1:] >= 0))
+    if not len(stable):
+        return None
+    x = float(brentq(rate, GRID[stable[0] + 1], GRID[stable[0]], xtol=1e-15))
+    at, rest = state(x), 1.0 - x * x
+    apart = np.zeros(len(at))
+    apart[-1] = -1.0
+    near, far = (-field(at + h * apart)[-1] / h for h in (STEP * rest, 2 * STEP * rest))
+    rates = np.full(d1, np.nan)
+    for f in range(d1):
+        if f != feature:
+            h, split = STEP * rest, np.zeros(len(at))
+            split[2 * f], split[2 * f + 1] = h, -h
+            velocity = field(at + split) - field(at - split)
+            rates[f] = (velocity[2 * f] - velocity[2 * f + 1]) / (4 * h)
+    return CollapsedState(x, 2 * near - far, rates)
+
+
+def collapse_threshold(problem: Problem, feature: int = 0) -> float:
+    """Least strength lambda of the penalty at which two channels on one feature part; 0 if they do without a penalty.
+
+    Parameters
+    ----------
+    problem : Problem
+        With two channels and a penalty, whose strength does not matter.
+    feature : int
+        Number of the feature, from 0.
+
+    Raises
+    ------
+    InputError
+        If there is no penalty, no such state, averages take random batches, or no strength parts the channels.
+    """
+
+    def fastest(strength: float) -> float:
+        found = collapsed_state(_with_strength(problem, strength), feature)
+        return np.nan if found is None else found.fastest
+
+    return _crossing(fastest, "the state in which both channels have learnt the feature")
+
+
+def mixing_threshold(problem: Problem) -> float:
+    """Least strength lambda of the penalty at which the state of a feature for each channel turns into mixtures.
+
+    Parameters
+    ----------
+    problem : Problem
+        With two channels, two features or more, and a penalty, whose strength does not matter.
+
+    Raises
+    ------
+    InputError
+        If there is no penalty, no such state, averages take random batches, or no strength mixes the features.
+    """
+    if len(problem.features) < 2:
+        raise InputError("features: a single one, but each of two channels needs one of its own; add a feature")
+
+    def fastest(strength: float) -> float:
+        field = _field_of_two(_with_strength(problem, strength))
+        q = np.zeros((len(problem.features), 2))
+        q[0, 0] = q[1, 1] = DISTINCT
+        found = root(field, field.packed(q, np.eye(2)), tol=1e-12)
+        if not np.abs(field(found.x)).max() < AT_REST * problem.model.learning_rate or abs(found.x[0]) < 0.5:
+            return np.nan
+        return float(np.linalg.eigvals(_jacobian(field, found.x)).real.max())
+
+    return _crossing(fastest, "the state in which each channel has learnt a feature of its own")
+
+
+def _crossing(fastest: Callable[[float], float], what: str) -> float:
+    """Strength at which the largest growth rate passes 0."""
+    low, below = 0.0, fastest(0.0)
+    if np.isnan(below):
+        raise InputError(
+            f"decorrelation.strength: {what} does not exist without a penalty; raise the moments of features"
+        )
+    if below >= 0:
+        return 0.0
+    high = FIRST_STRENGTH
+    while high <= LARGEST_STRENGTH:
+        above = fastest(high)
+        if above > 0:
+            return float(brentq(fastest, low, high, xtol=1e-14, rtol=1e-12))
+        if np.isnan(above):
+            break
+        low, high = high, 2 * high
+    raise InputError(
+        f"decorrelation.strength: {what} is stable up to {low:.4g}, where the search ended; there is no threshold below"
+    )
+
+
+def _jacobian(field: OverlapField, at: FloatArray) -> FloatArray:
+    """Jacobian by central differences of second order, no longer than a share of the room that q and M have."""
+    h = STEP * min(1e-1, -field.excess(at))
+    return np.array([(field(at + h * unit) - field(at - h * unit)) / (2 * h) for unit in np.eye(len(at))]).T
+
+
+def _with_strength(problem: Problem, strength: float) -> Problem:
+    if problem.decorrelation is None:
+        raise InputError(
+            "decorrelation: there is no penalty, whose strength could be varied; add a [decorrelation] table"
+        )
+    return with_value(problem, "decorrelation.strength", strength)
+
+
+def _field_of_two(problem: Problem) -> OverlapField:
+    if problem.model.channels != 2:
+        raise InputError(
+            f"model.channels = {problem.model.channels}: states of pairs of channels are known for 2; set it to 2"
+        )
+    return _smooth_field(problem)
+
+
+def _smooth_field(problem: Problem) -> OverlapField:
+    closure = ChannelClosure(problem)
+    if closure.at_random:
+        raise InputError(
+            "decorrelation.penalty: its averages take random batches, whose errors hide growth rates; use the penalty "
+            "'square', or 'absolute' where that has a quadrature"
+        )
+    return OverlapField(closure)

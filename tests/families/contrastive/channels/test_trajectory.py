@@ -1,0 +1,139 @@
+"""Trajectories of several channels: reference numbers, conservation, claimed errors, and what becomes of results."""
+
+import numpy as np
+import pytest
+
+import meanfield
+from meanfield.errors import InputError
+from meanfield.families.contrastive.channels import closure as module
+from meanfield.plotting import plot_comparison, plot_result
+from meanfield.report.key_numbers import of_the_limit
+from meanfield.results.checks import check
+from tests.families.contrastive.channels.problems import standard
+
+
+@pytest.fixture(scope="module")
+def run():
+    return meanfield.solve(standard(), "order_parameters")
+
+
+def end(run):
+    M = run["M"].values[-1]
+    return np.concatenate([run["q"].values[-1].ravel(), M[np.triu_indices(len(M), 1)]])
+
+
+def test_two_channels(run):
+    right = [0.522272430115, 0.268815568852, 0.164533861956, 0.398376697050, 0.144565569382]
+    np.testing.assert_allclose(end(run), right, atol=3e-12)  # digits of the reference, and tolerance of the steps
+    assert run["q"].dims == ("time", "feature", "channel")
+    assert run["M"].dims == run["D"].dims == run["Lambda"].dims == ("time", "channel", "channel_")
+    assert run["P_gain"].dims == ("time", "feature", "channel")
+    assert "g" not in run
+    np.testing.assert_array_equal(run["M"].values[:, [0, 1], [0, 1]], 1.0)
+    assert run["P_gain"].values[0, 0, 0] == pytest.approx(5.783285795833, abs=1e-12)
+
+
+def test_three_channels():
+    overlaps = "[[1, 0.25, 0.1], [0.25, 1, -0.2], [0.1, -0.2, 1]]"
+    changes = (
+        ("channels = 2", "channels = 3"),
+        ("= 0.25", f"= {overlaps}"),
+        ("0.3]", "0.3, 0.1]"),
+        ("0.4]", "0.4, -0.3]"),
+    )
+    run = meanfield.solve(standard(*changes), "order_parameters")
+    right = [
+        0.513346333, 0.273639840, 0.096284664, 0.170617856, 0.381867858, -0.284292301, 0.149053880, 0.075769973,
+        -0.132998567,
+    ]  # fmt: skip
+    np.testing.assert_allclose(end(run), right, atol=1e-9)  # digits of the reference
+
+
+def test_channels_synchronise_by_the_noise_that_they_share():
+    """ReLU that learns nothing: M12 follows the arc-cosine kernel, by an ODE of its own."""
+    zero = (
+        ("[0.5, 0.3]", "[0.0, 0.0]"),
+        ("[0.2, 0.4]", "[0.0, 0.0]"),
+        ("= 0.25", "= 0.0"),
+        ("outputs = 2", "outputs = 3"),
+    )
+    rate = (
+        ("quadratic", "relu"),
+        ("0.01", "0.7"),
+        ("batch_size = 3", "batch_size = 1"),
+        ("strength = 0.05", "strength = 0.0"),
+    )
+    run = meanfield.solve(standard(*zero, *rate), "order_parameters")
+    np.testing.assert_allclose(run["M"].values[1:, 0, 1], [0.414692, 0.613638], atol=1e-6)  # digits of the reference
+
+
+@pytest.mark.parametrize(
+    ("centering", "penalty"), [("population", "absolute"), ("none", "square")], ids=["fourier", "exact"]
+)
+def test_starts_that_nothing_moves_apart(centering, penalty):
+    """Equal channels stay equal for every penalty; K is singular all the way."""
+    same = ("[0.5, 0.3]", "[0.5, 0.5]"), ("[0.2, 0.4]", "[0.2, 0.2]"), ("= 0.25", "= 1.0"), ("stop = 4.0", "stop = 1.0")
+    how = ('"none"', f'"{centering}"'), ("strength = 0.05", f'strength = 0.05\npenalty = "{penalty}"')
+    run = meanfield.solve(standard(*same, *how, ("quadratic", "tanh"), ("= 3", "= 10")), "order_parameters")
+    assert run.attrs["status"] == "complete"
+    np.testing.assert_allclose(run["q"][..., 0], run["q"][..., 1], rtol=1e-9)  # tolerance of the steps
+    np.testing.assert_allclose(run["M"], 1.0, atol=1e-9)
+
+
+def test_random_batches_are_as_wrong_as_they_say(monkeypatch, tmp_path):
+    """A user's square penalty takes random batches, whose errors are known exactly. One chance in 100, and a seed."""
+    monkeypatch.setattr(module, "MOST_BATCHES", 2**8)
+    (tmp_path / "own_square.py").write_text("def psi(x):\n    return x * x\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    tanh = ("quadratic", "tanh"), ("0.01", "0.3"), ('"none"', '"batch"'), ("stop = 4.0", "stop = 2.0")
+    right = meanfield.solve(standard(*tanh, ("0.05", "0.5")), "order_parameters")
+    found = meanfield.solve(
+        standard(*tanh, ("strength = 0.05", 'strength = 0.5\npenalty = "own_square:psi"')), "order_parameters"
+    )
+    for name in ("q", "M"):
+        gap, error = np.abs(found[name] - right[name]).values[-1], found[f"{name}_error"].values[-1]
+        assert np.all(gap <= error)
+        assert error.max() < 0.03  # 2048 batches: not much more than what they say
+    assert (found["averages_standard_error"] > 0).all()
+    assert "averages_standard_error" not in right
+
+
+def test_overlaps_that_do_not_close_or_are_random_are_refused():
+    with pytest.raises(InputError, match=r"prior.name = 'l1': the order parameters close only .* SGD"):
+        meanfield.solve(standard(("[time]", '[prior]\nname = "l1"\n[time]')), "order_parameters")
+    random = ("[0.5, 0.3]", '"random"'), ("[0.2, 0.4]", '"random"'), ("initial_channel_overlap = 0.25\n", "")
+    with pytest.raises(InputError, match="stay at q = 0 from a random start"):
+        meanfield.solve(standard(*random), "order_parameters")
+
+
+def test_results_are_saved_compared_drawn_and_described(run, tmp_path):
+    meanfield.save(run, tmp_path / "run.nc")
+    again = meanfield.load(tmp_path / "run.nc")
+    assert again.identical(run)
+    comparison = meanfield.compare(run, again)
+    assert comparison.attrs["verdict"] == "AGREES"
+    assert comparison["M_difference"].dims == ("pair", "time", "channel", "channel_")
+    labels = [text.get_text() for text in plot_result(run).axes[0].get_legend().get_texts()]
+    assert labels == ["$q_{11}$", "$q_{12}$", "$q_{21}$", "$q_{22}$"]
+    assert len(plot_comparison({"a": run, "b": again}, comparison).axes) == 2
+    assert plot_result(comparison).axes
+    numbers = dict(of_the_limit(run))
+    assert numbers["overlap q12 at t = 4"] == "0.268816"
+    assert numbers["overlap of channels M12 at t = 4"] == "0.144566"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda d: d.drop_vars("M"), "variable 'M' is missing"),
+        (lambda d: d.assign(M=d["M"] + np.array([[0, 0.1], [0, 0]])), "'M' is not symmetric"),
+        (lambda d: d.assign(M=0.5 * d["M"]), "'M' has no unit diagonal"),
+        (lambda d: d.assign(Lambda=-d["Lambda"]), r"'Lambda' holds -.*, outside \[0, inf\]"),
+        (lambda d: d.isel(channel=0), "missing"),
+        (lambda d: d.isel(channel=[0]), "dim 'channel' has size 1, but the problem has 2"),
+        (lambda d: d.assign(q=2.5 * d["q"]), r"'q' has \|q\|\^2"),
+    ],
+)  # fmt: skip
+def test_what_no_channels_have_is_refused(run, spoil, words):
+    with pytest.raises(InputError, match=words):
+        check(spoil(run))
