@@ -62,8 +62,8 @@ def features(*pairs):
 
 CASES = {
     "N = 5": (
-        *model("quadratic", "none", 0.3, 1),
-        "augmentation = { variance = [2.0, 0.2], correlation = -0.8 }",
+        *model("quadratic", "none", 3.0, 2),  # most of the weights is new after a step
+        "augmentation = { variance = [2.0, 2.0], correlation = -0.8 }",
         penalty("square", 0.1),
         features(("[0.5, -0.3]", gaussian(6.0))),
     ),
