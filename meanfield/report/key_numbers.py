@@ -14,6 +14,9 @@ from meanfield.plotting.entries import entries
 from meanfield.results.numbers import plain, with_error
 from meanfield.results.schema import label_of
 
+QUANTITIES = (("q", "overlap"), ("M", "overlap of channels"), ("r", "prior work"))
+"""Numbers in time that have key numbers, with their names in words."""
+
 
 def _last(dataset: xr.Dataset, name: str) -> tuple[xr.Dataset, str] | None:
     """Last output time that was reached, and its label."""
@@ -31,7 +34,7 @@ def of_the_limit(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     if found is None:
         return
     last, when = found
-    for quantity, words in (("q", "overlap"), ("M", "overlap of channels"), ("r", "prior work")):
+    for quantity, words in QUANTITIES:
         if quantity in last:
             for name, place in _names(last, quantity):
                 error = float(last[f"{quantity}_error"].isel(place)) if f"{quantity}_error" in last else math.nan
@@ -54,7 +57,7 @@ def of_particles(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
         return
     last, when = found
     yield "replicas", f"{last.sizes.get('replica', 1):,}"
-    for quantity, words in (("q", "overlap"), ("M", "overlap of channels"), ("r", "prior work")):
+    for quantity, words in QUANTITIES:
         if quantity in last:
             for name, place in _names(last, quantity):
                 values = last[quantity].isel(place).values.reshape(-1)
@@ -70,14 +73,22 @@ def of_an_ensemble(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     if found is None:
         return
     last, when = found
-    for k, name in enumerate(feature_names(last, "q")):
-        spread = math.sqrt(max(float(last["q_covariance"].values[k, k]), 0.0) / N)
-        mean = with_error(float(last["q_mean"][k]), spread / math.sqrt(max(count, 1)))
-        yield f"overlap {name} {when}, mean and standard error", mean
-        yield f"spread of {name} over replicas", plain(spread)
-    error = math.sqrt(max(float(last["r_variance"]), 0.0) / N / max(count, 1))
-    yield f"prior work r {when}, mean and standard error", with_error(float(last["r_mean"]), error)
+    for quantity, words in QUANTITIES:
+        if f"{quantity}_mean" in last:
+            for name, place in _names(last, quantity, "_mean"):
+                spread = math.sqrt(max(_variance(last, quantity, place), 0.0) / N)
+                mean = with_error(float(last[f"{quantity}_mean"].isel(place)), spread / math.sqrt(max(count, 1)))
+                yield f"{words} {name} {when}, mean and standard error", mean
+                if quantity != "r":
+                    yield f"spread of {name} over replicas", plain(spread)
     yield from _of_escapes(dataset)
+
+
+def _variance(last: xr.Dataset, quantity: str, place: dict[str, int]) -> float:
+    """N times the variance of an entry, from the variances that an ensemble keeps or from its covariances."""
+    if f"{quantity}_variance" in last:
+        return float(last[f"{quantity}_variance"].isel(place))
+    return float(last[f"{quantity}_covariance"].isel(place | {f"{dim}_": at for dim, at in place.items()}))
 
 
 def _of_escapes(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
@@ -118,11 +129,14 @@ def of_a_sweep(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
             yield f"{name}: {variable.attrs['long_name']}", f"{plain(finite.min())} to {plain(finite.max())}"
 
 
-def _names(last: xr.Dataset, quantity: str) -> Iterator[tuple[str, dict[str, int]]]:
-    """Names of the entries of a quantity, without index where there is one, and their places; M has no diagonal."""
-    count = last[quantity].sizes
+def _names(last: xr.Dataset, quantity: str, ending: str = "") -> Iterator[tuple[str, dict[str, int]]]:
+    """Names of the entries of a quantity, without index where there is one, and their places; M has no diagonal.
+
+    The entries are those of the variable with this ending, such as `_mean`.
+    """
+    count = last[quantity + ending].sizes
     alone = all(size == 1 for dim, size in count.items() if dim != "replica")
-    for index, place in entries(last[quantity]):
+    for index, place in entries(last[quantity + ending]):
         if quantity != "M" or place["channel"] != place["channel_"]:
             yield (quantity if alone else f"{quantity}{index}"), place
 

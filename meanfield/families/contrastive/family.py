@@ -32,7 +32,7 @@ FAMILY = Family(
             ("order_parameters",),
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
             cost=f"{COSTS}:order_parameters",
-            keep=IN_TIME,
+            keep=(*IN_TIME, "arrangement"),
         ),
         "dynamics": Method(
             "dynamics",
@@ -67,13 +67,14 @@ FAMILY = Family(
             cost=f"{COSTS}:particles",
             resumes=True,
             threads=True,
-            keep=IN_TIME,
+            keep=(*IN_TIME, "arrangement"),
         ),
     },
     distances=tuple(DISTANCES),
     measure_distances="meanfield.comparison.weights:distances",
     measure_deviations="meanfield.comparison.weight_deviations:deviations",
-    reductions=REDUCTIONS | {name: f"{HERE}.reductions:{name}" for name in ("similarity", "states", "growth")},
+    reductions=REDUCTIONS
+    | {name: f"{HERE}.reductions:{name}" for name in ("similarity", "states", "growth", "arrangement")},
     wording=f"{HERE}.explanation.wording:in_words",
     warnings=f"{HERE}.explanation.warnings:warnings_of",
     key_words={

@@ -163,6 +163,7 @@ CHANNELS = {
     "q_final_error": _of_channels("q_final_error", "channel"),
     "r_final": _of_channels("r_final", "channel"),
     "r_final_error": _of_channels("r_final_error", "channel"),
+    "weights": _of_channels("weights", "channel"),
     "M": Variable(
         ("time", *_PAIR),
         "overlap M = E[w w^T] of the channels",
@@ -200,6 +201,15 @@ KEPT_BY_SWEEPS = {
     "least_similarity": Variable((), "least cosine similarity |q| of a state that is not unstable", range=PROBABILITY),
     "state_count": Variable((), "number of stationary states", range=POSITIVE),
     "stable_count": Variable((), "number of stable states", range=POSITIVE),
+    "collapsed_share": Variable(
+        (), "share of the pairs of channels that have learnt one feature and coincide", range=PROBABILITY
+    ),
+    "tilted_share": Variable(
+        (), "share of the pairs of channels that have learnt one feature and do not coincide", range=PROBABILITY
+    ),
+    "distinct_share": Variable(
+        (), "share of the pairs of channels that have learnt different features", range=PROBABILITY
+    ),
 }
 
 VARIABLES = (

@@ -38,7 +38,7 @@ def check_one_channel(problem: Problem, what: str) -> None:
     if problem.model.channels > 1:
         raise InputError(
             f"model.channels = {problem.model.channels}: {what} are known for a single channel; use the order "
-            "parameters, or set model.channels to 1"
+            "parameters or particles, or set model.channels to 1"
         )
 
 

@@ -8,8 +8,7 @@ from itertools import count
 from meanfield.ensembles.simulation import blocks_of
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER
-from meanfield.families.contrastive.sgd.steppers import prepare_steppers
+from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER, prepare_steppers
 from meanfield.process.cores import available_cores
 
 LARGEST_TRIAL = 1 << 18
@@ -44,4 +43,4 @@ def _trial_dimension(problem: Problem, method: str) -> int:
     if method == "chain":
         return N
     samples = problem.model.batch_size if method == "plain" else 1
-    return min(N, max(LARGEST_TRIAL // samples, 64 + 2 * len(problem.features)))
+    return min(N, max(LARGEST_TRIAL // samples, 64 + 2 * (len(problem.features) + problem.model.channels)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from meanfield.ensembles.ensemble import DAY
 from meanfield.ensembles.memory import check_memory, predicted_memory
 from meanfield.errors import InputError
@@ -84,16 +86,14 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    settings, outputs, d1 = problem.particles, problem.time.outputs, len(problem.features)
+    settings, outputs = problem.particles, problem.time.outputs
     simulation, workers = simulation_of(problem), available_cores()
     check_memory(simulation, workers, in_memory=False)
     memory = predicted_memory(simulation, workers, in_memory=False)
-    rows = BYTES_PER_NUMBER * outputs * (d1 + 1)
+    numbers, names = sum(map(math.prod, simulation.rows.values())), ", ".join(simulation.rows)
     statistics = settings.record == "statistics"
-    size = rows * (d1 + 5) if statistics else rows * settings.replicas
-    contents = (
-        f"statistics of {settings.replicas:,} replicas" if statistics else f"q, r of {settings.replicas:,} replicas"
-    )
+    size = BYTES_PER_NUMBER * outputs * numbers * (numbers + 4 if statistics else settings.replicas)
+    contents = f"{'statistics' if statistics else names} of {settings.replicas:,} replicas"
     weights = settings.replicas * simulation.snapshot_bytes
     if weights:
         contents += f", weights at {len(simulation.snapshot_index)} times"

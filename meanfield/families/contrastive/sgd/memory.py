@@ -12,12 +12,15 @@ BYTES_PER_NUMBER = 8
 def working_set(problem: Problem, method: str) -> int:
     """Bytes that one worker needs to advance one block."""
     N, d1, m = problem.particles.dimension, len(problem.features), problem.model.batch_size
-    samples = m * (5 * d1 + 10) * BYTES_PER_NUMBER  # what is drawn, and what is made of it
+    several = problem.model.channels > 1
+    d2 = problem.model.channels
+    # what is drawn, and what is made of it
+    samples = m * (8 * d1 + 15 * d2 if several else 5 * d1 + 10) * BYTES_PER_NUMBER
     if method == "chain":
         return samples
-    start = (3 * d1 + 3) * N * BYTES_PER_NUMBER  # features before, while and after they are made orthogonal
+    start = (3 * d1 + (6 * d2 if several else 3)) * N * BYTES_PER_NUMBER  # features and weights made orthogonal
     if method == "projected":
-        return samples + max(start, (d1 + 5) * N * BYTES_PER_NUMBER)
-    views = (2 if problem.noise_covariance.any() else 1) * m
+        return samples + max(start, (d1 + 5 * d2) * N * BYTES_PER_NUMBER)
+    views = (2 if several or problem.noise_covariance.any() else 1) * m
     hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * BYTES_PER_NUMBER
-    return samples + hidden + max(start, (d1 + 3 + views) * N * BYTES_PER_NUMBER)
+    return samples + hidden + max(start, (d1 + 3 * d2 + views) * N * BYTES_PER_NUMBER)

@@ -8,13 +8,15 @@ import numpy as np
 import xarray as xr
 
 from meanfield.ensembles.arrays import Record
+from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.start import check_one_channel
+from meanfield.families.contrastive.channels.sgd import steppers as of_channels
+from meanfield.families.contrastive.channels.sgd.statistics import with_declared_statistics
 from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.sgd import steppers as of_one_channel
 from meanfield.families.contrastive.sgd.memory import working_set
-from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.base import check_problem
 from meanfield.problems.file import format_problem
@@ -33,8 +35,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Parameters
     ----------
     problem : Problem
-        Any number of features, any prior, any start. `particles.method` chooses how steps are taken; the law of the
-        results is that of plain SGD in any case.
+        Any number of features and channels, any prior, any start. `particles.method` chooses how steps are taken; the
+        law of the results is that of plain SGD in any case.
     workers : int, optional
         Threads; by default one per core that this process may use. The numbers do not depend on it: replica i draws
         from streams of its own.
@@ -45,8 +47,9 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Returns
     -------
     xarray.Dataset
-        `q`, `r` at every output time, and `weights`, `U` at the snapshots if there are any; with `particles.record =
-        'statistics'` their statistics instead; `escape_time` and `winner` if an overlap was named. See
+        `q`, `r`, and with several channels `M` at every output time, and `weights`, `U` at the snapshots if there are
+        any; with `particles.record = 'statistics'` their statistics instead; `escape_time` and `winner` if an overlap
+        was named. See
         `meanfield.families.contrastive.results`. Output time t is step round(t N). The attribute `status` is
         `complete`, `interrupted` or `failed: ...`; what was not reached is NaN.
 
@@ -58,11 +61,14 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 
     Notes
     -----
-    All quantities are dimensionless. Source: theory.md, sections 1 and 3.
+    All quantities are dimensionless. Source: theory.md, sections 1 and 3; theory-multi-channel.md, sections 1 and 4.
     """
     simulation = simulation_of(problem)
     prepare = partial(prepare_steppers, problem, simulation.label)
     arrays, status, origin = run_ensemble(simulation, prepare, workers, record)
+    if problem.model.channels > 1:
+        arrays = with_declared_statistics(arrays)
+        return build_dataset(problem.particles.kind, problem, arrays, status, origin)
     escape, winner = arrays.pop("escape"), arrays.pop("winner")
     if problem.particles.escape_overlap is not None:
         arrays["escape_time"] = np.where(escape < 0, np.nan, escape / problem.particles.dimension)
@@ -79,25 +85,48 @@ def simulation_of(problem: Problem) -> Simulation:
         If the method cannot give what is asked for, or a step of the prior is longer than a weight.
     """
     check_problem(problem, Problem)
-    check_one_channel(problem, "particles")
     check_pull(problem)
+    check_escape(problem)
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
-    chain = method == "chain"
+    chain, d2 = method == "chain", problem.model.channels
+    several = d2 > 1
     return Simulation(
         identity=format_problem(problem),
         particles=problem.particles,
         time=problem.time,
-        rows={"q": (d1,), "r": ()},
+        rows={"q": (d1, d2), "M": (d2, d2), "r": (d2,)} if several else {"q": (d1,), "r": ()},
         label=method,
-        snapshots={} if chain else {"weights": (N,)},
+        snapshots={} if chain else {"weights": (N, d2) if several else (N,)},
         constants={} if chain else {"U": (N, d1)},
         without_snapshots=CHAIN_HAS_NO_WEIGHTS if chain else "",
-        marks=("escape", "winner"),
-        quantiles=("q",),
+        marks=() if several else ("escape", "winner"),
+        quantiles=("q", "M") if several else ("q",),
         together=MOST_TOGETHER if chain else 1,
         working_set=working_set(problem, method),
         remedy="lower model.learning_rate, or prior.strength if it is large",
     )
+
+
+def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
+    """Function that makes the steppers of a method; preparing what they share may take seconds."""
+    if problem.model.channels > 1:
+        return of_channels.prepare_steppers(problem, method)
+    return of_one_channel.prepare_steppers(problem, method)
+
+
+def check_escape(problem: Problem) -> None:
+    """Refuse the escape of several channels, each of which has one of its own.
+
+    Raises
+    ------
+    InputError
+    """
+    if problem.model.channels > 1 and problem.particles.escape_overlap is not None:
+        raise InputError(
+            f"particles.escape_overlap = {problem.particles.escape_overlap:g} with model.channels = "
+            f"{problem.model.channels}: the time of escape is known for a single channel; remove it, and read q at the "
+            "output times"
+        )
 
 
 def check_pull(problem: Problem) -> None:

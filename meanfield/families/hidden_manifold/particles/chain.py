@@ -21,14 +21,12 @@ from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_un
 from meanfield.families.hidden_manifold.particles.latents import component
 from meanfield.families.hidden_manifold.particles.networks import take_step
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.numerics.compiled.triangular import factorise
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.typing import FloatArray
 
 BUFFERED = 1024
 """Least number of random numbers that are drawn at once: enough to vectorise, few enough for the first-level cache."""
-
-DEPENDENT = 1e-14
-"""Part of the squared length of a vector outside the span of those before it that is rounding."""
 
 
 class Covariates(NamedTuple):
@@ -121,7 +119,7 @@ def _steps(  # type: ignore[no-untyped-def]
             along, noise = covariates.along[q, j], covariates.noise[q, j]
             spread = (along * covariates.scale[q]) ** 2 + noise * noise
             chi2 = chi_squared(covariates.free[j], normal[place + 2 * columns], uniform[j], key, replica, slot)
-            _factorise(gram[j], factor)
+            factorise(gram[j], factor)
             latent, inputs = numbers[0], numbers[1]
             lengths[j] = spread * chi2
             for b in range(columns):
@@ -142,21 +140,6 @@ def _steps(  # type: ignore[no-untyped-def]
         for j in range(spaces):
             _update(gram[j], gains, products[j], lengths[j])
     return end
-
-
-@without_reference_counts(inline="always")
-def _factorise(gram, factor):  # type: ignore[no-untyped-def]
-    """Write the lower triangular L with L L^T = gram to `factor`; zero columns for vectors in the span of others."""
-    for b in range(gram.shape[0]):
-        for a in range(b, gram.shape[0]):
-            rest = gram[a, b]
-            for c in range(b):
-                rest -= factor[a, c] * factor[b, c]
-            if a == b:
-                diagonal = math.sqrt(rest) if rest > DEPENDENT * gram[b, b] else 0.0
-                factor[b, b] = diagonal
-            else:
-                factor[a, b] = rest / diagonal if diagonal > 0.0 else 0.0
 
 
 @without_reference_counts(inline="always")

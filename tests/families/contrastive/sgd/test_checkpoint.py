@@ -44,8 +44,8 @@ def problem_of(case, *more):
 class Interrupting:
     """Interrupts the run at its n-th call of `advance`, as Ctrl-C would."""
 
-    def __init__(self, monkeypatch, method, calls):
-        self.left, advance = calls, CLASSES[method].advance
+    def __init__(self, monkeypatch, kind, calls):
+        self.left, advance = calls, kind.advance
 
         def counted(stepper, first, steps):
             advance(stepper, first, steps)
@@ -59,7 +59,7 @@ class Interrupting:
             self.running = running
             return run(running, workers)
 
-        monkeypatch.setattr(CLASSES[method], "advance", counted)
+        monkeypatch.setattr(kind, "advance", counted)
         monkeypatch.setattr(ensemble.Ensemble, "run", remembered)
 
 
@@ -83,7 +83,7 @@ def test_a_run_that_is_interrupted_again_and_again_gives_the_same_bits(case, tmp
     folder, parts = tmp_path / "run", 0
     while True:
         with monkeypatch.context() as patched:
-            Interrupting(patched, case.partition(",")[0], calls=11)
+            Interrupting(patched, CLASSES[case.partition(",")[0]], calls=11)
             part = meanfield.simulate_sgd(problem_of(case), workers=2, record=Checkpoint(folder))
         if part.status != "interrupted":
             break
@@ -97,7 +97,7 @@ def test_an_interrupted_run_keeps_what_it_reached(tmp_path, monkeypatch):
     whole = meanfield.simulate_sgd(problem_of("projected"))
     in_short_calls(monkeypatch)
     with monkeypatch.context() as patched:
-        Interrupting(patched, "projected", calls=50)
+        Interrupting(patched, Projected, calls=50)
         part = meanfield.simulate_sgd(problem_of("projected"), workers=1)
     assert part.status == "interrupted"
     reached = np.isfinite(part.q.values)
@@ -163,7 +163,7 @@ def test_a_flipped_bit_is_refused_or_of_no_consequence(seed, tmp_path, monkeypat
     random, case = np.random.default_rng(seed), ("plain", "projected, l2", "chain, statistics")[seed % 3]
     with monkeypatch.context() as patched:
         in_short_calls(patched)
-        Interrupting(patched, case.partition(",")[0], calls=40)
+        Interrupting(patched, CLASSES[case.partition(",")[0]], calls=40)
         meanfield.simulate_sgd(problem_of(case), workers=2, record=Checkpoint(tmp_path / "run", save_every=0.0))
     path = random.choice([path for path in sorted((tmp_path / "run").iterdir()) if path.stat().st_size])
     damaged = bytearray(path.read_bytes())

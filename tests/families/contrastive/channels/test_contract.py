@@ -1,0 +1,46 @@
+"""The example of two channels goes through everything that is done to a problem and its results, as families do."""
+
+from dataclasses import replace
+
+import pytest
+
+import meanfield
+from meanfield.families.contrastive import FAMILY
+from meanfield.problems.problem_keys import with_value
+from meanfield.testing import methods
+from meanfield.testing.example import Example
+from tests import ROOT
+
+SMALL = {"time.stop": 1.0, "time.outputs": 3, "particles.replicas": 3, "particles.dimension": 200}
+
+
+class TwoChannels(Example):
+    """The example of two channels, solved by the methods that know several."""
+
+    def __init__(self, *names, record="replicas"):
+        super().__init__(replace(FAMILY, methods={name: FAMILY.methods[name] for name in names}))
+        problem = meanfield.load_problem(ROOT / "data" / "problems" / "two_channels.toml")
+        for key, value in (SMALL | {"particles.record": record}).items():
+            problem = with_value(problem, key, value)
+        self.__dict__["problem"] = problem
+
+
+@pytest.mark.parametrize(
+    "example",
+    [TwoChannels("order_parameters", "particles"), TwoChannels("particles", record="statistics")],
+    ids=["replicas", "statistics"],
+)
+def test_everything_is_done_with_two_channels(example, tmp_path):
+    methods.check_report(example, tmp_path)
+    for check in (
+        methods.check_result,
+        methods.check_file,
+        methods.check_conventions,
+        methods.check_tables,
+        methods.check_figure,
+        methods.check_sweep,
+    ):
+        for method in example.family.methods:
+            check(example, method, tmp_path)
+    if "order_parameters" in example.family.methods:
+        methods.check_comparison(example, tmp_path)
