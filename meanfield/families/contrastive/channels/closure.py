@@ -4,7 +4,7 @@
     D_kl      = < alpha_k Theta_1,l + beta_k Theta_2,l >
     Lambda_kl = (tau^2/m) < (1+v11) alpha_k alpha_l + (1+v22) beta_k beta_l + (1+v12)(alpha_k beta_l + beta_k alpha_l) >
 
-Source: theory-multi-channel.md, sections 1 and 3.
+Source: several_channels.md, sections 1 and 3.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ sign, whose average is
     <sign(C) | p> = (2/pi) int_0^inf (domega/omega) Im{ chi(omega)^(m-1) exp(i omega p) }
 
 with chi(omega) = <exp(i omega p)>, and sign(C)^2 = 1, so that Lambda needs no more.
-Source: theory-multi-channel.md, section 3.
+Source: several_channels.md, section 3.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Given the component of the hidden variables c, a mixture of Gaussians, everythin
 with the covariance q^T diag(var) q + J (x) K + V (x) M, and X_l = c + eta_l, whose covariance with Theta_l',k is
 (var_f + v_ll') q_fk. Both views of all channels are L xi with independent standard normals xi and a semidefinite
 Cholesky factor L, whose rows go on with the averages of X given Theta, so that neither collapsed channels nor views
-without noise need an inverse. Source: theory-multi-channel.md, sections 1 and 9.
+without noise need an inverse. Source: several_channels.md, sections 1 and 3.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ With the derivatives s of the activation left out, the sensitivities of a sample
 Where psi'(C) is linear in C they are polynomials in the outputs y of the sample and in the sums U = sum' y and
 T_kj = sum' y1_k y2_j over the other m - 1 samples. Products of two of them are all that averages over a batch need, so
 that these are exact at every m. Outputs are centred by their mean, under batch centring by that of the batch.
-Source: theory-multi-channel.md, sections 1 and 3.
+Source: several_channels.md, sections 1 and 3.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Any psi, any centring and any number of channels: scrambled Sobol points give the hidden variables and normal numbers of
 all samples of a batch. The points stay the same at all overlaps, so that averages are functions of these; several
 randomisations tell their standard error. What does not depend on the penalty comes from a quadrature over one sample.
-Source: theory-multi-channel.md, section 3.
+Source: several_channels.md, section 3.
 """
 
 from __future__ import annotations

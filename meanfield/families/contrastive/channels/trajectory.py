@@ -5,7 +5,7 @@ For linear phi the overlaps close, with n_k = tau D_kk + Lambda_kk/2 the multipl
     dq_k/dt  = tau P_k - q_k n_k
     dM_kl/dt = tau (D_kl + D_lk) + Lambda_kl - M_kl (n_k + n_l)
 
-M_kk = 1 is conserved. Source: theory-multi-channel.md, section 2.
+M_kk = 1 is conserved. Source: several_channels.md, section 2.
 """
 
 from __future__ import annotations
