@@ -1,4 +1,4 @@
-"""Declaration of the family: contrastive learning of one neuron, one channel (theory.md, section 1)."""
+"""Declaration of the family: contrastive learning of one neuron (theory.md), or one for each of several channels."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ Two channels with w_1 = w_2 stay alike. They part if noise or a feature pushes t
 
 about the state in which both have learnt one feature. The state in which each has a feature of its own turns into
 mixtures where its largest growth rate passes 0. Rates are differences of the vector field of q and M.
-Source: theory-multi-channel.md, section 6.
+Source: several_channels.md, section 6.
 """
 
 from __future__ import annotations

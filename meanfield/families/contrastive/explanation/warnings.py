@@ -66,9 +66,10 @@ def _of_channels(problem: Problem) -> Iterator[str]:
     ]
     if equal and not problem.random_start:
         k, j = equal[0]
+        where = "in the limit and in SGD" if M[k, j] == 1.0 else "in the limit, while noise tells them apart in SGD"
         yield (
-            f"channels {k + 1} and {j + 1} start alike, q(0) = {q[:, k].tolist()}: in the limit they stay alike "
-            "whatever the penalty, while SGD tells them apart by its noise; make features.initial_overlap different"
+            f"channels {k + 1} and {j + 1} start alike, q(0) = {q[:, k].tolist()}: they stay alike {where}, whatever "
+            "the penalty; make features.initial_overlap different"
         )
     if problem.decorrelation_strength > 0 and problem.model.centering == "none":
         yield (

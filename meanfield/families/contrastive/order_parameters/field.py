@@ -48,9 +48,10 @@ def check_linear(problem: Problem) -> None:
     check_problem(problem, Problem)
     if not problem.prior.functions.linear:
         closing = ", ".join(name for name in PRIORS if make_prior(name).linear)
+        others = "SGD" if problem.model.channels > 1 else "the density, stationary states or SGD"
         raise InputError(
             f"prior.name = '{problem.prior.name}': the order parameters close only under priors with linear phi "
-            f"({closing}); use the density, stationary states or SGD, or change the prior"
+            f"({closing}); use {others}, or change the prior"
         )
 
 

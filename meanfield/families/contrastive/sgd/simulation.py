@@ -61,7 +61,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 
     Notes
     -----
-    All quantities are dimensionless. Source: theory.md, sections 1 and 3; theory-multi-channel.md, sections 1 and 4.
+    All quantities are dimensionless. Source: theory.md, sections 1 and 3; several_channels.md, sections 1 and 4.
     """
     simulation = simulation_of(problem)
     prepare = partial(prepare_steppers, problem, simulation.label)

@@ -1,4 +1,4 @@
-"""Batch of a step of several channels, in the span of features and weights (theory-multi-channel.md, section 4).
+"""Batch of a step of several channels, in the span of features and weights (several_channels.md, section 4).
 
 Write w_k = U q_k + sqrt(N) sum_j L_kj p_j with orthonormal p_j, orthogonal to the features, and a lower triangular L.
 Row k of the matrix X = (q^T, L) then has the d1 + d2 coordinates of channel k along U/sqrt(N) and the p_j, and X X^T is

@@ -2,7 +2,7 @@
 
 What a batch adds orthogonally to features and weights is Gaussian in N - d1 - d2 dimensions, and under a linear phi it
 enters through the products of the channels' parts alone: a Wishart matrix. The chain of the coordinates X has the law
-of plain SGD at every N (theory-multi-channel.md, section 4). It never subtracts q^T q from M, so that it resolves
+of plain SGD at every N (several_channels.md, section 4). It never subtracts q^T q from M, so that it resolves
 channels that are nearly equal, or nearly in the span of the features.
 """
 

@@ -1,4 +1,4 @@
-"""Plain SGD of several channels, step by step as in theory-multi-channel.md, section 1: the reference for other steps.
+"""Plain SGD of several channels, step by step as in several_channels.md, section 1: the reference for other steps.
 
 It draws whole samples, so a step costs m N normals (3 m N with augmentation noise).
 """

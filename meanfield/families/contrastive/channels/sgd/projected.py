@@ -1,7 +1,7 @@
 """SGD on the weights of several channels with at most one vector of normals per channel and step, whatever the batch.
 
 Given what a batch adds in the span of features and weights, the rest is Gaussian and orthogonal to them: vectors of
-independent normals whose components in the span are taken away, mixed by the factor of S (theory-multi-channel.md,
+independent normals whose components in the span are taken away, mixed by the factor of S (several_channels.md,
 section 4). The law is that of plain SGD at every N. Work is done in blocks that stay in the first-level cache.
 """
 
