@@ -4,6 +4,8 @@ from .ensembles.checkpoint import Checkpoint as Checkpoint
 from .errors import InputError as InputError
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
+from .families.contrastive.channels.thresholds import collapse_threshold as collapse_threshold
+from .families.contrastive.channels.thresholds import mixing_threshold as mixing_threshold
 from .families.contrastive.density import solve_density as solve_density
 from .families.contrastive.dynamics.analysis import analyse_dynamics as analyse_dynamics
 from .families.contrastive.fixed_points import (
@@ -66,6 +68,7 @@ __all__ = [
     "Sweep",
     "analyse_dynamics",
     "best_augmentation",
+    "collapse_threshold",
     "compare",
     "continue_fixed_points",
     "continue_stationary_states",
@@ -78,6 +81,7 @@ __all__ = [
     "load",
     "load_problem",
     "load_sweep",
+    "mixing_threshold",
     "parse_problem",
     "phase_portrait",
     "run_sweep",
