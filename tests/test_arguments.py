@@ -23,6 +23,8 @@ MORE = {
     "critical_values": ("prior.strength", 0.0, 1.0),
     "continue_fixed_points": ("prior.strength", 0.0, 1.0),
     "continue_stationary_states": ("prior.strength", 0.0, 1.0),
+    "solve_from_run": (xr.Dataset(),),
+    "solve_from_weights": ([[1.0]], [[1.0]], [[1.0]]),
 }
 PATH = r"a text is no problem; call meanfield\.load_problem\('first\.toml'\) first"
 

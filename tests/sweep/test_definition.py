@@ -156,7 +156,7 @@ def test_the_example_is_a_sweep():
         (
             '["final"]',
             '["similarity"]',
-            "no 'similarity' to keep; of order_parameters there are final, trajectory, all",
+            "no 'similarity' to keep; of order_parameters there are final, trajectory, arrangement, all",
         ),
         ('["final"]', '["nowhere:f"]', "methods.order_parameters: 'nowhere:f': module 'nowhere' cannot be imported"),
         ("[methods]", "[methods", "not a TOML file"),

@@ -11,11 +11,12 @@ from tests.families.hidden_manifold.problems import data, problem
 N, D = 200, 100
 SHORT = {"stop": 4.0, "outputs": 5}
 PARTICLES = {"method": "plain", "dimension": N, "replicas": 1, "seed": 5, "snapshots": [0.0]}
+INFORMED = problem(time=SHORT, particles=PARTICLES)
 
 
 @pytest.fixture(scope="module")
 def run():
-    return meanfield.solve(problem(time=SHORT, particles=PARTICLES), "particles")
+    return meanfield.solve(INFORMED, "particles")
 
 
 def matrices(seed=0, size=N):
@@ -29,7 +30,7 @@ def matrices(seed=0, size=N):
 
 
 def test_a_run_starts_where_its_own_order_parameters_do(run):
-    ode = meanfield.solve_from_run(run)
+    ode = meanfield.solve_from_run(INFORMED, run)
     for name in ("Q", "R", "Omega", "Sigma", "v", "generalisation_error"):
         first = run[name].isel(replica=0, time=0)
         np.testing.assert_allclose(ode[name].isel(time=0), first, rtol=0, atol=1e-9)  # rounding of D products
@@ -41,7 +42,7 @@ def test_sgd_follows_its_own_start_more_closely_than_the_limit(run):
     random = {"output_weights": [1.0, 1.0], "initial": "random"}
     slow = problem_from(data(time=SHORT, particles=PARTICLES, training={"learning_rate": 0.02}) | {"student": random})
     sgd = meanfield.solve(slow, "particles")
-    found = {"own": meanfield.solve_from_run(sgd), "limit": meanfield.solve(slow, "order_parameters")}
+    found = {"own": meanfield.solve_from_run(slow, sgd), "limit": meanfield.solve(slow, "order_parameters")}
     away = {name: float(np.abs(sgd["Q"].isel(replica=0) - ode["Q"]).max()) for name, ode in found.items()}
     assert away["own"] < 0.2 * away["limit"]  # 0.013 to 0.09 over ten other seeds
 
@@ -110,9 +111,11 @@ def test_matrices_that_do_not_fit(words):
 
 def test_runs_and_problems_without_what_is_needed(run):
     with pytest.raises(InputError, match=r"replica = 3: the run has replicas 0 to 0"):
-        meanfield.solve_from_run(run, 3)
+        meanfield.solve_from_run(INFORMED, run, 3)
     with pytest.raises(InputError, match=r"particles.snapshots = \[0.0\]"):
-        meanfield.solve_from_run(run.drop_vars("S"))
+        meanfield.solve_from_run(INFORMED, run.drop_vars("S"))
+    with pytest.raises(InputError, match="is of another problem"):
+        meanfield.solve_from_run(problem(time=SHORT), run)
     inputs = {"nonlinearity": "sign", "aspect_ratio": 0.5, "components": [{"weight": 1.0, "mean_elsewhere": 1.0}]}
     with pytest.raises(InputError, match="mean_elsewhere = 1: the direction of a mean"):
         meanfield.solve_from_weights(problem(inputs=inputs, time=SHORT), *matrices())

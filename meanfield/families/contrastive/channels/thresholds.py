@@ -21,6 +21,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.trajectory import OverlapField
 from meanfield.families.contrastive.problem import Problem
+from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
 from meanfield.typing import FloatArray
 
@@ -168,6 +169,7 @@ def mixing_threshold(problem: Problem) -> float:
     InputError
         If there is no penalty, no such state, averages take random batches, or no strength mixes the features.
     """
+    check_problem(problem, Problem)
     if len(problem.features) < 2:
         raise InputError("features: a single one, but each of two channels needs one of its own; add a feature")
 
@@ -212,6 +214,7 @@ def _jacobian(field: OverlapField, at: FloatArray) -> FloatArray:
 
 
 def _with_strength(problem: Problem, strength: float) -> Problem:
+    check_problem(problem, Problem)
     if problem.decorrelation is None:
         raise InputError(
             "decorrelation: there is no penalty, whose strength could be varied; add a [decorrelation] table"

@@ -30,9 +30,10 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.problems.base import check_problem
+from meanfield.problems.file import format_problem
 from meanfield.problems.problem_keys import with_values
 from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset, problem_of
+from meanfield.results.schema import build_dataset, check_dataset
 from meanfield.typing import FloatArray
 
 LARGEST_DEVIATION = 0.2
@@ -120,11 +121,13 @@ def solve_from_weights(
     return _solve(problem, start, N)
 
 
-def solve_from_run(run: xr.Dataset, replica: int = 0) -> xr.Dataset:
+def solve_from_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> xr.Dataset:
     """Order parameters of a hidden manifold from the start of a replica of plain SGD.
 
     Parameters
     ----------
+    problem : Problem
+        That of the run. It is not taken from the result, which may name functions and is never trusted to.
     run : xarray.Dataset
         From `meanfield.solve` with the method `particles`, with weights at t = 0 (`particles.snapshots`).
     replica : int
@@ -137,10 +140,12 @@ def solve_from_run(run: xr.Dataset, replica: int = 0) -> xr.Dataset:
     Raises
     ------
     InputError
-        If the run holds no weights at t = 0 or has no such replica.
+        If the run is of another problem, holds no weights at t = 0, or has no such replica.
     """
-    problem = problem_of(run)
     check_problem(problem, Problem)
+    check_dataset(run)
+    if run.attrs.get("problem") != format_problem(problem):
+        raise InputError("run: is of another problem than the one given; give the problem that it was simulated with")
     if "S" not in run or run["snapshot_time"].values[0] != 0.0:
         raise InputError(
             "run: holds no weights at t = 0; simulate it with particles.method = 'plain' and "
