@@ -40,7 +40,7 @@ class Euler:
         system = system_of(problem, 10**6)
         self._system, self._problem, self._step = system, problem, step
         self._K, self._rho = system.students, system.rho[:, None, None]
-        self._rest, self._b, self._c = (float(x[0]) for x in (system.rest, system.slope, system.square))
+        self._rest, self._b, self._c = (float(x[0]) for x in (system.rest, system.slope, system.variance))
         self._t, self._T = self._rho * system.t, np.einsum("n,nab->ab", system.weight, system.t)
         if averaged_source:
             self._t = self._rho * np.einsum("n,nab->ab", system.weight * system.rho, system.t)
