@@ -87,8 +87,8 @@ def test_without_penalty_each_channel_moves_as_if_alone(activation, centering, m
         np.testing.assert_allclose(noise_[k, k], single(q)[1], rtol=1e-11)  # ACCURATE
     P, D, noise_, *_ = (part for part in ChannelClosure(one)(q[:, None], np.eye(1)))
     alone_dq, _ = velocity((P, D, noise_), q[:, None], np.eye(1), 0.01)
-    np.testing.assert_allclose(alone_dq[:, 0], rate(single, q), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(noise_[0, 0], single(q)[1], rtol=1e-11)
+    np.testing.assert_allclose(alone_dq[:, 0], rate(single, q), rtol=1e-10, atol=1e-12)  # as above
+    np.testing.assert_allclose(noise_[0, 0], single(q)[1], rtol=1e-11)  # ACCURATE
 
 
 @pytest.mark.parametrize("centering", ["none", "batch"])
@@ -100,7 +100,7 @@ def test_without_penalty_correlated_views_of_each_channel_are_those_of_one(cente
     single = Closure(standard(*changes, *alone, ("[0.5, 0.3]", "0.5"), ("[0.2, 0.4]", "0.2")))
     q = problem.initial_overlap[:, 0]
     np.testing.assert_allclose(dq[:, 0], rate(single, q), rtol=1e-12)  # rounding
-    np.testing.assert_allclose(noise_[0, 0], single(q)[1], rtol=1e-12)
+    np.testing.assert_allclose(noise_[0, 0], single(q)[1], rtol=1e-12)  # rounding
 
 
 def test_signs_of_a_covariance_by_a_fourier_integral():
@@ -167,7 +167,7 @@ def test_rates_transversal_to_collapsed_channels():
         apart = field(at - step * np.array([0, 0, 0, 0, 1.0]))[4]
         assert -apart / step == pytest.approx(kappa, rel=1e-5)  # rounding over the step
         apart = field(at + step * np.array([0, 0, 0.5, -0.5, 0]))
-        assert (apart[2] - apart[3]) / step == pytest.approx(omega, rel=1e-5)
+        assert (apart[2] - apart[3]) / step == pytest.approx(omega, rel=1e-5)  # rounding over the step
 
 
 def test_what_takes_too_many_nodes_or_numbers_is_refused(monkeypatch):

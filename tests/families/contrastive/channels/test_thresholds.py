@@ -27,9 +27,9 @@ def test_growth_of_what_is_not_yet_learnt(centering):
         bracket += 4 * strength**2 * (1575 + 117 * (m - 1) + 3 * (m - 1) * (m - 2)) / m**2
         first = 4 * tau * 0.1 * (3 - 2 * strength * (1 + 8 / m)) - 8 * tau**2 / m * bracket
         assert found[0] == pytest.approx(first, rel=1e-9)  # differences of fourth order
-        assert found[1] == pytest.approx(-8 * tau**2 / m * bracket, rel=1e-9)
+        assert found[1] == pytest.approx(-8 * tau**2 / m * bracket, rel=1e-9)  # the same
     gain = {"none": 3 - 2 * strength * (1 + 8 / m), "population": 2 - 8 * strength / m}[centering]
-    np.testing.assert_allclose(found[0] - found[1], 4 * tau * 0.1 * gain, rtol=1e-9)
+    np.testing.assert_allclose(found[0] - found[1], 4 * tau * 0.1 * gain, rtol=1e-9)  # the same
 
 
 @pytest.mark.parametrize(
