@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from meanfield.ingredients.user_functions import build, check_compiles, check_slope, is_address, load_own
+from meanfield.ingredients.user_functions import make_with_slope
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, complex_step, evaluate
 
 
@@ -234,16 +234,4 @@ def make_activation(
     ValueError
         If there is none of that name, or a user's own does not compile or has another derivative than it says.
     """
-    if not is_address(name):
-        return build(ACTIVATIONS, name, dict(parameters))
-    found = load_own(name, dict(parameters), folder)
-    activation = found if isinstance(found, Activation) else Activation(found)
-    check_compiles(activation.value, f"'{name}'")
-    remedy = "correct the derivative, or name the point among the kinks"
-    if activation.derivative is None:
-        remedy = "give one by meanfield.Activation(value, derivative, kinks), or use functions of numpy, not of math"
-        check_compiles(activation.slope, f"the complex-step derivative of '{name}'", remedy)
-    else:
-        check_compiles(activation.derivative, f"the derivative of '{name}'")
-    check_slope(activation.value, activation.slope, activation.kinks, f"the derivative of '{name}'", remedy)
-    return activation
+    return make_with_slope(Activation, ACTIVATIONS, name, dict(parameters), folder)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from meanfield.ingredients.user_functions import build, check_compiles, check_slope, is_address, load_own
+from meanfield.ingredients.user_functions import make_with_slope
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, complex_step
 
 
@@ -104,16 +104,4 @@ def make_penalty(name: str, parameters: tuple[tuple[str, float], ...] = (), fold
     ValueError
         If there is none of that name, or a user's own does not compile or has another derivative than it says.
     """
-    if not is_address(name):
-        return build(PENALTIES, name, dict(parameters))
-    found = load_own(name, dict(parameters), folder)
-    penalty = found if isinstance(found, Penalty) else Penalty(found)
-    check_compiles(penalty.value, f"'{name}'")
-    remedy = "correct the derivative, or name the point among the kinks"
-    if penalty.derivative is None:
-        remedy = "give one by meanfield.Penalty(value, derivative, kinks), or use functions of numpy, not of math"
-        check_compiles(penalty.slope, f"the complex-step derivative of '{name}'", remedy)
-    else:
-        check_compiles(penalty.derivative, f"the derivative of '{name}'")
-    check_slope(penalty.value, penalty.slope, penalty.kinks, f"the derivative of '{name}'", remedy)
-    return penalty
+    return make_with_slope(Penalty, PENALTIES, name, dict(parameters), folder)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -19,6 +19,29 @@ from meanfield.ingredients.nearest import nearest
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 
 T = TypeVar("T")
+
+
+class WithSlope(Protocol):
+    """A function of one number with its derivative and its kinks, such as an activation."""
+
+    @property
+    def value(self) -> ScalarFunction:
+        """The function."""
+
+    @property
+    def derivative(self) -> ScalarFunction | None:
+        """Its derivative, as it was given."""
+
+    @property
+    def slope(self) -> ScalarFunction:
+        """Its derivative, given or by the complex step."""
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Where the derivative jumps."""
+
+
+F = TypeVar("F", bound=WithSlope)
 
 SAME_SLOPE = 1e-6
 """Largest difference of a derivative from the numerical one, relative to 1 plus its size."""
@@ -117,6 +140,45 @@ def load_own(address: str, parameters: Mapping[str, float], folder: Path | None)
         return found(**parameters)
     except Exception as error:  # whatever a user's function raises
         raise ValueError(f"'{address}' with {dict(parameters)}: {type(error).__name__}: {error}") from error
+
+
+def make_with_slope(
+    kind: type[F],
+    table: Mapping[str, F | Callable[..., F]],
+    name: str,
+    parameters: Mapping[str, float],
+    folder: Path | None,
+) -> F:
+    """Function of the library, or one of a user that compiles and has the derivative that it says.
+
+    Parameters
+    ----------
+    kind : type
+        What is made of a function alone, which has the signature `kind(value, derivative, kinks)`.
+    table : mapping
+        Those of the library.
+    name, parameters, folder
+        See `meanfield.ingredients.activations.make_activation`.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or a user's own does not compile or has another derivative than it says.
+    """
+    if not is_address(name):
+        return build(table, name, parameters)
+    found = load_own(name, parameters, folder)
+    made = found if isinstance(found, kind) else kind(found)  # type: ignore[call-arg]
+    check_compiles(made.value, f"'{name}'")
+    remedy = "correct the derivative, or name the point among the kinks"
+    if made.derivative is None:
+        call = f"meanfield.{kind.__name__}(value, derivative, kinks)"
+        remedy = f"give one by {call}, or use functions of numpy, not of math"
+        check_compiles(made.slope, f"the complex-step derivative of '{name}'", remedy)
+    else:
+        check_compiles(made.derivative, f"the derivative of '{name}'")
+    check_slope(made.value, made.slope, made.kinks, f"the derivative of '{name}'", remedy)
+    return made
 
 
 @contextmanager
