@@ -13,11 +13,7 @@ module.
 
 from __future__ import annotations
 
-import ast
-import json
 import math
-import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +23,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield.cli import DONE, FAILED, at_least, parser, run
+from meanfield.cli import run
 from meanfield.plotting import COLOURS
-from meanfield.results.figure_files import save_figure
-from meanfield.results.files import save
-from meanfield.results.provenance import provenance
-from validation import OUTPUT
+from validation.hidden_manifold.publication import Publication, claim_of, verdicts
 from validation.hidden_manifold.sgd_against_theory import NAMES, merged, numbers, problem_of
 from validation.pages import markdown_table
 from validation.study import Statement
@@ -182,8 +175,6 @@ def draw(data: xr.Dataset) -> Figure:
 
 def page(data: xr.Dataset, statements: list[Statement]) -> str:
     """The page of the site."""
-    claim = (ast.get_docstring(ast.parse(Path(__file__).read_text(encoding="utf-8"))) or "").split("\n\n")
-    rows = [(s.text, "holds" if s.holds else "**fails**", s.number) for s in statements]
     slowest = ", ".join(
         f"{float(data.relaxation_steps.sel(case=name).max()):.0f} ({title})" for name, (title, _, _) in CASES.items()
     )
@@ -191,7 +182,7 @@ def page(data: xr.Dataset, statements: list[Statement]) -> str:
 
 Written by `python -m validation.hidden_manifold.averaged_theory --page docs/hidden_manifold_averages.md`.
 
-{claim[1]}
+{claim_of(Path(__file__))}
 
 ![SGD and averages in time](../validation/hidden_manifold/averaged_theory.png)
 
@@ -201,35 +192,18 @@ within at most this many steps: {slowest}.
 
 {table(data)}
 
-{markdown_table(("statement", "verdict", "number"), rows)}
+{verdicts(statements)}
 """
+
+
+PUBLICATION = Publication(
+    Path(__file__), "SGD on inputs with a mean against averages over fast fields", draw, table, page
+)
 
 
 def main() -> int:
     """Run, judge, print; write numbers, figure and page."""
-    command = parser(__doc__ or "")
-    command.add_argument("--dimension", type=at_least(100, "N"), default=3000, metavar="N")
-    command.add_argument("--replicas", type=at_least(2, "replicas"), default=16, metavar="RUNS")
-    command.add_argument("--seed", type=at_least(0, "a seed"), default=0)
-    command.add_argument("--page", type=Path, metavar="OUT.md", help="where the page of the site goes")
-    arguments = command.parse_args()
-    began = time.perf_counter()
-    data = measure(arguments.dimension, arguments.replicas, arguments.seed)
-    statements = judge(data)
-    data.attrs |= {
-        "Conventions": "CF-1.11",
-        "title": "SGD on inputs with a mean against averages over fast fields",
-        "statements": json.dumps([asdict(statement) for statement in statements]),
-        "provenance": provenance(time.perf_counter() - began),
-    }
-    folder = OUTPUT / "hidden_manifold"
-    folder.mkdir(parents=True, exist_ok=True)
-    save(data, folder / "averaged_theory.nc")
-    save_figure(draw(data), Path(__file__).with_suffix(".png"))
-    print(table(data), *statements, sep="\n")
-    if arguments.page:
-        arguments.page.write_text(page(data, statements), encoding="utf-8")
-    return DONE if all(statement.holds for statement in statements) else FAILED
+    return PUBLICATION.measured(measure, judge, dimension=3000)
 
 
 if __name__ == "__main__":

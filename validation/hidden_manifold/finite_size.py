@@ -13,11 +13,8 @@ takes half an hour on two cores. With `--again` it judges and draws the numbers 
 
 from __future__ import annotations
 
-import ast
-import json
 import math
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +26,11 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 import meanfield
-from meanfield.cli import DONE, FAILED, at_least, parser, run
+from meanfield.cli import at_least, parser, run
 from meanfield.families.hidden_manifold.escape.solver import ESCAPED
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.plotting import COLOURS
-from meanfield.results.figure_files import save_figure
-from meanfield.results.files import save
-from meanfield.results.provenance import provenance
-from validation import OUTPUT
+from validation.hidden_manifold.publication import Publication, claim_of, verdicts
 from validation.hidden_manifold.sgd_against_theory import NAMES, merged, numbers, problem_of
 from validation.pages import markdown_table
 from validation.study import Statement
@@ -220,13 +214,11 @@ def _draw_escapes(data: xr.Dataset, axes: Axes) -> None:
 
 def page(data: xr.Dataset, statements: list[Statement]) -> str:
     """The page of the site."""
-    claim = (ast.get_docstring(ast.parse(Path(__file__).read_text(encoding="utf-8"))) or "").split("\n\n")
-    rows = [(s.text, "holds" if s.holds else "**fails**", s.number) for s in statements]
     return f"""# Hidden manifolds at finite N
 
 Written by `python -m validation.hidden_manifold.finite_size --page docs/hidden_manifold_finite_size.md`.
 
-{claim[1]}
+{claim_of(Path(__file__))}
 
 ![Deviations, and shares of runs that have escaped](../validation/hidden_manifold/finite_size.png)
 
@@ -235,8 +227,13 @@ start. Standard errors stand in units of the last digit; behind times of escape 
 
 {tables(data)}
 
-{markdown_table(("statement", "verdict", "number"), rows)}
+{verdicts(statements)}
 """
+
+
+PUBLICATION = Publication(
+    Path(__file__), "Scatter of SGD on a hidden manifold, and its escape from the plateau", draw, tables, page
+)
 
 
 def main() -> int:
@@ -246,24 +243,10 @@ def main() -> int:
     command.add_argument("--again", action="store_true", help="take SGD from the numbers that are there")
     command.add_argument("--page", type=Path, metavar="OUT.md", help="where the page of the site goes")
     arguments = command.parse_args()
-    began, folder = time.perf_counter(), OUTPUT / "hidden_manifold"
-    folder.mkdir(parents=True, exist_ok=True)
-    there = folder / "finite_size.nc"
-    sgd = load_numbers(there) if arguments.again else simulate(arguments.seed)
+    began = time.perf_counter()
+    sgd = load_numbers(PUBLICATION.numbers) if arguments.again else simulate(arguments.seed)
     data = xr.merge([sgd, predict(arguments.seed)])
-    statements = judge(data)
-    data.attrs |= {
-        "Conventions": "CF-1.11",
-        "title": "Scatter of SGD on a hidden manifold, and its escape from the plateau",
-        "statements": json.dumps([asdict(statement) for statement in statements]),
-        "provenance": provenance(time.perf_counter() - began),
-    }
-    save(data, there)
-    save_figure(draw(data), Path(__file__).with_suffix(".png"))
-    print(tables(data), *statements, sep="\n")
-    if arguments.page:
-        arguments.page.write_text(page(data, statements), encoding="utf-8")
-    return DONE if all(statement.holds for statement in statements) else FAILED
+    return PUBLICATION.write(data, judge(data), began, arguments.page)
 
 
 def load_numbers(path: Path) -> xr.Dataset:

@@ -15,11 +15,7 @@ module.
 
 from __future__ import annotations
 
-import ast
-import json
 import math
-import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,14 +25,11 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield.cli import DONE, FAILED, at_least, parser, run
+from meanfield.cli import run
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.plotting import COLOURS
 from meanfield.problems.file import problem_from
-from meanfield.results.figure_files import save_figure
-from meanfield.results.files import save
-from meanfield.results.provenance import provenance
-from validation import OUTPUT
+from validation.hidden_manifold.publication import Publication, claim_of, verdicts
 from validation.pages import markdown_table
 from validation.study import Statement
 
@@ -286,13 +279,11 @@ def draw(data: xr.Dataset) -> Figure:
 
 def page(data: xr.Dataset, statements: list[Statement]) -> str:
     """The page of the site."""
-    claim = (ast.get_docstring(ast.parse(Path(__file__).read_text(encoding="utf-8"))) or "").split("\n\n")
-    rows = [(s.text, "holds" if s.holds else "**fails**", s.number) for s in statements]
     return f"""# SGD on a hidden manifold
 
 Written by `python -m validation.hidden_manifold.sgd_against_theory --page docs/hidden_manifold_sgd.md`.
 
-{claim[1]}
+{claim_of(Path(__file__))}
 
 ![SGD against theories](../validation/hidden_manifold/sgd_against_theory.png)
 
@@ -301,35 +292,16 @@ standard error in units of the last digit. Means over runs are off by O(1/N) bes
 
 {table(data)}
 
-{markdown_table(("statement", "verdict", "number"), rows)}
+{verdicts(statements)}
 """
+
+
+PUBLICATION = Publication(Path(__file__), "SGD on a hidden manifold against theories", draw, table, page)
 
 
 def main() -> int:
     """Run, judge, print; write numbers, figure and page."""
-    command = parser(__doc__ or "")
-    command.add_argument("--dimension", type=at_least(100, "N"), default=1000, metavar="N")
-    command.add_argument("--replicas", type=at_least(2, "replicas"), default=16, metavar="RUNS")
-    command.add_argument("--seed", type=at_least(0, "a seed"), default=0)
-    command.add_argument("--page", type=Path, metavar="OUT.md", help="where the page of the site goes")
-    arguments = command.parse_args()
-    began = time.perf_counter()
-    data = measure(arguments.dimension, arguments.replicas, arguments.seed)
-    statements = judge(data)
-    data.attrs |= {
-        "Conventions": "CF-1.11",
-        "title": "SGD on a hidden manifold against theories",
-        "statements": json.dumps([asdict(statement) for statement in statements]),
-        "provenance": provenance(time.perf_counter() - began),
-    }
-    folder = OUTPUT / "hidden_manifold"
-    folder.mkdir(parents=True, exist_ok=True)
-    save(data, folder / "sgd_against_theory.nc")
-    save_figure(draw(data), Path(__file__).with_suffix(".png"))
-    print(table(data), *statements, sep="\n")
-    if arguments.page:
-        arguments.page.write_text(page(data, statements), encoding="utf-8")
-    return DONE if all(statement.holds for statement in statements) else FAILED
+    return PUBLICATION.measured(measure, judge, dimension=1000)
 
 
 if __name__ == "__main__":
