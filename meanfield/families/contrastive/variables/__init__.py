@@ -1,0 +1,1 @@
+"""Variables of contrastive results, by what they say."""

@@ -1,0 +1,96 @@
+"""Variables of stationary states, fixed points, branches of them and portraits."""
+
+from __future__ import annotations
+
+from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY
+from meanfield.problems.variable import Variable
+
+TYPES_OF_FIXED_POINTS = ("stable node", "stable focus", "saddle", "unstable node", "unstable focus", "marginal")
+
+STATES = {
+    "multiplier": Variable(("time",), "multiplier G of the norm"),
+    "multiplier_residual": Variable(
+        ("time",),
+        "G - (q.g + tau r - Lambda/2), zero at a stationary state",
+        conserved=("multiplier of the norm, largest residual", 0.0),
+    ),
+    "residual": Variable(
+        ("time",),
+        "largest of |E[u w] - q| and |E[w^2] - 1|",
+        range=POSITIVE,
+        conserved=("equations of the state, largest residual", 0.0),
+    ),
+    "quadrature_error": Variable(
+        ("time",),
+        "error of q by the quadrature over u and w, as more nodes show it; no estimate where a branch turns",
+        range=POSITIVE,
+        conserved=("quadrature over u and w, largest error of q", 0.0),
+    ),
+    "growth_rate": Variable(("time",), "largest growth rate of small perturbations"),
+    "relaxation_rate": Variable(("time",), "slowest relaxation of a conditional density at fixed q, at any u"),
+    "eigenvalue_real": Variable(("time", "mode"), "leading eigenvalue with q and the norm taking part, real part"),
+    "eigenvalue_imag": Variable(("time", "mode"), "leading eigenvalue with q and the norm taking part, imaginary part"),
+    "stability": Variable(
+        ("time",),
+        "1 stable, 0 marginal to the accuracy of eigenvalues, -1 unstable",
+        range=(-1.0, 1.0),
+        gaps="never",
+    ),
+    "potential": Variable(("time",), "Lyapunov function V(q) = -int_0^q dq/dt, where there is one"),
+}
+
+BRANCHES = {
+    "parameter": Variable(("time",), "value of the key that is varied", gaps="never", coordinate=True),
+    "branch": Variable(
+        ("time",),
+        "number of the branch that a point belongs to; points are in its order",
+        range=POSITIVE,
+        gaps="never",
+        coordinate=True,
+    ),
+    "turning": Variable(
+        ("time",), "1 where the parameter has an extremum along the branch", range=(0.0, 1.0), gaps="never"
+    ),
+}
+
+FIXED_POINTS = {
+    "kind": Variable(
+        ("time",),
+        "kind of a fixed point: stable or unstable node or focus, saddle, or marginal",
+        words=True,
+        choices=TYPES_OF_FIXED_POINTS,
+    ),
+    "orbit": Variable(
+        ("time",),
+        "number of the set of fixed points that are copies by flips of features",
+        range=POSITIVE,
+        gaps="never",
+    ),
+}
+
+PORTRAIT = {
+    "q_cell": Variable(
+        ("row", "column", "feature"),
+        "overlap q at the centre of a cell of a portrait",
+        needs=("velocity", "region", "region_share", "separatrix", "nullcline", "nullcline_component"),
+    ),
+    "velocity": Variable(("row", "column", "feature"), "dq/dt at the centre of a cell"),
+    "region": Variable(
+        ("row", "column"),
+        "state that attracts a cell, -1 undecided, -2 outside the unit ball",
+        range=(-2.0, float("inf")),
+        gaps="never",
+    ),
+    "region_share": Variable(
+        ("time",), "part of the portrait, or of [-1, 1] for one feature, that a state attracts", range=PROBABILITY
+    ),
+    "separatrix": Variable(("trace", "feature"), "overlap q along stable manifolds of saddles, NaN between curves"),
+    "nullcline": Variable(("contour", "feature"), "overlap q where a component of dq/dt vanishes, in no order"),
+    "nullcline_component": Variable(("contour",), "number of that component, from 0", range=(0.0, 1.0)),
+    "table_error": Variable((), "error of the interpolated velocity in units of the largest one", range=POSITIVE),
+}
+
+ONE_FEATURE = {
+    "line": Variable(("line",), "overlap q of a single feature", range=(-1.0, 1.0), gaps="never", increasing=True),
+    "rate": Variable(("line",), "dq/dt of a single feature", needs=("line",)),
+}
