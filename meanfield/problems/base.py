@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, ValidationInfo, model_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.part import Part
@@ -47,6 +47,17 @@ class BaseProblem(Part):
     """Key of the seed of all random streams, which sweeps set at each point; None where nothing is random."""
 
     title: str = Field(default="", description="a line about the problem")
+
+    @model_validator(mode="after")
+    def _remember_origin(self, info: ValidationInfo) -> Self:
+        """Keep whether the problem may open files and import modules, for its copies."""
+        self.__dict__["_trusted"] = (info.context or {}).get("trusted", True)
+        return self
+
+    @property
+    def trusted(self) -> bool:
+        """Whether what the problem names may be opened and imported; False for one that was read from a result."""
+        return bool(self.__dict__.get("_trusted", True))
 
     @property
     def fixed_dims(self) -> dict[str, int]:

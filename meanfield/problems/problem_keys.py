@@ -53,7 +53,8 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
     problem : Problem
     values : mapping
         From keys, such as `prior.strength`, `model.activation` or `features[0].hidden`, to what a problem file may say
-        there. Keys of tables that the problem leaves out begin such a table.
+        there. Keys of tables that the problem leaves out begin such a table. A copy of a problem that was read from a
+        result imports and opens as little as that one, also if the values name something.
     folder : Path, optional
         Where files and modules that the values name are looked for; see `meanfield.problems.file.parse_problem`.
 
@@ -66,7 +67,7 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
     for key, value in values.items():
         held_by(problem, key)  # refuses keys that there are not
         data = _replaced(data, _steps(key), value)
-    changed = validated(type(problem), data, folder) if values else problem
+    changed = validated(type(problem), data, folder, problem.trusted) if values else problem
     for key in values:
         _keep_functions(problem, changed, _steps(key))
     return changed

@@ -6,6 +6,7 @@ import pytest
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Augmentation, Problem
 from meanfield.ingredients.laws.hidden import Gaussian as HiddenGaussian
+from meanfield.problems.file import format_problem, parse_problem
 from meanfield.problems.problem_keys import held_by, number_keys, value_of, with_value, with_values
 from tests.example_problems import make_problem
 
@@ -133,3 +134,26 @@ def test_functions_are_found_beside_the_file_that_names_them_in_a_value(tmp_path
     changed = with_values(FULL, {"prior.name": "valued_prior:pull", "prior.parameters": {}}, tmp_path)
     assert changed.prior.functions.forces(np.array([2.0])) == 8.0
     assert with_value(changed, "prior.name", "l2").prior.functions.linear
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"prior.strength": 3.0},
+        {"prior.parameters": {"power": 2.0}},
+        {"model.learning_rate": 0.5},
+        {"prior.name": "marking_prior:push"},
+        {"prior": {"name": "marking_prior:pull"}},
+    ],
+)
+def test_copies_of_a_problem_from_a_result_import_nothing(values, tmp_path, monkeypatch):
+    (tmp_path / "marking_prior.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    text = format_problem(make_problem('prior = { name = "l1" }')).replace('"l1"', '"marking_prior:pull"')
+    read = parse_problem(text, trusted=False)
+    copy = with_values(with_values(read, values), {"time.stop": 3.0})
+    assert not copy.trusted
+    with pytest.raises(InputError, match="no module is imported because a result names it"):
+        copy.prior.functions  # noqa: B018
+    with pytest.raises(SystemExit):  # the same in a problem file is imported
+        with_values(parse_problem(text), values).prior.functions  # noqa: B018
