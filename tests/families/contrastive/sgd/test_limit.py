@@ -94,7 +94,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+SLOW = ("a user's own activation", "elastic_net", "two dependent features")
+"""Cases whose parts other cases have, too, or for which chains and plain SGD are compared."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, marks=pytest.mark.slow if c in SLOW else ()) for c in CASES])
 def test_sgd_agrees_with_the_limit(case):
     problem = make_problem(
         "model.batch_size = 1",
