@@ -91,7 +91,9 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         worst, own = float(away.sel(case=case).max()), float(numbers["error"].sel(case=case).max())
         text = f"{case}: SGD at N = {N} is within {ALLOWED} standard errors of the ODE, besides the error of that"
         found.append(
-            Statement(text, "theory, section 4", worst < ALLOWED, f"off by {worst:.1f}; error of the ODE {own:.1e}")
+            Statement(
+                text, "theory, section 4", worst < ALLOWED, f"off by {max(worst, 0.0):.1f}; error of the ODE {own:.1e}"
+            )
         )
     return found
 

@@ -149,7 +149,7 @@ def draw(numbers: xr.Dataset) -> Figure:
         axes.plot(own["factor"], own["M12"], "o-", color=colour, markersize=3, label=label)
     axes.axvline(1.0, color="0.6", linewidth=0.8)
     axes.set(xlabel=r"strength of the penalty $\lambda/\lambda_c$", ylabel="overlap of the channels at rest $M_{12}$")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="lower left")
     return figure
 
 

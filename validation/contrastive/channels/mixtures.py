@@ -17,6 +17,7 @@ import meanfield
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
 from validation.contrastive.channels import FOLDER
+from validation.contrastive.channels.phase_diagram import TILTED
 from validation.contrastive.channels.problems import (
     HEAVY,
     MIXED,
@@ -100,7 +101,7 @@ def simulate() -> xr.Dataset:
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """What holds."""
     strength, found = numbers["strength"], []
-    window = (strength > 2 * numbers["collapse"]) & (strength < numbers["mixing"])
+    window = (strength > TILTED * numbers["collapse"]) & (strength < numbers["mixing"])
     above = strength > numbers["mixing"]
     single = numbers["second"] < MIXED
     bounds = f"{float(numbers['collapse']):.4f} and {float(numbers['mixing']):.4f}"
@@ -111,7 +112,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         what = f"{channels} channels"
         found += [
             Statement(
-                f"{what}: each learns a single feature, from twice the first threshold to the second",
+                f"{what}: each learns a single feature, from {TILTED} times the first threshold to the second",
                 "theory, section 6",
                 bool(own.where(window, True).all() and (learnt.where(window, 1.0) > 0.5).all()),
                 f"second overlaps up to {inside:.4f}; thresholds of two channels {bounds}",

@@ -33,15 +33,24 @@ SIZES = (3, 5, 10, 20, 50)
 
 STRENGTHS = tuple(float(x) for x in np.round(np.geomspace(0.004, 0.9, 15), 4))
 
-STARTS = 8
+TAU, STARTS = 0.005, 8
 REST = 4000.0
 THEORY = "theory, section 6"
+
+CLOSE = 1.05
+"""Ratio to the first threshold up to which pairs are tilted so little that they are called collapsed."""
+
+TILTED = 2.5
+"""Ratio up to which some starts lead to tilted pairs."""
+
+CORRECTION = 40.0
+"""Largest relative difference of the second threshold and its closed form, in units of tau/m."""
 
 
 def at(strength: float, m: int, start: int = 0) -> Problem:
     """Problem at a point of the plane, from one of the random starts."""
     q, M = random_overlaps(np.random.default_rng(start), 2, 2)
-    return several([HEAVY, HEAVY], q, M, strength=strength, m=m, stop=REST)
+    return several([HEAVY, HEAVY], q, M, strength=strength, m=m, tau=TAU, stop=REST)
 
 
 def mixing_closed_form(m: int) -> float:
@@ -78,32 +87,33 @@ def theory() -> xr.Dataset:
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """What holds in the regions between the thresholds."""
     share, strength = numbers["share"], numbers["strength"]
-    below, above = strength < numbers["collapse"], strength > numbers["mixing"]
+    ratio = strength / numbers["collapse"]
+    below, above = ratio < 1, strength > numbers["mixing"]
     between = ~below & ~above
     tilted, collapsed = share.sel(kind="tilted"), share.sel(kind="collapsed")
     single, rotated = share.sel(kind="distinct"), share.sel(kind="rotated")
-    twice = between & (strength > 2 * numbers["collapse"])
-    ratio = numbers["mixing"] / numbers["mixing_closed_form"]
+    parted, window = ratio > CLOSE, between & (ratio > TILTED)
+    off = (numbers["mixing"] / numbers["mixing_closed_form"] - 1) / (TAU / numbers["m"])
     return [
         Statement(
             "channels collapse from some starts below the first threshold, and from none above it",
             THEORY,
             bool(
-                ((collapsed > 0).where(below).max("strength") > 0).all() and (collapsed.where(~below, 0.0) == 0).all()
+                ((collapsed > 0).where(below).max("strength") > 0).all() and (collapsed.where(parted, 0.0) == 0).all()
             ),
-            f"{_percent(collapsed, below)} below, {_percent(collapsed, ~below)} above",
+            f"{_percent(collapsed, below)} below, {_percent(collapsed, parted)} more than 5 % above",
         ),
         Statement(
-            "tilted pairs are seen only between the thresholds, up to twice the first",
+            f"tilted pairs are seen only between the thresholds, up to {TILTED} times the first",
             THEORY,
-            bool((tilted.where(~between | twice, 0.0) == 0).all()),
+            bool((tilted.where(~between | window, 0.0) == 0).all()),
             f"{_percent(tilted, between)} between",
         ),
         Statement(
-            "from twice the first threshold to the second every channel learns a single feature, another one each",
+            f"from {TILTED} times the first threshold to the second each channel learns a single feature of its own",
             THEORY,
-            bool((single.where(twice, 1.0) == 1).all()),
-            f"{_percent(single, twice)}",
+            bool((single.where(window, 1.0) == 1).all()),
+            f"{_percent(single, window)} of the starts",
         ),
         Statement(
             "above the second threshold no channel rests on a single feature while the other has one of its own",
@@ -113,10 +123,10 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             f"{_percent(share.sel(kind='nothing'), above)} nothing",
         ),
         Statement(
-            "the second threshold grows with m as the closed form for tau -> 0 says, within 3 %",
+            f"the second threshold grows with m as the closed form for tau -> 0 says, up to {CORRECTION:g} tau/m of it",
             THEORY,
-            bool((np.abs(ratio - 1) < 0.03).all()),
-            f"ratios {float(ratio.min()):.4f} to {float(ratio.max()):.4f}",
+            bool((np.abs(off) < CORRECTION).all()),
+            f"above it by {float(off.min()):.1f} to {float(off.max()):.1f} tau/m",
         ),
     ]
 
