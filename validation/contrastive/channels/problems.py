@@ -35,12 +35,13 @@ def several(features: Sequence[tuple[float, ...]], q: Array | str, M: Any = None
     q : ndarray, shape (d1, d2), or "random"
     M : float or ndarray, shape (d2, d2), optional
     **settings
-        `channels`, `strength`, `penalty`, `activation`, `centering`, `tau`, `m`, `stop`, `outputs`, `variance`,
-        `correlation`, and those of `[particles]`.
+        `channels` of a random start, `strength`, `penalty`, `activation`, `centering`, `tau`, `m`, `stop`, `outputs`,
+        `variance`, `correlation`, and those of `[particles]`.
     """
     given = dict(settings)
     take = partial(_take, given)
-    channels = take("channels", 2) if isinstance(q, str) else len(q[0])
+    asked = take("channels", 2)
+    channels = asked if isinstance(q, str) else len(q[0])
     model: dict[str, Any] = {
         "activation": take("activation", "quadratic"),
         "centering": take("centering", "population"),
