@@ -119,7 +119,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         collapsed = own["M12"] >= EQUAL
         below, above = own["factor"] < 1, own["factor"] > 1
         number = f"lambda_c = {float(own['threshold']):.5f}; M12 = {float(own['M12'].sel(factor=0.98)):.4f} 2 % below"
-        number += f", {float(own['M12'].sel(factor=1.02)):.4f} 2 % above"
+        number += f", {abs(float(own['M12'].sel(factor=1.02))):.4f} 2 % above"
         parts = bool((own["M12"].where(above) < own["M12"].sel(factor=0.98)).where(above, True).all())
         found.append(
             Statement(

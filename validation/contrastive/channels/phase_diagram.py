@@ -96,12 +96,12 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     off = (numbers["mixing"] / numbers["mixing_closed_form"] - 1) / (TAU / numbers["m"])
     return [
         Statement(
-            "channels collapse from some starts below the first threshold, and from none above it",
+            f"channels collapse from some starts below the first threshold, and from none above {CLOSE} times it",
             THEORY,
             bool(
                 ((collapsed > 0).where(below).max("strength") > 0).all() and (collapsed.where(parted, 0.0) == 0).all()
             ),
-            f"{_percent(collapsed, below)} below, {_percent(collapsed, parted)} more than 5 % above",
+            f"{_percent(collapsed, below)} below, {_percent(collapsed, parted)} above that",
         ),
         Statement(
             f"tilted pairs are seen only between the thresholds, up to {TILTED} times the first",
