@@ -26,7 +26,7 @@ grows. Above a small strength of the penalty channels part, and each learns a fe
 does. Above a second strength, which grows with the batch size, every channel is a mixture: that only single features
 can be learnt is true of one channel, and of several between the two strengths.
 
-Statements *of the paper* are about one channel, which is all that it analyses, and are asked here of several.
+Statements *of the paper* are about one channel, which is all that it analyses; here some are carried over to several.
 """
 
 

@@ -26,7 +26,7 @@ STRENGTHS = 0.0, 0.012, 0.03
 """Below the strength at which collapsed channels part, where they tilt, and above."""
 
 OUTCOMES = "collapsed", "tilted", "distinct"
-RUNS = {100: 60, 300: 60, 1000: 20}
+RUNS = {100: 60, 300: 60, 1000: 20, 10_000: 6}
 """Number of replicas of SGD by N."""
 
 DIMENSIONS = 10**3, 10**4, 10**6
