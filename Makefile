@@ -7,7 +7,7 @@ FIGURES := validation/contrastive/figures
 STUDIES := $(shell grep -l '^STUDY = ' $(FIGURES)/*.py)
 SHARED := validation/study.py $(filter-out $(STUDIES) %/page.py,$(wildcard $(FIGURES)/*.py))
 LIBRARY := $(shell find meanfield -name "*.py")
-BENCHMARKS := machine density particles hidden_manifold closures dynamics stationary sweep first_minutes
+BENCHMARKS := machine density particles channels hidden_manifold closures dynamics stationary sweep first_minutes
 NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
 # Figures on hidden manifolds: most show the same runs of SGD, which take half an hour and do not depend on the library.
@@ -16,6 +16,11 @@ MANIFOLD_STUDIES := $(shell grep -l '^STUDY = ' $(MANIFOLD)/*.py)
 MANIFOLD_SHARED := validation/study.py $(filter-out $(MANIFOLD_STUDIES) %/page.py,$(wildcard $(MANIFOLD)/*.py))
 MANIFOLD_NUMBERS := $(patsubst $(MANIFOLD)/%.py,$(RUNS)/hidden_manifold/figures/%.nc,$(MANIFOLD_STUDIES))
 MANIFOLD_RUNS := $(RUNS)/hidden_manifold/mixtures.nc
+
+CHANNELS := validation/contrastive/channels
+CHANNELS_STUDIES := $(shell grep -l '^STUDY = ' $(CHANNELS)/*.py)
+CHANNELS_SHARED := validation/study.py $(CHANNELS)/problems.py
+CHANNELS_NUMBERS := $(patsubst $(CHANNELS)/%.py,$(RUNS)/several_channels/%.nc,$(CHANNELS_STUDIES))
 
 # Modules are compiled when they are first used, and once for the many processes to come, also where that is switched off:
 # to compile all that pip installs would take two thirds of its time.
@@ -65,12 +70,16 @@ faults: $(VENV)/installed $(VENV)/sources
 # Linear algebra on one thread, as two studies have two cores.
 figures: export OMP_NUM_THREADS := 1
 figures: $(VENV)/installed $(VENV)/sources
-	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS)
+	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS)
 	$(BIN)/python -m validation.contrastive.figures.page
 	$(BIN)/python -m validation.hidden_manifold.figures.page
+	$(BIN)/python -m validation.contrastive.channels.page
 
 $(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
 	$(BIN)/python -m validation.contrastive.figures.$*
+
+$(RUNS)/several_channels/%.nc: $(CHANNELS)/%.py $(LIBRARY) $(CHANNELS_SHARED)
+	$(BIN)/python -m validation.contrastive.channels.$*
 
 $(RUNS)/hidden_manifold/figures/%.nc: $(MANIFOLD)/%.py $(LIBRARY) $(MANIFOLD_SHARED) $(MANIFOLD_RUNS)
 	$(BIN)/python -m validation.hidden_manifold.figures.$*

@@ -21,6 +21,7 @@ OTHERS = {
     "hidden_manifold/sgd_against_theory": "SGD on a hidden manifold",
     "hidden_manifold/averaged_theory": "Inputs with a mean",
     "hidden_manifold/finite_size": "Hidden manifolds at finite N",
+    "benchmarks/channels": "Speed of several channels",
     "benchmarks/hidden_manifold": "Speed on hidden manifolds",
 }
 """Studies in validation/ with a figure of the same name beside them."""
@@ -31,6 +32,7 @@ PAGES = {
     "hidden_manifold/sgd_against_theory": "hidden_manifold_sgd.md",
     "hidden_manifold/averaged_theory": "hidden_manifold_averages.md",
     "hidden_manifold/finite_size": "hidden_manifold_finite_size.md",
+    "benchmarks/channels": "benchmarks.md",
     "benchmarks/hidden_manifold": "benchmarks.md",
 }
 """Those that have a page of their own; the others are described in the gallery itself."""
@@ -52,11 +54,13 @@ def page() -> str:
     figures = cards("figures.md", "errata.md")
     paper = [card for card in figures if card.title.startswith("Figure ")]
     further = [card for card in figures if card not in paper]
+    channels = cards("several_channels_study.md", "errata.md")
     manifolds = cards("hidden_manifold_figures.md", "errata/bae_jeong_2024.md")
     return "\n\n".join(
         [
             f"## The figures of the paper\n\n{grid(paper)}",
             f"## Further studies\n\n{grid(further)}",
+            f"## Several channels\n\n{grid(channels)}",
             f"## The figures of a paper on hidden manifolds\n\n{grid(manifolds)}",
             f"## The software against references\n\n{grid([other_card(name) for name in OTHERS])}",
             *ours,

@@ -7,6 +7,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1]
 STUDIES = (
     "figures",
+    "several_channels_study",
     "hidden_manifold_figures",
     "hidden_manifold_sgd",
     "hidden_manifold_averages",

@@ -17,6 +17,12 @@ import numpy as np
 from meanfield.ingredients.user_functions import make_with_slope
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, complex_step, evaluate
 
+ROUNDING = 1e-13
+"""Largest difference between a polynomial activation and its interpolation, relative to the sum of its terms."""
+
+ELSEWHERE = np.concatenate([-np.geomspace(0.03, 300.0, 41), np.geomspace(0.03, 300.0, 41)])
+"""Where that difference is looked at."""
+
 
 @dataclass(frozen=True)
 class Activation:
@@ -60,6 +66,23 @@ class Activation:
         growing = (near > 0) & (twice > 1.05 * near)
         powers = np.log2(np.divide(twice, near, where=growing, out=np.ones(2)))
         return float(np.round(powers, 3).max())
+
+    @cached_property
+    def polynomial(self) -> tuple[float, ...]:
+        """Coefficients in ascending powers, if sigma is a polynomial of degree 4 at most to rounding; else none."""
+        if self.kinks:
+            return ()
+        nodes = np.array([-2.0, -1.0, 1.0, 2.0, 3.0])
+        powers = np.vander(nodes, increasing=True)
+        coefficients = np.linalg.solve(powers, evaluate(self.value, nodes))
+        if not np.all(np.isfinite(coefficients)):
+            return ()
+        coefficients[np.abs(coefficients) < ROUNDING * np.abs(coefficients).max()] = 0.0
+        powers = np.vander(ELSEWHERE, nodes.size, increasing=True)
+        off = np.abs(evaluate(self.value, ELSEWHERE) - powers @ coefficients)
+        if not np.all(off <= ROUNDING * (np.abs(powers) @ np.abs(coefficients))):  # also where values are not finite
+            return ()
+        return tuple(float(a) for a in np.trim_zeros(coefficients, "b"))
 
     @property
     def highest_power(self) -> float:

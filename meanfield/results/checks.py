@@ -111,6 +111,9 @@ def _faults_of_sizes(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]
     family = family_of_result(dataset)
     for name in family.particular_dims & set(map(str, dataset.sizes)) - set(problem.fixed_dims):
         yield f"dim '{name}' is there, but the problem has a single one"
+    for name in kind_of(dataset).variables:
+        if name not in dataset.variables and family.exists(family.all_variables[name], problem.fixed_dims):
+            yield f"variable '{name}' is missing, which results of this problem hold"
     for name in variables_of(dataset):
         missing = set(family.all_variables[name].last_dims) & set(problem.fixed_dims) - set(dataset.sizes)
         if missing:

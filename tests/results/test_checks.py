@@ -88,6 +88,13 @@ def test_what_is_no_result_is_refused(method, spoil, message):
         checks.check(spoilt)
 
 
+def test_what_several_channels_have_is_missed():
+    """Also if no other variable has the dim `channel_`, by which it would be seen that there are several."""
+    run = meanfield.load(RUNS / "particles-several_channels-5.nc")
+    with pytest.raises(InputError, match="variable 'M' is missing"):
+        checks.check(run.drop_vars("M"))
+
+
 def test_it_is_refused_when_it_is_loaded(tmp_path):
     with_values("q", at(1, np.nan))(xr.load_dataset(RUNS / "density-2.nc")).to_netcdf(tmp_path / "run.nc")
     with pytest.raises(InputError, match=r"run.nc: variable 'q' holds nan; run the solver again, or take back what"):

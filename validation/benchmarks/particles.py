@@ -33,7 +33,7 @@ CHAINS: dict[str, dict[str, Any]] = {
     "m = 16, correlated noise": NOISY,
     "m = 1, two features": {"features": 2},
     "m = 1, population centring": {"centering": "population"},
-    "m = 1, population centring, q = 0.99": {"centering": "population", "overlap": 0.99},
+    "m = 1, two features, population centring": {"centering": "population", "features": 2},
     "m = 10, batch centring": {"batch_size": 10, "centering": "batch"},
 }
 PRIORS: dict[str, dict[str, Any] | None] = {
@@ -42,7 +42,7 @@ PRIORS: dict[str, dict[str, Any] | None] = {
     "quartic": {"name": "quartic", "strength": 0.1},
 }
 STILL = 1e-6
-"""Learning rate at which q stays where it is: the cost of the population mean depends on q."""
+"""Learning rate at which q stays where it is."""
 FAR = 5.0
 """Largest difference, in standard errors, of means that should be the same."""
 
@@ -55,14 +55,13 @@ def make_problem(
     noise: dict[str, Any] | None = None,
     prior: dict[str, Any] | None = None,
     features: int = 1,
-    overlap: float = 0.5,
     centering: str = "none",
     learning_rate: float = STILL,
     replicas: int = 1,
     stop: float = 1.0,
 ) -> Problem:
     model = {"activation": "quadratic", "centering": centering}
-    overlaps = [overlap / (1 + k) for k in range(features)]
+    overlaps = [0.5 / (1 + k) for k in range(features)]
     description: dict[str, Any] = {
         "model": model | {"learning_rate": learning_rate, "batch_size": batch_size},
         "features": [{"hidden": THREE_POINT, "initial_overlap": overlap} for overlap in overlaps],

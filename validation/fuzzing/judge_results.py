@@ -30,7 +30,9 @@ from validation import ROOT
 from validation.fuzzing.judge_problems import BrokenError, run_script
 from validation.fuzzing.trap import TRAP
 
-RUNS = sorted((ROOT / "tests" / "compatibility").glob("*-2.nc"))
+COMPATIBILITY = ROOT / "tests" / "compatibility"
+RUNS = sorted([*COMPATIBILITY.glob("*-2.nc"), *COMPATIBILITY.glob("*-several_channels-*.nc")])
+"""Results of every method, and those of several channels."""
 
 NUMBERS = (np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 1e308, 5e-324, 1.0 + 1e-9, 2.0**63)
 ATTRIBUTES: tuple[Any, ...] = ("", "x" * 100_000, "os:system", 1, -1, 2**62, 0.5, np.nan, [1, 2], ["a", "b"], "é\u200b")

@@ -16,6 +16,7 @@ import tomli_w
 from hypothesis import strategies as st
 
 from meanfield.ingredients.activations import ACTIVATIONS
+from meanfield.ingredients.penalties import PENALTIES
 from meanfield.ingredients.priors import PRIORS
 from validation import ROOT
 
@@ -67,7 +68,8 @@ RESIDUAL = st.one_of(
 FEATURE = st.fixed_dictionaries(
     {"hidden": HIDDEN, "initial_overlap": number(-0.6, 0.6)}, optional={"coordinate": COORDINATE}
 )
-PROBLEM = st.fixed_dictionaries(
+PENALTY = st.sampled_from(["square", "square", *sorted(PENALTIES)])
+ONE_CHANNEL = st.fixed_dictionaries(
     {
         "model": st.fixed_dictionaries(
             {
@@ -102,6 +104,30 @@ PROBLEM = st.fixed_dictionaries(
         ),
     },
 )
+
+
+@st.composite
+def several_channels(draw: st.DrawFn) -> dict[str, Any]:
+    """The data of a problem of two or three channels, which may start from overlaps that no channels have."""
+    data: dict[str, Any] = deepcopy(draw(ONE_CHANNEL))
+    data.pop("initial_residual", None)  # always refused beside channels
+    overlap, channels = number(-0.6, 0.6), draw(st.integers(2, 3))
+    data["model"]["channels"] = channels
+    for feature in data["features"]:
+        feature["initial_overlap"] = draw(st.lists(overlap, min_size=channels, max_size=channels))
+    if draw(st.booleans()):
+        a, b, c = (draw(overlap) for _ in range(3))
+        matrix = [[1.0, a, b], [a, 1.0, c], [b, c, 1.0]]
+        data["model"]["initial_channel_overlap"] = draw(
+            st.sampled_from([a, [row[:channels] for row in matrix[:channels]]])
+        )
+    if draw(st.booleans()):
+        data["decorrelation"] = {"penalty": draw(PENALTY), "strength": draw(number(0.0, 3.0))}
+    return data
+
+
+PROBLEM = st.one_of(ONE_CHANNEL, ONE_CHANNEL, ONE_CHANNEL, several_channels())
+"""Problems of one channel, and of several about one time in four."""
 
 
 @st.composite

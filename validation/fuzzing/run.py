@@ -203,14 +203,14 @@ def page(found: dict[str, Findings], seconds: float) -> str:
 
 INTRODUCTION = """# Fuzzing
 
-Written by `make fuzz`, which makes and tries them anew. Problem files are nearly right tables from hypothesis with edge
-values, lost and misspelt keys (other tables once the code has changed, from which hypothesis takes constants), and
-examples that were mangled, the same ones each time. A file is either refused with
-one readable message that names a key or a place, or every method solves it, in a tiny size, to a sound result that
-conserves probability; of some, scripts are run and must leave nothing. Results are files of every method with damaged
-bytes, and Datasets that somebody changed and saved. A damaged file must be refused; a changed one is refused, or
-comparison, figures and descriptions take it. There may be no traceback, no other number than was saved, and nothing
-that a result names may be imported, opened or run: processes that read results are watched for that."""
+Written by `make fuzz`, which makes and tries them anew. Problem files are nearly right tables from hypothesis, a
+quarter of them of several channels, with edge values, lost and misspelt keys (other tables once the code has changed,
+from which hypothesis takes constants), and examples that were mangled, the same ones each time. A file is either
+refused with one readable message that names a key or a place, or every method solves it, in a tiny size, to a sound
+result that conserves probability; of some, scripts are run and must leave nothing. Results are files of every method
+with damaged bytes, and Datasets that somebody changed and saved. A damaged file must be refused; a changed one is
+refused, or comparison, figures and descriptions take it. There may be no traceback, no other number than was saved, and
+nothing that a result names may be imported, opened or run: processes that read results are watched for that."""
 
 NOTES = """- **bury**: very deep, very long, or very many. **encode**: another encoding.
 - **solved**: by all methods that do not refuse it with a reason; **accepted, refused**: by each of them.

@@ -8,10 +8,13 @@ Theorem 1 is in test_errata_derivation.py, noise of known covariance and ReLU in
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sympy as sp
 
+import meanfield
 from tests import ROOT
+from tests.families.contrastive.channels.problems import standard
 from tests.oracles.plain_steps import (
     C1,
     Q1,
@@ -367,6 +370,25 @@ def test_features_exclude_each_other_only_with_heavy_tails():
     assert growth.eval(0) > 0
     assert growth.count_roots(0, sp.Rational(1, 2)) == 1
     assert growth.eval(sp.Rational(1, 2)) < 0
+
+
+@pytest.mark.parametrize(("strength", "mixed"), [(0.1, False), (0.4, True)])
+def test_several_channels_learn_mixtures_under_a_strong_penalty(strength, mixed):
+    """III-A.1, IV-B: "a single feature rather than a mixture", of features that exclude each other in one channel."""
+    run = meanfield.solve(
+        standard(
+            ("second_moment = 1.0, fourth_moment = 5.0", "second_moment = 1.1, fourth_moment = 6.05"),
+            ('"none"', '"population"'),
+            ("batch_size = 3", "batch_size = 10"),
+            ("strength = 0.05", f"strength = {strength}"),
+            ("stop = 4.0", "stop = 1000.0"),
+        ),
+        "order_parameters",
+    )
+    q = np.abs(run["q"].values[-1])
+    assert set(q.argmax(axis=0)) == {0, 1}
+    assert q.max(axis=0).min() > 0.9
+    assert np.all(q.min(axis=0) > 0.2 if mixed else q.min(axis=0) < 0.01)
 
 
 def test_nothing_to_learn_in_gaussian_features():

@@ -16,7 +16,8 @@ HEAD = """# Figures
 
 Every figure of Meng and Wang (2024), and further studies: what is claimed, what the numbers say. `make figures` makes
 this page, the figures, and a netCDF file of the numbers behind each in data/runs/figures; the figures of another paper
-are on [a page of their own](hidden_manifold_figures.md).
+are on [a page of their own](hidden_manifold_figures.md), and so are [studies of several
+channels](several_channels_study.md).
 
 Two kinds of statements are judged. A statement *of the paper* is confirmed or contradicted by the equations that follow
 from its model, and by SGD, which takes no side; one that is contradicted is no failure of the software, and the

@@ -25,8 +25,8 @@ from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
 from meanfield.typing import FloatArray
 
-GRID = np.sin(np.linspace(0.5 * np.pi, 0.05, 60))[1:]
-"""Overlaps, from large to small, between which a collapsed state is looked for."""
+GRID = np.concatenate([1.0 - np.geomspace(1e-7, 1e-4, 7), np.sin(np.linspace(0.5 * np.pi, 0.05, 60))[1:]])
+"""Overlaps, from large to small, between which a collapsed state is looked for; with large batches it is close to 1."""
 
 STEP = 1e-4
 """Length of differences relative to what is left of a channel beside its feature; their error is its square."""

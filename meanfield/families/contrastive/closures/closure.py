@@ -35,6 +35,7 @@ from meanfield.families.contrastive.closures.expectation import (
 )
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
+from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.mckean_vlasov.closures import register_closure
 from meanfield.numerics.piecewise import some_rows
 from meanfield.typing import FloatArray
@@ -189,10 +190,11 @@ class Closure:
         activation, centred = problem.model.activation_functions, self.centering > 0
         table = bracket_table(activation, noise, centred, reach_of(law))
         outputs = some_rows(table, OUTPUTS if centred else ())
+        polynomial = polynomial_means(activation.polynomial if centred else (), law, (noise[0], noise[2]))
         if self._shape == (1,) and self._tabulated:
             overlap, reach = overlap_table(activation, noise, centred, as_key(law))
-            return Expectation(table, outputs, law, overlap, reach)
-        expectation = Expectation(table, outputs, law, some_rows(table, ()), 0.0)
+            return Expectation(table, outputs, law, overlap, reach, polynomial)
+        expectation = Expectation(table, outputs, law, some_rows(table, ()), 0.0, polynomial)
         if sum(not part.exact for part in problem.hidden_laws) > 1:
             self._check(expectation)
         return expectation

@@ -5,7 +5,8 @@ they are <D^2(s1 s2)>, <s1^2 p2^2>, <s2^2 p1^2>, <s1 s2 p1 p2> and <c_k D(s1 s2)
 <s1^2><p2^2>, <s2^2><p1^2> and <s1 s2><p1 p2>, which batches add, then <sigma(Theta1)> and <sigma(Theta2)>, and last the
 size of the outputs, which says how many digits these two need.
 
-With one feature they are functions of one variable and come from a table wherever it reaches.
+With one feature they are functions of one variable and come from a table wherever it reaches. The mean outputs of
+polynomial activations have a closed form.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ import numpy as np
 from meanfield.families.contrastive.closures.averages import averages
 from meanfield.families.contrastive.closures.brackets import DIFFUSION_ROWS
 from meanfield.families.contrastive.closures.mixture import Mixture
+from meanfield.families.contrastive.closures.polynomial_means import (
+    PolynomialMeans,
+    mean_of_polynomial,
+    no_polynomial,
+)
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import Table, interpolate, panel_of
 
@@ -50,6 +56,8 @@ class Expectation(NamedTuple):
         The averages as functions of arcsin q, if there is one feature.
     reach : float
         Largest |q| in that table; 0 if there is none.
+    polynomial : PolynomialMeans
+        The outputs alone, where sigma is a polynomial and outputs are centred.
     """
 
     table: Table
@@ -57,18 +65,21 @@ class Expectation(NamedTuple):
     mixture: Mixture
     overlap: Table
     reach: float
+    polynomial: PolynomialMeans
 
 
 def no_expectation() -> Expectation:
     """Placeholder for compiled code that takes an expectation and does not use it."""
     none, empty = np.empty(0), np.empty((0, 0))
     table = Table(none, none, none, empty, np.empty((0, 0, 0)), none, empty)
-    return Expectation(table, table, Mixture(none, empty, empty, none, empty, empty, 1.0), table, 0.0)
+    return Expectation(table, table, Mixture(none, empty, empty, none, empty, empty, 1.0), table, 0.0, no_polynomial(0))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def mean_outputs(expectation, q):  # type: ignore[no-untyped-def]
     """<sigma(Theta1)> and <sigma(Theta2)>; the expectation must be that of a centred problem."""
+    if expectation.polynomial.coefficient.size > 0:
+        return mean_of_polynomial(expectation.polynomial, q, 0), mean_of_polynomial(expectation.polynomial, q, 1)
     if is_tabulated(expectation, q):
         result = interpolated(expectation, q)
         first = DRIFT_AND_DIFFUSION + 1 + BATCH

@@ -47,6 +47,15 @@ def test_strength_that_parts_collapsed_channels(centering, reference, square):
     assert below.fastest < 0
 
 
+def test_large_batches_leave_channels_close_to_their_feature():
+    """1 - |q| of order tau/m is below 1e-4 there, and lambda_c is that of m = infinity."""
+    problem = standard(
+        *ALIKE, ("learning_rate = 0.01", "learning_rate = 0.005"), ("batch_size = 10", "batch_size = 3000")
+    )
+    assert collapsed_state(problem).overlap > 0.9999
+    assert collapse_threshold(problem) == pytest.approx(0.027548, rel=2e-3)  # of order 1/m, and tau/m
+
+
 @pytest.mark.parametrize(("centering", "reference"), [("none", 0.26187), ("population", 0.17264)])
 def test_strength_that_mixes_features(centering, reference):
     problem = standard(*ALIKE, ('"none"', f'"{centering}"'), ("learning_rate = 0.01", "learning_rate = 0.001"))
