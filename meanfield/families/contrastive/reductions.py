@@ -33,6 +33,8 @@ def states(dataset: xr.Dataset) -> Variables:
 
 def growth(dataset: xr.Dataset) -> Variables:
     """Growth rates of small overlaps; NaN where q = 0 is not stationary."""
+    if "uninformed_channel_rate" in dataset:
+        return {"uninformed_channel_rate": dataset["uninformed_channel_rate"].variable}
     rates = (
         dataset["uninformed_rate"].values if "uninformed_rate" in dataset else np.full(dataset.sizes["feature"], np.nan)
     )
