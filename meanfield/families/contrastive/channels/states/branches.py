@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.contrastive.channels.states.analysis import state_variables
+from meanfield.families.contrastive.channels.states.arrangement import COINCIDING
 from meanfield.families.contrastive.channels.states.coincidence import Coincidence, coincidences
 from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.channels.states.search import ChannelStates
@@ -72,10 +73,12 @@ class ChannelBranches(CachedEquations[Coincidence]):
         kept = [z for z, image in zip(parts, whole, strict=True) if np.abs(space.embedded(z) - image).max() < 1e-9]
         return list(np.unique(np.round(kept, 9), axis=0))
 
-    def variables(self, x: FloatArray, p: float) -> dict[str, Any]:
-        """The variables of the state at a root."""
-        found = ChannelStates(self._fields(p), self._symmetries)
-        found.add(self.at(p).embedded(x))
+    def variables(self, x: FloatArray, p: float) -> dict[str, Any] | None:
+        """The variables of the state at a root; None at the border, where channels coincide after all."""
+        space, found = self.at(p), ChannelStates(self._fields(p), self._symmetries)
+        if not space.room(x) > 1.0 - COINCIDING:
+            return None
+        found.add(space.embedded(x))
         return state_variables(found.field, found.states()[0])
 
 

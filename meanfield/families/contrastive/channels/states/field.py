@@ -17,6 +17,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.trajectory import OverlapField
 from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.fixed_points import MARGINAL
 from meanfield.typing import FloatArray
 
 ROOM_SHARE, LONGEST_DIFFERENCE = 0.1, 1e-3
@@ -27,6 +28,9 @@ ROUGH_DIFFERENCE = 1e-7
 
 LEAST_ROOM = 1e-5
 """Least eigenvalue of K below which Jacobians are extrapolated: shorter differences would lose digits to rounding."""
+
+MARGINAL_WITH_KINKS = 1e-5
+"""Resolution of growth rates, relative to the size, where an activation has kinks; elsewhere it is `MARGINAL`."""
 
 INWARD_STEPS, INWARD_STEP, INWARD_STEP_OF_KINKS = 5, 2e-3, 0.03
 """Number of points of an extrapolation, and their spacing in s; in the square root of s where an activation has kinks,
@@ -58,7 +62,7 @@ class SmoothField(OverlapField):
             )
         super().__init__(closure)
         self.features, self.channels = len(problem.features), problem.model.channels
-        self._size = size
+        self._size, self._has_kinks = size, bool(problem.model.activation_functions.kinks)
         self.unknowns = self.features * self.channels + self.channels * (self.channels - 1) // 2
 
     @cached_property
@@ -76,6 +80,11 @@ class SmoothField(OverlapField):
                 sizes.append(np.abs(self(self.packed(q, M))).max())
         return max(float(np.max(sizes)), np.finfo(float).tiny)
 
+    @property
+    def resolution(self) -> float:
+        """Size of a growth rate below which it counts as zero."""
+        return (MARGINAL_WITH_KINKS if self._has_kinks else MARGINAL) * self.size
+
     def room(self, x: FloatArray) -> float:
         """Least eigenvalue of K, negative outside of the domain."""
         return -self.excess(x)
@@ -85,9 +94,8 @@ class SmoothField(OverlapField):
         room = self.room(x)
         if room > LEAST_ROOM:
             return differences(self, x, room)
-        kinks = bool(self.closure.problem.model.activation_functions.kinks)
         places = range(1, INWARD_STEPS + 1)
-        inwards = [(INWARD_STEP_OF_KINKS * k) ** 2 if kinks else INWARD_STEP * k for k in places]
+        inwards = [(INWARD_STEP_OF_KINKS * k) ** 2 if self._has_kinks else INWARD_STEP * k for k in places]
         weights = [(-1) ** (k + 1) * comb(INWARD_STEPS, k) for k in places]
         slopes = [differences(self, (1.0 - s) * x, s) for s in inwards]
         return np.asarray(np.einsum("k,kij->ij", weights, slopes))

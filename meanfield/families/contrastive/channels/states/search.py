@@ -14,7 +14,7 @@ from meanfield.families.contrastive.channels.states.field import ROOM_SHARE, Smo
 from meanfield.families.contrastive.channels.states.starts import arrangements, random_state
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.numerics.continuation import newton
-from meanfield.numerics.fixed_points import MARGINAL, FixedPoint
+from meanfield.numerics.fixed_points import FixedPoint
 from meanfield.numerics.growth_rates import sorted_rates
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.process.progress import progress_bar
@@ -156,7 +156,7 @@ class ChannelStates:
         if np.abs(away).max() > NEAR:
             return False
         slope = self.field.jacobian(root)
-        if np.linalg.eigvals(slope).real.max() > MARGINAL * self.field.size:
+        if np.linalg.eigvals(slope).real.max() > self.field.resolution:
             return False
         velocity = self.field(x)
         return bool(np.linalg.norm(velocity - slope @ away) <= LINEAR * np.linalg.norm(velocity) + TOLERANCE)
@@ -166,7 +166,7 @@ class ChannelStates:
         found = []
         for number, (x, rates) in enumerate(zip(self.x, self._rates, strict=True)):
             q, M = self.field.unpacked(x)
-            found.append(ChannelState(q, rates, MARGINAL * self.field.size, number, M, self.symmetries.copies(x)))
+            found.append(ChannelState(q, rates, self.field.resolution, number, M, self.symmetries.copies(x)))
         return found
 
 
