@@ -31,6 +31,8 @@ def _state(state: xr.Dataset) -> str:
         parts.insert(0, f"{state['arrangement'].values!s}: {parts.pop(0)}")
     if "region_share" in state and float(state["region_share"]) > 0:
         parts.append(f"attracts {float(state['region_share']):.1%}")
+    if "limit_share" in state and float(state["limit_share"]) > 0:
+        parts.append(f"{float(state['limit_share']):.1%} of starts from nothing")
     if "copies" in state:
         copies = float(state["copies"])
         parts.append("one of a continuum" if np.isinf(copies) else f"{copies:.0f} by symmetry")

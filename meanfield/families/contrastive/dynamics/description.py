@@ -22,7 +22,7 @@ def describe_growth(dynamics: xr.Dataset) -> list[str]:
 
 
 def _growth(dynamics: xr.Dataset) -> list[str]:
-    if "uninformed_channel_rate" in dynamics:
+    if "copies" in dynamics:
         return _growth_of_channels(dynamics)
     if "uninformed_rate" not in dynamics:
         return ["q = 0 is not stationary: overlaps leave it at once"]
@@ -38,14 +38,17 @@ def _growth(dynamics: xr.Dataset) -> list[str]:
 
 def _growth_of_channels(dynamics: xr.Dataset) -> list[str]:
     """Growth in channels that have learnt nothing, while no other or another one has learnt a feature."""
+    starts = dynamics["region_share"].attrs["starts"]
+    last = f"shares are of {starts} random starts; no search can prove that it has found all fixed points"
+    if "uninformed_channel_rate" not in dynamics:
+        return ["where nothing is learnt overlaps do not grow by themselves: they are driven, or features mix", last]
     rates, given = dynamics["uninformed_channel_rate"].values[:, 0], dynamics["conditional_rate"].values
     lines = [f"growth rates where no channel has learnt: {', '.join(f'{value:.4g}' for value in rates)}"]
     for learnt in range(len(rates)):
         others = ", ".join(f"{value:.4g} of feature {f + 1}" for f, value in enumerate(given[:, learnt]) if f != learnt)
         if np.isfinite(given[:, learnt]).any():
             lines.append(f"beside a channel with feature {learnt + 1}: {others}")
-    starts = dynamics["region_share"].attrs["starts"]
-    return [*lines, f"shares are of {starts} random starts; no search can prove that it has found all fixed points"]
+    return [*lines, last]
 
 
 def _random_starts(dynamics: xr.Dataset) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf
 
 from meanfield.families.contrastive.channels.states.arrangement import ARRANGEMENTS
-from meanfield.mckean_vlasov.declarations import POSITIVE, SUM_TOLERANCE
+from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SUM_TOLERANCE
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.variable import Variable
 
@@ -78,6 +78,9 @@ CHANNEL_STATES = {
         "number of fixed points that are copies by symmetries, infinite where features can be rotated",
         range=(1.0, inf),
         gaps="never",
+    ),
+    "limit_share": Variable(
+        ("time",), "share of starts from nothing that end at a state, as N grows", range=PROBABILITY
     ),
     "uninformed_channel_rate": Variable(
         ("feature", "channel"), "growth rate of small overlaps of orthogonal channels that have learnt nothing"

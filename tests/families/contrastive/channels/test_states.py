@@ -13,7 +13,9 @@ from meanfield.families.contrastive.channels.states.branches import branches_of_
 from meanfield.families.contrastive.channels.states.coincidence import coincidences
 from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.channels.states.search import ChannelStates
+from meanfield.families.contrastive.channels.states.starts import state_from_nothing
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
+from meanfield.families.contrastive.channels.thresholds import uninformed_rates
 from meanfield.numerics.continuation import follow
 from meanfield.numerics.ode import Tolerance, solve_ode
 from tests.families.contrastive.channels.problems import standard
@@ -87,6 +89,29 @@ def test_attractors_of_random_starts(tilted):
     assert kinds["collapsed"] in ("saddle", "unstable node")
     assert "nothing learned" in kinds
     assert tilted["region_share"].attrs | {"starts": 12, "seed": 5} == tilted["region_share"].attrs
+
+
+@pytest.mark.parametrize(("strength", "expected"), [(0.0, "collapsed"), (0.012, "tilted"), (0.03, "distinct")])
+def test_starts_from_nothing_as_the_dimension_grows(strength, expected):
+    """The ODE from (eps, rho eps) on the plane of the faster feature, in the table at the end of section 6."""
+    problem = standard(
+        ("second_moment = 1.1, fourth_moment = 6.05", "second_moment = 2.0, fourth_moment = 20.0"),
+        ("second_moment = 1.0, fourth_moment = 5.0", "second_moment = 1.7, fourth_moment = 14.45"),
+        ("= 3", "= 5"), ('"none"', '"population"'), ("learning_rate = 0.01", "learning_rate = 0.004"),
+        ("strength = 0.05", f"strength = {strength}"),
+    )  # fmt: skip
+    field, rates = SmoothField(problem), uninformed_rates(problem)[:, 0]
+    found, rng = ChannelStates(field), np.random.default_rng(1)
+    for _ in range(2):
+        found.attractor(state_from_nothing(field, rates, found.resting_overlap(), rng))
+    (state,) = found.states()  # the same for all ratios of the two channels
+    assert arrangement_of(state.q, state.M) == expected
+    assert state.verdict == 1
+    if expected == "tilted":
+        np.testing.assert_allclose(np.abs(state.q), [[0.94, 0.94], [0.3, 0.3]], atol=5e-3)  # digits of the table
+        assert abs(state.M[0, 1]) == pytest.approx(0.8, abs=5e-3)  # the same
+    elif expected == "collapsed":
+        assert np.abs(state.q[0]).min() > 0.9  # the faster feature
 
 
 @pytest.mark.parametrize(

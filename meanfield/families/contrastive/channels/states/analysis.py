@@ -20,6 +20,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.results.states import stacked
+from meanfield.typing import FloatArray
 
 STARTS = 24
 """Number of random starts: a share has a standard error of 0.1 or less."""
@@ -33,7 +34,8 @@ def solve_channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) 
     problem : Problem
         With several channels and a prior that closes the ODEs. Its start does not matter.
     starts : int
-        Number of random starts: channels that are uniform on the unit sphere in d1 + d2 dimensions.
+        Number of random starts of order 1: channels that are uniform on the unit sphere in d1 + d2 dimensions; and of
+        starts from nothing.
     seed : int
         Seed of the random starts.
 
@@ -42,8 +44,10 @@ def solve_channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) 
     xarray.Dataset
         Result of the method `dynamics`. Along `state`, one of each set of fixed points that are images of each other by
         symmetries: `q`, `M`, `Lambda`, eigenvalues, `kind`, `arrangement`, `copies`, and `region_share`, the share of
-        the random starts that they attract. `uninformed_channel_rate` and `conditional_rate`: growth rates of
-        channels that have learnt nothing. No search can prove that it has found all fixed points.
+        the random starts of order 1 that they attract; `limit_share` is that of starts from nothing as N grows.
+        `uninformed_channel_rate` and `conditional_rate`: growth rates of channels that have learnt nothing. The last
+        three are absent where that is no state at rest, or features are not independent. No search can prove that it
+        has found all fixed points.
 
     Raises
     ------
@@ -59,17 +63,29 @@ def solve_channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) 
         raise InputError(f"starts = {starts}: shares are of random starts; give at least one")
     started = time.perf_counter()
     field = SmoothField(problem)
-    found = find_channel_states(field, starts, seed)
+    growth = _growth(field, problem)
+    rates = growth["uninformed_channel_rate"].max(axis=1) if growth else None
+    found = find_channel_states(field, starts, seed, rates)
     arrays = state_arrays(field, found) | {
         "copies": np.array([state.copies for state in found]),
         "orbit": np.array([state.orbit for state in found]),
         "region_share": np.array([state.share for state in found]),
-        "uninformed_channel_rate": uninformed_rates(problem),
-        "conditional_rate": conditional_rates(problem),
     }
+    if growth:
+        arrays |= growth | {"limit_share": np.array([state.limit_share for state in found])}
     result = build_dataset("dynamics", problem, arrays, "complete", provenance(time.perf_counter() - started))
     result["region_share"].attrs |= {"starts": starts, "seed": seed}
     return result
+
+
+def _growth(field: SmoothField, problem: Problem) -> dict[str, FloatArray]:
+    """Growth rates from nothing, if nothing learnt is a state at rest that each feature leaves by itself."""
+    nothing, learnt = np.zeros(field.unknowns), field.features * field.channels
+    slope = field.jacobian(nothing)[:learnt, :learnt]
+    coupling = np.abs(slope - np.diag(np.diag(slope))).max()
+    if max(np.abs(field(nothing)[:learnt]).max(), coupling) > field.resolution:
+        return {}
+    return {"uninformed_channel_rate": uninformed_rates(problem), "conditional_rate": conditional_rates(problem)}
 
 
 def state_arrays(field: SmoothField, states: Sequence[ChannelState]) -> dict[str, Any]:

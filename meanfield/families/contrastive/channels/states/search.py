@@ -11,7 +11,7 @@ import numpy as np
 
 from meanfield.families.contrastive.channels.states.coincidence import Coincidence, coincidence_near, coincidences
 from meanfield.families.contrastive.channels.states.field import ROOM_SHARE, SmoothField
-from meanfield.families.contrastive.channels.states.starts import arrangements, random_state
+from meanfield.families.contrastive.channels.states.starts import arrangements, random_state, state_from_nothing
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.numerics.continuation import newton
 from meanfield.numerics.fixed_points import FixedPoint
@@ -64,12 +64,15 @@ class ChannelState(FixedPoint):
     copies : float
         Number of these images, itself included; infinite where features can be rotated.
     share : float
-        Share of the random starts that one of them attracts.
+        Share of the random starts of order 1 that one of them attracts.
+    limit_share : float
+        Share of the starts from nothing, as N grows, that end at one of them.
     """
 
     M: FloatArray = field(default_factory=lambda: np.eye(1))
     copies: float = 1.0
     share: float = 0.0
+    limit_share: float = 0.0
 
 
 class ChannelStates:
@@ -169,6 +172,11 @@ class ChannelStates:
             found.append(ChannelState(q, rates, self.field.resolution, number, M, self.symmetries.copies(x)))
         return found
 
+    def resting_overlap(self) -> FloatArray:
+        """Overlaps M of channels that have learnt nothing, where the noise that they share leaves them."""
+        end = self._slowed(np.zeros(self.field.unknowns), STAGES[-1])
+        return self.field.unpacked(end)[1]
+
 
 def at_rest(space: Coincidence, start: FloatArray) -> FloatArray | None:
     """Overlaps of all channels at rest, by Newton's method from the unknowns of a subspace; None if it finds none."""
@@ -176,33 +184,45 @@ def at_rest(space: Coincidence, start: FloatArray) -> FloatArray | None:
     return None if root is None or space.room(root) < LEAST_ROOM else space.embedded(root)
 
 
-def find_channel_states(velocity: SmoothField, starts: int, seed: int) -> list[ChannelState]:
+def find_channel_states(
+    velocity: SmoothField, starts: int, seed: int, rates: FloatArray | None = None
+) -> list[ChannelState]:
     """All states at rest that the search finds, one of each set of images under symmetries.
 
     Parameters
     ----------
     velocity : SmoothField
     starts : int
-        Number of random starts, uniform on the unit sphere in d1 + d2 dimensions; see `random_state`.
+        Number of random starts of order 1, uniform on the unit sphere in d1 + d2 dimensions, and of those from nothing;
+        see `random_state` and `state_from_nothing`.
     seed : int
         Seed of the random starts.
+    rates : ndarray, shape (d1,), optional
+        Growth rates of overlaps with each feature where nothing is learnt; without them nothing starts there.
 
     Notes
     -----
     Source: several_channels.md, section 6.
     """
     found, rng = ChannelStates(velocity), np.random.default_rng(seed)
-    reached = []
-    with progress_bar(starts + 1, "fixed points", "start") as bar:
+    reached: list[int | None] = []
+    limit: list[int | None] = []
+    with progress_bar(2 * starts + 1, "fixed points", "start") as bar:
         for space in coincidences(velocity):
             found.search(space)
         bar.update()
         for _ in range(starts):
             reached.append(found.attractor(random_state(velocity, rng)))
             bar.update()
+        if rates is not None:
+            M = found.resting_overlap()
+            for _ in range(starts):
+                limit.append(found.attractor(state_from_nothing(velocity, rates, M, rng)))
+                bar.update()
     states = []
     for state in found.states():
         q, M = velocity.unpacked(found.symmetries.representative(found.x[state.orbit]))
-        states.append(replace(state, q=q, M=M, share=reached.count(state.orbit) / starts))
+        shares = [ends.count(state.orbit) / starts for ends in (reached, limit)]
+        states.append(replace(state, q=q, M=M, share=shares[0], limit_share=shares[1]))
     states.sort(key=lambda state: (-state.share, state.eigenvalues[0].real))
     return [replace(state, orbit=orbit) for orbit, state in enumerate(states)]

@@ -17,6 +17,9 @@ RADII = (0.97, 0.75)
 TILT = 0.2
 """Part of another feature in a channel that mainly has one."""
 
+SMALL, SAME_RATE = 1e-3, 1e-6
+"""Largest overlap of channels that have hardly learnt anything, and relative difference of rates that agree."""
+
 MOST_ARRANGEMENTS = 150
 """Largest number of arrangements at each length; of more, a part is drawn with a fixed seed."""
 
@@ -26,6 +29,26 @@ def random_state(field: SmoothField, rng: np.random.Generator) -> FloatArray:
     w = rng.normal(size=(field.features + field.channels, field.channels))
     w /= np.linalg.norm(w, axis=0)
     return field.packed(w[: field.features], w.T @ w)
+
+
+def state_from_nothing(field: SmoothField, rates: FloatArray, M: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Overlaps of channels from nothing as the dimension N grows, when they first can be seen.
+
+    By then overlaps with the features that grow fastest exceed all others by a power of N. They are independent normal
+    numbers, as at the start.
+
+    Parameters
+    ----------
+    field : SmoothField
+    rates : ndarray, shape (d1,)
+        Growth rates of overlaps with each feature where nothing is learnt.
+    M : ndarray, shape (d2, d2)
+        Overlaps of channels where nothing is learnt.
+    rng : Generator
+    """
+    q = rng.normal(size=(field.features, field.channels))
+    q[rates < rates.max() - SAME_RATE * abs(rates.max())] = 0.0
+    return field.packed(SMALL * q / np.abs(q).max(), M)
 
 
 def arrangements(features: int, channels: int) -> Iterator[FloatArray]:
