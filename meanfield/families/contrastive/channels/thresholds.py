@@ -255,7 +255,7 @@ def learning_threshold(problem: Problem, feature: int = 0) -> float:
         at = np.zeros(field.unknowns)
         noise = field.closure(*field.unpacked(at)).Lambda[0, 0]
         gain = _own_rate(field, at, feature * field.channels) + 0.5 * float(noise)
-        return -gain if abs(gain) > AT_REST * problem.model.learning_rate else np.nan
+        return np.nan if strength == 0.0 and abs(gain) <= AT_REST * problem.model.learning_rate else -gain
 
     return _crossing(lack, "a gain of small overlaps with the feature")
 

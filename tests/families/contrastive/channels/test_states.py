@@ -1,5 +1,6 @@
 """States of several channels at rest: closed forms, numbers of the theory, and what the ODE does to perturbations."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
+from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.channels.states.analysis import solve_channel_states
 from meanfield.families.contrastive.channels.states.arrangement import arrangement_of
 from meanfield.families.contrastive.channels.states.branches import branches_of_channels
@@ -16,8 +18,14 @@ from meanfield.families.contrastive.channels.states.search import ChannelStates
 from meanfield.families.contrastive.channels.states.starts import state_from_nothing
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.families.contrastive.channels.thresholds import uninformed_rates
+from meanfield.families.contrastive.dynamics.description import describe
+from meanfield.families.contrastive.reductions import growth, similarity, states
 from meanfield.numerics.continuation import follow
 from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.plotting import plot_result
+from meanfield.results.description import describe_branches
+from meanfield.testing import methods
+from meanfield.testing.example import Example
 from tests.families.contrastive.channels.problems import standard
 
 ALIKE = ("second_moment = 1.0, fourth_moment = 5.0", "second_moment = 1.1, fourth_moment = 6.05"), ("= 3", "= 10")
@@ -125,6 +133,22 @@ def test_kinds_of_attractors(centering, strength, expected):
     assert {arrangement_of(s.q, s.M) for s in found.states() if s.verdict == 1} == expected
 
 
+def test_results_are_saved_drawn_and_described(tilted, tmp_path):
+    example = Example(replace(FAMILY, methods={"fixed_points": FAMILY.methods["fixed_points"]}))
+    example.__dict__["problem"], example._results["fixed_points"] = alike(0.03), tilted
+    checks = (methods.check_result, methods.check_file, methods.check_conventions, methods.check_tables)
+    for check in (*checks, methods.check_figure):
+        check(example, "fixed_points", tmp_path)
+    text = describe(tilted)
+    assert "distinct: q = (0.9960, 0.0000), (0.0000, 0.9960), M = 0.0000   stable node" in text
+    assert "8 by symmetry" in text
+    assert "beside a channel with feature 1: " in text
+    kept = similarity(tilted) | states(tilted) | growth(tilted)
+    assert float(kept["similarity"]) == pytest.approx(0.996, abs=1e-3)  # of distinct states, to the digits above
+    assert int(kept["stable_count"]) == 2
+    assert kept["uninformed_channel_rate"].dims == ("feature", "channel")
+
+
 def test_perturbations_grow_at_the_leading_rate(tilted):
     """The ODE itself, from a perturbation along the leading eigenvector, of states whose channels do not coincide."""
     field, checked = SmoothField(alike(0.03)), 0
@@ -204,6 +228,8 @@ def test_collapsed_branch_loses_its_stability_where_channels_part():
     assert tilted["stability"].max() == 1
     assert float(tilted["parameter"].min()) == pytest.approx(threshold, rel=5e-3)  # shortest steps of a branch
     assert tilted["M"].values[tilted["parameter"].values.argmin(), 0, 1] > 0.999
+    assert [axes.get_ylabel() for axes in plot_result(found).axes] == ["overlap $q$", "overlap of channels $M_{12}$"]
+    assert any("1 change(s) of stability" in line for line in describe_branches(found))
 
 
 def test_distinct_branch_loses_its_stability_where_features_mix():
@@ -258,3 +284,28 @@ def test_what_has_no_states_is_refused():
         meanfield.continue_fixed_points(standard(), "model.initial_channel_overlap", 0.0, 0.2)
     with pytest.raises(InputError, match=r"channels = 2: they have none of the sort|known for a single channel"):
         meanfield.find_stationary_states(standard())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("centering", "strength", "expected"),
+    [
+        ("none", 0.0, {"distinct", "collapsed"}),
+        ("none", 0.01, {"distinct", "collapsed"}),
+        ("none", 0.03, {"distinct"}),
+        ("none", 0.4, {"rotated"}),
+        ("none", 1.0, {"some channels only", "nothing learned"}),
+        ("population", 0.0, {"distinct", "collapsed"}),
+        ("population", 0.01, {"distinct", "collapsed"}),
+        ("population", 0.03, {"distinct", "tilted"}),
+        ("population", 0.1, {"distinct"}),
+        ("population", 0.4, {"rotated"}),
+        ("population", 1.0, {"rotated"}),
+    ],
+)
+def test_table_of_attractors(centering, strength, expected):
+    """The table of section 6: which arrangements 24 random starts come to."""
+    found = solve_channel_states(alike(strength, centering))
+    assert float(found["region_share"].sum()) == 1.0
+    assert set(found["arrangement"].values[found["region_share"].values > 0].tolist()) == expected
+    assert (found["stability"].values[found["region_share"].values > 0] == 1).all()
