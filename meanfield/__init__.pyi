@@ -5,6 +5,7 @@ from .errors import InputError as InputError
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
 from .families.contrastive.channels.thresholds import collapse_threshold as collapse_threshold
+from .families.contrastive.channels.thresholds import learning_threshold as learning_threshold
 from .families.contrastive.channels.thresholds import mixing_threshold as mixing_threshold
 from .families.contrastive.density import solve_density as solve_density
 from .families.contrastive.dynamics.analysis import analyse_dynamics as analyse_dynamics
@@ -78,6 +79,7 @@ __all__ = [
     "find_stationary_states",
     "growth_rate_at_zero",
     "learnability",
+    "learning_threshold",
     "load",
     "load_problem",
     "load_sweep",

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.plotting.entries import entries
 from meanfield.plotting.legends import share_legend
 from meanfield.plotting.style import COLOURS, key_words
 from meanfield.typing import FloatArray
@@ -23,7 +24,8 @@ STABILITY_STYLES: dict[int, dict[str, Any]] = {
 def plot_branches(continuation: xr.Dataset) -> Figure:
     """Branches of states against the number that varies: a panel for each overlap, one for r if it is not 0.
 
-    Stable states are solid, unstable ones dashed, marginal ones dotted; circles are turning points.
+    Overlaps of several channels with a feature share its panel. Stable states are solid, unstable ones dashed, marginal
+    ones dotted; circles are turning points.
 
     Parameters
     ----------
@@ -34,11 +36,15 @@ def plot_branches(continuation: xr.Dataset) -> Figure:
         ("overlap $q$" if continuation.sizes["feature"] == 1 else f"overlap $q_{k + 1}$", continuation["q"][:, k])
         for k in range(continuation.sizes["feature"])
     ]
+    if "M" in continuation:
+        pairs = entries(continuation["M"], "point")
+        panels += [(f"overlap of channels $M_{{{i}}}$", continuation["M"].isel(p)) for i, p in pairs if i[0] != i[1]]
     if "r" in continuation and np.any(continuation["r"] != 0):
         panels.append((r"prior work $r = E[w\,\phi(w)]$", continuation["r"]))
     figure = Figure(figsize=(4.6 * len(panels), 3.8), layout="constrained")
     for axes, (label, values) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
-        _plot_branch_values(continuation, values.values, axes)
+        for each in values.values.reshape(len(values), -1).T:  # of each channel, where there are several
+            _plot_branch_values(continuation, each, axes)
         axes.set(xlabel=key_words(continuation, continuation["parameter"].attrs["key"]), ylabel=label)
     share_legend(figure)
     figure.suptitle(continuation.attrs["title"], parse_math=False)

@@ -9,9 +9,13 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.plotting.entries import entries_of
 from meanfield.plotting.portrait import MARKERS, plot_portrait
 from meanfield.plotting.random_starts import plot_chance
-from meanfield.plotting.style import COLOURS, LINES, Panel, draw_panels
+from meanfield.plotting.style import COLOURS, LINES, Panel, draw_panels, marker_style
+
+MOST_ATTRACTORS = 6
+"""Largest number of fixed points whose overlaps are drawn in a panel."""
 
 
 def plot_dynamics(dynamics: xr.Dataset) -> Figure:
@@ -23,6 +27,8 @@ def plot_dynamics(dynamics: xr.Dataset) -> Figure:
         From `meanfield.analyse_dynamics`. Panels of what it does not hold are left out.
     """
     panels: list[Panel] = [_plot_states]
+    if "arrangement" in dynamics:
+        panels = [plot_channel_rates, plot_attractors]
     panels += [plot_escape_quantiles] if "escape_time_quantile" in dynamics else []
     panels += [_plot_chances] if "win_chance" in dynamics else []
     return draw_panels(dynamics, panels)
@@ -43,6 +49,32 @@ def plot_similarities(dynamics: xr.Dataset, axes: Axes) -> Axes:
     similarity = np.linalg.norm(dynamics["q"].values, axis=1)
     _plot_kinds(dynamics, similarity, dynamics["growth_rate"].values, axes)
     axes.set(xlabel="cosine similarity $|q|$", ylabel="largest growth rate", xlim=(-0.03, 1.03))
+    return axes
+
+
+def plot_channel_rates(dynamics: xr.Dataset, axes: Axes) -> Axes:
+    """Growth rate of all fixed points of several channels against the largest overlap |M| of two of them."""
+    axes.axhline(0.0, color="0.6", lw=0.8)
+    M = np.abs(dynamics["M"].transpose("state", "channel", "channel_").values)
+    first, second = np.triu_indices(M.shape[1], 1)
+    _plot_kinds(dynamics, M[:, first, second].max(axis=1), dynamics["growth_rate"].values, axes)
+    axes.set(xlabel=r"largest overlap of channels $|M_{kl}|$", ylabel="largest growth rate", xlim=(-0.03, 1.03))
+    return axes
+
+
+def plot_attractors(dynamics: xr.Dataset, axes: Axes) -> Axes:
+    """Overlaps of channels with features in the fixed points that attract, with their shares of the random starts."""
+    axes.axhline(0.0, color="0.6", lw=0.8)
+    shown = np.flatnonzero(dynamics["stability"].values >= 0)[:MOST_ATTRACTORS]
+    for number, i in enumerate(shown):
+        state = dynamics.isel(state=i)
+        named = list(entries_of(state["q"].transpose("channel", "feature")))
+        x = np.arange(len(named)) + 0.12 * (number - 0.5 * (len(shown) - 1))
+        label = f"{state['arrangement'].item()}, {float(state['region_share']):.0%}"
+        axes.plot(x, [float(value) for _, value in named], label=label, **marker_style(number))
+        places = [rf"$q_{{{index[1]}{index[0]}}}$" for index, _ in named]
+        axes.set_xticks(np.arange(len(named)), places)
+    axes.set(xlabel="feature and channel", ylabel="overlap $q$", ylim=(-1.05, 1.05))
     return axes
 
 

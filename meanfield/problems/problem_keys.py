@@ -99,7 +99,7 @@ def check_range(
     """
     value = value_of(problem, key)
     part = key.replace("[", ".").split(".")[0]
-    if part not in parts or key.endswith("initial_overlap"):
+    if part not in parts or key.endswith(("initial_overlap", "initial_channel_overlap")):
         raise InputError(f"'{key}': {what} do not depend on it; vary a number of {', '.join(parts)}")
     if isinstance(value, int):
         raise InputError(f"'{key}' = {value} takes whole numbers only, and branches need one that varies continuously")

@@ -27,8 +27,15 @@ def describe_states(result: xr.Dataset) -> list[str]:
 def _state(state: xr.Dataset) -> str:
     word = f"{state['kind'].values!s:<{KIND_WIDTH}}" if "kind" in state else f"{_verdict(state):<{VERDICT_WIDTH}}"
     parts = [f"{_overlap(state)}   {word} growth rate {float(state['growth_rate']):.4g}"]
+    if "arrangement" in state:
+        parts.insert(0, f"{state['arrangement'].values!s}: {parts.pop(0)}")
     if "region_share" in state and float(state["region_share"]) > 0:
         parts.append(f"attracts {float(state['region_share']):.1%}")
+    if "limit_share" in state and float(state["limit_share"]) > 0:
+        parts.append(f"{float(state['limit_share']):.1%} of starts from nothing")
+    if "copies" in state:
+        copies = float(state["copies"])
+        parts.append("one of a continuum" if np.isinf(copies) else f"{copies:.0f} by symmetry")
     if "q_covariance" in state and np.isfinite(state["q_covariance"].values).all():
         spread = np.sqrt(np.maximum(np.diag(state["q_covariance"].values), 0.0))
         parts.append("spread of SGD " + ", ".join(f"{value:.3g}" for value in spread) + " / sqrt(N)")
@@ -54,7 +61,13 @@ def describe_branches(result: xr.Dataset) -> list[str]:
 
 
 def _overlap(point: xr.Dataset) -> str:
-    return "q = " + ", ".join(f"{value:9.6f}" for value in np.round(point["q"].values, 6) + 0.0)
+    if "channel" not in point.dims:
+        return "q = " + ", ".join(f"{value:9.6f}" for value in np.round(point["q"].values, 6) + 0.0)
+    M = point["M"].transpose("channel", "channel_").values
+    columns = np.round(point["q"].transpose("channel", "feature").values, 4) + 0.0
+    overlaps = [f"({', '.join(f'{value:.4f}' for value in column)})" for column in columns]
+    pairs = [f"{value:.4f}" for value in np.round(M[np.triu_indices(len(M), 1)], 4) + 0.0]
+    return f"q = {', '.join(overlaps)}, M = {', '.join(pairs)}"
 
 
 def _verdict(point: xr.Dataset) -> str:

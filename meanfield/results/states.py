@@ -42,7 +42,7 @@ def continue_states(
     kind: str,
     states: str,
     parts: Sequence[str],
-    equations: Callable[[tuple[float, float]], StateEquations],
+    equations: Callable[[tuple[float, float]], Sequence[StateEquations]],
     without: Mapping[str, Any],
     none_found: Callable[[], str] = lambda: "complete",
     tolerance: float = TOLERANCE,
@@ -65,7 +65,8 @@ def continue_states(
     parts : sequence of str
         Tables of a problem file that the states depend on.
     equations : callable
-        The equations of the states, given the range of the number, increasing. They are made after the checks.
+        The equations of the states, given the range of the number, increasing: several where there are subspaces with
+        states of their own. They are made after the checks.
     without : mapping
         The variables of no state, for a result without points; see `stacked`.
     none_found : callable
@@ -88,12 +89,13 @@ def continue_states(
     started = time.perf_counter()
     made = equations((min(start, stop), max(start, stop)))
     with progress_bar(1, states, "diagram") as bar:
-        branches = all_branches(made, (start, stop), 1.0 / (points - 1), tolerance)
+        longest = 1.0 / (points - 1)
+        branches = [(each, b) for each in made for b in all_branches(each, (start, stop), longest, tolerance)]
         rows = [
             {**variables, "parameter": p, "branch": number, "turning": np.int8(turning)}
-            for number, branch in enumerate(branches)
+            for number, (each, branch) in enumerate(branches)
             for x, p, turning in zip(branch.x, branch.p, branch.turning, strict=True)
-            if (variables := made.variables(x, float(p))) is not None
+            if (variables := each.variables(x, float(p))) is not None
         ]
         bar.update()
     arrays = stacked(rows, {**without, **{name: np.empty(0) for name in ALONG_A_BRANCH}})

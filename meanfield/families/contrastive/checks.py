@@ -30,7 +30,8 @@ def _faults_of_attributes(dataset: xr.Dataset) -> Iterator[str]:
         yield "variable 'parameter' has no attribute 'key', the number that is varied"
     if "q_cell" in dataset and str(dataset.attrs.get("plane")) not in ("q", "Q"):
         yield "the attribute 'plane' is neither 'q' nor 'Q'"
-    if dataset.attrs["method"] == "dynamics" and str(dataset.attrs.get("indices_add_up")) not in ("true", "false"):
+    tested = dataset.attrs["method"] == "dynamics" and "channel" not in dataset.sizes
+    if tested and str(dataset.attrs.get("indices_add_up")) not in ("true", "false"):
         yield "the attribute 'indices_add_up' is neither 'true' nor 'false'"
     if "escape_time_quantile" in dataset:
         overlap = dataset["escape_time_quantile"].attrs.get("escape_overlap")

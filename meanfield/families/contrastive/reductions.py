@@ -33,6 +33,10 @@ def states(dataset: xr.Dataset) -> Variables:
 
 def growth(dataset: xr.Dataset) -> Variables:
     """Growth rates of small overlaps; NaN where q = 0 is not stationary."""
+    if "channel" in dataset.sizes:
+        shape = dataset.sizes["feature"], dataset.sizes["channel"]
+        absent = xr.Variable(("feature", "channel"), np.full(shape, np.nan))
+        return {"uninformed_channel_rate": dataset.variables.get("uninformed_channel_rate", absent)}
     rates = (
         dataset["uninformed_rate"].values if "uninformed_rate" in dataset else np.full(dataset.sizes["feature"], np.nan)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from meanfield.families.contrastive.variables.channels import CHANNELS
+from meanfield.families.contrastive.variables.channels import CHANNEL_STATES, CHANNELS
 from meanfield.families.contrastive.variables.random_starts import ESCAPES, RANDOM_STARTS
 from meanfield.families.contrastive.variables.states import BRANCHES, FIXED_POINTS, ONE_FEATURE, PORTRAIT, STATES
 from meanfield.families.contrastive.variables.sweeps import KEPT_BY_SWEEPS
@@ -22,6 +22,7 @@ VARIABLES = (
     | RANDOM_STARTS
     | ESCAPES
     | CHANNELS
+    | CHANNEL_STATES
     | KEPT_BY_SWEEPS
 )
 
@@ -87,8 +88,8 @@ KINDS = DENSITY_KINDS | {
     ),
     "fixed_point_branches": Kind(
         "branches of fixed points",
-        (*OF_A_FIXED_POINT, "parameter", "branch", "turning"),
-        ("tau",),
+        (*OF_A_FIXED_POINT, "M", "parameter", "branch", "turning"),
+        ("tau", "arrangement"),
         leading="point",
         made_by="continue_fixed_points",
         check=CHECKS,
@@ -108,8 +109,8 @@ KINDS = DENSITY_KINDS | {
     ),
     "dynamics": Kind(
         "dynamics of the order parameters",
-        (*OF_A_FIXED_POINT, "orbit"),
-        ("tau", *PORTRAIT, *ONE_FEATURE, "q_covariance", *RANDOM_STARTS, "quantile"),
+        (*OF_A_FIXED_POINT, "M", "orbit"),
+        ("tau", *PORTRAIT, *ONE_FEATURE, "q_covariance", *RANDOM_STARTS, "quantile", *CHANNEL_STATES),
         leading="state",
         made_by="analyse_dynamics",
         check=CHECKS,

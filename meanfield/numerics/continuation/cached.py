@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from meanfield.numerics.continuation.diagram import by_difference
@@ -42,6 +43,10 @@ class CachedEquations(ABC, Generic[Made]):
     def by_parameter(self, x: FloatArray, p: float, values: FloatArray) -> FloatArray:
         """Derivative dF/dp, shape (n,), by a difference."""
         return by_difference(lambda p: self.values(x, p), p, values, self.limits)
+
+    def images(self, x: FloatArray) -> Sequence[FloatArray]:
+        """Images of a root under the symmetries of the equations, itself among them."""
+        return (x,)
 
     def at(self, p: float) -> Made:
         """Data for a value of p, from the cache if they are there."""

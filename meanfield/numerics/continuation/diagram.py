@@ -39,6 +39,9 @@ class SearchableEquations(ParametricEquations, Protocol):
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> Sequence[FloatArray]:
         """All roots at p; those that are known may be left out."""
 
+    def images(self, x: FloatArray) -> Sequence[FloatArray]:
+        """Images of a root under symmetries, itself among them: of branches that are images only one is followed."""
+
 
 def all_branches(
     equations: SearchableEquations, ends: tuple[float, float], longest: float, tolerance: float = TOLERANCE
@@ -60,14 +63,14 @@ def all_branches(
     for p in ends:
         for x in searched[p]:
             root = _polished(equations, x, p, tolerance)
-            if root is not None and not _is_on(branches, root, p):
+            if root is not None and not any(_is_on(branches, image, p) for image in equations.images(root)):
                 branches.append(follow(equations, root, p, equations.limits, longest, tolerance))
     for share in SEARCH_POSITIONS:
         p = ends[0] + share * (ends[1] - ends[0])
         crossings = [_polished(equations, x, p, tolerance) for branch in branches for x in branch.crossings(p)]
         known = [x for x in crossings if x is not None]
         for x in equations.search(p, known):
-            if not _is_among(known, x) and not _is_on(branches, x, p):
+            if not any(_is_among(known, image) or _is_on(branches, image, p) for image in equations.images(x)):
                 branches.append(follow(equations, x, p, equations.limits, longest, tolerance))
     return branches
 

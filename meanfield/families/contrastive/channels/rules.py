@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -95,8 +96,7 @@ def rules_for(law: OneSample, kinks: tuple[float, ...]) -> Iterator[Rule | Panel
         return
     for count in GAUSS:
         if count**directions <= most:
-            x, weight = np.polynomial.hermite_e.hermegauss(count)
-            yield _tensor(x, weight / weight.sum(), directions)
+            yield _tensor(*_gauss(count), directions)
     for count in TRAPEZOIDS:
         # A ball of the Gaussian directions is left; the cube around it must not fill the memory meanwhile.
         if count**directions <= 4 * most:
@@ -109,6 +109,13 @@ def rules_for(law: OneSample, kinks: tuple[float, ...]) -> Iterator[Rule | Panel
                 points = qmc.Sobol(directions, rng=np.random.default_rng(count)).random(count)
                 normals = ndtri(np.clip(points, LEAST_UNIFORM, 1.0 - LEAST_UNIFORM))
                 yield Rule(np.ascontiguousarray(normals.T), np.full(count, 1.0 / count), np.array([0, count]))
+
+
+@lru_cache
+def _gauss(count: int) -> tuple[FloatArray, FloatArray]:
+    """Gauss-Hermite nodes and probabilities; branches of states ask for them at every value of a parameter."""
+    x, weight = np.polynomial.hermite_e.hermegauss(count)
+    return x, weight / weight.sum()
 
 
 def _tensor(x: FloatArray, weight: FloatArray, directions: int) -> Rule:

@@ -1,4 +1,4 @@
-"""Strengths of the penalty at which two channels stop being alike, and at which features mix in them.
+"""Strengths of the penalty at which channels stop being alike, features mix in them, and nothing is learnt.
 
 Two channels with w_1 = w_2 stay alike. They part if noise or a feature pushes them away from each other: at the rates
 
@@ -12,14 +12,14 @@ Source: several_channels.md, section 6.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq, root
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.trajectory import OverlapField
+from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
@@ -77,14 +77,61 @@ def uninformed_rates(problem: Problem) -> FloatArray:
     InputError
         If there is no closure of the problem, or its averages take random batches.
     """
-    field = _smooth_field(problem)
-    d1, d2 = len(problem.features), problem.model.channels
-    at, rates = field.packed(np.zeros((d1, d2)), np.eye(d2)), np.empty(d1 * d2)
-    for i in range(d1 * d2):
-        unit = np.eye(len(at))[i]
-        values = [field(at + shift * unit)[i] for shift in (-2e-3, -1e-3, 1e-3, 2e-3)]
-        rates[i] = np.array([1.0, -8.0, 8.0, -1.0]) @ values / 12e-3
-    return rates.reshape(d1, d2)
+    field = SmoothField(problem)
+    at = np.zeros(field.unknowns)
+    return np.array([_own_rate(field, at, i) for i in range(field.features * field.channels)]).reshape(
+        field.features, field.channels
+    )
+
+
+def conditional_rates(problem: Problem) -> FloatArray:
+    """Growth rates of small overlaps of a channel that has learnt nothing while another one has learnt a feature.
+
+    Parameters
+    ----------
+    problem : Problem
+        With several channels and hidden variables of mean 0 that are independent.
+
+    Returns
+    -------
+    ndarray, shape (d1, d1)
+        Of the feature of the row, while the other channel rests on the feature of the column. NaN on the diagonal,
+        where the overlap of the two channels grows along with it, and in columns of features on which no channel rests.
+
+    Raises
+    ------
+    InputError
+        If there is no closure of the problem, or its averages take random batches.
+    """
+    field = SmoothField(problem)
+    rates = np.full((field.features, field.features), np.nan)
+    for learnt in range(field.features):
+        alone = np.eye(field.unknowns)[learnt * field.channels]
+        x = _largest_rest(partial(_rate_along, field, alone))
+        if x is not None:
+            others = [f for f in range(field.features) if f != learnt]
+            rates[others, learnt] = [_own_rate(field, x * alone, f * field.channels + 1) for f in others]
+    return rates
+
+
+def _rate_along(field: SmoothField, direction: FloatArray, x: float) -> float:
+    """Velocity along a direction at a distance x from nothing learnt."""
+    return float(direction @ field(x * direction))
+
+
+def _own_rate(field: SmoothField, at: FloatArray, i: int) -> float:
+    """Growth rate of one overlap by itself, by a difference of fourth order."""
+    unit = np.eye(len(at))[i]
+    h = min(1e-3, 0.1 * field.room(at))
+    values = [field(at + shift * h * unit)[i] for shift in (-2, -1, 1, 2)]
+    return float(np.array([1.0, -8.0, 8.0, -1.0]) @ values / (12 * h))
+
+
+def _largest_rest(rate: Callable[[float], float]) -> float | None:
+    """The largest overlap at which a rate passes 0 from above; None if there is none."""
+    speeds = np.array([rate(x) for x in GRID])
+    stable = np.flatnonzero((speeds[:-1] < 0) & (speeds[1:] >= 0))
+    return float(brentq(rate, GRID[stable[0] + 1], GRID[stable[0]], xtol=1e-15)) if len(stable) else None
 
 
 def collapsed_state(problem: Problem, feature: int = 0) -> CollapsedState | None:
@@ -114,11 +161,9 @@ def collapsed_state(problem: Problem, feature: int = 0) -> CollapsedState | None
     def rate(x: float) -> float:
         return float(field(state(x))[2 * feature])
 
-    speeds = np.array([rate(x) for x in GRID])
-    stable = np.flatnonzero((speeds[:-1] < 0) & (speeds[1:] >= 0))
-    if not len(stable):
+    x = _largest_rest(rate)
+    if x is None:
         return None
-    x = float(brentq(rate, GRID[stable[0] + 1], GRID[stable[0]], xtol=1e-15))
     at, rest = state(x), 1.0 - x * x
     apart = np.zeros(len(at))
     apart[-1] = -1.0
@@ -180,9 +225,39 @@ def mixing_threshold(problem: Problem) -> float:
         found = root(field, field.packed(q, np.eye(2)), tol=1e-12)
         if not np.abs(field(found.x)).max() < AT_REST * problem.model.learning_rate or abs(found.x[0]) < 0.5:
             return np.nan
-        return float(np.linalg.eigvals(_jacobian(field, found.x)).real.max())
+        return float(np.linalg.eigvals(field.jacobian(found.x)).real.max())
 
     return _crossing(fastest, "the state in which each channel has learnt a feature of its own")
+
+
+def learning_threshold(problem: Problem, feature: int = 0) -> float:
+    """Least strength lambda of the penalty at which nothing drives channels towards a feature that none has learnt.
+
+    The gain of small overlaps, their growth rate but for the noise, changes its sign there.
+
+    Parameters
+    ----------
+    problem : Problem
+        With several channels and a penalty, whose strength does not matter.
+    feature : int
+        Number of the feature, from 0.
+
+    Raises
+    ------
+    InputError
+        If there is no penalty, no such feature, averages take random batches, or no strength stops the gain.
+    """
+
+    def lack(strength: float) -> float:
+        field = SmoothField(_with_strength(problem, strength))
+        if not 0 <= feature < field.features:
+            raise InputError(f"feature = {feature}: must be 0 to {field.features - 1}")
+        at = np.zeros(field.unknowns)
+        noise = field.closure(*field.unpacked(at)).Lambda[0, 0]
+        gain = _own_rate(field, at, feature * field.channels) + 0.5 * float(noise)
+        return np.nan if strength == 0.0 and abs(gain) <= AT_REST * problem.model.learning_rate else -gain
+
+    return _crossing(lack, "a gain of small overlaps with the feature")
 
 
 def _crossing(fastest: Callable[[float], float], what: str) -> float:
@@ -203,14 +278,8 @@ def _crossing(fastest: Callable[[float], float], what: str) -> float:
             break
         low, high = high, 2 * high
     raise InputError(
-        f"decorrelation.strength: {what} is stable up to {low:.4g}, where the search ended; there is no threshold below"
+        f"decorrelation.strength: {what} lasts up to {low:.4g}, where the search ended; there is no threshold below"
     )
-
-
-def _jacobian(field: OverlapField, at: FloatArray) -> FloatArray:
-    """Jacobian by central differences of second order, no longer than a share of the room that q and M have."""
-    h = STEP * min(1e-1, -field.excess(at))
-    return np.array([(field(at + h * unit) - field(at - h * unit)) / (2 * h) for unit in np.eye(len(at))]).T
 
 
 def _with_strength(problem: Problem, strength: float) -> Problem:
@@ -222,19 +291,9 @@ def _with_strength(problem: Problem, strength: float) -> Problem:
     return with_value(problem, "decorrelation.strength", strength)
 
 
-def _field_of_two(problem: Problem) -> OverlapField:
+def _field_of_two(problem: Problem) -> SmoothField:
     if problem.model.channels != 2:
         raise InputError(
             f"model.channels = {problem.model.channels}: states of pairs of channels are known for 2; set it to 2"
         )
-    return _smooth_field(problem)
-
-
-def _smooth_field(problem: Problem) -> OverlapField:
-    closure = ChannelClosure(problem)
-    if closure.at_random:
-        raise InputError(
-            "decorrelation.penalty: its averages take random batches, whose errors hide growth rates; use the penalty "
-            "'square', or 'absolute' where that has a quadrature"
-        )
-    return OverlapField(closure)
+    return SmoothField(problem)

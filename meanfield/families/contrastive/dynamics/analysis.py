@@ -13,12 +13,13 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.states.analysis import solve_channel_states
 from meanfield.families.contrastive.fixed_points.attraction import attraction_intervals
 from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points
 from meanfield.families.contrastive.fixed_points.portrait import portrait_arrays, portrait_of
 from meanfield.families.contrastive.fixed_points.summary import fixed_point_arrays
 from meanfield.families.contrastive.learnability.learnability import learnability
-from meanfield.families.contrastive.order_parameters.field import VectorField, check_closes
+from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
 from meanfield.families.contrastive.order_parameters.fluctuations import stationary_covariance
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES
@@ -55,7 +56,8 @@ def analyse_dynamics(problem: Problem) -> xr.Dataset:
     Parameters
     ----------
     problem : Problem
-        Problem with a prior that closes the ODEs, any number of features, any start.
+        Problem with a prior that closes the ODEs, any number of features, any start. For several channels see
+        `meanfield.families.contrastive.channels.states.analysis.solve_channel_states`.
 
     Returns
     -------
@@ -76,6 +78,9 @@ def analyse_dynamics(problem: Problem) -> xr.Dataset:
     Source: theory.md, sections 2, 4, 5 and 7. Random starts are those of the limit; chances to win are off by some
     15/N to 50/N of themselves, see `meanfield.families.contrastive.random_starts`.
     """
+    check_linear(problem)
+    if problem.model.channels > 1:
+        return solve_channel_states(problem)
     started = time.perf_counter()
     with progress_bar(4, "dynamics", "part") as bar:
         points = find_fixed_points(VectorField(problem))
@@ -112,8 +117,10 @@ def solve_fixed_points(problem: Problem) -> xr.Dataset:
     InputError
         If the prior does not close the ODEs.
     """
+    check_linear(problem)
+    if problem.model.channels > 1:
+        return solve_channel_states(problem)
     started = time.perf_counter()
-    check_closes(problem)
     points = find_fixed_points(VectorField(problem))
     arrays = fixed_point_arrays(points) | _growth(problem)
     result = build_dataset("dynamics", problem, arrays, "complete", provenance(time.perf_counter() - started))

@@ -11,7 +11,7 @@ from meanfield.results.description import describe_states
 def describe(dynamics: xr.Dataset) -> str:
     """Result of `analyse_dynamics` as text: a line for each fixed point, then growth from q = 0 and random starts."""
     lines = describe_states(dynamics)
-    if dynamics.attrs["indices_add_up"] != "true":
+    if dynamics.attrs.get("indices_add_up", "true") != "true":
         lines.append("the indices of these do not add up to 1: a fixed point may be missing")
     return "\n".join([*lines, *describe_growth(dynamics)])
 
@@ -22,6 +22,8 @@ def describe_growth(dynamics: xr.Dataset) -> list[str]:
 
 
 def _growth(dynamics: xr.Dataset) -> list[str]:
+    if "copies" in dynamics:
+        return _growth_of_channels(dynamics)
     if "uninformed_rate" not in dynamics:
         return ["q = 0 is not stationary: overlaps leave it at once"]
     rates = ", ".join(f"{value:.4g}" for value in dynamics["uninformed_rate"].values)
@@ -32,6 +34,21 @@ def _growth(dynamics: xr.Dataset) -> list[str]:
         learnable = f"second moments above {low:.4g}" if np.isinf(high) else f"second moments below {high:.4g}"
         learnable += " are learnable from nothing"
     return [f"growth rates at q = 0: {rates}; {learnable}"]
+
+
+def _growth_of_channels(dynamics: xr.Dataset) -> list[str]:
+    """Growth in channels that have learnt nothing, while no other or another one has learnt a feature."""
+    starts = dynamics["region_share"].attrs["starts"]
+    last = f"shares are of {starts} random starts; no search can prove that it has found all fixed points"
+    if "uninformed_channel_rate" not in dynamics:
+        return ["where nothing is learnt overlaps do not grow by themselves: they are driven, or features mix", last]
+    rates, given = dynamics["uninformed_channel_rate"].values[:, 0], dynamics["conditional_rate"].values
+    lines = [f"growth rates where no channel has learnt: {', '.join(f'{value:.4g}' for value in rates)}"]
+    for learnt in range(len(rates)):
+        others = ", ".join(f"{value:.4g} of feature {f + 1}" for f, value in enumerate(given[:, learnt]) if f != learnt)
+        if np.isfinite(given[:, learnt]).any():
+            lines.append(f"beside a channel with feature {learnt + 1}: {others}")
+    return [*lines, last]
 
 
 def _random_starts(dynamics: xr.Dataset) -> list[str]:

@@ -8,6 +8,9 @@ import numpy as np
 
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.states.coincidence import coincidences
+from meanfield.families.contrastive.channels.states.field import SmoothField
+from meanfield.families.contrastive.channels.states.starts import arrangements
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.fixed_points.symmetry import is_reflected, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
@@ -29,6 +32,12 @@ SMOOTH, AT_RANDOM = 600, 60
 
 DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (3.0, 40_000)}
 """Seconds of `analyse_dynamics` that do not depend on the coefficients, and its usual number of evaluations."""
+
+CHANNEL_STARTS = 12_000
+"""Usual number of evaluations for the random starts of several channels, which are most of those of their states."""
+
+TRIED, PER_TRY = 0.3, 10
+"""Share of the arrangements that symmetries leave, and evaluations of Newton's method for each unknown."""
 
 WITHOUT_SYMMETRY = {1: 1, 2: 3, 3: 8}
 """Factor on these evaluations where features cannot be flipped one by one."""
@@ -64,10 +73,22 @@ def channels_seconds(problem: Problem) -> float:
 
 def dynamics_seconds(problem: Problem) -> float:
     """Predict the time of `analyse_dynamics`."""
+    if problem.model.channels > 1:
+        return _states_of_channels_seconds(problem)
     d1 = min(len(problem.features), max(DYNAMICS))
     fixed, evaluations = DYNAMICS[d1]
     factor = 1 if is_reflected(sign_symmetries(VectorField(problem))) else WITHOUT_SYMMETRY[d1]
     return fixed + factor * evaluations * evaluation_seconds(problem)
+
+
+def _states_of_channels_seconds(problem: Problem) -> float:
+    """Predict the time of the search for states of several channels: Newton's method for each start, and paths."""
+    field = SmoothField(problem)
+    groupings = list(coincidences(field))
+    tries = sum(1 for space in groupings for _ in arrangements(field.features, space.groups))
+    evaluations = CHANNEL_STARTS + TRIED * tries * PER_TRY * field.unknowns
+    start = field.packed(problem.initial_overlap, problem.initial_channel_overlap)
+    return evaluations * seconds_of(partial(field, start))
 
 
 def stationary_seconds(problem: Problem, states: int, nodes: int) -> float:

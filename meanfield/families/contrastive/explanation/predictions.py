@@ -62,6 +62,9 @@ def order_parameters(problem: Problem) -> Prediction:
 def dynamics(problem: Problem) -> Prediction:
     """Cost of fixed points, portrait and random starts."""
     size = {1: 10_000, 2: 240_000}.get(len(problem.features), 10_000)
+    if problem.model.channels > 1:
+        contents = "fixed points of the channels, what attracts"
+        return Prediction("dynamics", "", dynamics_seconds(problem), 1e6, 10_000 + HEADER, contents)
     contents = "fixed points, what attracts, random starts"
     return Prediction("dynamics", "", dynamics_seconds(problem), 20 * size, size + HEADER, contents)
 

@@ -2,11 +2,10 @@
 
 from meanfield.families.contrastive.fixed_points.attraction import attraction_intervals, attraction_shares, attractor_of
 from meanfield.families.contrastive.fixed_points.branches import continue_fixed_points, stationary_similarity
-from meanfield.families.contrastive.fixed_points.points import FixedPoint, FixedPoints, find_fixed_points
+from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points
 from meanfield.families.contrastive.fixed_points.portrait import Portrait, phase_portrait, portrait_of
 
 __all__ = [
-    "FixedPoint",
     "FixedPoints",
     "Portrait",
     "attraction_intervals",

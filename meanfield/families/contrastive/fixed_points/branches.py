@@ -9,12 +9,16 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.fixed_points.points import MARGINAL, FixedPoint, find_fixed_points, jacobian_at
+from meanfield.families.contrastive.channels.states.analysis import without_states
+from meanfield.families.contrastive.channels.states.branches import branches_of_channels
+from meanfield.families.contrastive.channels.states.search import TOLERANCE as CHANNEL_TOLERANCE
+from meanfield.families.contrastive.fixed_points.points import find_fixed_points, jacobian_at
 from meanfield.families.contrastive.fixed_points.search import TOLERANCE, field_size
 from meanfield.families.contrastive.fixed_points.summary import fixed_point_variables, without_fixed_points
-from meanfield.families.contrastive.order_parameters.field import VectorField, check_closes
+from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.continuation import CachedEquations, crossings, newton
+from meanfield.numerics.fixed_points import MARGINAL, FixedPoint
 from meanfield.numerics.growth_rates import sorted_rates
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.schema import problem_of
@@ -46,20 +50,24 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
     -------
     xarray.Dataset
         Result of the method `fixed_point_branches`, along `point`: `parameter`, `branch`, `turning`, `q`, `g`,
-        `Lambda`, eigenvalues, `growth_rate`, `stability` and `kind`. The attribute `key` of `parameter` is the key.
+        `Lambda`, eigenvalues, `growth_rate`, `stability` and `kind`. With several channels `M` and `arrangement` take
+        the place of `g`. The attribute `key` of `parameter` is the key.
 
     Raises
     ------
     InputError
         If the prior does not close the ODEs, there is no such key, it holds no real number, fixed points do not depend
-        on it, or a value is not allowed.
+        on it, a value is not allowed, or averages of several channels take random batches.
 
     Notes
     -----
     Branches start from all isolated fixed points at both ends, and from those in between that no such branch leads to.
-    Each copy by a flip of features has a branch of its own. Source: theory.md, section 2.
+    Each copy by a flip of features has a branch of its own, but with several channels one branch stands for all copies.
+    Source: theory.md, section 2; several_channels.md, section 6.
     """
-    check_closes(problem)
+    check_linear(problem)
+    if problem.model.channels > 1:
+        return _continue_channels(problem, key, start, stop, points)
     return continue_states(
         problem,
         key,
@@ -69,9 +77,26 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
         kind="fixed_point_branches",
         states="fixed points",
         parts=TABLES_OF_THE_ODES,
-        equations=lambda limits: _Branches(problem, key, limits),
+        equations=lambda limits: [_Branches(problem, key, limits)],
         without=without_fixed_points(len(problem.features)),
         tolerance=TOLERANCE,
+    )
+
+
+def _continue_channels(problem: Problem, key: str, start: float, stop: float, points: int) -> xr.Dataset:
+    """Branches of fixed points of several channels."""
+    return continue_states(
+        problem,
+        key,
+        start,
+        stop,
+        points,
+        kind="fixed_point_branches",
+        states="fixed points",
+        parts=(*TABLES_OF_THE_ODES, "decorrelation"),
+        equations=lambda limits: branches_of_channels(problem, key, limits),
+        without=without_states(len(problem.features), problem.model.channels),
+        tolerance=CHANNEL_TOLERANCE,
     )
 
 

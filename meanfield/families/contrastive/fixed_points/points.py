@@ -13,63 +13,16 @@ import numpy as np
 from meanfield.families.contrastive.fixed_points.search import all_zeros, field_size
 from meanfield.families.contrastive.fixed_points.symmetry import copies, sign_symmetries
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.numerics.growth_rates import sorted_rates, verdict_of
+from meanfield.numerics.fixed_points import MARGINAL, FixedPoint
+from meanfield.numerics.growth_rates import sorted_rates
 from meanfield.numerics.retry import retry
 from meanfield.typing import FloatArray
-
-MARGINAL = 1e-7
-"""Resolution of growth rates, relative to the size of the field: smaller ones count as zero."""
 
 MOST_FINENESS = 4
 """Largest factor on the number of cells along each direction; it doubles until the indices add up."""
 
 INWARD_STEP = 1e-4
 """Spacing of the points inside the ball from which Jacobians on the sphere are extrapolated."""
-
-FOCUS_TOLERANCE = 1e-9
-"""Imaginary part of an eigenvalue, relative to the size of the field, above which a node is a focus."""
-
-
-@dataclass(frozen=True)
-class FixedPoint:
-    """Fixed point: a zero of b(q) with its growth rates.
-
-    Parameters
-    ----------
-    q : ndarray, shape (d1,)
-        Overlaps.
-    eigenvalues : ndarray of complex, shape (d1,)
-        Eigenvalues of db/dq, the one of the largest real part first: rates per unit of time t = k/N.
-    resolution : float
-        Size below which rates count as zero.
-    orbit : int
-        Number of the set of fixed points that are copies of each other by flips of features.
-    """
-
-    q: FloatArray
-    eigenvalues: np.ndarray[tuple[int], np.dtype[np.complex128]]
-    resolution: float
-    orbit: int
-
-    @property
-    def unstable_directions(self) -> int:
-        """Number of growing perturbations."""
-        return int(np.count_nonzero(self.eigenvalues.real > self.resolution))
-
-    @property
-    def verdict(self) -> int:
-        """Stability: 1 stable, 0 marginal to the accuracy of the rates, -1 unstable, as for stationary states."""
-        return verdict_of(float(self.eigenvalues[0].real), self.resolution)
-
-    @property
-    def kind(self) -> str:
-        """Kind: `stable node`, `stable focus`, `saddle`, `unstable node`, `unstable focus` or `marginal`."""
-        if np.any(np.abs(self.eigenvalues.real) <= self.resolution):
-            return "marginal"
-        if 0 < self.unstable_directions < len(self.q):
-            return "saddle"
-        rotates = np.any(np.abs(self.eigenvalues.imag) > FOCUS_TOLERANCE / MARGINAL * self.resolution)
-        return f"{'unstable' if self.unstable_directions else 'stable'} {'focus' if rotates else 'node'}"
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.families.contrastive.fixed_points.points import FixedPoint, FixedPoints
+from meanfield.families.contrastive.fixed_points.points import FixedPoints
 from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.numerics.fixed_points import FixedPoint
 from meanfield.results.states import stacked
 
 

@@ -34,7 +34,7 @@ def check_closes(problem: Problem) -> None:
         If phi is not linear, or there are several channels.
     """
     check_linear(problem)
-    check_one_channel(problem, "fixed points, portraits and random starts")
+    check_one_channel(problem, "portraits, learnability and escape from random starts")
 
 
 def check_linear(problem: Problem) -> None:

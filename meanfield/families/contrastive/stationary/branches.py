@@ -65,7 +65,7 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
         kind="continuation",
         states="stationary states",
         parts=OF_THE_LIMIT,
-        equations=lambda limits: _Branches(problem, key, limits),
+        equations=lambda limits: [_Branches(problem, key, limits)],
         without=without_states(len(problem.features)),
         none_found=lambda: _why_none(problem, key, (start, stop)),
     )

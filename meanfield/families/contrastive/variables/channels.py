@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import POSITIVE, SUM_TOLERANCE
+from meanfield.families.contrastive.channels.states.arrangement import ARRANGEMENTS
+from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SUM_TOLERANCE
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.variable import Variable
 
@@ -67,3 +68,26 @@ CHANNELS = {
     ),
 }
 """Variables that have other dims with several channels, and those that are there only then."""
+
+CHANNEL_STATES = {
+    "arrangement": Variable(
+        ("time",), "arrangement of features among channels", words=True, choices=ARRANGEMENTS, gaps="never"
+    ),
+    "copies": Variable(
+        ("time",),
+        "number of fixed points that are copies by symmetries, infinite where features can be rotated",
+        range=(1.0, inf),
+        gaps="never",
+    ),
+    "limit_share": Variable(
+        ("time",), "share of starts from nothing that end at a state, as N grows", range=PROBABILITY
+    ),
+    "uninformed_channel_rate": Variable(
+        ("feature", "channel"), "growth rate of small overlaps of orthogonal channels that have learnt nothing"
+    ),
+    "conditional_rate": Variable(
+        ("feature", "feature_"),
+        "growth rate of small overlaps of a channel that has learnt nothing, while another rests on the second feature",
+    ),
+}
+"""Variables of fixed points of several channels."""

@@ -62,7 +62,7 @@ FIXED_POINTS = {
     ),
     "orbit": Variable(
         ("time",),
-        "number of the set of fixed points that are copies by flips of features",
+        "number of the set of fixed points that are copies by symmetries",
         range=POSITIVE,
         gaps="never",
     ),
@@ -82,7 +82,9 @@ PORTRAIT = {
         gaps="never",
     ),
     "region_share": Variable(
-        ("time",), "part of the portrait, or of [-1, 1] for one feature, that a state attracts", range=PROBABILITY
+        ("time",),
+        "part of the portrait, of [-1, 1] for one feature, or of random starts of channels, that a state attracts",
+        range=PROBABILITY,
     ),
     "separatrix": Variable(("trace", "feature"), "overlap q along stable manifolds of saddles, NaN between curves"),
     "nullcline": Variable(("contour", "feature"), "overlap q where a component of dq/dt vanishes, in no order"),

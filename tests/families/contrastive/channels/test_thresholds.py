@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.thresholds import (
     collapse_threshold,
     collapsed_state,
+    conditional_rates,
+    learning_threshold,
     mixing_threshold,
     uninformed_rates,
 )
@@ -30,6 +34,43 @@ def test_growth_of_what_is_not_yet_learnt(centering):
         assert found[1] == pytest.approx(-8 * tau**2 / m * bracket, rel=1e-9)  # the same
     gain = {"none": 3 - 2 * strength * (1 + 8 / m), "population": 2 - 8 * strength / m}[centering]
     np.testing.assert_allclose(found[0] - found[1], 4 * tau * 0.1 * gain, rtol=1e-9)  # the same
+
+
+@pytest.mark.parametrize("centering", ["none", "population"])
+def test_growth_beside_a_channel_that_has_learnt(centering):
+    """4 tau nu [3 - 2 lambda (T2^2 + (3 T4 - T2^2)/m)] - Lambda_22/2 and 4 tau nu [2 - 4 lambda V4/m] - Lambda_22/2."""
+    m, strength, tau = 7, 0.04, 0.01
+    problem = standard(("= 3", f"= {m}"), ("0.05", f"{strength}"), ('"none"', f'"{centering}"'))
+    found = conditional_rates(problem)
+    assert np.isnan(np.diag(found)).all()
+    closure = ChannelClosure(problem)
+    x = brentq(lambda x: first_velocity(closure, x, tau), 0.9, 0.9999)
+    spread = 1 - x * x  # moments of Theta_1 = c x + e, c three-point with the moments 1 and 5
+    T2 = x * x + spread
+    T4 = 5 * x**4 + 6 * x * x * spread + 3 * spread**2
+    noise = closure(np.array([[0.0, 0.0], [x, 0.0]]), np.eye(2)).Lambda[1, 1]  # channel 1 on feature 2
+    gain = (
+        3 - 2 * strength * (T2**2 + (3 * T4 - T2**2) / m)
+        if centering == "none"
+        else 2 - 4 * strength * (T4 - T2**2) / m
+    )
+    assert found[0, 1] == pytest.approx(4 * tau * 0.1 * gain - noise / 2, rel=1e-8)  # differences of fourth order
+
+
+def first_velocity(closure, x, tau):
+    """Velocity of the overlap x of channel 1 with feature 2, while channel 2 has learnt nothing."""
+    P, D, noise = closure(np.array([[0.0, 0.0], [x, 0.0]]), np.eye(2))
+    return tau * P[1, 0] - x * (tau * D[0, 0] + noise[0, 0] / 2)
+
+
+@pytest.mark.parametrize(("centering", "closed"), [("none", 3 / (2 * (1 + 8 / 7))), ("population", 7 / 4)])
+def test_strength_above_which_nothing_is_learnt(centering, closed):
+    problem = standard(("= 3", "= 7"), ('"none"', f'"{centering}"'))
+    assert learning_threshold(problem) == pytest.approx(closed, rel=1e-8)  # differences of fourth order
+    with pytest.raises(InputError, match="a gain of small overlaps with the feature does not exist without a penalty"):
+        learning_threshold(problem, 1)  # its second moment is 1
+    with pytest.raises(InputError, match="feature = 2: must be 0 to 1"):
+        learning_threshold(problem, 2)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,118 @@
+"""Fixed points of several channels as a Dataset, with what grows from nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.states.arrangement import arrangement_of
+from meanfield.families.contrastive.channels.states.field import SmoothField
+from meanfield.families.contrastive.channels.states.search import ChannelState, find_channel_states
+from meanfield.families.contrastive.channels.states.symmetry import ZERO
+from meanfield.families.contrastive.channels.thresholds import conditional_rates, uninformed_rates
+from meanfield.families.contrastive.order_parameters.field import check_linear
+from meanfield.families.contrastive.problem import Problem
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.results.states import stacked
+from meanfield.typing import FloatArray
+
+STARTS = 24
+"""Number of random starts: a share has a standard error of 0.1 or less."""
+
+
+def solve_channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) -> xr.Dataset:
+    """Fixed points of several channels, what attracts random starts, and growth from nothing.
+
+    Parameters
+    ----------
+    problem : Problem
+        With several channels and a prior that closes the ODEs. Its start does not matter.
+    starts : int
+        Number of random starts of order 1: channels that are uniform on the unit sphere in d1 + d2 dimensions; and of
+        starts from nothing.
+    seed : int
+        Seed of the random starts.
+
+    Returns
+    -------
+    xarray.Dataset
+        Result of the method `dynamics`. Along `state`, one of each set of fixed points that are images of each other by
+        symmetries: `q`, `M`, `Lambda`, eigenvalues, `kind`, `arrangement`, `copies`, and `region_share`, the share of
+        the random starts of order 1 that they attract; `limit_share` is that of starts from nothing as N grows.
+        `uninformed_channel_rate` and `conditional_rate`: growth rates of channels that have learnt nothing. The last
+        three are absent where that is no state at rest, or features are not independent. No search can prove that it
+        has found all fixed points.
+
+    Raises
+    ------
+    InputError
+        If the prior does not close the ODEs, averages take random batches, or there is no start.
+
+    Notes
+    -----
+    Source: several_channels.md, section 6.
+    """
+    check_linear(problem)
+    if starts < 1:
+        raise InputError(f"starts = {starts}: shares are of random starts; give at least one")
+    started = time.perf_counter()
+    field = SmoothField(problem)
+    growth = _growth(field, problem)
+    rates = growth["uninformed_channel_rate"].max(axis=1) if growth else None
+    found = find_channel_states(field, starts, seed, rates)
+    arrays = state_arrays(field, found) | {
+        "copies": np.array([state.copies for state in found]),
+        "orbit": np.array([state.orbit for state in found]),
+        "region_share": np.array([state.share for state in found]),
+    }
+    if growth:
+        arrays |= growth | {"limit_share": np.array([state.limit_share for state in found])}
+    result = build_dataset("dynamics", problem, arrays, "complete", provenance(time.perf_counter() - started))
+    result["region_share"].attrs |= {"starts": starts, "seed": seed}
+    return result
+
+
+def _growth(field: SmoothField, problem: Problem) -> dict[str, FloatArray]:
+    """Growth rates from nothing, if nothing learnt is a state at rest that each feature leaves by itself."""
+    nothing, learnt = np.zeros(field.unknowns), field.features * field.channels
+    slope = field.jacobian(nothing)[:learnt, :learnt]
+    coupling = np.abs(slope - np.diag(np.diag(slope))).max()
+    if max(np.abs(field(nothing)[:learnt]).max(), coupling) > field.resolution:
+        return {}
+    return {"uninformed_channel_rate": uninformed_rates(problem), "conditional_rate": conditional_rates(problem)}
+
+
+def state_arrays(field: SmoothField, states: Sequence[ChannelState]) -> dict[str, Any]:
+    """The variables of states, as the schema names them."""
+    return stacked([state_variables(field, state) for state in states], without_states(field.features, field.channels))
+
+
+def state_variables(field: SmoothField, state: ChannelState) -> dict[str, Any]:
+    """The variables of one state."""
+    return {
+        "q": np.where(np.abs(state.q) < ZERO, 0.0, state.q),
+        "M": np.where(np.abs(state.M) < ZERO, 0.0, state.M),
+        "Lambda": field.closure(state.q, state.M).Lambda,
+        "growth_rate": state.eigenvalues[0].real,
+        "eigenvalue_real": state.eigenvalues.real,
+        "eigenvalue_imag": state.eigenvalues.imag,
+        "stability": np.int8(state.verdict),
+        "kind": state.kind,
+        "arrangement": arrangement_of(state.q, state.M),
+    }
+
+
+def without_states(d1: int, d2: int) -> dict[str, Any]:
+    """Variables of a result without states of d2 channels: arrays whose leading dimension is 0."""
+    unknowns = d1 * d2 + d2 * (d2 - 1) // 2
+    matrices = {name: np.empty((0, d2, d2)) for name in ("M", "Lambda")}
+    modes = {name: np.empty((0, unknowns)) for name in ("eigenvalue_real", "eigenvalue_imag")}
+    numbers = {name: np.empty(0) for name in ("growth_rate", "stability")}
+    words = {name: np.empty(0, dtype=str) for name in ("kind", "arrangement")}
+    return {"q": np.empty((0, d1, d2))} | matrices | modes | numbers | words

@@ -1,0 +1,119 @@
+"""Velocity of the overlaps of several channels and its Jacobian, up to the border where channels coincide.
+
+K = M - q^T q has no negative eigenvalue, and vanishes in some direction where channels coincide, so that no difference
+reaches beyond such a state. The scaled overlaps (1 - s)(q, M) are inside, with K >= s, and Jacobians there are
+extrapolated to s = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from math import comb
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.trajectory import OverlapField
+from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.fixed_points import MARGINAL
+from meanfield.typing import FloatArray
+
+ROOM_SHARE, LONGEST_DIFFERENCE = 0.1, 1e-3
+"""Length of differences: a share of the least eigenvalue of K, and the longest one."""
+
+ROUGH_DIFFERENCE = 1e-7
+"""Longest one-sided difference: errors of truncation and of rounding are about equal."""
+
+LEAST_ROOM = 1e-5
+"""Least eigenvalue of K below which Jacobians are extrapolated: shorter differences would lose digits to rounding."""
+
+MARGINAL_WITH_KINKS = 1e-5
+"""Resolution of growth rates, relative to the size, where an activation has kinks; elsewhere it is `MARGINAL`."""
+
+INWARD_STEPS, INWARD_STEP, INWARD_STEP_OF_KINKS = 5, 2e-3, 0.03
+"""Number of points of an extrapolation, and their spacing in s; in the square root of s where an activation has kinks,
+whose averages are smooth functions of that root only."""
+
+
+class SmoothField(OverlapField):
+    """Velocity b(q, M) of a problem whose averages are smooth functions of the overlaps.
+
+    Parameters
+    ----------
+    problem : Problem
+        With several channels and a linear phi.
+    size : float, optional
+        Size of the velocity, if it is known.
+
+    Raises
+    ------
+    InputError
+        If averages take random batches, or there is no closure.
+    """
+
+    def __init__(self, problem: Problem, size: float | None = None) -> None:
+        closure = ChannelClosure(problem)
+        if closure.at_random:
+            raise InputError(
+                "decorrelation.penalty: its averages take random batches, whose errors hide growth rates; use the "
+                "penalty 'square', or 'absolute' where that has a quadrature"
+            )
+        super().__init__(closure)
+        self.features, self.channels = len(problem.features), problem.model.channels
+        self._size, self._has_kinks = size, bool(problem.model.activation_functions.kinks)
+        self.unknowns = self.features * self.channels + self.channels * (self.channels - 1) // 2
+
+    @cached_property
+    def size(self) -> float:
+        """Size of the velocity, the unit of rates: its largest component where channels have something of a feature."""
+        if self._size is not None:
+            return self._size
+        sizes = []
+        for f in range(self.features):
+            for amount in (0.3, 0.6, 0.9):
+                q = np.zeros((self.features, self.channels))
+                q[f] = amount * np.linspace(1.0, 0.5, self.channels)
+                M = q.T @ q
+                np.fill_diagonal(M, 1.0)
+                sizes.append(np.abs(self(self.packed(q, M))).max())
+        return max(float(np.max(sizes)), np.finfo(float).tiny)
+
+    @property
+    def resolution(self) -> float:
+        """Size of a growth rate below which it counts as zero."""
+        return (MARGINAL_WITH_KINKS if self._has_kinks else MARGINAL) * self.size
+
+    def room(self, x: FloatArray) -> float:
+        """Least eigenvalue of K, negative outside of the domain."""
+        return -self.excess(x)
+
+    def jacobian(self, x: FloatArray) -> FloatArray:
+        """Jacobian db/dx, shape (n, n), by differences of fourth order, from inside where channels coincide."""
+        room = self.room(x)
+        if room > LEAST_ROOM:
+            return differences(self, x, room)
+        places = range(1, INWARD_STEPS + 1)
+        inwards = [(INWARD_STEP_OF_KINKS * k) ** 2 if self._has_kinks else INWARD_STEP * k for k in places]
+        weights = [(-1) ** (k + 1) * comb(INWARD_STEPS, k) for k in places]
+        slopes = [differences(self, (1.0 - s) * x, s) for s in inwards]
+        return np.asarray(np.einsum("k,kij->ij", weights, slopes))
+
+
+def rough_differences(
+    field: Callable[[FloatArray], FloatArray], x: FloatArray, values: FloatArray, room: float
+) -> FloatArray:
+    """Jacobian of a field with these values at x by one-sided differences, good enough for Newton's method."""
+    h = min(ROUGH_DIFFERENCE, ROOM_SHARE * room)
+    return np.array([field(x + h * unit) - values for unit in np.eye(len(x))]).T / h
+
+
+def differences(field: Callable[[FloatArray], FloatArray], x: FloatArray, room: float) -> FloatArray:
+    """Jacobian of a field by central differences of fourth order, as short as the room that x has demands."""
+    h = min(LONGEST_DIFFERENCE, ROOM_SHARE * room)
+    columns = [
+        (field(x - 2 * h * unit) - 8 * field(x - h * unit) + 8 * field(x + h * unit) - field(x + 2 * h * unit))
+        for unit in np.eye(len(x))
+    ]
+    return np.array(columns).T / (12 * h)

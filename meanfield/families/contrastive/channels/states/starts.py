@@ -1,0 +1,83 @@
+"""Overlaps of several channels from which states at rest are searched: simple arrangements, and random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from meanfield.families.contrastive.channels.states.field import SmoothField
+from meanfield.numerics.continuation import directions
+from meanfield.typing import FloatArray
+
+RADII = (0.97, 0.75)
+"""Lengths |q_k| of the simple arrangements."""
+
+TILT = 0.2
+"""Part of another feature in a channel that mainly has one."""
+
+SMALL, SAME_RATE = 1e-3, 1e-6
+"""Largest overlap of channels that have hardly learnt anything, and relative difference of rates that agree."""
+
+MOST_ARRANGEMENTS = 150
+"""Largest number of arrangements at each length; of more, a part is drawn with a fixed seed."""
+
+
+def random_state(field: SmoothField, rng: np.random.Generator) -> FloatArray:
+    """Overlaps of channels that are uniform on the unit sphere in d1 + d2 dimensions, d1 of them features."""
+    w = rng.normal(size=(field.features + field.channels, field.channels))
+    w /= np.linalg.norm(w, axis=0)
+    return field.packed(w[: field.features], w.T @ w)
+
+
+def state_from_nothing(field: SmoothField, rates: FloatArray, M: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Overlaps of channels from nothing as the dimension N grows, when they first can be seen.
+
+    By then overlaps with the features that grow fastest exceed all others by a power of N. They are independent normal
+    numbers, as at the start.
+
+    Parameters
+    ----------
+    field : SmoothField
+    rates : ndarray, shape (d1,)
+        Growth rates of overlaps with each feature where nothing is learnt.
+    M : ndarray, shape (d2, d2)
+        Overlaps of channels where nothing is learnt.
+    rng : Generator
+    """
+    q = rng.normal(size=(field.features, field.channels))
+    q[rates < rates.max() - SAME_RATE * abs(rates.max())] = 0.0
+    return field.packed(SMALL * q / np.abs(q).max(), M)
+
+
+def arrangements(features: int, channels: int) -> Iterator[FloatArray]:
+    """Overlaps q, shape (features, channels), of channels with nothing, a feature, or a mixture of features each.
+
+    Collapsed, tilted, distinct and rotated states are near some of them, channels that have learnt nothing are among
+    them.
+    """
+    columns = [np.zeros(features), *_half(directions(features)), *_half(_tilted(features))]
+    chosen = list(combinations_with_replacement(range(len(columns)), channels))
+    if len(chosen) > MOST_ARRANGEMENTS:
+        kept = np.random.default_rng(0).choice(len(chosen), MOST_ARRANGEMENTS, replace=False)
+        chosen = [chosen[i] for i in np.sort(kept)]
+    for radius in RADII:
+        for numbers in chosen:
+            if radius == RADII[0] or any(numbers):
+                yield radius * np.transpose([columns[i] for i in numbers])
+
+
+def _tilted(features: int) -> Iterator[FloatArray]:
+    """Unit vectors near an axis."""
+    for f in range(features):
+        for g in range(features):
+            for part in (TILT, -TILT) if g != f else ():
+                tilted = np.zeros(features)
+                tilted[[f, g]] = np.sqrt(1.0 - part * part), part
+                yield from (tilted, -tilted)
+
+
+def _half(vectors: Iterator[FloatArray]) -> list[FloatArray]:
+    """One of each two opposite vectors: where signs of channels matter, random starts lead to the others."""
+    return [v for v in vectors if v[np.flatnonzero(v)[0]] > 0]

@@ -1,0 +1,161 @@
+"""Symmetries of the velocity of several channels, found on the velocity itself.
+
+Channels may always change places. Flips of a channel or of a feature, exchanges of features and their rotations are
+symmetries of some problems: an even activation allows flips of channels, equal laws exchanges, and equal Gaussian laws
+rotations, which make a continuum of every state that has learnt one of these features.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import permutations, product
+
+import numpy as np
+
+from meanfield.families.contrastive.channels.states.coincidence import Numbers
+from meanfield.families.contrastive.channels.states.field import SmoothField
+from meanfield.families.contrastive.channels.states.starts import random_state
+from meanfield.typing import FloatArray
+
+PROBES = 2
+"""Number of points at which a symmetry is tested."""
+
+ROUNDING = 1e-9
+"""Largest difference of the velocity by rounding, relative to its size."""
+
+ANGLE = 0.6
+"""Angle of the rotation of features that is tested."""
+
+ZERO, DIGITS = 1e-10, 9
+"""Size of an overlap below which it is rounding, and number of digits in which images are put in order."""
+
+SAME = 1e-6
+"""Largest distance of two states that are one."""
+
+
+class Symmetries:
+    """Signed permutations of the overlaps that commute with the velocity, and rotations of features.
+
+    Parameters
+    ----------
+    field : SmoothField
+    """
+
+    def __init__(self, field: SmoothField) -> None:
+        self._field, self._d1, self._d2 = field, field.features, field.channels
+        rng = np.random.default_rng(0)
+        self._probes = [0.9 * random_state(field, rng) for _ in range(PROBES)]
+        self._values = [field(x) for x in self._probes]
+        self._allowed = (ROUNDING + 10 * field.closure.error) * field.size
+        self.channel_flips = self._holds(*self._element(channel_sign=np.r_[-1.0, np.ones(self._d2 - 1)]))
+        flips = [np.array(signs) for signs in product((1.0, -1.0), repeat=self._d1)]
+        self.feature_flips = [flip for flip in flips if self._holds(*self._element(feature_sign=flip))]
+        self.classes = self._alike()
+        self.rotating = [c for c in self.classes if len(c) > 1 and self._rotates(c[0], c[1])]
+
+    @cached_property
+    def _elements(self) -> tuple[FloatArray, FloatArray]:
+        """Places and signs of all signed permutations, shapes (elements, n)."""
+        orders = []
+        for images in product(*(permutations(c) for c in self.classes)):
+            orders.append(np.arange(self._d1, dtype=np.int64))
+            orders[-1][np.concatenate(self.classes)] = np.concatenate(images)
+        signs = product((1.0, -1.0), repeat=self._d2) if self.channel_flips else [(1.0,) * self._d2]
+        made = [
+            self._element(flip, order, np.array(sign), np.array(places))
+            for flip, order, sign, places in product(
+                self.feature_flips, orders, list(signs), permutations(range(self._d2))
+            )
+        ]
+        return np.array([place for place, _ in made], dtype=np.int16), np.array([sign for _, sign in made])
+
+    def images(self, x: FloatArray) -> FloatArray:
+        """Images of overlaps under all signed permutations, shape (elements, n), themselves among them."""
+        places, signs = self._elements
+        return np.asarray(signs * x[places])
+
+    def representative(self, x: FloatArray) -> FloatArray:
+        """One of the images of overlaps, the same for all of them: channel k has most of feature k, if it can."""
+        images = self.images(np.where(np.abs(x) < ZERO, 0.0, x)) + 0.0
+        q = images[:, : self._d1 * self._d2].reshape(-1, self._d1, self._d2)
+        order = np.column_stack([np.einsum("nkk->n", q[:, : self._d2, : self._d1]), images])
+        return np.asarray(images[np.lexsort(np.round(order, DIGITS).T[::-1])[-1]])
+
+    def same(self, x: FloatArray, y: FloatArray) -> bool:
+        """Whether overlaps are images of each other."""
+        distances = np.abs(self._invariants(self.images(x)) - self._invariants(y[None])).max(axis=1)
+        return bool(distances.min() < SAME)
+
+    def copies(self, x: FloatArray) -> float:
+        """Number of different images of overlaps, infinite if features can be rotated in them."""
+        q, _ = self._field.unpacked(x)
+        if any(np.abs(q[c]).max() > SAME for c in self.rotating):
+            return np.inf
+        images = self.images(x)
+        return len(images) / np.count_nonzero(np.abs(images - x).max(axis=1) < SAME)
+
+    def _invariants(self, x: FloatArray) -> FloatArray:
+        """Numbers that tell states apart but for rotations of features, for overlaps of shape (states, n)."""
+        if not self.rotating:
+            return x
+        size = self._d1 * self._d2
+        q = x[:, :size].reshape(-1, self._d1, self._d2)
+        turning = [f for c in self.rotating for f in c]
+        parts = [np.delete(q, turning, axis=1), *(np.einsum("nfk,nfl->nkl", q[:, c], q[:, c]) for c in self.rotating)]
+        return np.concatenate([part.reshape(len(x), -1) for part in (*parts, x[:, size:])], axis=1)
+
+    def _element(
+        self,
+        feature_sign: FloatArray | None = None,
+        feature_order: Numbers | None = None,
+        channel_sign: FloatArray | None = None,
+        channel_order: Numbers | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Places and signs of a signed permutation of overlaps in one vector."""
+        d1, d2 = self._d1, self._d2
+        features = np.arange(d1) if feature_order is None else feature_order
+        channels = np.arange(d2) if channel_order is None else channel_order
+        f_sign = np.ones(d1) if feature_sign is None else feature_sign
+        c_sign = np.ones(d2) if channel_sign is None else channel_sign
+        n, pairs = d1 * d2, np.triu_indices(d2, 1)
+        number = np.zeros((d2, d2), dtype=int)
+        number[pairs] = number.T[pairs] = n + np.arange(len(pairs[0]))
+        places = np.arange(n).reshape(d1, d2)[np.ix_(features, channels)].ravel()
+        return (
+            np.concatenate([places, number[np.ix_(channels, channels)][pairs]]),
+            np.concatenate([np.outer(f_sign, c_sign).ravel(), np.outer(c_sign, c_sign)[pairs]]),
+        )
+
+    def _holds(self, places: FloatArray, signs: FloatArray) -> bool:
+        return all(
+            np.abs(self._field(signs * x[places]) - signs * b[places]).max() <= self._allowed
+            for x, b in zip(self._probes, self._values, strict=True)
+        )
+
+    def _alike(self) -> list[list[int]]:
+        """Features that may change places, in classes."""
+        classes: list[list[int]] = []
+        for f in range(self._d1):
+            for c in classes:
+                order = np.arange(self._d1, dtype=np.int64)
+                order[[c[0], f]] = f, c[0]
+                if self._holds(*self._element(feature_order=order)):
+                    c.append(f)
+                    break
+            else:
+                classes.append([f])
+        return classes
+
+    def _rotates(self, f: int, g: int) -> bool:
+        """Whether two features may be rotated into each other."""
+        turn = np.eye(self._d1)
+        turn[np.ix_([f, g], [f, g])] = [[np.cos(ANGLE), np.sin(ANGLE)], [-np.sin(ANGLE), np.cos(ANGLE)]]
+
+        def turned(x: FloatArray) -> FloatArray:
+            q, M = self._field.unpacked(x)
+            return self._field.packed(turn @ q, M)
+
+        return all(
+            np.abs(self._field(turned(x)) - turned(b)).max() <= self._allowed
+            for x, b in zip(self._probes, self._values, strict=True)
+        )
