@@ -161,6 +161,18 @@ class Problem(BaseProblem):
     density: DensitySettings = DensitySettings()
     particles: ParticleSettings = ParticleSettings()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _several_channels_choose_a_scheme(cls, data: Any) -> Any:
+        """Leave the scheme of a density to the method where there are several channels, unless the file says it."""
+        if not isinstance(data, dict) or not isinstance(data.get("model"), dict):
+            return data
+        settings = data.get("density", {})
+        several = isinstance(data["model"].get("channels"), int) and data["model"]["channels"] > 1
+        if several and isinstance(settings, dict) and settings.get("scheme") is None:
+            return data | {"density": settings | {"scheme": "automatic"}}
+        return data
+
     @model_validator(mode="after")
     def _there_is_a_feature(self) -> Problem:
         if not self.features:

@@ -56,7 +56,24 @@ def _with_channels(kind: Kind, *names: str) -> Kind:
     return replace(kind, variables=(*kind.variables, "M"), optional=(*kind.optional, *names), check=CHECKS)
 
 
+OF_THE_PLANE = (
+    "M_error",
+    "P_gain",
+    "D",
+    "averages_standard_error",
+    "P_diagonal",
+    "P_joint",
+    "P_joint_given_u",
+    "density_time",
+    "w1",
+    "w2",
+    "w1_bnds",
+    "w2_bnds",
+)
+"""Variables of a density that only two channels have."""
+
 KINDS = DENSITY_KINDS | {
+    "density": _with_channels(DENSITY_KINDS["density"], *OF_THE_PLANE),
     "order_parameters": _with_channels(
         DENSITY_KINDS["order_parameters"], "P_gain", "D", "q_error", "M_error", "averages_standard_error"
     ),

@@ -10,6 +10,9 @@ from meanfield.ingredients.part import Part
 
 DEFAULT_TOLERANCE, DEFAULT_ORDER = 1e-6, 4
 
+PLANE_TOLERANCE = 1e-3
+"""Tolerance of the density of two channels if nothing is said: its cells have a dimension more."""
+
 FIXED_KEYS = ("cells", "steps", "order")
 """Keys of the density that fix its cells and steps."""
 
@@ -27,10 +30,12 @@ class DensitySettings(Part):
         description=f"error allowed in q and r, {DEFAULT_TOLERANCE:g} if nothing is said; cells, nodes and steps "
         "follow from it",
     )
-    scheme: Literal["lagrangian", "eulerian"] | None = Field(
+    scheme: Literal["lagrangian", "eulerian", "automatic", "finite_volumes"] | None = Field(
         default=None,
-        description="'lagrangian' for points that follow the weights, 'eulerian' for cells that stay where they are; "
-        f"if nothing is said, 'eulerian' with any of {', '.join(EULERIAN_KEYS)}, else 'lagrangian'",
+        description="of a single channel 'lagrangian' for points that follow the weights, 'eulerian' for cells that "
+        f"stay where they are; if nothing is said, 'eulerian' with any of {', '.join(EULERIAN_KEYS)}, else "
+        "'lagrangian'; of several channels 'finite_volumes' for cells that follow the weights of two, 'automatic' for "
+        "these where they serve",
     )
     cells: int | None = Field(
         default=None, ge=8, le=10**7, multiple_of=2, description="number of cells in w, even, so that w = 0 is an edge"
@@ -65,6 +70,10 @@ class DensitySettings(Part):
         if data.get("scheme") is None:
             eulerian = any(data.get(key) is not None for key in EULERIAN_KEYS)
             data = {**data, "scheme": "eulerian" if eulerian else "lagrangian"}
+        if data["scheme"] == "automatic":
+            return data
+        if data["scheme"] == "finite_volumes" and all(data.get(key) is None for key in FIXED_KEYS):
+            return {"tolerance": PLANE_TOLERANCE} | data
         if all(data.get(key) is None for key in FIXED_KEYS):
             return {"tolerance": DEFAULT_TOLERANCE} | data
         return data if data.get("tolerance") is not None else {"order": DEFAULT_ORDER} | data
