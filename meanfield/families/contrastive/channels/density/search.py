@@ -8,6 +8,7 @@ estimate of the error. More nodes in u on a coarse level show that of the nodes,
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -180,13 +181,26 @@ class Search:
                 self._extrapolate()
             if len(self._extrapolated) > 1:
                 self._estimate()
-                if self.errors is not None and float(self.errors.max()) <= tolerance:
+                if self._largest() <= tolerance:
                     return "complete"
-        size = "unknown" if self.errors is None else f"estimated at {np.max(self.errors):.2g}"
+        size = "unknown" if self.errors is None else f"estimated at {self._largest():.2g}"
         return (
             f"failed: the error of q, M and r is {size}, above density.tolerance = {tolerance:g}; raise it, or give "
             "density.cells and density.steps"
         )
+
+    def _largest(self) -> float:
+        """Largest error of q, M and r, where r counts relative to its size if it is above 1."""
+        if self.errors is None:
+            return math.inf
+        return float((self.errors / np.maximum(1.0, self._sizes)).max())
+
+    @property
+    def _sizes(self) -> FloatArray:
+        """Sizes of q, M and r: 1 for overlaps."""
+        sizes = np.abs(self.moments[:, :-1])
+        sizes[:, :-2] = 1.0
+        return sizes
 
     def _with_enough_nodes(self, plan: Plan, tolerance: float, edge: float) -> Plan:
         """Plan with more nodes in u until still more of them change little on a coarse level."""
@@ -201,7 +215,8 @@ class Search:
                 return plan  # laws of the coordinates with finitely many values
             after = self._pilot(more, before.factor, edge)
             self._node_error = np.abs(after.moments - before.moments)[:, :-1]
-            if np.max(self._node_error) <= NODES_SHARE * tolerance or self._settings.feature_nodes:
+            sizes = np.maximum(1.0, np.abs(after.moments[:, :-1]))
+            if np.max(self._node_error / sizes) <= NODES_SHARE * tolerance or self._settings.feature_nodes:
                 return plan
             if more.work(FACTORS[2]) > MOST_WORK:
                 return plan
