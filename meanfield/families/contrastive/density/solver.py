@@ -7,6 +7,7 @@ import time
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.limit.solver import solve_particles
 from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
@@ -52,6 +53,8 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     theory.md, section 2.
     """
     check_density(problem, backend)
+    if problem.density.scheme == "particles":
+        return solve_particles(problem)
     started = time.perf_counter()
     limit = limit_of(problem)
     solution = solve(limit, problem.density, backend)
@@ -65,14 +68,28 @@ def check_density(problem: Problem, backend: str = "numba") -> None:
     """Refuse problems whose density cannot be computed; see `solve_density`."""
     check_problem(problem, Problem)
     check_backend(backend)
-    check_one_channel(problem, "densities")
-    if len(problem.features) > MOST_FEATURES:
-        raise InputError(
-            f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "
-            "remove features, or use the order parameters or SGD"
-        )
+    if problem.density.scheme == "particles":
+        _check_particles(problem, backend)
+    else:
+        check_one_channel(problem, "densities")
+        if len(problem.features) > MOST_FEATURES:
+            raise InputError(
+                f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "
+                "remove features, or use the order parameters or SGD"
+            )
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the density needs a known overlap, because a random one "
             "stays at q = 0 in the limit; give a number, or use SGD"
         )
+
+
+def _check_particles(problem: Problem, backend: str) -> None:
+    """Refuse problems that interacting particles are not for."""
+    if problem.model.channels == 1:
+        raise InputError(
+            "density.scheme = 'particles' with model.channels = 1: the density of a single channel is known without "
+            "chance; take 'lagrangian' or 'eulerian', or leave the key out"
+        )
+    if backend != "numba":
+        raise InputError(f"backend = '{backend}' with density.scheme = 'particles': particles have 'numba' alone")
