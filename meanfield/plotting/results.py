@@ -34,7 +34,7 @@ from meanfield.plotting.trajectories import (
     plot_quantiles,
     plot_replicas,
 )
-from meanfield.plotting.weights import plot_densities, plot_density_given_u, plot_histograms, plot_pairs
+from meanfield.plotting.weights import plot_densities, plot_density_given_u, plot_histograms, plot_pairs, plot_sample
 from meanfield.problems.family import resolve
 from meanfield.results.schema import family_of_result, kind_of, validate
 
@@ -78,6 +78,13 @@ def plot_order_parameter_run(run: xr.Dataset) -> Figure:
     if "M" in run:
         return draw_panels(run, [plot_overlap, plot_channel_overlap, plot_diffusion])
     return draw_panels(run, [plot_fluctuations if "q_covariance" in run else plot_overlap, plot_coefficients])
+
+
+def plot_limit_particles(run: xr.Dataset) -> Figure:
+    """Overlaps, prior work, histograms of the weights of each channel and errors of particles of the limit."""
+    panels: list[Panel] = [plot_overlap, plot_channel_overlap, *_prior_work(run, "r", plot_prior_work)]
+    panels += [partial(plot_sample, channel=k) for k in range(run.sizes["channel"])]
+    return draw_panels(run, [*panels, plot_diffusion, plot_errors])
 
 
 def plot_particle_run(particles: xr.Dataset) -> Figure:

@@ -21,7 +21,7 @@ FAMILY = Family(
         "density": Method(
             "density",
             f"{HERE}.density:solve_density",
-            ("density",),
+            ("density", "limit_particles"),
             check=f"{HERE}.density.solver:check_density",
             cost=f"{COSTS}:density",
             keep=IN_TIME,

@@ -77,6 +77,29 @@ KINDS = DENSITY_KINDS | {
     "order_parameters": _with_channels(
         DENSITY_KINDS["order_parameters"], "P_gain", "D", "q_error", "M_error", "averages_standard_error"
     ),
+    "limit_particles": Kind(
+        "density of weights of several channels, by interacting particles of the limit",
+        (
+            "time",
+            "q",
+            "M",
+            "r",
+            "q_error",
+            "M_error",
+            "r_error",
+            "P_gain",
+            "D",
+            "Lambda",
+            "snapshot_time",
+            "u_sample",
+            "w_sample",
+        ),
+        ("tau", "averages_standard_error"),
+        made_by="solve_density",
+        check=CHECKS,
+        figure="meanfield.plotting.results:plot_limit_particles",
+        numbers="meanfield.report.key_numbers:of_the_limit",
+    ),
     "particles": _extended(DENSITY_KINDS["particles"], "M"),
     "ensemble": _extended(DENSITY_KINDS["ensemble"], "M_mean", "M_variance", "M_quantile"),
     "stationary": Kind(

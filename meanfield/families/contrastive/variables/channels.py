@@ -96,6 +96,13 @@ CHANNELS = {
     "M_final_error": Variable(
         _PAIR, "its estimated error: of the discretisation, or of the mean over replicas", range=POSITIVE
     ),
+    "u_sample": Variable(("particle", "feature"), "feature coordinates u of a particle of the limit", gaps="never"),
+    "w_sample": Variable(
+        ("snapshot_time", "particle", "channel"),
+        "weights w of all channels of a particle of the limit",
+        gaps="unfinished",
+        needs=("snapshot_time", "u_sample"),
+    ),
     "averages_standard_error": Variable(
         ("time",), "largest standard error of P, D and Lambda by randomised quadrature", range=POSITIVE
     ),
