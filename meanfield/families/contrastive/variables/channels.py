@@ -19,6 +19,10 @@ def _of_channels(name: str, *dims: str) -> Variable:
 
 _PAIR = ("channel", "channel_")
 
+_OF_ALL = ("W1", "W1_expected", "KS", "KS_expected")
+_OF_EACH = (*_OF_ALL, *(f"{name}_given_u" for name in _OF_ALL))
+"""Distances of weights and density, of all of them and given u."""
+
 CHANNELS = {
     "q": _of_channels("q", "channel"),
     "g": replace(DENSITY_VARIABLES["g"], unless=("channel",)),
@@ -28,8 +32,9 @@ CHANNELS = {
     "P": _of_channels("P", "channel"),
     "P_w": _of_channels("P_w", "channel"),
     "P_diagonal": Variable(
-        ("time", "w", "diagonal"),
+        ("time", "w"),
         "density of (w_1 + w_2)/sqrt(2) and of (w_1 - w_2)/sqrt(2), averaged over a cell",
+        last_dims=("diagonal",),
         range=(-SUM_TOLERANCE, inf),
         gaps="unfinished",
     ),
@@ -92,6 +97,15 @@ CHANNELS = {
         "matrix D that drives the overlaps M of the channels, an average over batches",
         gaps="unfinished",
     ),
+    **{name: _of_channels(name, "channel") for name in _OF_EACH},
+    **{
+        f"{name}_diagonal": replace(
+            DENSITY_VARIABLES[name],
+            dims=("pair", "snapshot_time", "diagonal"),
+            long_name=f"{DENSITY_VARIABLES[name].long_name}, for (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2)",
+        )
+        for name in _OF_ALL
+    },
     "M_final": Variable(_PAIR, "overlap M of the channels at the last time", range=CORRELATION),
     "M_final_error": Variable(
         _PAIR, "its estimated error: of the discretisation, or of the mean over replicas", range=POSITIVE
