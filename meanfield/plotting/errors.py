@@ -22,7 +22,7 @@ def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
         Its scale becomes logarithmic; errors that are mere rounding are left out.
     """
     conserved = {"norm": "$|E[w^2] - 1|$", "mass": "|probability $-$ 1|"}
-    curves = {label: density[name] - 1.0 for name, label in conserved.items() if name in density}
+    curves = {label: _largest(abs(density[name] - 1.0)) for name, label in conserved.items() if name in density}
     if "q_error" in density and "channel" not in density.dims:
         for k in range(density.sizes["feature"]):
             curves[f"estimate for {feature_label(density, 'q', k)}"] = density["q_error"].isel(feature=k)
@@ -30,10 +30,15 @@ def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
         if f"{name}_error" in density:
             error = density[f"{name}_error"]
             several = "largest " if error.ndim > 1 else ""
-            curves[f"{several}estimate for ${name}$"] = error.max([dim for dim in error.dims if dim != "time"])
+            curves[f"{several}estimate for ${name}$"] = _largest(error)
     for i, (label, values) in enumerate(curves.items()):
         size = abs(values).where(abs(values) > ROUNDING)
         if size.notnull().any():
             axes.plot(density["time"], size, label=label, **curve_style(i))
     axes.set(xlabel=TIME, ylabel="error", yscale="log")
     return axes
+
+
+def _largest(error: xr.DataArray) -> xr.DataArray:
+    """Largest error of all components at each time."""
+    return error.max([dim for dim in error.dims if dim != "time"])

@@ -78,15 +78,20 @@ def _gaussian(problem: Problem) -> xr.Dataset:
     joint = np.array([gaussian_joint(q[index], M[index], u, half_width) for index in kept])
     known = np.where(np.isfinite(q).all(axis=(1, 2)), 1.0, np.nan)
     r = float(problem.prior.force(np.ones(1))[0])
-    errors = {
-        "q_error": np.full(q.shape, ODE_ACCURACY), "M_error": ODE_ACCURACY * (1.0 - np.eye(2)) * np.ones_like(M)
-    } | {name: found[name] for name in ("q_error", "M_error") if name in found}  # fmt: skip
     densities, between = _densities(problem, nodes, singles, joint, half_width, kept)
-    arrays = found | densities | errors
+    arrays = found | densities
     arrays |= {"r": r * known[:, None] * np.ones(2), "norm": known[:, None] * np.ones(2), "mass": known}
-    arrays |= {"r_error": np.zeros((len(q), 2)), "P_error": between + ODE_ACCURACY}
+    if status != "interrupted":
+        arrays = _errors_of_overlaps(q, M) | arrays
+        arrays |= {"r_error": np.zeros((len(q), 2)), "P_error": between + ODE_ACCURACY}
     origin = provenance(time.perf_counter() - started, scheme="gaussian", nodes=len(weight))
     return build_dataset("density", problem, arrays, status, origin)
+
+
+def _errors_of_overlaps(q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
+    """Errors of overlaps where trajectories state no others."""
+    pairs = 1.0 - np.eye(2)
+    return {"q_error": np.full(q.shape, ODE_ACCURACY), "M_error": np.broadcast_to(ODE_ACCURACY * pairs, M.shape).copy()}
 
 
 def _nodes(problem: Problem) -> tuple[FloatArray, FloatArray]:
@@ -107,6 +112,7 @@ def _by_finite_volumes(problem: Problem) -> xr.Dataset:
     norm = np.einsum("tkk->tk", raw)
     M = raw / np.sqrt(norm[:, :, None] * norm[:, None, :])
     M[:, [0, 1], [0, 1]] = np.where(np.isfinite(norm), 1.0, np.nan)
+    q[0], M[0] = problem.initial_overlap, problem.initial_channel_overlap  # without tails beyond the cells
     nodes = level.nodes.u, level.nodes.weight
     densities, between = _densities(problem, nodes, level.singles, level.joint, search.half_width, level.kept)
     arrays: dict[str, Any] = {"time": problem.time.outputs_at, "q": q, "M": M, "r": r, "norm": norm, "mass": mass[:, 0]}
