@@ -100,7 +100,7 @@ def test_sgd_agrees(prior):
 
 
 def test_estimates_bound_errors():
-    """A tolerance of 1e-2 against one a hundred times as tight, at random starts and strengths."""
+    """A tolerance of 1e-2 against one a tenth of it, at random starts and strengths."""
     rng = np.random.default_rng(5)
     for name in ("l1", "log_cosh", "quartic"):
         q = rng.uniform(0.2, 0.6, 2)
@@ -112,7 +112,7 @@ def test_estimates_bound_errors():
             "time.outputs": 2,
         }
         rough, fine = (
-            solve_plane(with_values(PROBLEM, changes | {"density.tolerance": tolerance})) for tolerance in (1e-2, 2e-4)
+            solve_plane(with_values(PROBLEM, changes | {"density.tolerance": tolerance})) for tolerance in (1e-2, 1e-3)
         )
         for quantity in ("q", "M", "r"):
             allowed = rough[f"{quantity}_error"] + fine[f"{quantity}_error"] + 1e-12  # rounding

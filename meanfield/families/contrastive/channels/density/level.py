@@ -53,7 +53,8 @@ class Level:
     """
 
     def __init__(self, closure: ChannelClosure, plan: Plan, factor: int, shown: float | None = None) -> None:
-        self.factor, self.cells, self.nodes, self.reach = factor, plan.cells(factor), plan.nodes, 0.0
+        self.plan, self.factor, self.cells, self.nodes = plan, factor, plan.cells(factor), plan.nodes
+        self.reach = 0.0
         self._schedule = schedule = plan.schedule.refined(factor)
         self.steps = schedule.total
         self._closure, self._half_width, self._shown = closure, plan.half_width, shown

@@ -19,6 +19,10 @@ from meanfield.numerics.schedule import Schedule
 FIRST_CELLS, USUAL_WIDTH = 16, 6.0
 """Cells of an axis for a factor of 1, and the half-width in standard deviations for which they are."""
 
+TAIL = 2.5
+"""Standard deviations of the frame beyond those where a Gaussian law has fallen to the tolerance: forces of the prior
+weigh its tails."""
+
 STEP = 0.2
 """Time step for a factor of 1, as a share of the fastest time scale."""
 
@@ -71,7 +75,7 @@ class Plan:
 
 def coarse_plan(closure: ChannelClosure, settings: DensitySettings, tolerance: float, widening: float = 1.0) -> Plan:
     """Plan of a search for an accuracy."""
-    half_width = widening * (math.sqrt(-2.0 * math.log(tolerance)) + 1.5)
+    half_width = widening * (math.sqrt(-2.0 * math.log(tolerance)) + TAIL)
     rate = fastest_rate(closure)
     schedule = Schedule(closure.problem.time.outputs_at, 1.0 / STEP, rate, 0.1 / (rate + stiffest_rate(closure)))
     scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)

@@ -19,7 +19,13 @@ from meanfield.families.contrastive.channels.density.display import CELLS, JOINT
 from meanfield.families.contrastive.channels.density.evolution import DegenerateError
 from meanfield.families.contrastive.channels.density.level import Level, LongStepsError, NarrowCellsError
 from meanfield.families.contrastive.channels.density.nodes import Nodes
-from meanfield.families.contrastive.channels.density.plan import Plan, check_memory, coarse_plan, fixed_plan
+from meanfield.families.contrastive.channels.density.plan import (
+    USUAL_WIDTH,
+    Plan,
+    check_memory,
+    coarse_plan,
+    fixed_plan,
+)
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.numerics.extrapolation import extrapolation_weights
 from meanfield.numerics.retry import retry
@@ -120,16 +126,21 @@ class Search:
         return result.status if isinstance(result, BlowUpError) else result
 
     @property
-    def shown(self) -> Level | None:
+    def shown(self) -> Level:
         """The level whose densities are shown: the finest one, or as far as the first one came."""
-        return self.levels[-1] if self.levels else self.unfinished
+        if self.levels:
+            return self.levels[-1]
+        assert self.unfinished is not None
+        if self.half_width > 0:
+            return self.unfinished
+        self.half_width = USUAL_WIDTH  # nothing was reached, and the extent of the weights is not known
+        return Level(self._closure, self.unfinished.plan, self.unfinished.factor, self.half_width)
 
     @property
     def moments(self) -> FloatArray:
         """q, M, r and the mass at the output times, extrapolated where there are two levels."""
         if self._extrapolated:
             return self._extrapolated[-1]
-        assert self.shown is not None
         return self.shown.moments
 
     @property
