@@ -80,7 +80,7 @@ def _judged(judgements: Sequence[Judgement], measured: xr.Dataset) -> dict[str, 
     }
     for name in family.compared_with(measured.sizes):
         arrays[f"{name}_chance"] = np.array([judgement.levels.get(name, np.nan) for judgement in judgements])
-    for name in family.judged:
+    for name in (name for name in family.judged if name in measured):
         allowed = np.full(measured[name].shape, np.nan)
         for row, judgement in enumerate(judgements):
             if name in judgement.distances:

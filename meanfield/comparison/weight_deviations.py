@@ -14,6 +14,7 @@ import xarray as xr
 
 from meanfield.comparison import conditional
 from meanfield.comparison.rotations import Deviations
+from meanfield.comparison.single_laws import Pair, diagonals, weights_alone
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.typing import FloatArray
 
@@ -54,26 +55,36 @@ def deviations(density: xr.Dataset, runs: xr.Dataset, comparison: xr.Dataset) ->
     """
     if "weights" not in runs or "P" not in density:
         return []
-    marginal: list[_Place] = []
-    given_u: list[_Place] = []
+    places: dict[str, list[_Place]] = {"": [], "_given_u": [], "_diagonal": []}
     for index, time in enumerate(comparison["snapshot_time"].values):
         if not np.any(np.isclose(runs["snapshot_time"].values, time)):
             continue
-        w = runs["weights"].sel(snapshot_time=time, method="nearest").values
-        if np.isfinite(w).all():
-            marginal.append(_marginal(density, w, float(time), index))
-            given_u += _given_u(density, w, runs["U"].values, float(time), index)
-    return [_joined(places, suffix) for places, suffix in ((marginal, ""), (given_u, "_given_u")) if places]
+        for pair in weights_alone(density, runs):
+            w = _weights(pair, float(time))
+            if np.isfinite(w).all():
+                places[""].append(_marginal(pair, w, float(time), index))
+                places["_given_u"] += _given_u(pair, w, runs["U"].values, float(time), index)
+        for pair in diagonals(density, runs):
+            w = _weights(pair, float(time))
+            if np.isfinite(w).all():
+                places["_diagonal"].append(_marginal(pair, w, float(time), index))
+    return [_joined(found, suffix) for suffix, found in places.items() if found]
 
 
-def _marginal(density: xr.Dataset, w: FloatArray, time: float, index: int) -> _Place:
+def _weights(pair: Pair, time: float) -> FloatArray:
+    return np.asarray(pair.particles["weights"].sel(snapshot_time=time, method="nearest").values)
+
+
+def _marginal(pair: Pair, w: FloatArray, time: float, index: int) -> _Place:
+    density = pair.density
     F, _ = conditional.marginal_distribution(density, time)
     points = _points(density, F)
     predicted = np.interp(points, edges_of(density), F)
-    return _Place((index,), points, _scatter(w, np.ones_like(w), points, predicted), _error(density, time))
+    return _Place((index, *pair.place), points, _scatter(w, np.ones_like(w), points, predicted), _error(density, time))
 
 
-def _given_u(density: xr.Dataset, w: FloatArray, U: FloatArray, time: float, index: int) -> Iterator[_Place]:
+def _given_u(pair: Pair, w: FloatArray, U: FloatArray, time: float, index: int) -> Iterator[_Place]:
+    density = pair.density
     u, u_weight = nodes_of(density)
     for k in range(density.sizes["feature"]):
         for number, group in enumerate(conditional.groups_of(density, k)):
@@ -82,7 +93,7 @@ def _given_u(density: xr.Dataset, w: FloatArray, U: FloatArray, time: float, ind
             predicted = np.interp(points, edges_of(density), F)
             share = float(u_weight @ group.membership(u[:, k]))
             rows = _scatter(w, group.membership(U[:, :, k]), points, predicted)
-            yield _Place((index, k, number), points, rows, _error(density, time) / share)
+            yield _Place((index, k, number, *pair.place), points, rows, _error(density, time) / share)
 
 
 def _points(density: xr.Dataset, F: FloatArray) -> FloatArray:

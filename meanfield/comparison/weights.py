@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield.comparison import conditional
+from meanfield.comparison.single_laws import diagonals, weights_alone
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
-from meanfield.mckean_vlasov.declarations import DISTANCES
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,
     expected_wasserstein,
@@ -19,6 +19,7 @@ from meanfield.numerics.distances import (
     rebin,
     wasserstein,
 )
+from meanfield.results.schema import family_of_result, problem_of
 from meanfield.typing import FloatArray
 
 
@@ -34,8 +35,8 @@ def distances(datasets: Sequence[xr.Dataset], pairs: Sequence[tuple[int, int]]) 
     Returns
     -------
     dict
-        The variables of `meanfield.mckean_vlasov.declarations.DISTANCES`, NaN where a pair cannot be compared so, and
-        `snapshot_time`.
+        The variables of `meanfield.mckean_vlasov.declarations.DISTANCES`, of two channels also those of the sums and
+        differences of their weights; NaN where a pair cannot be compared so. And `snapshot_time`.
     """
     every = [dataset["snapshot_time"].values for dataset in datasets if "weights" in dataset]
     snapshots = np.unique(np.concatenate(every)) if every else np.empty(0)
@@ -47,7 +48,15 @@ def distances(datasets: Sequence[xr.Dataset], pairs: Sequence[tuple[int, int]]) 
         "feature": first.sizes["feature"],
         "group": len(conditional.CENTRES),
     }
-    result = {name: np.full([sizes[dim] for dim in known.dims], np.nan) for name, known in DISTANCES.items()}
+    held = problem_of(first).fixed_dims
+    sizes |= {dim: size for dim, size in held.items() if dim not in sizes}
+    family = family_of_result(first)
+    known = {name: family.variables[name] for name in family.distances}
+    result = {
+        name: np.full([sizes[dim] for dim in (*v.dims, *(dim for dim in v.last_dims if dim in held))], np.nan)
+        for name, v in known.items()
+        if family.exists(v, held)
+    }
     for row, (i, j) in enumerate(pairs):
         _fill_in(datasets[i], datasets[j], snapshots, {name: values[row] for name, values in result.items()})
     return result | {"snapshot_time": snapshots}
@@ -69,6 +78,9 @@ def _fill_in(first: xr.Dataset, second: xr.Dataset, snapshots: FloatArray, row: 
 
 def _l1(first: xr.Dataset, second: xr.Dataset) -> FloatArray:
     """Integral of |P - P'| over w, averaged over u, on the coarser cells; of the marginals if the nodes differ."""
+    if "channel" in first["P"].dims:
+        each = [_l1(first.isel(channel=k), second.isel(channel=k)) for k in range(first.sizes["channel"])]
+        return np.asarray(np.max(each, axis=0))
     P, Q = first["P"].values, second["P"].values
     (u, weight), (other_u, _) = nodes_of(first), nodes_of(second)
     if u.shape != other_u.shape or not np.allclose(u, other_u):
@@ -86,18 +98,26 @@ def _compare_snapshot(
     density: xr.Dataset, particles: xr.Dataset, snapshot: float, index: int, result: dict[str, Any]
 ) -> None:
     """Fill in the distances between weights and density at one snapshot."""
-    edges = edges_of(density)
+    for place, law, weights in weights_alone(density, particles):
+        for name, value in _of_all(law, weights, snapshot).items():
+            result[name][index, *place] = value
+        for feature in range(density.sizes["feature"]):
+            for number, group in enumerate(conditional.groups_of(law, feature)):
+                result["group_u"][feature, number] = group.centre
+                w, _, membership = conditional.group_sample(weights, snapshot, feature, group)
+                F, variance = conditional.group_distribution(law, snapshot, feature, group)
+                for name, value in _distances(w, membership, edges_of(density), F, variance).items():
+                    result[f"{name}_given_u"][index, feature, number, *place] = value
+    for place, law, weights in diagonals(density, particles):
+        for name, value in _of_all(law, weights, snapshot).items():
+            result[f"{name}_diagonal"][index, *place] = value
+
+
+def _of_all(density: xr.Dataset, particles: xr.Dataset, snapshot: float) -> dict[str, float]:
+    """Distances of all weights, whatever their u."""
     everything = particles["weights"].sel(snapshot_time=snapshot, method="nearest").values.ravel()
     F, variance = conditional.marginal_distribution(density, snapshot)
-    for name, value in _distances(everything, np.ones_like(everything), edges, F, variance).items():
-        result[name][index] = value
-    for feature in range(density.sizes["feature"]):
-        for place, group in enumerate(conditional.groups_of(density, feature)):
-            result["group_u"][feature, place] = group.centre
-            w, _, membership = conditional.group_sample(particles, snapshot, feature, group)
-            F, variance = conditional.group_distribution(density, snapshot, feature, group)
-            for name, value in _distances(w, membership, edges, F, variance).items():
-                result[f"{name}_given_u"][index, feature, place] = value
+    return _distances(everything, np.ones_like(everything), edges_of(density), F, variance)
 
 
 def _distances(

@@ -18,6 +18,8 @@ DISTANCES = {
     "KS": "KS distance of w",
     "W1_given_u": "W1 distance of w given u",
     "KS_given_u": "KS distance of w given u",
+    "W1_diagonal": "W1 distance of w1 +- w2",
+    "KS_diagonal": "KS distance of w1 +- w2",
     "P_l1": "L1 distance of P",
 }
 """Distances in words, in the order of tables; others go by their names."""

@@ -59,13 +59,14 @@ def _faults_of_masses(dataset: xr.Dataset) -> Iterator[str]:
         if abs(total - 1) > SUM_TOLERANCE:
             yield f"variable 'u_weight' sums to {total:.9g}, not to 1"
     if "mass" in dataset:
-        densities = {"P": dataset["u_weight"].values @ dataset["P"].values}
+        widths = xr.DataArray(np.diff(edges_of(dataset)), dims="w")
+        densities = {"P": dataset["P"].reset_coords(drop=True).dot(dataset["u_weight"].reset_coords(drop=True))}
         if "P_w" in dataset:
-            densities["P_w"] = dataset["P_w"].values
+            densities["P_w"] = dataset["P_w"].reset_coords(drop=True)
         for name, density in densities.items():
-            gap = np.abs(density @ np.diff(edges_of(dataset)) - dataset["mass"].values)
+            gap = np.abs(density.drop_vars("w", errors="ignore").dot(widths) - dataset["mass"])
             if np.any(gap > SUM_TOLERANCE):
-                yield f"variable '{name}' has a mass that differs from 'mass' by {np.nanmax(gap):.3g}"
+                yield f"variable '{name}' has a mass that differs from 'mass' by {float(gap.max()):.3g}"
 
 
 def _faults_of_overlaps(dataset: xr.Dataset) -> Iterator[str]:

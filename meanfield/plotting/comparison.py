@@ -11,8 +11,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.comparison.single_laws import Pair, weights_alone
 from meanfield.comparison.wording import verdicts_of
 from meanfield.plotting.entries import entries_of
+from meanfield.plotting.plane import plot_joint_density
 from meanfield.plotting.style import COLOURS, TIME, TITLE_WIDTH, curve_style, draw_figure, feature_label
 from meanfield.plotting.trajectories import plot_channel_overlap, plot_in_time, plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, visible_weights
@@ -48,12 +50,21 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     densities = [d for d in results.values() if d.attrs["method"] == "density"]
     particles = [d for d in results.values() if "weights" in d]
     if densities and particles:
-        panels.append(partial(_plot_all_weights, densities[0], particles[0]))
-        panels += [
-            partial(_plot_weights_given_u, densities[0], particles[0], k) for k in range(densities[0].sizes["feature"])
-        ]
+        panels += _panels_of_weights(densities[0], particles[0])
     verdicts = [] if comparison is None else verdicts_of(comparison)
     return draw_figure("\n".join([first.attrs["title"], *verdicts]), panels)
+
+
+def _panels_of_weights(density: xr.Dataset, particles: xr.Dataset) -> list[Callable[[Axes], Axes]]:
+    """Weights of SGD under the density: of each channel, and of two channels together."""
+    panels: list[Callable[[Axes], Axes]] = []
+    for pair in weights_alone(density, particles):
+        panels.append(partial(_plot_all_weights, pair))
+        panels += [partial(_plot_weights_given_u, pair, k) for k in range(density.sizes["feature"])]
+    if "P_joint" in density:
+        time = float(particles["snapshot_time"][-1])
+        panels.append(lambda axes: plot_joint_density(density, axes, time, particles))
+    return panels
 
 
 def _values(dataset: xr.Dataset, name: str) -> xr.DataArray:
@@ -80,20 +91,25 @@ def _plot_each(results: Mapping[str, xr.Dataset], name: str, long_name: str, axe
     return axes
 
 
-def _plot_all_weights(density: xr.Dataset, particles: xr.Dataset, axes: Axes) -> Axes:
+def _plot_all_weights(pair: Pair, axes: Axes) -> Axes:
     """Histogram of the weights at the last snapshot under the density."""
-    time = float(particles["snapshot_time"][-1])
-    plot_histogram(particles, axes, time, COLOURS[5], density, label="SGD")
-    plot_density(density, axes, time, COLOURS[-1], label="density")
-    axes.set(xlim=visible_weights(density, time), ylim=(0, None))
-    axes.set_title(f"all weights at $t = {time:.4g}$", fontsize="medium")
+    time = float(pair.particles["snapshot_time"][-1])
+    plot_histogram(pair.particles, axes, time, COLOURS[5], pair.density, label="SGD")
+    plot_density(pair.density, axes, time, COLOURS[-1], label="density")
+    axes.set(xlim=visible_weights(pair.density, time), ylim=(0, None))
+    axes.set_title(f"all weights{_of_channel(pair)} at $t = {time:.4g}$", fontsize="medium")
     return axes
 
 
-def _plot_weights_given_u(density: xr.Dataset, particles: xr.Dataset, feature: int, axes: Axes) -> Axes:
+def _plot_weights_given_u(pair: Pair, feature: int, axes: Axes) -> Axes:
     """Histograms of the weights at the last snapshot under the densities, for some groups of a coordinate."""
-    time = float(particles["snapshot_time"][-1])
-    plot_conditional(density, particles, axes, time, feature)
+    density, time = pair.density, float(pair.particles["snapshot_time"][-1])
+    plot_conditional(density, pair.particles, axes, time, feature)
     axes.set(xlim=visible_weights(density, time), ylim=(0, None))
-    axes.set_title(f"weights given {feature_label(density, 'u', feature)} at $t = {time:.4g}$", fontsize="medium")
+    given = feature_label(density, "u", feature)
+    axes.set_title(f"weights{_of_channel(pair)} given {given} at $t = {time:.4g}$", fontsize="medium")
     return axes
+
+
+def _of_channel(pair: Pair) -> str:
+    return f" of channel {pair.place[0] + 1}" if pair.place else ""

@@ -12,7 +12,7 @@ ROUNDING = 1e-14
 
 
 def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
-    """Deviations of E[w^2] and of the total probability from 1, and the estimated errors of q, r and P, where known.
+    """Deviations of E[w^2] and of the total probability from 1, and the estimated errors of q, M, r and P, where known.
 
     Parameters
     ----------
@@ -21,14 +21,24 @@ def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
     axes : Axes
         Its scale becomes logarithmic; errors that are mere rounding are left out.
     """
-    curves = {"$|E[w^2] - 1|$": density["norm"] - 1.0, "|probability $-$ 1|": density["mass"] - 1.0}
-    if "q_error" in density:
+    conserved = {"norm": "$|E[w^2] - 1|$", "mass": "|probability $-$ 1|"}
+    curves = {label: _largest(abs(density[name] - 1.0)) for name, label in conserved.items() if name in density}
+    if "q_error" in density and "channel" not in density.dims:
         for k in range(density.sizes["feature"]):
             curves[f"estimate for {feature_label(density, 'q', k)}"] = density["q_error"].isel(feature=k)
-    curves |= {f"estimate for ${name}$": density[f"{name}_error"] for name in ("r", "P") if f"{name}_error" in density}
+    for name in ("q", "M", "r", "P") if "channel" in density.dims else ("r", "P"):
+        if f"{name}_error" in density:
+            error = density[f"{name}_error"]
+            several = "largest " if error.ndim > 1 else ""
+            curves[f"{several}estimate for ${name}$"] = _largest(error)
     for i, (label, values) in enumerate(curves.items()):
         size = abs(values).where(abs(values) > ROUNDING)
         if size.notnull().any():
             axes.plot(density["time"], size, label=label, **curve_style(i))
     axes.set(xlabel=TIME, ylabel="error", yscale="log")
     return axes
+
+
+def _largest(error: xr.DataArray) -> xr.DataArray:
+    """Largest error of all components at each time."""
+    return error.max([dim for dim in error.dims if dim != "time"])

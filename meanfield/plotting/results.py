@@ -21,6 +21,7 @@ from meanfield.plotting.differences import (
 from meanfield.plotting.errors import plot_errors
 from meanfield.plotting.fluctuations import plot_fluctuations
 from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
+from meanfield.plotting.plane import plot_channel_densities, plot_joint_density
 from meanfield.plotting.portrait import plot_portrait
 from meanfield.plotting.random_starts import plot_escape_times
 from meanfield.plotting.states import plot_state_densities, plot_state_stability
@@ -34,7 +35,7 @@ from meanfield.plotting.trajectories import (
     plot_quantiles,
     plot_replicas,
 )
-from meanfield.plotting.weights import plot_densities, plot_density_given_u, plot_histograms, plot_pairs
+from meanfield.plotting.weights import plot_densities, plot_density_given_u, plot_histograms, plot_pairs, plot_sample
 from meanfield.problems.family import resolve
 from meanfield.results.schema import family_of_result, kind_of, validate
 
@@ -68,9 +69,18 @@ def plot_result(dataset: xr.Dataset) -> Figure:
 
 def plot_density_run(density: xr.Dataset) -> Figure:
     """Overlaps, prior work, densities, coefficients and error estimates of a density."""
+    if "M" in density:
+        return _plot_plane_run(density)
     panels: list[Panel] = [plot_overlap, *_prior_work(density, "r", plot_prior_work), plot_densities]
     panels += [partial(plot_density_given_u, feature=k) for k in range(density.sizes["feature"])]
     return draw_panels(density, [*panels, plot_coefficients, plot_errors])
+
+
+def _plot_plane_run(density: xr.Dataset) -> Figure:
+    """The same of two channels, with the density of both weights together."""
+    panels: list[Panel] = [plot_overlap, plot_channel_overlap, *_prior_work(density, "r", plot_prior_work)]
+    panels += [partial(plot_channel_densities, channel=k) for k in range(density.sizes["channel"])]
+    return draw_panels(density, [*panels, plot_joint_density, plot_diffusion, plot_errors])
 
 
 def plot_order_parameter_run(run: xr.Dataset) -> Figure:
@@ -78,6 +88,13 @@ def plot_order_parameter_run(run: xr.Dataset) -> Figure:
     if "M" in run:
         return draw_panels(run, [plot_overlap, plot_channel_overlap, plot_diffusion])
     return draw_panels(run, [plot_fluctuations if "q_covariance" in run else plot_overlap, plot_coefficients])
+
+
+def plot_limit_particles(run: xr.Dataset) -> Figure:
+    """Overlaps, prior work, histograms of the weights of each channel and errors of particles of the limit."""
+    panels: list[Panel] = [plot_overlap, plot_channel_overlap, *_prior_work(run, "r", plot_prior_work)]
+    panels += [partial(plot_sample, channel=k) for k in range(run.sizes["channel"])]
+    return draw_panels(run, [*panels, plot_diffusion, plot_errors])
 
 
 def plot_particle_run(particles: xr.Dataset) -> Figure:

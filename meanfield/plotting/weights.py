@@ -98,6 +98,18 @@ def plot_histograms(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | No
     return axes
 
 
+def plot_sample(dataset: xr.Dataset, axes: Axes, channel: int, times: Sequence[float] | None = None) -> Axes:
+    """Outlines of the histograms of one channel's weights in particles of the limit, by default at four snapshots."""
+    shown = _some_of(dataset["snapshot_time"].values) if times is None else times
+    for time, style in zip(shown, time_styles(shown), strict=True):
+        outline: dict[str, Any] = {"fill": False, "alpha": 1.0, "linestyle": style["linestyle"], "linewidth": 1.2}
+        sample = dataset["w_sample"].sel(snapshot_time=time, method="nearest").values[:, channel]
+        if np.isfinite(sample).all():
+            draw_histogram(sample, axes, color=style["color"], label=f"$t = {time:.4g}$", **outline)
+    axes.set(xlabel=f"weight $w_{channel + 1}$", ylabel=f"density $P_t(w_{channel + 1})$")
+    return axes
+
+
 def plot_pairs(dataset: xr.Dataset, axes: Axes, time: float | None = None, feature: int = 0) -> Axes:
     """Weights of SGD against feature coordinates at a snapshot, by default the last: a dot for each of some."""
     chosen = dataset["snapshot_time"].values[-1] if time is None else time

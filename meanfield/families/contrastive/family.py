@@ -21,7 +21,7 @@ FAMILY = Family(
         "density": Method(
             "density",
             f"{HERE}.density:solve_density",
-            ("density",),
+            ("density", "limit_particles"),
             check=f"{HERE}.density.solver:check_density",
             cost=f"{COSTS}:density",
             keep=IN_TIME,
@@ -70,7 +70,7 @@ FAMILY = Family(
             keep=(*IN_TIME, "arrangement"),
         ),
     },
-    distances=tuple(DISTANCES),
+    distances=(*DISTANCES, *(name for name in VARIABLES if name.endswith("_diagonal") and name != "P_diagonal")),
     measure_distances="meanfield.comparison.weights:distances",
     measure_deviations="meanfield.comparison.weight_deviations:deviations",
     reductions=REDUCTIONS

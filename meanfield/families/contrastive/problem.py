@@ -161,6 +161,19 @@ class Problem(BaseProblem):
     density: DensitySettings = DensitySettings()
     particles: ParticleSettings = ParticleSettings()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _several_channels_choose_a_scheme(cls, data: Any) -> Any:
+        """Leave the scheme of a density to the method where there are several channels, unless the file says it."""
+        if not isinstance(data, dict):
+            return data
+        model, settings = data.get("model"), data.get("density", {})
+        channels = model.get("channels", 1) if isinstance(model, dict) else getattr(model, "channels", 1)
+        several = isinstance(channels, int) and channels > 1
+        if several and isinstance(settings, dict) and settings.get("scheme") is None:
+            return data | {"density": settings | {"scheme": "automatic"}}
+        return data
+
     @model_validator(mode="after")
     def _there_is_a_feature(self) -> Problem:
         if not self.features:
@@ -292,7 +305,8 @@ class Problem(BaseProblem):
     def fixed_dims(self) -> dict[str, int]:
         """See `BaseProblem.fixed_dims`."""
         d2 = self.model.channels
-        return {"feature": len(self.features)} | ({"channel": d2, "channel_": d2} if d2 > 1 else {})
+        several = {"channel": d2, "channel_": d2} if d2 > 1 else {}
+        return {"feature": len(self.features)} | several | ({"diagonal": 2} if d2 == 2 else {})
 
     @property
     def labels(self) -> dict[str, float]:

@@ -57,9 +57,49 @@ def _with_channels(kind: Kind, *names: str) -> Kind:
     return replace(kind, variables=(*kind.variables, "M"), optional=(*kind.optional, *names), check=CHECKS)
 
 
+OF_THE_PLANE = (
+    "M_error",
+    "P_gain",
+    "D",
+    "averages_standard_error",
+    "P_diagonal",
+    "P_joint",
+    "P_joint_given_u",
+    "density_time",
+    "w1",
+    "w2",
+    "w1_bnds",
+    "w2_bnds",
+)
+"""Variables of a density that only two channels have."""
+
 KINDS = DENSITY_KINDS | {
+    "density": _with_channels(DENSITY_KINDS["density"], *OF_THE_PLANE),
     "order_parameters": _with_channels(
         DENSITY_KINDS["order_parameters"], "P_gain", "D", "q_error", "M_error", "averages_standard_error"
+    ),
+    "limit_particles": Kind(
+        "density of weights of several channels, by interacting particles of the limit",
+        (
+            "time",
+            "q",
+            "M",
+            "r",
+            "q_error",
+            "M_error",
+            "r_error",
+            "P_gain",
+            "D",
+            "Lambda",
+            "snapshot_time",
+            "u_sample",
+            "w_sample",
+        ),
+        ("tau", "averages_standard_error"),
+        made_by="solve_density",
+        check=CHECKS,
+        figure="meanfield.plotting.results:plot_limit_particles",
+        numbers="meanfield.report.key_numbers:of_the_limit",
     ),
     "particles": _extended(DENSITY_KINDS["particles"], "M"),
     "ensemble": _extended(DENSITY_KINDS["ensemble"], "M_mean", "M_variance", "M_quantile"),

@@ -10,6 +10,12 @@ from meanfield.ingredients.part import Part
 
 DEFAULT_TOLERANCE, DEFAULT_ORDER = 1e-6, 4
 
+PLANE_TOLERANCE = 1e-3
+"""Tolerance of the density of two channels if nothing is said: its cells have a dimension more."""
+
+PARTICLE_TOLERANCE, LEAST_PARTICLE_TOLERANCE = 2e-3, 3e-4
+"""Tolerance of interacting particles if nothing is said, and the least one: its square is paid for in particles."""
+
 FIXED_KEYS = ("cells", "steps", "order")
 """Keys of the density that fix its cells and steps."""
 
@@ -25,12 +31,14 @@ class DensitySettings(Part):
         ge=1e-10,
         le=1e-2,
         description=f"error allowed in q and r, {DEFAULT_TOLERANCE:g} if nothing is said; cells, nodes and steps "
-        "follow from it",
+        f"follow from it; of particles in q and M, {PARTICLE_TOLERANCE:g} if nothing is said",
     )
-    scheme: Literal["lagrangian", "eulerian"] | None = Field(
+    scheme: Literal["lagrangian", "eulerian", "automatic", "finite_volumes", "particles"] | None = Field(
         default=None,
-        description="'lagrangian' for points that follow the weights, 'eulerian' for cells that stay where they are; "
-        f"if nothing is said, 'eulerian' with any of {', '.join(EULERIAN_KEYS)}, else 'lagrangian'",
+        description="of a single channel 'lagrangian' for points that follow the weights, 'eulerian' for cells that "
+        f"stay where they are; if nothing is said, 'eulerian' with any of {', '.join(EULERIAN_KEYS)}, else "
+        "'lagrangian'; of several channels 'finite_volumes' for cells that follow the weights of two, 'particles' for "
+        "interacting particles of any number, 'automatic', if nothing is said, for cells where they serve",
     )
     cells: int | None = Field(
         default=None, ge=8, le=10**7, multiple_of=2, description="number of cells in w, even, so that w = 0 is an edge"
@@ -65,9 +73,32 @@ class DensitySettings(Part):
         if data.get("scheme") is None:
             eulerian = any(data.get(key) is not None for key in EULERIAN_KEYS)
             data = {**data, "scheme": "eulerian" if eulerian else "lagrangian"}
+        if data["scheme"] == "automatic":
+            return data
+        if data["scheme"] == "finite_volumes" and all(data.get(key) is None for key in FIXED_KEYS):
+            return {"tolerance": PLANE_TOLERANCE} | data
+        if data["scheme"] == "particles":
+            return data if data.get("tolerance") is not None else data | {"tolerance": PARTICLE_TOLERANCE}
         if all(data.get(key) is None for key in FIXED_KEYS):
             return {"tolerance": DEFAULT_TOLERANCE} | data
         return data if data.get("tolerance") is not None else {"order": DEFAULT_ORDER} | data
+
+    @model_validator(mode="after")
+    def _particles_have_a_tolerance_alone(self) -> DensitySettings:
+        if self.scheme != "particles":
+            return self
+        given = [key for key in (*EULERIAN_KEYS, "feature_nodes") if getattr(self, key) is not None]
+        if given:
+            raise ValueError(
+                f"scheme = 'particles' with {', '.join(given)}: particles have neither cells nor nodes, and their "
+                f"number follows from the tolerance; remove {' and '.join(given)}"
+            )
+        if self.tolerance is not None and self.tolerance < LEAST_PARTICLE_TOLERANCE:
+            raise ValueError(
+                f"tolerance = {self.tolerance:g} with scheme = 'particles': errors fall with the root of the number of "
+                f"particles; give {LEAST_PARTICLE_TOLERANCE:g} or more"
+            )
+        return self
 
     @model_validator(mode="after")
     def _not_both(self) -> DensitySettings:

@@ -117,7 +117,7 @@ def trajectory_of_channels(problem: Problem) -> Trajectory:
     arrays["q"], arrays["M"] = _unpacked(field, mean)
     if status != "interrupted":
         arrays |= _errors(closure, runs)
-    return Trajectory(arrays | _averages(closure, arrays["q"], arrays["M"]), status)
+    return Trajectory(arrays | averages_along(closure, arrays["q"], arrays["M"]), status)
 
 
 def _integrated(closure: ChannelClosure, label: str) -> tuple[FloatArray, str]:
@@ -170,8 +170,15 @@ def _errors(closure: ChannelClosure, runs: list[FloatArray]) -> dict[str, FloatA
     }
 
 
-def _averages(closure: ChannelClosure, q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
-    """P, D and Lambda along the trajectory, and the standard error of those by random batches."""
+def averages_along(closure: ChannelClosure, q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
+    """P, D and Lambda along a trajectory, and the standard error of those by random batches.
+
+    Parameters
+    ----------
+    closure : ChannelClosure
+    q, M : ndarray, shapes (times, d1, d2) and (times, d2, d2)
+        NaN at times that were not reached.
+    """
     d1, d2 = q.shape[1:]
     P, D, noise = (
         np.full((len(q), d1, d2), np.nan),

@@ -7,7 +7,7 @@ import time
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.start import check_one_channel
+from meanfield.families.contrastive.channels.density.choice import check_several, solve_several
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.condensation import with_condensate
@@ -45,6 +45,8 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
 
     Notes
     -----
+    Several channels: `meanfield.families.contrastive.channels.density.choice.solve_several`. What follows is about one.
+
     `density.tolerance` is the error allowed in q and r at every output time; half-width, cells, nodes and steps follow
     from it; more nodes are taken where the density of w alone needs them. With `density.cells`, `density.steps` or
     `density.order` they are fixed instead, and nothing is estimated.
@@ -52,6 +54,8 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     theory.md, section 2.
     """
     check_density(problem, backend)
+    if problem.model.channels > 1:
+        return solve_several(problem)
     started = time.perf_counter()
     limit = limit_of(problem)
     solution = solve(limit, problem.density, backend)
@@ -65,14 +69,22 @@ def check_density(problem: Problem, backend: str = "numba") -> None:
     """Refuse problems whose density cannot be computed; see `solve_density`."""
     check_problem(problem, Problem)
     check_backend(backend)
-    check_one_channel(problem, "densities")
-    if len(problem.features) > MOST_FEATURES:
-        raise InputError(
-            f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "
-            "remove features, or use the order parameters or SGD"
-        )
+    (_check_one if problem.model.channels == 1 else check_several)(problem, backend)
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the density needs a known overlap, because a random one "
             "stays at q = 0 in the limit; give a number, or use SGD"
+        )
+
+
+def _check_one(problem: Problem, backend: str) -> None:
+    if problem.density.scheme not in ("lagrangian", "eulerian"):
+        raise InputError(
+            f"density.scheme = '{problem.density.scheme}' with model.channels = 1: it is for several channels; take "
+            "'lagrangian' or 'eulerian', or leave the key out"
+        )
+    if len(problem.features) > MOST_FEATURES:
+        raise InputError(
+            f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "
+            "remove features, or use the order parameters or SGD"
         )

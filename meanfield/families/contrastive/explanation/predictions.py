@@ -16,6 +16,7 @@ from meanfield.families.contrastive.explanation.analysis_costs import (
 )
 from meanfield.families.contrastive.explanation.density_cost import density_cost
 from meanfield.families.contrastive.explanation.particle_cost import particle_seconds
+from meanfield.families.contrastive.explanation.several_cost import several_cost
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.simulation import simulation_of
@@ -40,7 +41,9 @@ SECONDS_PER_BYTE = 2.5e-8
 
 
 def density(problem: Problem) -> Prediction:
-    """Cost of the density, from a pilot on the coarsest level."""
+    """Cost of the density: of one channel from a pilot on the coarsest level."""
+    if problem.model.channels > 1:
+        return several_cost(problem)
     cost = density_cost(limit_of(problem), problem.density)
     size = BYTES_PER_NUMBER * problem.time.outputs * cost.nodes * cost.cells
     contents = f"q, r, P(w|u) on {cost.nodes} nodes x {cost.cells} cells"

@@ -20,11 +20,50 @@ def _of_channels(name: str, *dims: str) -> Variable:
 
 _PAIR = ("channel", "channel_")
 
+_OF_ALL = ("W1", "W1_expected", "KS", "KS_expected")
+_OF_EACH = (*_OF_ALL, *(f"{name}_given_u" for name in _OF_ALL))
+"""Distances of weights and density, of all of them and given u."""
+
 CHANNELS = {
     "q": _of_channels("q", "channel"),
     "g": replace(DENSITY_VARIABLES["g"], unless=("channel",)),
     "r": _of_channels("r", "channel"),
     "Lambda": replace(_of_channels("Lambda", *_PAIR), range=(-inf, inf)),
+    "norm": _of_channels("norm", "channel"),
+    "P": _of_channels("P", "channel"),
+    "P_w": _of_channels("P_w", "channel"),
+    "P_diagonal": Variable(
+        ("time", "w"),
+        "density of (w_1 + w_2)/sqrt(2) and of (w_1 - w_2)/sqrt(2), averaged over a cell",
+        last_dims=("diagonal",),
+        range=(-SUM_TOLERANCE, inf),
+        gaps="unfinished",
+    ),
+    "P_joint": Variable(
+        ("density_time", "w1", "w2"),
+        "density P_t(w_1, w_2) of the weights of both channels, averaged over a cell",
+        range=(-SUM_TOLERANCE, inf),
+        gaps="unfinished",
+        needs=("density_time",),
+    ),
+    "P_joint_given_u": Variable(
+        ("density_time", "node", "w1", "w2"),
+        "conditional density P_t(w_1, w_2|u) at a node, averaged over a cell",
+        range=(-SUM_TOLERANCE, inf),
+        gaps="unfinished",
+        needs=("density_time",),
+    ),
+    "density_time": Variable(
+        ("density_time",),
+        "time t = k/N at which the joint density was kept",
+        range=POSITIVE,
+        gaps="never",
+        increasing=True,
+    ),
+    "w1": Variable(("w1",), "weight w_1, cell centre", gaps="never", increasing=True, bounds="w1_bnds"),
+    "w2": Variable(("w2",), "weight w_2, cell centre", gaps="never", increasing=True, bounds="w2_bnds"),
+    "w1_bnds": Variable(("w1", "bounds"), "weight w_1, edges of a cell", gaps="never", coordinate=True),
+    "w2_bnds": Variable(("w2", "bounds"), "weight w_2, edges of a cell", gaps="never", coordinate=True),
     "q_error": _of_channels("q_error", "channel"),
     "r_error": _of_channels("r_error", "channel"),
     "q_mean": _of_channels("q_mean", "channel"),
@@ -59,9 +98,25 @@ CHANNELS = {
         "matrix D that drives the overlaps M of the channels, an average over batches",
         gaps="unfinished",
     ),
+    **{name: _of_channels(name, "channel") for name in _OF_EACH},
+    **{
+        f"{name}_diagonal": replace(
+            DENSITY_VARIABLES[name],
+            dims=("pair", "snapshot_time", "diagonal"),
+            long_name=f"{DENSITY_VARIABLES[name].long_name}, for (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2)",
+        )
+        for name in _OF_ALL
+    },
     "M_final": Variable(_PAIR, "overlap M of the channels at the last time", range=CORRELATION),
     "M_final_error": Variable(
         _PAIR, "its estimated error: of the discretisation, or of the mean over replicas", range=POSITIVE
+    ),
+    "u_sample": Variable(("particle", "feature"), "feature coordinates u of a particle of the limit", gaps="never"),
+    "w_sample": Variable(
+        ("snapshot_time", "particle", "channel"),
+        "weights w of all channels of a particle of the limit",
+        gaps="unfinished",
+        needs=("snapshot_time", "u_sample"),
     ),
     "averages_standard_error": Variable(
         ("time",), "largest standard error of P, D and Lambda by randomised quadrature", range=POSITIVE

@@ -17,10 +17,10 @@ SMALL = {"time.stop": 1.0, "time.outputs": 3, "particles.replicas": 3, "particle
 class TwoChannels(Example):
     """The example of two channels, solved by the methods that know several."""
 
-    def __init__(self, *names, record="replicas"):
+    def __init__(self, *names, record="replicas", **others):
         super().__init__(replace(FAMILY, methods={name: FAMILY.methods[name] for name in names}))
         problem = meanfield.load_problem(ROOT / "data" / "problems" / "two_channels.toml")
-        for key, value in (SMALL | {"particles.record": record}).items():
+        for key, value in (SMALL | {"particles.record": record} | others).items():
             problem = with_value(problem, key, value)
         self.__dict__["problem"] = problem
 
@@ -44,3 +44,37 @@ def test_everything_is_done_with_two_channels(example, tmp_path):
             check(example, method, tmp_path)
     if "order_parameters" in example.family.methods:
         methods.check_comparison(example, tmp_path)
+
+
+def test_everything_is_done_with_the_density_on_cells(tmp_path):
+    """Tables are left out: a result has cells of single weights, and other cells of both weights together."""
+    signs = {f"features[{k}].coordinate": {"law": "rademacher"} for k in (0, 1)}
+    prior = {"prior": {"name": "l1", "strength": 2.0}, "density.tolerance": 1e-2}
+    example = TwoChannels("density", "particles", **signs, **prior, **{"particles.snapshots": (1.0,)})
+    methods.check_report(example, tmp_path)
+    for check in (
+        methods.check_result,
+        methods.check_repetition,
+        methods.check_file,
+        methods.check_conventions,
+        methods.check_figure,
+        methods.check_interruption,
+    ):
+        check(example, "density", tmp_path)
+    methods.check_comparison(example, tmp_path)
+
+
+def test_everything_is_done_with_particles_of_the_limit(tmp_path):
+    few = {"density": {"scheme": "particles", "tolerance": 1e-2}, "particles.snapshots": (1.0,)}
+    example = TwoChannels("density", "particles", **few)
+    methods.check_report(example, tmp_path)
+    for check in (
+        methods.check_result,
+        methods.check_repetition,
+        methods.check_file,
+        methods.check_conventions,
+        methods.check_figure,
+        methods.check_interruption,
+    ):
+        check(example, "density", tmp_path)
+    methods.check_comparison(example, tmp_path)

@@ -1,0 +1,1 @@
+"""The density of two channels by finite volumes in a frame that moves with the weights."""

@@ -1,0 +1,92 @@
+"""Which scheme solves the density of several channels: cells where they serve, and why not where they do not."""
+
+from __future__ import annotations
+
+import xarray as xr
+
+from meanfield.errors import BlowUpError, InputError
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.density.evolution import REMEDY, DegenerateError, check_channels
+from meanfield.families.contrastive.channels.density.solver import solve_plane
+from meanfield.families.contrastive.channels.limit.solver import solve_particles
+from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.density.settings import LEAST_PARTICLE_TOLERANCE, PARTICLE_TOLERANCE, DensitySettings
+from meanfield.results.schema import WARNING
+
+MOST_FEATURES = 2
+"""Largest number of features of a density on cells: each node has a plane of them."""
+
+
+def solve_several(problem: Problem) -> xr.Dataset:
+    """Density of several channels by the scheme of the settings; 'automatic' takes cells unless particles must be.
+
+    Parameters
+    ----------
+    problem : Problem
+        Problem that `check_several` lets pass.
+
+    Returns
+    -------
+    xarray.Dataset
+        As `meanfield.families.contrastive.channels.density.solver.solve_plane` or
+        `meanfield.families.contrastive.channels.limit.solver.solve_particles` describe it. Where 'automatic' takes
+        particles, the attribute `warning` says why.
+    """
+    scheme = problem.density.scheme
+    if scheme == "particles":
+        return solve_particles(problem)
+    reason = why_no_cells(problem) if scheme == "automatic" else ""
+    if not reason:
+        try:
+            return solve_plane(problem)
+        except DegenerateError as error:
+            reason = str(error).removesuffix(f"; {REMEDY}")
+            if scheme != "automatic":
+                raise InputError(f"density.scheme = '{scheme}': {error}") from error
+    tolerance = max(problem.density.tolerance or PARTICLE_TOLERANCE, LEAST_PARTICLE_TOLERANCE)
+    settings = DensitySettings(scheme="particles", tolerance=tolerance)
+    found = solve_particles(problem.model_copy(update={"density": settings}))
+    return found.assign_attrs({WARNING: f"The density was solved by interacting particles, because {reason}."})
+
+
+def check_several(problem: Problem, backend: str) -> None:
+    """Refuse problems that the scheme is not for.
+
+    Raises
+    ------
+    InputError
+        The message says which scheme is.
+    """
+    scheme, channels = problem.density.scheme, problem.model.channels
+    if backend != "numba":
+        raise InputError(f"backend = '{backend}' with model.channels = {channels}: several channels have 'numba' alone")
+    if scheme in ("lagrangian", "eulerian"):
+        raise InputError(
+            f"density.scheme = '{scheme}' with model.channels = {channels}: it is for a single channel; leave the key "
+            "out"
+        )
+    if problem.density.half_width is not None:
+        raise InputError(
+            f"density.half_width = {problem.density.half_width:g} with model.channels = {channels}: the cells of "
+            "several channels follow the weights; remove it"
+        )
+    reason = why_no_cells(problem) if scheme == "finite_volumes" else ""
+    if reason:
+        raise InputError(f"density.scheme = 'finite_volumes': {reason}; {REMEDY}, or leave the key out")
+
+
+def why_no_cells(problem: Problem) -> str:
+    """Why finite volumes do not serve for a problem, known before a run; empty where they do."""
+    channels, features = problem.model.channels, len(problem.features)
+    if channels > 2:
+        return f"model.channels = {channels}: cells are for two channels"
+    if features > MOST_FEATURES:
+        return f"features: {features} of them, and cells are for {MOST_FEATURES} at most"
+    if problem.prior.functions.linear:
+        return ""  # the law is Gaussian, even if it has no density in the plane
+    q, M = problem.initial_overlap, problem.initial_channel_overlap
+    try:
+        check_channels(0.0, M - q.T @ q, ChannelClosure(problem)(q, M).Lambda)
+    except BlowUpError as error:
+        return str(error).removesuffix(f"; {REMEDY}")
+    return ""

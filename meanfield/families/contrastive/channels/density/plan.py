@@ -1,0 +1,135 @@
+"""Choose cells, nodes and time steps for the density of two channels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import psutil
+
+from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
+from meanfield.families.contrastive.channels.density.nodes import Nodes
+from meanfield.mckean_vlasov.density.plan import MEMORY_SHARE, NODES_TOLERANCE
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.numerics.schedule import Schedule
+
+FIRST_CELLS, USUAL_WIDTH = 16, 6.0
+"""Cells of an axis for a factor of 1, and the half-width in standard deviations for which they are."""
+
+TAIL = 2.5
+"""Standard deviations of the frame beyond those where a Gaussian law has fallen to the tolerance: forces of the prior
+weigh its tails."""
+
+STEP = 0.2
+"""Time step for a factor of 1, as a share of the fastest time scale."""
+
+FIXED_CELLS, FIXED_STEPS = 100, 10.0
+"""Cells of an axis, and half the steps per time scale, where only one of both is given."""
+
+LEARNT = 0.9
+"""Overlap of a channel with its feature in the state besides the start at which rates are looked at."""
+
+BUFFERS = 6
+"""Arrays of the size of the density that a solution works with."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Discretisation for a factor of 1.
+
+    Parameters
+    ----------
+    half_width : float
+        Half-width of the frame, in standard deviations.
+    first : float
+        Cells of each axis.
+    schedule : Schedule
+    nodes : Nodes
+    node_scale : float
+        Factor on the default number of nodes.
+    """
+
+    half_width: float
+    first: float
+    schedule: Schedule
+    nodes: Nodes
+    node_scale: float = 1.0
+
+    def cells(self, factor: int) -> int:
+        """Cells of each axis of a level."""
+        return round(factor * self.first)
+
+    def work(self, factor: int) -> float:
+        """Work of a level: cells times nodes times steps."""
+        return float(self.cells(factor)) ** 2 * len(self.nodes.solved[1]) * self.schedule.total * factor
+
+    def memory(self, factor: int) -> float:
+        """Bytes of a level and of the densities that two levels show."""
+        outputs, nodes = len(self.schedule.outputs), len(self.nodes.weight)
+        shown = (4 * outputs * CELLS + len(joint_outputs(outputs, nodes)) * JOINT_CELLS**2) * nodes
+        return 8.0 * (BUFFERS * len(self.nodes.solved[1]) * self.cells(factor) ** 2 + 2 * shown)
+
+
+def coarse_plan(closure: ChannelClosure, settings: DensitySettings, tolerance: float, widening: float = 1.0) -> Plan:
+    """Plan of a search for an accuracy."""
+    half_width = widening * (math.sqrt(-2.0 * math.log(tolerance)) + TAIL)
+    rate = fastest_rate(closure)
+    schedule = Schedule(closure.problem.time.outputs_at, 1.0 / STEP, rate, 0.1 / (rate + stiffest_rate(closure)))
+    scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
+    nodes = Nodes.of(closure.problem, settings.feature_nodes, scale)
+    return Plan(half_width, FIRST_CELLS * half_width / USUAL_WIDTH, schedule, nodes, scale)
+
+
+def fixed_plan(closure: ChannelClosure, settings: DensitySettings, widening: float = 1.0) -> Plan:
+    """Plan of given cells and steps, of which a factor of 1 has half as many."""
+    times = closure.problem.time.outputs_at
+    intervals, stop = len(times) - 1, float(times[-1])
+    steps = settings.steps or 2 * math.ceil(FIXED_STEPS * stop * fastest_rate(closure))
+    per_output = math.ceil(steps / (2 * intervals))
+    schedule = Schedule(times, 1.0, per_output * intervals / stop)
+    nodes = Nodes.of(closure.problem, settings.feature_nodes, 1.0)
+    return Plan(widening * USUAL_WIDTH, 0.5 * (settings.cells or FIXED_CELLS), schedule, nodes)
+
+
+def fastest_rate(closure: ChannelClosure) -> float:
+    """Rate of the dynamics at the start and with channels that have learnt a feature each, and by the prior."""
+    problem, tau = closure.problem, closure.problem.model.learning_rate
+    d1, learnt = len(problem.features), np.zeros((len(problem.features), 2))
+    learnt[np.arange(2) % d1, [0, 1]] = LEARNT
+    states = [
+        (problem.initial_overlap, problem.initial_channel_overlap),
+        (learnt, learnt.T @ learnt + (1 - LEARNT**2) * np.eye(2)),
+    ]
+    rates = []
+    for q, M in states:
+        P, D, noise = closure(q, M)
+        rates.append(tau * max(np.abs(P).max(), np.abs(D).max()) + 0.5 * float(np.trace(noise)))
+    return float(max(rates)) + 0.5 * tau * float(problem.prior.force(np.array([2.0]))[0])
+
+
+def stiffest_rate(closure: ChannelClosure) -> float:
+    """Largest rate of change by the force of the prior, from w = 1 to the start of the tails."""
+    w = np.linspace(1.0, USUAL_WIDTH, 51)
+    pull = np.abs(closure.problem.prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
+    return float(closure.problem.model.learning_rate * pull.max())
+
+
+def check_memory(plan: Plan, factor: int) -> None:
+    """Refuse levels that do not fit into the free memory.
+
+    Raises
+    ------
+    InputError
+        If a level does not fit; the message names the keys to change.
+    """
+    needed, free = plan.memory(factor), psutil.virtual_memory().available
+    if needed > MEMORY_SHARE * free:
+        cells, nodes = plan.cells(factor), len(plan.nodes.weight)
+        raise InputError(
+            f"density: {nodes} nodes of {cells} x {cells} cells take {needed / 2**30:.3g} GiB, but "
+            f"{free / 2**30:.3g} GiB are free; lower density.feature_nodes, density.cells or time.outputs, raise "
+            'density.tolerance, or set density.scheme = "particles"'
+        )

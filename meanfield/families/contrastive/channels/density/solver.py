@@ -1,0 +1,157 @@
+"""The density of two channels as a Dataset."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
+from meanfield.families.contrastive.channels.density.gaussian import gaussian_joint, gaussian_reach, gaussian_singles
+from meanfield.families.contrastive.channels.density.nodes import Nodes
+from meanfield.families.contrastive.channels.density.search import Search
+from meanfield.families.contrastive.channels.trajectory import averages_along, trajectory_of_channels
+from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.cells import cell_arrays
+from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
+from meanfield.mckean_vlasov.density.settings import PLANE_TOLERANCE, DensitySettings
+from meanfield.mckean_vlasov.marginal import marginal_density
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+NODE_SCALE = 0.5
+"""Factor on the default number of nodes where only densities take them."""
+
+
+def solve_plane(problem: Problem) -> xr.Dataset:
+    """Density of the weights of two channels by finite volumes, or by formula where it is Gaussian.
+
+    Parameters
+    ----------
+    problem : Problem
+        Problem of two channels with a start that is not random.
+
+    Returns
+    -------
+    xarray.Dataset
+        `q`, `M`, `r`, the second moments `norm`, the total probability `mass`; `P`, `P_w` and `P_diagonal`, densities
+        of each weight and of (w_1 +- w_2)/sqrt(2); at some times `P_joint` and `P_joint_given_u`, those of both
+        weights; `P_gain`, `D` and `Lambda`. With a tolerance also `q_error`, `M_error`, `r_error` and `P_error`.
+
+    Raises
+    ------
+    DegenerateError
+        If the prior is not linear and the channels have no density in the plane, at the start or later.
+    InputError
+        If the solution needs more memory than is free.
+
+    Notes
+    -----
+    Cells move with the weights: w = mu_u + S x with the mean mu_u at each node and the common covariance S S^T. There
+    a Gaussian law is at rest, however fast overlaps change and however narrow laws become, so that cells are few and
+    what they have to resolve is what the prior does. Fluxes are those of Scharfetter and Gummel along the lattice
+    directions of the noise. Source: several_channels.md, section 5.
+    """
+    return _gaussian(problem) if problem.prior.functions.linear else _by_finite_volumes(problem)
+
+
+def settings_of(problem: Problem) -> DensitySettings:
+    """Settings with the default tolerance, if neither it nor cells are given."""
+    settings = problem.density
+    fixed = settings.tolerance or settings.cells or settings.steps or settings.order
+    return settings if fixed else settings.model_copy(update={"tolerance": PLANE_TOLERANCE})
+
+
+def _gaussian(problem: Problem) -> xr.Dataset:
+    """Density by the overlaps alone."""
+    started = time.perf_counter()
+    found, status = trajectory_of_channels(problem)
+    q, M = found["q"], found["M"]
+    u, weight = nodes = _nodes(problem)
+    half_width = gaussian_reach(q, M, u)
+    kept = joint_outputs(len(q), len(u))
+    singles = gaussian_singles(q, M, u, half_width)
+    joint = np.array([gaussian_joint(q[index], M[index], u, half_width) for index in kept])
+    known = np.where(np.isfinite(q).all(axis=(1, 2)), 1.0, np.nan)
+    r = float(problem.prior.force(np.ones(1))[0])
+    densities, between = _densities(problem, nodes, singles, joint, half_width, kept)
+    arrays = found | densities
+    arrays |= {"r": r * known[:, None] * np.ones(2), "norm": known[:, None] * np.ones(2), "mass": known}
+    if status != "interrupted":
+        arrays = _errors_of_overlaps(q, M) | arrays
+        arrays |= {"r_error": np.zeros((len(q), 2)), "P_error": between + ODE_ACCURACY}
+    origin = provenance(time.perf_counter() - started, scheme="gaussian", nodes=len(weight))
+    return build_dataset("density", problem, arrays, status, origin)
+
+
+def _errors_of_overlaps(q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
+    """Errors of overlaps where trajectories state no others."""
+    pairs = 1.0 - np.eye(2)
+    return {"q_error": np.full(q.shape, ODE_ACCURACY), "M_error": np.broadcast_to(ODE_ACCURACY * pairs, M.shape).copy()}
+
+
+def _nodes(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    nodes = Nodes.of(problem, problem.density.feature_nodes, NODE_SCALE)
+    return nodes.u, nodes.weight
+
+
+def _by_finite_volumes(problem: Problem) -> xr.Dataset:
+    started = time.perf_counter()
+    closure = ChannelClosure(problem)
+    search = Search(closure, settings_of(problem))
+    status = search.solve()
+    level, moments = search.shown, search.moments
+    outputs, d1 = len(moments), len(problem.features)
+    q, squares, r, mass = np.split(moments, [2 * d1, 2 * d1 + 4, 2 * d1 + 6], axis=1)
+    q, raw = q.reshape(outputs, d1, 2), squares.reshape(outputs, 2, 2)
+    norm = np.einsum("tkk->tk", raw)
+    M = raw / np.sqrt(norm[:, :, None] * norm[:, None, :])
+    M[:, [0, 1], [0, 1]] = np.where(np.isfinite(norm), 1.0, np.nan)
+    q[0], M[0] = problem.initial_overlap, problem.initial_channel_overlap  # without tails beyond the cells
+    nodes = level.nodes.u, level.nodes.weight
+    densities, between = _densities(problem, nodes, level.singles, level.joint, search.half_width, level.kept)
+    arrays: dict[str, Any] = {"time": problem.time.outputs_at, "q": q, "M": M, "r": r, "norm": norm, "mass": mass[:, 0]}
+    arrays |= densities | averages_along(closure, q, M)
+    if search.errors is not None and search.density_error is not None:
+        q_error, M_error, r_error = np.split(search.errors, [2 * d1, 2 * d1 + 4], axis=1)
+        arrays |= {
+            "q_error": q_error.reshape(q.shape),
+            "M_error": M_error.reshape(M.shape) * (1.0 - np.eye(2)),
+            "r_error": r_error,
+            "P_error": search.density_error + between,
+        }
+    origin = provenance(time.perf_counter() - started, scheme="finite volumes", **search.effort)
+    return build_dataset("density", problem, arrays, status, origin)
+
+
+def _densities(
+    problem: Problem,
+    nodes: tuple[FloatArray, FloatArray],
+    singles: FloatArray,
+    joint: FloatArray,
+    half_width: float,
+    kept: list[int],
+) -> tuple[dict[str, Any], FloatArray]:
+    """Variables that describe the density, and the error of the laws of single weights by interpolation in u."""
+    u, weight = nodes
+    edges, joint_edges = (np.linspace(-half_width, half_width, cells + 1) for cells in (CELLS, JOINT_CELLS))
+    alone = [marginal_density(problem.coordinates, u, weight, edges, singles[..., k]) for k in range(4)]
+    P, errors = np.stack([density for density, _ in alone], axis=-1), np.max([error for _, error in alone], axis=0)
+    arrays = {
+        "P": singles[..., :2],
+        "P_w": P[..., :2],
+        "P_diagonal": P[..., 2:],
+        "P_joint": np.einsum("n,tnij->tij", weight, joint),
+        "P_joint_given_u": joint,
+        "density_time": problem.time.outputs_at[kept],
+        "u": u,
+        "u_weight": weight,
+    }
+    axes = {
+        name.replace("w", axis): values for axis in ("w1", "w2") for name, values in cell_arrays(joint_edges).items()
+    }
+    return arrays | cell_arrays(edges) | axes, errors

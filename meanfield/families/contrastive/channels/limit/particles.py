@@ -1,0 +1,146 @@
+"""Interacting particles of the limit of several channels: coordinates of the weights, each with its features.
+
+Particles share the overlaps q and M and the prior work r, which are averages over them. Steps are of second order:
+Heun, with the mean of Lambda at both ends. The noise of a step is made uncorrelated with features and weights, and of
+unit covariance, *in the sample*, as the noise of SGD is orthogonal to features and weights. What is left of chance in
+the overlaps comes from averages of the prior alone; for a linear prior they follow the order parameters without any.
+Source: several_channels.md, section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from meanfield.ensembles.streams import START, fill_normals
+from meanfield.families.contrastive.channels.closure import BatchAverages
+from meanfield.families.contrastive.channels.limit.coefficients import coefficients, semidefinite_factor
+from meanfield.families.contrastive.problem import Problem
+from meanfield.typing import FloatArray
+
+DEPENDENT = 1e-12
+"""Eigenvalue of the moments of a sample, relative to the largest, below which features and weights are dependent."""
+
+LARGEST_CHANGE = 1.5
+"""Factor on the length of a channel in one step above which, or below whose inverse, the step is far too long."""
+
+Averages = Callable[[FloatArray, FloatArray], BatchAverages]
+"""Averages over a batch as a function of q and M; a `ChannelClosure`."""
+
+
+class Particles:
+    """Particles of one run, and a step of them.
+
+    Parameters
+    ----------
+    problem : Problem
+    averages : callable
+    sample : ndarray, shape (1 + d1 + d2, n)
+        From `draw_sample`.
+    matched : bool
+        Whether noise is made uncorrelated with features and weights in the sample. Without it the law is the same as
+        the number of particles grows, and chance is larger.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (d2, n)
+        Of unit second moment, all of them.
+    features : ndarray, shape (d1, n)
+
+    Notes
+    -----
+    Ones, features, weights, the prior's forces and normal numbers are the rows of one array, so that the products of
+    all of them are one matrix product, and so is a step.
+    """
+
+    def __init__(self, problem: Problem, averages: Averages, sample: FloatArray, matched: bool = True) -> None:
+        d1, d2 = len(problem.features), problem.model.channels
+        q, M = problem.initial_overlap.reshape(d1, d2), problem.initial_channel_overlap
+        self._problem, self._averages, self._matched = problem, averages, matched
+        self._u, self._w = slice(1, 1 + d1), slice(1 + d1, 1 + d1 + d2)
+        self._phi, self._normals = slice(1 + d1 + d2, 1 + d1 + 2 * d2), slice(1 + d1 + 2 * d2, None)
+        self._rows = np.empty((1 + d1 + 3 * d2, sample.shape[1]))
+        self._rows[: 1 + d1] = sample[: 1 + d1]
+        self._ahead = self._rows[: 1 + d1 + 2 * d2].copy()
+        self.features, self.weights = self._rows[self._u], self._rows[self._w]
+        self.weights[:] = q.T @ self.features + semidefinite_factor(M - q.T @ q) @ sample[1 + d1 :]
+
+    def moments(self) -> FloatArray:
+        """q, M and r in one vector, shape (d1 d2 + d2^2 + d2,)."""
+        q, M, r = self._overlaps(self._products(self._rows[: self._normals.start]))
+        return np.concatenate([q.ravel(), M.ravel(), r])
+
+    def step(self, dt: float, normals: FloatArray) -> bool:
+        """Take a step with independent normal numbers, shape (d2, n); false if it is far too long."""
+        rows, ahead, last = self._rows, self._ahead, self._normals.start
+        rows[self._normals] = normals
+        products = self._products(rows)
+        drift, noise = self._drift(products[:last, :last])
+        unit = self._unit_noise(products)
+        here = np.zeros_like(unit)
+        here[:, self._w] = np.eye(len(unit))
+        move = here + np.sqrt(dt) * semidefinite_factor(noise) @ unit
+        move[:, :last] += dt * drift
+        if not _normalised(move @ rows, ahead[self._w]):
+            return False
+        drift_ahead, noise_ahead = self._drift(self._products(ahead))
+        move = here + np.sqrt(dt) * semidefinite_factor(0.5 * (noise + noise_ahead)) @ unit
+        move[:, :last] += 0.5 * dt * drift
+        return _normalised(move @ rows + 0.5 * dt * drift_ahead @ ahead, self.weights)
+
+    def _products(self, rows: FloatArray) -> FloatArray:
+        """Averages of products of the rows over the particles, with the prior's forces at the weights."""
+        rows[self._phi] = self._problem.prior.force(rows[self._w])
+        return np.asarray(rows @ rows.T / rows.shape[1])
+
+    def _overlaps(self, products: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """q, M and r."""
+        return products[self._u, self._w], products[self._w, self._w], np.diag(products[self._w, self._phi])
+
+    def _drift(self, products: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Drift of the weights as a combination of rows, shape (d2, 1 + d1 + 2 d2), and the covariance of the noise."""
+        tau = self._problem.model.learning_rate
+        q, M, r = self._overlaps(products)
+        found = coefficients(self._averages(q, M), q, M, tau)
+        drift = np.zeros((len(r), len(products)))
+        drift[:, self._u] = found.of_features
+        drift[:, self._w] = found.of_weights - np.diag(found.multiplier - tau * r)
+        drift[:, self._phi] = -tau * np.eye(len(r))
+        return drift, found.noise
+
+    def _unit_noise(self, products: FloatArray) -> FloatArray:
+        """Noise of unit covariance as a combination of rows, shape (d2, 1 + d1 + 3 d2)."""
+        normals, known = self._normals, self._phi.start
+        unit = np.zeros((len(self.weights), len(products)))
+        unit[:, normals] = np.eye(len(unit))
+        if self._matched:
+            inverse = np.linalg.pinv(products[:known, :known], rcond=DEPENDENT, hermitian=True)
+            share = products[normals, :known] @ inverse
+            left = products[normals, normals] - share @ products[:known, normals]
+            scale = np.linalg.inv(np.linalg.cholesky(left))
+            unit[:, normals], unit[:, :known] = scale, -scale @ share
+        return unit
+
+
+def draw_sample(problem: Problem, count: int, key: FloatArray, run: int) -> FloatArray:
+    """Ones, features and normal numbers of the particles of a run, orthonormal in the sample: q(0), M(0) are exact.
+
+    Returns
+    -------
+    ndarray, shape (1 + d1 + d2, n)
+    """
+    d2 = problem.model.channels
+    rng = np.random.default_rng([*key.tolist(), run])
+    draws = [law.sample(rng, (count,)) for law in problem.coordinates]
+    normals = np.empty(d2 * count + d2 * count % 2)
+    fill_normals(key, run, START, 0, normals)
+    rows = np.vstack([np.ones(count), *draws, normals[: d2 * count].reshape(d2, count)])
+    return np.asarray(np.linalg.solve(np.linalg.cholesky(rows @ rows.T / count), rows))
+
+
+def _normalised(weights: FloatArray, out: FloatArray) -> bool:
+    """Write weights of unit second moment to `out`; false if they are not finite or were far from that."""
+    length = np.sqrt(np.einsum("kn,kn->k", weights, weights) / weights.shape[1])
+    np.divide(weights, length[:, None], out=out)
+    return bool(np.all((length < LARGEST_CHANGE) & (length > 1.0 / LARGEST_CHANGE)))

@@ -1,0 +1,179 @@
+"""The limit of several channels by interacting particles, as many and with as many steps as an accuracy needs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.limit.runs import Runs, Size, march
+from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, averages_along
+from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+RUNS = 8
+"""Number of independent runs, from whose spread standard errors follow, as from randomisations of a closure."""
+
+PILOT = Size(particles=2000, steps=4)
+"""Where the search begins: a few hundredths of a second."""
+
+CHANCE_SHARE = 0.7
+"""Share of the tolerance that is left to chance: particles are dearer than steps."""
+
+MARGIN = 1.3
+"""Factor on the number of particles over what a spread of 8 runs says, which is right to a quarter."""
+
+LARGEST_FACTOR = 8
+"""Largest factor on the number of steps from one round to the next."""
+
+MOST_STEPS = 2**14
+"""Largest number of steps between two output times."""
+
+MOST_NUMBERS = 2**22
+"""Largest number of numbers that the particles of a run hold: 32 MB, and as much again three times."""
+
+NO_BETTER = 0.8
+"""Factor on the errors by chance above which more particles do not help: the averages themselves are random."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors of the moments at the output times, shape (outputs, moments).
+
+    Parameters
+    ----------
+    chance : ndarray
+        What chance exceeds once in 100 times: `DEVIATIONS` standard errors of the mean over runs.
+    steps : ndarray
+        What steps of twice the length change, at most up to a time.
+    quadrature : ndarray
+        What another quadrature over one sample changes in the first run.
+    """
+
+    chance: FloatArray
+    steps: FloatArray
+    quadrature: FloatArray
+
+
+def solve_particles(problem: Problem) -> xr.Dataset:
+    """Overlaps q, M and prior work r of several channels by interacting particles, with their errors.
+
+    Parameters
+    ----------
+    problem : Problem
+        Problem of several channels and a start that is not random, with any prior.
+
+    Returns
+    -------
+    xarray.Dataset
+        `q`, `M` and `r`, means over 8 independent runs; `q_error`, `M_error` and `r_error`; `P_gain`, `D` and `Lambda`
+        at the mean overlaps; `w_sample` and `u_sample`, weights of all channels and features at one coordinate for
+        some particles of all runs, at the times of `particles.snapshots`. The attribute `status` is `complete`,
+        `interrupted` or `failed: ...`; output times that were not reached are NaN. A tolerance that was missed is a
+        failure, with all output times and the errors there are.
+
+    Notes
+    -----
+    `density.tolerance` is the error allowed in q and M at every output time; the numbers of particles and steps follow
+    from it. Errors are 3.5 standard errors of the mean over runs, which chance exceeds once in 100 times, plus what
+    steps of twice the length change: more than the error of the steps, which are of order 1.5 where the prior's force
+    jumps and else of order 2. All quantities are dimensionless. Source: several_channels.md, section 5.
+    """
+    started = time.perf_counter()
+    tolerance = problem.density.tolerance or PARTICLE_TOLERANCE
+    closure = ChannelClosure(problem)
+    size, runs, errors, status = _search(problem, closure, tolerance)
+    origin = provenance(
+        time.perf_counter() - started, particles=RUNS * size.particles, steps=size.steps * (problem.time.outputs - 1)
+    )
+    return build_dataset("limit_particles", problem, _arrays(problem, closure, runs, errors), status, origin)
+
+
+def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tuple[Size, Runs, Errors, str]:
+    """Runs of more particles and steps until the errors of q and M are below the tolerance."""
+    averages = closure.randomisations or [closure] * RUNS
+    d1, d2 = len(problem.features), problem.model.channels
+    overlaps = slice(0, (d1 + d2) * d2)
+    most = MOST_NUMBERS // (1 + d1 + 3 * d2)
+    size, chance_before = PILOT, np.inf
+    while True:
+        runs = march(problem, averages, size, f"{RUNS} runs of {size.particles:,} particles")
+        longer = Size(size.particles, 2 * size.steps)
+        if runs.status.startswith("failed") and longer.steps <= MOST_STEPS:
+            size = longer
+            continue
+        errors = _errors(problem, averages, size, runs)
+        if runs.status != "complete":
+            return size, runs, errors, runs.status
+        chance, steps, quadrature = (
+            float(part[:, overlaps].max()) for part in (errors.chance, errors.steps, errors.quadrature)
+        )
+        if chance + steps + quadrature <= tolerance:
+            return size, runs, errors, "complete"
+        wanted = _next_size(size, tolerance - quadrature, chance, steps)
+        floor = wanted.particles > size.particles and chance > NO_BETTER * chance_before
+        if wanted.particles > most or wanted.steps > MOST_STEPS or floor or quadrature >= tolerance:
+            return size, runs, errors, _missed(tolerance, chance, steps, quadrature, most)
+        chance_before = chance if wanted.particles > size.particles else np.inf
+        size = wanted
+
+
+def _next_size(size: Size, tolerance: float, chance: float, steps: float) -> Size:
+    """Numbers with which errors should be below what is left of the tolerance."""
+    particles, count = size.particles, size.steps
+    if tolerance > 0 and chance > CHANCE_SHARE * tolerance:
+        particles = int(MARGIN * particles * (chance / (CHANCE_SHARE * tolerance)) ** 2)
+    if tolerance > 0 and steps > (1.0 - CHANCE_SHARE) * tolerance:
+        factor = min(max(steps / ((1.0 - CHANCE_SHARE) * tolerance), 1.5), LARGEST_FACTOR)  # as if of order 1
+        count = 2 * int(np.ceil(0.5 * factor * count))
+    return Size(particles, count)
+
+
+def _missed(tolerance: float, chance: float, steps: float, quadrature: float, most: int) -> str:
+    return (
+        f"failed: density.tolerance = {tolerance:g} is missed: errors of q and M are {chance:.2g} by chance, "
+        f"{steps:.2g} by steps and {quadrature:.2g} by the quadrature of averages over a batch, and it takes "
+        f"more than {most:,} particles of a run, {MOST_STEPS:,} steps between two output times, or better averages; "
+        "raise it"
+    )
+
+
+def _errors(problem: Problem, averages: list[ChannelClosure], size: Size, runs: Runs) -> Errors:
+    chance = DEVIATIONS * runs.fine.std(axis=0, ddof=1) / np.sqrt(len(runs.fine))
+    steps = np.maximum.accumulate(np.abs((runs.coarse - runs.fine).mean(axis=0)), axis=0)
+    quadrature = np.zeros_like(steps)
+    if averages[0].compared is not None and runs.status == "complete":
+        other = march(problem, [averages[0].compared], size, "particles, error")
+        quadrature = np.abs(other.fine[0] - runs.fine[0])
+    return Errors(chance, steps, quadrature)
+
+
+def _arrays(problem: Problem, closure: ChannelClosure, runs: Runs, errors: Errors) -> dict[str, Any]:
+    """Variables of the Dataset."""
+    d1, d2 = len(problem.features), problem.model.channels
+    mean = _by_name(runs.fine.mean(axis=0), d1, d2)
+    error = _by_name(errors.chance + errors.steps + errors.quadrature, d1, d2)
+    weights = runs.weights.swapaxes(0, 1)
+    return (
+        {"time": problem.time.outputs_at}
+        | mean
+        | {f"{name}_error": values for name, values in error.items()}
+        | averages_along(closure, mean["q"], mean["M"])
+        | {
+            "snapshot_time": problem.time.outputs_at[problem.particles.snapshot_index(problem.time)],
+            "u_sample": runs.features.reshape(-1, d1),
+            "w_sample": weights.reshape(len(weights), -1, d2),
+        }
+    )
+
+
+def _by_name(moments: FloatArray, d1: int, d2: int) -> dict[str, FloatArray]:
+    q, M, r = np.split(moments, [d1 * d2, (d1 + d2) * d2], axis=-1)
+    return {"q": q.reshape(-1, d1, d2), "M": M.reshape(-1, d2, d2), "r": r}

@@ -1,0 +1,86 @@
+"""Predicted cost of the density of several channels, by formula, on cells or with particles."""
+
+from __future__ import annotations
+
+from meanfield.explanation.prediction import Prediction
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.density.choice import why_no_cells
+from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
+from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
+from meanfield.families.contrastive.channels.density.search import FACTORS, MOST_WORK
+from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
+from meanfield.families.contrastive.explanation.analysis_costs import channels_seconds
+from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE
+from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+
+CELL_STEP = 8e-8
+"""Seconds for each cell, node and step of a level: five sweeps along lines of cells."""
+
+SHOWN = 3e-7
+"""Seconds for each cell and node at each output time, for the densities that are shown."""
+
+USUAL_LEVELS = 5
+"""Number of levels after which most searches end."""
+
+NODE_SEARCH = 3.0
+"""Factor on the nodes of a first plan and work on their choice, where the law of the coordinates is continuous."""
+
+PARTICLES, STEPS, PARTICLE_STEP = 3e5, 20, 2e-6
+"""Particles at the default tolerance, steps between outputs, and seconds for each particle and step."""
+
+NUMBER, PACKED, HEADER = 8, 0.55, 16_000
+"""Bytes of a number, share of them that is left when densities are compressed, and bytes of attributes."""
+
+
+def several_cost(problem: Problem) -> Prediction:
+    """Predict time, memory and size of the density of several channels."""
+    if problem.density.scheme == "particles" or why_no_cells(problem):
+        return _of_particles(problem)
+    return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem)
+
+
+def _of_cells(problem: Problem) -> Prediction:
+    closure, settings = ChannelClosure(problem), settings_of(problem)
+    factors: tuple[int, ...]
+    if settings.tolerance is None:
+        plan, factors, more = fixed_plan(closure, settings), (1, 2), 1.0
+    else:
+        plan, factors = coarse_plan(closure, settings, settings.tolerance), FACTORS[:USUAL_LEVELS]
+        discrete = len(plan.nodes.weight) <= 2 ** len(problem.features)
+        more = 1.0 if discrete or settings.feature_nodes else NODE_SEARCH
+    outputs, nodes = problem.time.outputs, int(more * len(plan.nodes.weight))
+    work = more * sum(plan.work(factor) for factor in factors)
+    shown = more * outputs * sum(plan.cells(factor) ** 2 for factor in factors) * len(plan.nodes.solved[1])
+    seconds = CELL_STEP * work + SHOWN * shown
+    last = factors[-1]
+    warning = ""
+    if more * plan.work(last) > MOST_WORK:
+        seconds = min(seconds, CELL_STEP * len(factors) * MOST_WORK)
+        warning = "density.tolerance seems out of reach: the levels that it needs take too long; raise it"
+    size = PACKED * NUMBER * _numbers(nodes, outputs) + HEADER
+    contents = f"q, M, r, P(w1, w2|u) on {nodes} nodes x {plan.cells(last)} x {plan.cells(last)} cells"
+    return Prediction("density", "", seconds, more * plan.memory(last), size, contents, warning)
+
+
+def _of_formula(problem: Problem) -> Prediction:
+    nodes = len(feature_quadrature(problem.coordinates, problem.density.feature_nodes, NODE_SCALE)[1])
+    outputs = problem.time.outputs
+    numbers = _numbers(nodes, outputs)
+    seconds = channels_seconds(problem) + SHOWN * numbers
+    contents = f"q, M, r, Gaussian P(w1, w2|u) on {nodes} nodes"
+    return Prediction("density", "", seconds, 3.0 * NUMBER * numbers, PACKED * NUMBER * numbers + HEADER, contents)
+
+
+def _of_particles(problem: Problem) -> Prediction:
+    tolerance = problem.density.tolerance or PARTICLE_TOLERANCE
+    particles = PARTICLES * (PARTICLE_TOLERANCE / tolerance) ** 2
+    seconds = particles * STEPS * PARTICLE_STEP
+    d1, d2 = len(problem.features), problem.model.channels
+    memory = 4.0 * NUMBER * particles * (d1 + 3 * d2)
+    return Prediction("density", "", seconds, memory, HEADER + 1e6, "q, M, r, weights of interacting particles")
+
+
+def _numbers(nodes: int, outputs: int) -> float:
+    """Numbers of all densities in a result."""
+    return float(2 * outputs * CELLS * (nodes + 2) + len(joint_outputs(outputs, nodes)) * (nodes + 1) * JOINT_CELLS**2)

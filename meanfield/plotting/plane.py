@@ -1,0 +1,80 @@
+"""Plots of the density of the weights of two channels: each by itself, and both together over weights of SGD."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield.errors import InputError
+from meanfield.plotting.style import COLOURS
+from meanfield.plotting.weights import MOST_DOTS, plot_densities, visible_weights
+
+SHARES = (0.5, 0.9, 0.99)
+"""Probabilities within the contours of a joint density."""
+
+
+def plot_channel_densities(
+    density: xr.Dataset, axes: Axes, channel: int = 0, times: Sequence[float] | None = None
+) -> Axes:
+    """Density of the weights of one channel alone at some times; by default four of the output times."""
+    plot_densities(density.isel(channel=channel), axes, times)
+    axes.set(xlabel=f"weight $w_{channel + 1}$", ylabel=f"density $P_t(w_{channel + 1})$")
+    return axes
+
+
+def plot_joint_density(
+    density: xr.Dataset, axes: Axes, time: float | None = None, particles: xr.Dataset | None = None
+) -> Axes:
+    """Density of the weights of two channels as an image, with weights of SGD as dots beneath its contours.
+
+    Parameters
+    ----------
+    density : xarray.Dataset
+        From `meanfield.solve_density` of two channels, by finite volumes.
+    axes : Axes
+        A colour bar is put beside it.
+    time : float, optional
+        The nearest of the times at which joint densities are there; by default the last one.
+    particles : xarray.Dataset, optional
+        SGD with weights at a snapshot near that time. Dots take the place of the image then.
+
+    Raises
+    ------
+    InputError
+        If the result holds no joint density.
+    """
+    if "P_joint" not in density:
+        raise InputError("the result holds no 'P_joint', the density of two channels; solve it by finite volumes")
+    known = density["P_joint"].dropna("density_time")
+    snapshot = known.isel(density_time=-1) if time is None else known.sel(density_time=time, method="nearest")
+    at, P = float(snapshot["density_time"]), snapshot.values
+    w1, w2 = density["w1"].values, density["w2"].values
+    if particles is None:
+        mesh = axes.pcolormesh(w1, w2, P.T, cmap="cividis", shading="nearest", rasterized=True)
+        axes.figure.colorbar(mesh, ax=axes, label="density $P_t(w_1, w_2)$")
+    else:
+        _dots(particles, at, axes)
+    colour = "white" if particles is None else COLOURS[-1]
+    axes.contour(w1, w2, P.T, levels=sorted(_levels(P)), colors=colour, linewidths=0.9)
+    ranges = [visible_weights(density.isel(channel=k), at) for k in (0, 1)]
+    axes.set(xlabel="weight $w_1$", ylabel="weight $w_2$", xlim=ranges[0], ylim=ranges[1])
+    shares = ", ".join(f"{100 * share:g}" for share in SHARES)
+    axes.set_title(f"$t = {at:.4g}$; contours: {shares} % of the weights within", fontsize="medium")
+    return axes
+
+
+def _dots(particles: xr.Dataset, time: float, axes: Axes) -> None:
+    """Some of the weights of SGD at the nearest snapshot."""
+    w = particles["weights"].sel(snapshot_time=time, method="nearest").transpose(..., "channel").values.reshape(-1, 2)
+    some = w[:: max(1, len(w) // MOST_DOTS)]
+    axes.plot(*some.T, ".", markersize=1.5, color=COLOURS[0], alpha=0.5, rasterized=True)
+
+
+def _levels(P: np.ndarray) -> list[float]:
+    """Densities at the contours that hold the `SHARES` of the probability."""
+    values = np.sort(P.ravel())[::-1]
+    within = np.cumsum(values) / values.sum()
+    return [float(values[np.searchsorted(within, share)]) for share in SHARES]

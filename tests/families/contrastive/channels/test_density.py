@@ -1,0 +1,188 @@
+"""Density of two channels: Gaussian laws, an independent scheme, SGD, claimed errors, channels without a plane."""
+
+import numpy as np
+import pytest
+
+import meanfield
+from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.density import choice
+from meanfield.families.contrastive.channels.density.evolution import DegenerateError, Evolution
+from meanfield.families.contrastive.channels.density.solver import solve_plane
+from meanfield.problems.problem_keys import with_values
+from tests.families.contrastive.channels.plane_oracle import PlaneOracle
+
+PROBLEM = meanfield.parse_problem("""
+[model]
+activation = "quadratic"
+learning_rate = 0.02
+batch_size = 3
+channels = 2
+initial_channel_overlap = 0.5
+[decorrelation]
+strength = 0.02
+[[features]]
+hidden = { law = "three_point", second_moment = 1.5, fourth_moment = 11.25 }
+coordinate = { law = "rademacher" }
+initial_overlap = [0.6, 0.4]
+[time]
+stop = 1.5
+outputs = 4
+[prior]
+name = "l2"
+""")
+SIGNS, HALVES = np.array([[-1.0], [1.0]]), np.full(2, 0.5)
+L1 = with_values(PROBLEM, {"prior": {"name": "l1", "strength": 2.0}})
+
+
+def evolved(problem, cells, steps, spread=1.0):
+    evolution = Evolution(ChannelClosure(problem), SIGNS, HALVES, cells, 6.0, spread)
+    for step in range(1, steps + 1):
+        evolution.step(problem.time.stop * step / steps)
+    return evolution
+
+
+def overlaps(q, M):
+    return np.append(np.ravel(q), M[..., 0, 1])
+
+
+@pytest.mark.parametrize("overlap", [0.5, 0.9])
+def test_linear_priors_have_gaussian_laws(overlap):
+    """In a frame that is too wide the law moves, and cells and steps have errors, of order two."""
+    problem = with_values(PROBLEM, {"model.initial_channel_overlap": overlap})
+    run = meanfield.solve_order_parameters(problem)
+    right = overlaps(run["q"].values[-1], run["M"].values[-1])
+    wrong = []
+    for cells in (24, 48):
+        evolution = evolved(problem, cells, cells // 2, spread=1.3)
+        now = evolution.averages
+        wrong.append(np.abs(overlaps(now.q, now.M) - right).max())
+        assert now.mass == pytest.approx(1.0, abs=1e-13)  # rounding
+        assert evolution.density.min() >= 0
+    assert wrong[1] < 2e-4  # what was found, and as much again
+    assert np.log2(wrong[0] / wrong[1]) == pytest.approx(2.0, abs=0.25)  # order 2, up to the next one
+    now = evolved(problem, 24, 96).averages
+    assert np.abs(overlaps(now.q, now.M) - right).max() < 2e-6  # at rest in the frame of the law: steps of the frame
+
+
+def test_an_independent_scheme_agrees():
+    """Cells that stay where they are, on which the kinks of the prior lie: extrapolated from two numbers of cells."""
+    found = solve_plane(with_values(L1, {"time.stop": 0.5, "density.tolerance": 1e-3}))
+    coarse, fine = (
+        np.concatenate([np.ravel(part) for part in PlaneOracle(ChannelClosure(L1), SIGNS, HALVES, n).run(0.5, n // 8)])
+        for n in (40, 80)
+    )
+    right = fine + (fine - coarse) / 3.0
+    q, M, r = (found[name].values[-1] for name in ("q", "M", "r"))
+    assert overlaps(q, M) == pytest.approx(
+        overlaps(right[:2], right[2:6].reshape(2, 2)), abs=4e-4
+    )  # 1/5 of fine - coarse
+    assert r == pytest.approx(right[6:], abs=1e-2)  # the kink, of third order in the cells of the oracle
+
+
+@pytest.mark.parametrize("prior", [("l1", 2.0), ("quartic", 0.5)], ids=["l1", "quartic"])
+def test_sgd_agrees(prior):
+    """Projected SGD, whose verdict is wrong once in 20 times for a random seed; this one is fixed."""
+    settings = {
+        "prior": {"name": prior[0], "strength": prior[1]},
+        "time.outputs": 3,
+        "particles": {"dimension": 2000, "replicas": 8, "seed": 4, "snapshots": [1.5]},
+        "density.tolerance": 5e-3,
+    }
+    problem = with_values(PROBLEM, settings)
+    density, sgd = meanfield.solve(problem, "density"), meanfield.solve(problem, "particles")
+    assert density.attrs["status"] == "complete"
+    report = meanfield.compare(density, sgd)
+    assert str(report["verdict"].values[0]) == "AGREES", str(report["reason"].values[0])
+    for name in ("W1", "W1_diagonal"):
+        assert np.isfinite(report[name]).all()
+        assert (report[name] < report[f"{name}_chance"]).all()
+
+
+def test_estimates_bound_errors():
+    """A tolerance of 1e-2 against one a tenth of it, at random starts and strengths."""
+    rng = np.random.default_rng(5)
+    for name in ("l1", "log_cosh", "quartic"):
+        q = rng.uniform(0.2, 0.6, 2)
+        changes = {
+            "features[0].initial_overlap": q.tolist(),
+            "model.initial_channel_overlap": float(q.prod() + rng.uniform(-0.4, 0.4)),
+            "prior": {"name": name, "strength": float(rng.uniform(0.5, 2.0))},
+            "time.stop": 1.0,
+            "time.outputs": 2,
+        }
+        rough, fine = (
+            solve_plane(with_values(PROBLEM, changes | {"density.tolerance": tolerance})) for tolerance in (1e-2, 1e-3)
+        )
+        for quantity in ("q", "M", "r"):
+            allowed = rough[f"{quantity}_error"] + fine[f"{quantity}_error"] + 1e-12  # rounding
+            assert (abs(rough[quantity] - fine[quantity]) <= allowed).all(), (name, quantity)
+
+
+def test_densities_belong_together():
+    run = meanfield.solve(L1, "density")
+    w, h = run["w"], float(np.diff(run["w_bnds"])[0, 0])
+    second = h * (run["P_w"] * w**2).sum("w")
+    assert second.values == pytest.approx(1.0, abs=2e-3)  # cells of the display, and P_error times w^2
+    joint = run["P_joint"].isel(density_time=-1)
+    area = float(np.diff(run["w1_bnds"])[0, 0]) ** 2
+    assert float(area * joint.sum()) == pytest.approx(1.0, abs=1e-10)  # rounding
+    product = float(area * (joint * run["w1"] * run["w2"]).sum())
+    assert product == pytest.approx(run["M"].values[-1, 0, 1], abs=3e-3)  # the same
+    spread = h * (run["P_diagonal"].isel(time=-1) * w**2).sum("w").values
+    assert spread == pytest.approx([1 + run["M"].values[-1, 0, 1], 1 - run["M"].values[-1, 0, 1]], abs=3e-3)  # the same
+
+
+def test_densities_under_linear_priors_have_the_moments_of_the_overlaps():
+    run = meanfield.solve(PROBLEM, "density")
+    w, h = run["w"], float(np.diff(run["w_bnds"])[0, 0])
+    mean = h * (run["P"] * w).sum("w").isel(u=1, time=-1).values
+    assert mean == pytest.approx(run["q"].values[-1, 0], abs=1e-6)  # tails beyond the cells
+    assert float(run["P_joint"].isel(density_time=-1).sum()) * float(
+        np.diff(run["w1_bnds"])[0, 0]
+    ) ** 2 == pytest.approx(1.0, abs=1e-6)  # the same
+
+
+SAME = {"model.initial_channel_overlap": 1.0, "features[0].initial_overlap": [0.5, 0.5]}
+
+
+def test_channels_without_a_plane_are_handed_over():
+    run = meanfield.solve(
+        with_values(L1, SAME | {"time.stop": 0.2, "time.outputs": 2, "density.tolerance": 1e-2}), "density"
+    )
+    assert run.attrs["method"] == "limit_particles"
+    assert "one channel is a function of the other" in run.attrs["warning"]
+    with pytest.raises(InputError, match=r"finite_volumes': at t = 0: K .*particles"):
+        meanfield.solve(with_values(L1, SAME | {"density": {"scheme": "finite_volumes"}}), "density")
+
+
+def test_channels_that_lose_their_plane_on_the_way_are_handed_over(monkeypatch):
+    def lose(_):
+        raise DegenerateError(0.7, "one channel became a function of the other", choice.REMEDY)
+
+    monkeypatch.setattr(choice, "solve_plane", lose)
+    short = {"time.stop": 0.2, "time.outputs": 2, "density.tolerance": 1e-2}
+    assert "t = 0.7: one channel" in meanfield.solve(with_values(L1, short), "density").attrs["warning"]
+    with pytest.raises(InputError, match=r"t = 0.7: .*; set density.scheme = \"particles\""):
+        meanfield.solve(with_values(L1, short | {"density.scheme": "finite_volumes"}), "density")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"density": {"scheme": "eulerian"}}, "'eulerian' .* single channel; leave the key out"),
+        ({"density": {"half_width": 4.0}}, "half_width = 4 .* remove it"),
+        ({"density": {"scheme": "finite_volumes"}, "model.channels": 3}, "cells are for two channels; .*particles"),
+    ],
+)  # fmt: skip
+def test_what_cells_are_not_for_is_refused(changes, words):
+    if "model.channels" in changes:
+        changes |= {"features[0].initial_overlap": [0.1, 0.2, 0.3], "model.initial_channel_overlap": 0.2}
+    with pytest.raises(InputError, match=words):
+        meanfield.solve(with_values(L1, changes), "density")
+
+
+def test_one_channel_has_no_scheme_of_several():
+    problem = meanfield.load_problem("data/problems/sparse_prior.toml")
+    with pytest.raises(InputError, match=r"'finite_volumes' with model.channels = 1"):
+        meanfield.solve(with_values(problem, {"density": {"scheme": "finite_volumes"}}), "density")

@@ -1,0 +1,174 @@
+"""Interacting particles of the limit: the overlaps of linear priors, other priors against SGD, claimed errors."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+import meanfield
+from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.limit.coefficients import coefficients
+from meanfield.families.contrastive.channels.limit.runs import Size, march
+from meanfield.families.contrastive.channels.limit.solver import _errors
+from meanfield.families.contrastive.channels.trajectory import velocity
+from meanfield.problems.problem_keys import with_value
+from tests.families.contrastive.channels.problems import standard
+
+L1 = "[time]", '[prior]\nname = "l1"\nstrength = 20.0\n[time]'
+NOISE = "[time]", "[augmentation]\nvariance = [0.2, 0.2]\ncorrelation = 0.5\n[time]"
+THREE = (
+    ("channels = 2", "channels = 3"),
+    ("= 0.25", "= [[1, 0.25, 0.1], [0.25, 1, -0.2], [0.1, -0.2, 1]]"),
+    ("0.3]", "0.3, 0.1]"),
+    ("0.4]", "0.4, -0.3]"),
+)
+SAME = ("[0.5, 0.3]", "[0.5, 0.5]"), ("[0.2, 0.4]", "[0.2, 0.2]"), ("= 0.25", "= 1.0")
+
+
+def overlaps(moments):
+    """q11 q12 q21 q22 M12 of two channels."""
+    return moments[..., [0, 1, 2, 3, 5]]
+
+
+def predicted(problem):
+    run = meanfield.solve(problem, "order_parameters")
+    return np.concatenate([run["q"].values[-1].ravel(), run["M"].values[-1].ravel()])
+
+
+@pytest.mark.parametrize("changes", [(), THREE], ids=["two", "three"])
+def test_linear_priors_have_no_chance_and_steps_of_second_order(changes):
+    problem = standard(*changes, ("stop = 4.0", "stop = 2.0"))
+    right, closure = predicted(problem), ChannelClosure(problem)
+    wrong = []
+    for steps in (4, 8):
+        runs = march(problem, [closure], Size(300, steps))
+        gap = np.abs(runs.fine[0, -1, : len(right)] - right).max()
+        assert gap <= np.abs(runs.coarse - runs.fine)[0, -1].max()  # the error that is claimed for steps
+        wrong.append(gap)
+    assert wrong[1] < 1e-4
+    assert np.log2(wrong[0] / wrong[1]) == pytest.approx(2.0, abs=0.15)  # order 2, up to the next one
+
+
+def test_errors_by_chance_cover():
+    """Noise left as it is drawn: the overlaps of a linear prior by chance, as they come.
+
+    Errors are exceeded once in 100 times by each of five overlaps: 30 seeds have on average less than two with an
+    overlap beyond its error, and more than seven once in 5000 times.
+    """
+    problem = standard(("stop = 4.0", "stop = 2.0"))
+    right, closure = overlaps(predicted(problem)), ChannelClosure(problem)
+    excess = []
+    for seed in range(30):
+        seeded = with_value(problem, "particles.seed", seed)
+        runs = march(seeded, [closure] * 8, Size(200, 6), matched=False)
+        found = _errors(seeded, [closure] * 8, Size(200, 6), runs)
+        error = overlaps(found.chance + found.steps)[-1]
+        excess.append(np.abs(overlaps(runs.fine.mean(axis=0))[-1] - right) / error)
+    assert (np.array(excess) > 1).any(axis=1).sum() <= 7
+    assert 0.1 < np.median(excess) < 0.35  # the median of |t| of 7 degrees is 0.71, of 3.5 standard errors 0.2
+
+
+def test_l1_prior_against_other_particles():
+    """Particles of a prototype in 16 runs, left-end Lambda, with their standard errors.
+
+    False alarms: one of five numbers beyond 3.5 standard errors once in 400 times.
+    """
+    problem = standard(L1, NOISE, ("= 3", "= 2"), ("stop = 4.0", "stop = 2.0"))
+    runs = march(problem, [ChannelClosure(problem)], Size(120_000, 10))
+    right = np.array([0.47296, 0.25040, 0.16149, 0.37552, 0.13693])
+    error = np.array([0.00047, 0.00060, 0.00055, 0.00071, 0.00073])
+    steps = np.abs(overlaps((runs.coarse - runs.fine).mean(axis=0))[-1])
+    own = 0.3 / np.sqrt(120_000)  # the largest standard deviation of an overlap by one particle
+    found = overlaps(runs.fine.mean(axis=0))[-1]
+    assert np.all(np.abs(found - right) < 3.5 * np.hypot(error, own) + steps)
+
+
+def test_weights_given_features_are_gaussian_for_a_linear_prior():
+    """One false alarm in 100 times, and a seed."""
+    problem = standard(("[0.5, 0.3]", '[0.5, 0.3]\ncoordinate = { law = "rademacher" }'), ("stop = 4.0", "stop = 2.0"))
+    runs = march(problem, [ChannelClosure(problem)], Size(8000, 16))
+    q, M, u, w = runs.fine[0, -1, :4].reshape(2, 2), runs.fine[0, -1, 4:8].reshape(2, 2), *(
+        runs.features[0], runs.weights[0, -1],
+    )  # fmt: skip
+    K = M - q.T @ q
+    for k in range(2):
+        left = (w[:, k] - u @ q[:, k]) / np.sqrt(K[k, k])
+        assert kstest(left[u[:, 0] > 0], "norm").pvalue > 0.005
+
+
+def test_equal_channels_stay_equal():
+    problem = standard(L1, *SAME, ("stop = 4.0", "stop = 2.0"))
+    runs = march(problem, [ChannelClosure(problem)], Size(2000, 16))
+    assert runs.status == "complete"
+    np.testing.assert_allclose(runs.weights[..., 0], runs.weights[..., 1], atol=1e-7)  # root of rounding in Lambda
+
+
+def test_coefficients_give_the_velocity_of_the_overlaps():
+    """dq/dt = E[u drift^T], dM/dt = E[w drift^T] + transpose + Lambda, where K is regular and where it is singular."""
+    for changes in ((), SAME, THREE):
+        problem = standard(*changes)
+        q, M, tau = problem.initial_overlap, problem.initial_channel_overlap, problem.model.learning_rate
+        averages = ChannelClosure(problem)(q, M)
+        found = coefficients(averages, q, M, tau)
+        linear = found.of_weights - np.diag(found.multiplier)
+        dq = found.of_features.T + q @ linear.T
+        dM = found.of_features @ q + linear @ M
+        right = velocity(averages, q, M, tau)
+        np.testing.assert_allclose(dq, right[0], atol=1e-12)  # rounding
+        np.testing.assert_allclose(dM + dM.T + found.noise, right[1], atol=1e-12)
+
+
+def test_numbers_do_not_depend_on_other_runs():
+    problem = standard(L1)
+    closure = ChannelClosure(problem)
+    alone, together = (march(problem, [closure] * count, Size(100, 4)) for count in (1, 3))
+    np.testing.assert_array_equal(alone.fine[0], together.fine[0])
+    assert np.all(together.fine[1] != together.fine[2], axis=1)[-1]
+
+
+def test_a_tolerance_is_kept_or_its_miss_is_said(monkeypatch):
+    changes = L1, ("[time]", '[density]\nscheme = "particles"\n[time]'), ("stop = 4.0", "stop = 1.0")
+    problem = standard(*changes)
+    run = meanfield.solve(problem, "density")
+    assert run.attrs["status"] == "complete"
+    assert max(float(run["q_error"].max()), float(run["M_error"].max())) <= 2e-3  # the default tolerance
+    assert run["w_sample"].sizes == {"snapshot_time": 2, "particle": 65536, "channel": 2}
+    np.testing.assert_allclose((run["w_sample"][-1] ** 2).mean("particle"), 1.0, atol=0.02)  # of 65536 particles
+    monkeypatch.setattr("meanfield.families.contrastive.channels.limit.solver.MOST_NUMBERS", 20_000)
+    missed = meanfield.solve(problem, "density")
+    assert missed.attrs["status"].startswith("failed: density.tolerance = 0.002 is missed: errors of q and M are")
+    assert np.isfinite(missed["q"]).all()
+
+
+def test_steps_that_are_far_too_long_fail():
+    problem = standard(("[time]", '[prior]\nname = "quartic"\nstrength = 1e9\n[time]'))
+    runs = march(problem, [ChannelClosure(problem)], Size(100, 4))
+    assert runs.status.startswith("failed: at t = 0: the particles of the limit change their length by half")
+    assert np.isnan(runs.fine[:, 1]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ('scheme = "particles"\ncells = 100', "particles have neither cells nor nodes"),
+        ('scheme = "particles"\ntolerance = 1e-6', "give 0.0003 or more"),
+    ],
+)
+def test_settings_that_particles_do_not_have_are_refused(changes, words):
+    with pytest.raises(InputError, match=words):
+        standard(("[time]", f"[density]\n{changes}\n[time]"))
+
+
+def test_one_channel_has_no_particles():
+    problem = meanfield.load_problem("data/problems/sparse_prior.toml")
+    with pytest.raises(InputError, match=r"density.scheme = 'particles' with model.channels = 1"):
+        meanfield.solve(with_value(problem, "density", {"scheme": "particles"}), "density")
+
+
+@pytest.mark.slow
+def test_particles_against_projected_sgd():
+    """The same problem by SGD at N = 4000: false alarms once in 100 comparisons, and a seed."""
+    changes = L1, ("[time]", '[density]\nscheme = "particles"\n[particles]\ndimension = 4000\nreplicas = 32\n[time]')
+    problem = standard(*changes, ("stop = 4.0", "stop = 2.0"))
+    comparison = meanfield.compare(*(meanfield.solve(problem, method) for method in ("density", "particles")))
+    assert comparison.attrs["verdict"] == "AGREES"
