@@ -151,6 +151,8 @@ def _methods_of(problem: BaseProblem, everything: bool) -> dict[str, Callable[[A
         "density": meanfield.solve_density,
         "SGD": lambda problem: meanfield.simulate_sgd(problem, workers=1),
     }
+    if problem.model.channels > 2 and problem.model.activation_functions.kinks:
+        del methods["order parameters"]  # products of panels in three directions take minutes
     if everything:
         methods |= {"dynamics": meanfield.analyse_dynamics}
     if everything and len(problem.features) == 1:  # for two a search may take minutes
