@@ -46,10 +46,14 @@ def overlaps(q, M):
     return np.append(np.ravel(q), M[..., 0, 1])
 
 
-@pytest.mark.parametrize("overlap", [0.5, 0.9])
-def test_linear_priors_have_gaussian_laws(overlap):
+NOISE = {"augmentation": {"variance": [0.4, 0.1], "correlation": -0.5}, "model.centering": "population"}
+"""Views that differ, and outputs less their means."""
+
+
+@pytest.mark.parametrize("changes", [NOISE, {"model.initial_channel_overlap": 0.9}], ids=["noise", "alike"])
+def test_linear_priors_have_gaussian_laws(changes):
     """In a frame that is too wide the law moves, and cells and steps have errors, of order two."""
-    problem = with_values(PROBLEM, {"model.initial_channel_overlap": overlap})
+    problem = with_values(PROBLEM, changes)
     run = meanfield.solve_order_parameters(problem)
     right = overlaps(run["q"].values[-1], run["M"].values[-1])
     wrong = []
