@@ -18,8 +18,8 @@ from meanfield.families.latent_tree.tables import Pass, Tables, check_tables
 from meanfield.networks.population import Evaluation
 from meanfield.typing import FloatArray
 
-MOST_NUMBERS = 1.5e8
-"""Largest number of entries of the connections of a latent for all configurations: about a gigabyte."""
+MOST_NUMBERS = 2e7
+"""Largest number of entries of the connections of a latent for all configurations: some 100 megabytes, and seconds."""
 
 MOST_WEIGHTS = 3000
 """Largest number of weights of a latent whose operator is listed: some seconds for its eigenvalues."""

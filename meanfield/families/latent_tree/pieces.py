@@ -18,7 +18,7 @@ from meanfield.typing import FloatArray
 OUTSIDE = 1e-11
 """Size of a pre-activation of the wrong sign, relative to the largest, at which its node changes; rounding is less."""
 
-GROWN = 1e8
+GROWN = 1e5
 """Growth of the weights after which they are about to become infinite: what is left of the time is below its 1e-8th."""
 
 MOST_SLIDING = 12

@@ -39,7 +39,7 @@ Polarity = Annotated[float, Field(ge=-1, le=1)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1, le=64)]
 
-Pair = Annotated[tuple[Number, ...], Field(strict=False, min_length=2, max_length=2)]
+Pair = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=2)]
 Probabilities = Annotated[tuple[Probability, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
 Counts = Annotated[tuple[Count, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
 Edges = Annotated[tuple[Polarity, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
@@ -98,7 +98,7 @@ class Tree(Part):
                 "children", f"has {len(self.children)} number(s), but depth = {self.depth}; give one for each level"
             )
         if self.latents[0] > MOST_LEAVES:
-            raise FieldError("depth", f"= {self.depth} gives {self.latents[0]:,} leaves; at most {MOST_LEAVES:,} fit")
+            raise FieldError("depth", f"{self.depth} gives {self.latents[0]:,} leaves, and at most {MOST_LEAVES:,} fit; lower it, or children")
         return self
 
     @model_validator(mode="after")
@@ -106,13 +106,13 @@ class Tree(Part):
         if len(self.root) != 2 or abs(sum(self.root) - 1.0) > SUM:
             raise FieldError(
                 "root",
-                f"= {list(self.root)} adds up to {sum(self.root):.9g}; latents are binary: give two probabilities that "
+                f"{list(self.root)} adds up to {sum(self.root):.9g}; latents are binary: give two probabilities that "
                 "add up to 1",
             )
         if min(self.root) <= 0.0:
-            raise FieldError("root", f"= {list(self.root)}: the root never varies, and there is nothing to learn")
-        if self.leaves[0] == self.leaves[1]:
-            raise FieldError("leaves", f"= {list(self.leaves)}: give two different numbers, for instance [0.0, 1.0]")
+            raise FieldError("root", f"{list(self.root)} never varies, and there is nothing to learn; give two probabilities above 0")
+        if len(set(self.leaves)) != 2:
+            raise FieldError("leaves", f"{list(self.leaves)}: give two different numbers, for instance [0.0, 1.0]")
         if not isinstance(self.polarity, PolarityLaw):
             self._check_polarities(self.polarity)
         return self
@@ -126,8 +126,8 @@ class Tree(Part):
             wanted = self.latents[self.depth - 1 - number]
             if len(row) != wanted:
                 raise FieldError(
-                    f"polarity[{number}]",
-                    f"has {len(row)} number(s), but there are {wanted} edges {_place(number, self.depth)}; give one "
+                    "polarity",
+                    f"its list [{number}] has {len(row)} number(s), but there are {wanted} edges {_place(number, self.depth)}; give one "
                     "for each, from left to right",
                 )
 
@@ -196,11 +196,6 @@ class Network(Part):
     def _keys_fit(self) -> Network:
         if self.epsilon and not self.output_normalisation:
             raise FieldError("epsilon", "belongs to output_normalisation = true; set that, or remove epsilon")
-        if isinstance(self.initial, ExplicitStart):
-            if self.bias and self.initial.biases is None:
-                raise FieldError("initial.biases", "is missing; add it, or set network.bias = false")
-            if not self.bias and self.initial.biases is not None:
-                raise FieldError("initial.biases", "belongs to network.bias = true; set that, or remove biases")
         return self
 
     @property
@@ -230,7 +225,7 @@ class Loss(Part):
             if getattr(self, key) != 0.0 and self.kind not in kinds:
                 raise FieldError(key, f"belongs to kind = '{kinds[0]}'; set that, or remove {key}")
         if self.negatives > 1 and self.kind not in ("infonce", "exact"):
-            raise FieldError("negatives", f"= {self.negatives}: kind = '{self.kind}' has one negative; remove the key")
+            raise FieldError("negatives", f"{self.negatives}: kind = '{self.kind}' has one negative; remove the key")
         return self
 
     @property
@@ -276,6 +271,10 @@ class Problem(BaseProblem):
         if isinstance(start, ExplicitStart):
             counts, shape = self.tree.latents[1:], self.shape
             nodes = [shape.nodes] * shape.depth
+            if self.network.bias and start.biases is None:
+                raise ValueError("network.initial.biases is missing; add it, or set network.bias to false")
+            if not self.network.bias and start.biases is not None:
+                raise ValueError("network.initial.biases belongs to network.bias = true; set that, or remove biases")
             _check_nesting("weights", start.weights, [counts, nodes, list(shape.inputs)])
             if start.biases is not None:
                 _check_nesting("biases", start.biases, [counts, nodes])
