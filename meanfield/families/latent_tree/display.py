@@ -10,9 +10,11 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.plotting.style import TIME, Panel, curve_style, draw_panels
+from meanfield.plotting.style import Panel, curve_style, draw_panels
 from meanfield.results.numbers import plain
 from meanfield.typing import FloatArray
+
+TIME = "time $t$ of the flow"
 
 MOST_LATENTS = 7
 """Largest number of latents in a panel of curves: the root and two levels below it in a binary tree."""

@@ -98,7 +98,10 @@ class Tree(Part):
                 "children", f"has {len(self.children)} number(s), but depth = {self.depth}; give one for each level"
             )
         if self.latents[0] > MOST_LEAVES:
-            raise FieldError("depth", f"{self.depth} gives {self.latents[0]:,} leaves, and at most {MOST_LEAVES:,} fit; lower it, or children")
+            raise FieldError(
+                "depth",
+                f"{self.depth} gives {self.latents[0]:,} leaves, at most {MOST_LEAVES:,} fit; lower it, or children",
+            )
         return self
 
     @model_validator(mode="after")
@@ -110,7 +113,7 @@ class Tree(Part):
                 "add up to 1",
             )
         if min(self.root) <= 0.0:
-            raise FieldError("root", f"{list(self.root)} never varies, and there is nothing to learn; give two probabilities above 0")
+            raise FieldError("root", f"{list(self.root)} never varies; give two probabilities above 0")
         if len(set(self.leaves)) != 2:
             raise FieldError("leaves", f"{list(self.leaves)}: give two different numbers, for instance [0.0, 1.0]")
         if not isinstance(self.polarity, PolarityLaw):
@@ -127,8 +130,8 @@ class Tree(Part):
             if len(row) != wanted:
                 raise FieldError(
                     "polarity",
-                    f"its list [{number}] has {len(row)} number(s), but there are {wanted} edges {_place(number, self.depth)}; give one "
-                    "for each, from left to right",
+                    f"its list [{number}] has {len(row)} number(s), but there are {wanted} edges "
+                    f"{_place(number, self.depth)}; give one for each, from left to right",
                 )
 
     @property

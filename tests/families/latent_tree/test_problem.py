@@ -33,7 +33,7 @@ WRONG = [
     ("tree", f"depth = 2\nleaves = [1.0]\n{DRAWN}", "tree.leaves: [1.0]: give two different numbers"),
     ("tree", f"depth = 2\nleaves = [1.0, 1.0]\n{DRAWN}", "tree.leaves: [1.0, 1.0]: give two different numbers"),
     ("tree", f"depth = 2\nchildren = [2]\n{DRAWN}", "tree.children: has 1 number(s), but depth = 2"),
-    ("tree", f"depth = 16\nchildren = 3\n{DRAWN}", "tree.depth: 16 gives 43,046,721 leaves, and at most 65,536 fit"),
+    ("tree", f"depth = 16\nchildren = 3\n{DRAWN}", "tree.depth: 16 gives 43,046,721 leaves, at most 65,536 fit"),
     ("tree", f"depth = 0\n{DRAWN}", "tree.depth = 0: should be greater than or equal to 1"),
     ("network", "nodes_per_latent = 0", "network.nodes_per_latent = 0: should be greater"),
     ("network", "nodes_per_latent = 2\nepsilon = 0.1", "network.epsilon: belongs to output_normalisation = true"),
