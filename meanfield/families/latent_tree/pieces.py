@@ -24,6 +24,9 @@ GROWN = 1e5
 MOST_SLIDING = 12
 """Largest number of nodes that slide at the same time."""
 
+SHORT, MOST_SHORT = 1e-9, 100
+"""Length of a piece that is short, relative to the whole time, and largest number of short pieces in a row."""
+
 SOLVED = 1e-9
 """Largest change of the slopes of sliding nodes in the last step of Newton's method."""
 
@@ -71,6 +74,7 @@ class Pieces:
         """Weights at the output times, NaN where they were not reached, shape (times, weights)."""
         self.states[0] = self._y
         self._gates: Gates = tables.forward(start).gates
+        self._short = 0
         self._sliding: list[Surface] = []
         self._slopes = np.zeros(0)
 
@@ -80,7 +84,7 @@ class Pieces:
         Raises
         ------
         BlowUpError
-            If weights become infinite, or too many nodes slide.
+            If weights become infinite, too many nodes slide, or nodes change without end.
         """
         ahead = self._times[self._times > self.time]
         self._start = [np.minimum(value, 0.0) for value in self._inside(self._y)]
@@ -94,7 +98,14 @@ class Pieces:
             stops=stops,
         )
         self.states[len(self._times) - len(ahead) :] = found.values[1:]
+        self._short = self._short + 1 if found.end_time - self.time < SHORT * self._times[-1] else 0
         self.time, self._y = found.end_time, found.end
+        if self._short > MOST_SHORT:
+            raise BlowUpError(
+                self.time,
+                "nodes change from active to inactive and back without end",
+                "use the method 'particles' with a small learning rate, or set time.stop to less",
+            )
         if found.status != "complete" or found.stopped_by == 1:
             self._blow_up()
         if found.stopped_by == 0:
@@ -166,6 +177,7 @@ class Pieces:
         back = [s for s, crosses in zip(reached, through, strict=True) if not crosses]
         if back:
             self._slide(back)
+        self._leave()
 
     def _reached(self) -> list[Surface]:
         """Surfaces that have been reached: configurations with the same pre-activation of the node are one."""
@@ -189,9 +201,6 @@ class Pieces:
                 f"{MOST_SLIDING} are followed",
                 "use the method 'particles' with a small learning rate, or set time.stop to less",
             )
-        slopes = self._solved(self._y)
-        if np.any((slopes < 0.0) | (slopes > 1.0)):
-            self._leave()
 
     def _solved(self, y: FloatArray) -> FloatArray:
         """Set gates of sliding nodes to the slopes with which they stay, by Newton's method, and return these."""
@@ -216,10 +225,14 @@ class Pieces:
         return slopes
 
     def _leave(self) -> None:
-        """Let nodes go whose slope is beyond 0 or 1: they become inactive, or active."""
-        gone = (self._slopes <= OUTSIDE) | (self._slopes >= 1.0 - OUTSIDE)
-        leaving = [s for s, left in zip(self._sliding, gone, strict=True) if left]
-        self._set(leaving, np.where(self._slopes[gone] > 0.5, 1.0, 0.0))
-        self._sliding = [s for s, left in zip(self._sliding, gone, strict=True) if not left]
-        self._slopes = self._slopes[~gone]
-        self.changes += len(leaving)
+        """Let nodes go whose slope is beyond 0 or 1, which become inactive or active, and solve for the others anew."""
+        while self._sliding:
+            slopes = self._solved(self._y)
+            gone = (slopes <= OUTSIDE) | (slopes >= 1.0 - OUTSIDE)
+            if not gone.any():
+                return
+            leaving = [s for s, left in zip(self._sliding, gone, strict=True) if left]
+            self._set(leaving, np.where(slopes[gone] > 0.5, 1.0, 0.0))
+            self._sliding = [s for s, left in zip(self._sliding, gone, strict=True) if not left]
+            self._slopes = slopes[~gone]
+            self.changes += len(leaving)

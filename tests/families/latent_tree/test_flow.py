@@ -29,7 +29,7 @@ def test_a_linear_network_grows_along_its_operator():
 
 
 def test_weights_become_infinite_at_the_reference_time():
-    result = meanfield.solve(case_b(stop=2.0, outputs=5), "population")
+    result = meanfield.solve(case_b(stop=2.0, outputs=5, population={"tolerance": 1e-7}), "population")
     assert result.attrs["status"].startswith("failed: at t = 1.277")
     assert "network.output_normalisation" in result.attrs["status"]
     assert np.isfinite(result["loss"][:3]).all()
@@ -59,27 +59,25 @@ def small_steps(tables, weights, stop, dt):
     return y
 
 
-SLIDING = {"polarity": {"law": "uniform", "low": 0.7, "random_sign": True}, "depth": 3}
-
-
 def test_the_flow_slides_where_both_sides_lead_to_a_kink():
-    network = {"nodes_per_latent": 2, "bias": True, "output_normalisation": True, "epsilon": 0.3}
-    for seed in range(20):
-        tree, start = SLIDING | {"polarity": SLIDING["polarity"] | {"seed": seed}}, {"law": "uniform", "seed": seed}
-        data = {"tree": tree, "network": network | {"initial": start}, "time": {"stop": 6.0, "outputs": 2}}
-        problem = Problem.model_validate(data)
-        tables, weights = Tables(problem), problem.initial_weights
-        pieces = Pieces(tables, weights, problem.time.outputs_at, 1e-8)
-        while pieces.time < 6.0 and not pieces.slides:
-            pieces.follow()
-        if pieces.slides and pieces.time < 5.0:
-            break
-    assert pieces.slides, "no start slides; take other seeds"
-    while pieces.time < 6.0:
+    """Two nodes slide here, and one stops at once, when another node changes."""
+    seed = {"law": "uniform", "seed": 13}
+    data = {
+        "tree": {"depth": 3, "children": [1, 2, 2], "polarity": seed | {"low": 0.5, "random_sign": True}},
+        "network": {"nodes_per_latent": 4, "output_normalisation": True, "epsilon": 0.1, "initial": seed}
+        | {"bias": True},
+        "loss": {"kind": "exact", "temperature": 0.5},
+        "time": {"stop": 4.0, "outputs": 2},
+    }
+    problem = Problem.model_validate(data)
+    tables, weights = Tables(problem), problem.initial_weights
+    pieces = Pieces(tables, weights, problem.time.outputs_at, 1e-8)
+    while pieces.time < 4.0:
         pieces.follow()
-    error = [np.abs(small_steps(tables, weights, 6.0, dt) - pieces.states[-1]).max() for dt in (0.02, 0.005)]
-    assert error[0] < 0.02 * np.abs(pieces.states[-1] - weights.vector).max()
-    assert error[1] < 0.5 * error[0]  # first order in the step: a quarter, and chatter
+    assert pieces.slides == 2, "another start is needed to test what happens"
+    coarse, fine = (np.abs(small_steps(tables, weights, 4.0, dt) - pieces.states[-1]).max() for dt in (0.02, 0.005))
+    assert coarse < 0.02 * np.abs(pieces.states[-1] - weights.vector).max()
+    assert fine < 0.4 * coarse  # first order in the step: a quarter
 
 
 def test_the_flow_is_interrupted_with_what_was_computed():

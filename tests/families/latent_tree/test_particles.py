@@ -99,16 +99,9 @@ def test_means_of_sgd_follow_the_flow():
         gap = np.abs(sgd[name].mean("replica") - flow[name])[1:]
         assert float((gap / error[1:]).max()) < 3.5  # the seed is fixed; the bias is of the order of the step
     assert str(compare(flow, sgd)["verdict"].values[0]) == "AGREES"
-
-
-def test_a_larger_step_departs_from_the_flow():
-    """The test above can fail: a flow with another learning rate does not agree."""
-    particles = {"replicas": 48, "score_samples": 50}
-    training = {"learning_rate": 0.01, "batch_size": 16}
-    sgd = meanfield.solve(case_b(normalised=True, training=training, particles=particles), "particles")
-    flow = meanfield.solve(case_b(normalised=True, stop=1.3), "population")
+    later = meanfield.solve(case_b(normalised=True, stop=1.3), "population")  # as with a learning rate of 0.013
     error = sgd["loss"].std("replica", ddof=1)[-1] / np.sqrt(48)
-    assert abs(float(sgd["loss"][-1].mean() - flow["loss"][-1])) > 3.5 * float(error)
+    assert abs(float(sgd["loss"][-1].mean() - later["loss"][-1])) > 3.5 * float(error)
 
 
 def test_scores_are_the_best_correlations_in_samples():
