@@ -20,7 +20,7 @@ KINDS = ("simple", "beta", "triplet", "infonce", "exact", "nt_xent", "batch_rati
 
 
 def test_leaves_have_the_law_of_the_tree():
-    problem = drawn((2, 2), leaves=(-1.0, 1.0), seed=1)
+    problem = drawn((2, 1, 2), leaves=(-1.0, 1.0), seed=1)
     leaves, P = enumeration.leaf_law(problem)
     sampler, rng, count = Sampler(problem), np.random.default_rng(0), 40_000
     for z in (0, 1):
