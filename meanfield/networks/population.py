@@ -101,7 +101,7 @@ def evaluate(
     gaps = mean[:, None, :] - mean[None, :, :]
     squares = (gaps * gaps).sum(axis=-1)
     between = 0.5 * float(p @ squares @ p)
-    value = -between
+    value = 0.0 - between
     if contrast.kind == "beta":
         beta = contrast.beta
         spread = (views.P @ (outputs * outputs)).sum(axis=(0, 2)) - (means * means).sum(axis=(0, 2))

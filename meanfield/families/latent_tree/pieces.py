@@ -25,7 +25,7 @@ MOST_SLIDING = 12
 """Largest number of nodes that slide at the same time."""
 
 SHORT, MOST_SHORT = 1e-9, 100
-"""Length of a piece that is short, relative to the whole time, and largest number of short pieces in a row."""
+"""Length of a piece that is short, relative to the time that has passed, and largest number of short pieces in a row."""
 
 SOLVED = 1e-9
 """Largest change of the slopes of sliding nodes in the last step of Newton's method."""
@@ -98,7 +98,7 @@ class Pieces:
             stops=stops,
         )
         self.states[len(self._times) - len(ahead) :] = found.values[1:]
-        self._short = self._short + 1 if found.end_time - self.time < SHORT * self._times[-1] else 0
+        self._short = self._short + 1 if found.end_time - self.time < SHORT * found.end_time else 0
         self.time, self._y = found.end_time, found.end
         if self._short > MOST_SHORT:
             raise BlowUpError(
