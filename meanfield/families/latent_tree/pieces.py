@@ -25,7 +25,7 @@ MOST_SLIDING = 12
 """Largest number of nodes that slide at the same time."""
 
 SHORT, MOST_SHORT = 1e-9, 100
-"""Length of a piece that is short, relative to the time that has passed, and largest number of short pieces in a row."""
+"""Length of a short piece, relative to the time that has passed, and largest number of short pieces in a row."""
 
 SOLVED = 1e-9
 """Largest change of the slopes of sliding nodes in the last step of Newton's method."""
