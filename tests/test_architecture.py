@@ -16,6 +16,7 @@ FLOORS = (
     ("process",),
     ("numerics",),
     ("ingredients",),
+    ("networks",),
     ("problems",),
     ("results",),
     ("ensembles", "mckean_vlasov"),

@@ -106,7 +106,7 @@ class Statistics:
     """Collector that keeps mean, covariance and quantiles over replicas."""
 
     def __init__(self, simulation: Simulation) -> None:
-        self._N, self._outputs = simulation.particles.dimension, simulation.time.outputs
+        self._N, self._outputs = simulation.N, simulation.time.outputs
         self._shapes, self._columns = simulation.rows, simulation.columns
         wanted = simulation.rows if simulation.quantiles is None else simulation.quantiles
         self._ranked = [name for name in simulation.rows if name in wanted]

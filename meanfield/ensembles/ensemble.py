@@ -117,7 +117,7 @@ class Ensemble:
             return "complete"
         replica = failed[self._failed[failed].argmin()]
         return BlowUpError(
-            self._failed[replica] / self._simulation.particles.dimension,
+            self._failed[replica] / self._simulation.N,
             f"the weights of replica {replica} are no longer finite",
             self._simulation.remedy,
         ).status
@@ -162,7 +162,7 @@ class Ensemble:
             self._too_long = InputError(
                 f"particles: {self._replicas} replicas of {steps:.4g} steps ('{self._simulation.label}') would take "
                 f"about {length} at the pace of the first seconds, and particles.longest_days = "
-                f"{settings.longest_days:g}; lower time.stop, particles.dimension or particles.replicas, or raise "
+                f"{settings.longest_days:g}; lower time.stop, {self._simulation.size} or particles.replicas, or raise "
                 "particles.longest_days"
             )
             self._stop.set()

@@ -55,7 +55,7 @@ def check_memory(simulation: Simulation, workers: int, in_memory: bool) -> None:
     free = psutil.virtual_memory().available
     if needed <= LARGEST_SHARE * free:
         return
-    remedies = ["lower particles.dimension or particles.replicas"]
+    remedies = [f"lower {simulation.size} or particles.replicas"]
     if simulation.snapshot_index and in_memory:
         remedies.append("name fewer particles.snapshots, or save to a file with solvers/simulate_sgd.py")
     elif settings.record == "replicas" and in_memory:
@@ -63,6 +63,6 @@ def check_memory(simulation: Simulation, workers: int, in_memory: bool) -> None:
     if simulation.together == 1:  # replicas are advanced together where one takes next to none
         remedies.append(f"use fewer workers than {workers}")
     raise InputError(
-        f"particles: {settings.replicas} replicas with N = {settings.dimension} ('{simulation.label}') take "
+        f"particles: {settings.replicas} replicas with N = {simulation.N:.15g} ('{simulation.label}') take "
         f"{needed / 2**30:.3g} GiB, but {free / 2**30:.3g} GiB are free; {'; '.join(remedies)}"
     )

@@ -14,10 +14,9 @@ MOST_STEPS = 1e18
 """Largest number of steps of SGD, which 64 bits still count."""
 
 
-class EnsembleSettings(Part):
-    """SGD at finite N; a family adds keys of its own by a subclass."""
+class ReplicaSettings(Part):
+    """Replicas of SGD, whatever its size; a family adds keys of its own by a subclass."""
 
-    dimension: int = Field(default=1024, ge=1, le=10**12, description="N, so that step k is at time t = k/N")
     replicas: int = Field(default=8, ge=1, le=2**32, description="number of independent runs")
     seed: int = Field(default=0, ge=0, description="root of all random streams, a whole number >= 0")
     snapshots: Annotated[tuple[float, ...], Field(strict=False)] | None = Field(
@@ -48,19 +47,27 @@ class EnsembleSettings(Part):
         """Type of the numbers that are kept at snapshots."""
         return np.dtype(np.float32 if self.snapshot_precision == "single" else np.float64)
 
-    def check_times(self, time: Time) -> None:
+    def check_steps(self, time: Time, steps_per_time: float, cause: str, remedy: str) -> None:
         """Check that steps can be counted and that snapshots are output times; for a validator of the problem.
+
+        Parameters
+        ----------
+        time : Time
+        steps_per_time : float
+            Steps per unit of time.
+        cause, remedy : str
+            Key and value that decide that number, and what to change, for the message.
 
         Raises
         ------
         ValueError
             With the keys, their values and the remedy.
         """
-        steps = time.stop * self.dimension
+        steps = time.stop * steps_per_time
         if steps > MOST_STEPS:
             raise ValueError(
-                f"time.stop = {time.stop:g} with particles.dimension = {self.dimension} takes "
-                f"{steps:.3g} steps of SGD, and at most {MOST_STEPS:g} can be counted; lower one of the two"
+                f"time.stop = {time.stop:g} with {cause} takes "
+                f"{steps:.3g} steps of SGD, and at most {MOST_STEPS:g} can be counted; {remedy}"
             )
         outputs = time.outputs_at
         for t in self.snapshots or ():
@@ -78,3 +85,17 @@ class EnsembleSettings(Part):
             return sorted({0, last // 2, last})
         spacing = time.stop / (time.outputs - 1)
         return sorted({round(t / spacing) for t in self.snapshots})
+
+
+class DimensionSettings(Part):
+    """Dimension of SGD, which precedes the other keys."""
+
+    dimension: int = Field(default=1024, ge=1, le=10**12, description="N, so that step k is at time t = k/N")
+
+
+class EnsembleSettings(ReplicaSettings, DimensionSettings):
+    """SGD at finite N; a family adds keys of its own by a subclass."""
+
+    def check_times(self, time: Time) -> None:
+        """Check that steps at times k/N can be counted; see `check_steps`."""
+        self.check_steps(time, self.dimension, f"particles.dimension = {self.dimension}", "lower one of the two")

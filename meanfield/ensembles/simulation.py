@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meanfield.ensembles.settings import EnsembleSettings
+from meanfield.ensembles.settings import EnsembleSettings, ReplicaSettings
 from meanfield.errors import InputError
 from meanfield.problems.base import Time
 from meanfield.typing import FloatArray, IntArray
@@ -32,7 +32,7 @@ class Simulation:
     identity : str
         Everything that decides its numbers, such as the text of the problem: an unfinished run goes on only under the
         same one.
-    particles : EnsembleSettings
+    particles : ReplicaSettings
     time : Time
         Output times; step k is at time k/N.
     rows : mapping of str to tuple of int
@@ -55,6 +55,10 @@ class Simulation:
         Bytes that one thread needs to advance a block of replicas.
     remedy : str
         What to change when weights are no longer finite.
+    steps_per_time : float
+        N, where the settings have no `particles.dimension`.
+    size : str
+        What makes a run large, for messages to those who ask for too much.
 
     Raises
     ------
@@ -63,7 +67,7 @@ class Simulation:
     """
 
     identity: str
-    particles: EnsembleSettings
+    particles: ReplicaSettings
     time: Time
     rows: Mapping[str, Shape]
     label: str = "plain"
@@ -75,6 +79,8 @@ class Simulation:
     together: int = 1
     working_set: int = 0
     remedy: str = "lower model.learning_rate"
+    steps_per_time: float = 0.0
+    size: str = "particles.dimension"
 
     def __post_init__(self) -> None:
         names = [*self.rows, *self.snapshots, *self.constants, *self.marks]
@@ -104,10 +110,17 @@ class Simulation:
             return []
         return self.particles.snapshot_index(self.time)
 
+    @property
+    def N(self) -> float:
+        """Number of steps per unit of time."""
+        if isinstance(self.particles, EnsembleSettings):
+            return self.particles.dimension
+        return self.steps_per_time
+
     @cached_property
     def step_at(self) -> IntArray:
         """Number of the step at each output time, shape (outputs,)."""
-        return np.rint(self.time.outputs_at * self.particles.dimension).astype(np.int64)
+        return np.rint(self.time.outputs_at * self.N).astype(np.int64)
 
     @property
     def snapshot_time(self) -> FloatArray:

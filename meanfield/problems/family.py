@@ -39,7 +39,7 @@ class Kind:
     variables, optional : tuple of str
         Names of variables that it must hold, and that it may hold besides.
     leading : str
-        The dim of results that are not in time, such as `state`, in place of `time`.
+        The dim of results that are not in time, such as `state`, in place of `time`; empty for those of one state.
     made_by : str
         The public function that returns it, for the documentation.
     check : str
@@ -86,7 +86,7 @@ class Kind:
         if variable.index_of in indices:
             return (indices[variable.index_of],)
         dims = tuple(indices.get(dim, self.leading if dim == "time" else dim) for dim in variable.dims)
-        return dims + tuple(dim for dim in variable.last_dims if dim in held)
+        return tuple(dim for dim in dims if dim) + tuple(dim for dim in variable.last_dims if dim in held)
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,11 @@ def _conserved(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
         if conserved is not None and np.isfinite(dataset[name].values).any():
             meaning, right = conserved
             yield meaning, plain(float(np.nanmax(np.abs(dataset[name].values - right))))
-    if "weights" in dataset and np.isfinite(dataset["weights"].values).any():
+    if (
+        "weights" in dataset
+        and "coordinate" in dataset["weights"].dims
+        and np.isfinite(dataset["weights"].values).any()
+    ):
         square = (dataset["weights"].astype(float) ** 2).mean("coordinate")
         yield "length of the weights, largest | |w|²/N - 1 |", plain(float(np.nanmax(np.abs(square.values - 1.0))))
 

@@ -88,12 +88,11 @@ def test_collapsed_and_opposite_channels_are_allowed():
     assert standard(*opposite, ("= 0.25", "= -1.0")).initial_channel_overlap[0, 1] == -1
 
 
-@pytest.mark.parametrize("method", ["dynamics", "fixed_points", "stationary"])
-def test_methods_that_know_one_channel_say_so(method):
+def test_a_method_that_knows_one_channel_says_so():
     with pytest.raises(
         InputError, match=r"model.channels = 2: .* a single channel; use the order parameters or particles, or set"
     ):
-        meanfield.solve(standard(), method)
+        meanfield.solve(standard(), "stationary")
 
 
 @pytest.mark.parametrize("name", PENALTIES)

@@ -1,0 +1,126 @@
+"""Latent-tree results as figures, key numbers and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.plotting.style import Panel, curve_style, draw_panels
+from meanfield.results.numbers import plain
+from meanfield.typing import FloatArray
+
+TIME = "time $t$ of the flow"
+
+MOST_LATENTS = 7
+"""Largest number of latents in a panel of curves: the root and two levels below it in a binary tree."""
+
+IN_TIME = {
+    "loss": "population loss $L$",
+    "correlation": r"best |correlation| of a latent's nodes",
+    "selectivity": "largest |selectivity| of a latent's nodes",
+    "score": "sampled score of a latent",
+}
+"""Labels of the axes of variables in time."""
+
+OF_LATENTS = {
+    "operator_norm": r"operator norm $\Vert OP_\mu\Vert_F$",
+    "growth_rate": "growth rate of gaps",
+    "selectivity": "selectivity $s$",
+}
+"""Labels of the axes of variables of latents or their nodes."""
+
+
+def plot_training(dataset: xr.Dataset) -> Figure:
+    """Loss, best correlation or selectivity, and score in time; means over replicas.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Of the kind `population`, `particles` or `ensemble`.
+    """
+    shown = [name for name in ("loss", "correlation", "score") if _values(dataset, name) is not None]
+    if "correlation" not in shown and _values(dataset, "selectivity") is not None:
+        shown.insert(-1, "selectivity")
+    panels: list[Panel] = [partial(_plot_in_time, name=name) for name in shown]
+    return draw_panels(dataset, panels)
+
+
+def _plot_in_time(dataset: xr.Dataset, axes: Axes, name: str) -> Axes:
+    values = _values(dataset, name)
+    assert values is not None
+    columns = values.reshape(len(values), -1)
+    for number in range(min(columns.shape[1], MOST_LATENTS)):
+        label = None if values.ndim == 1 else "root" if number == 0 else f"latent {number}"
+        axes.plot(dataset["time"], columns[:, number], label=label, **curve_style(number))
+    axes.set(xlabel=TIME, ylabel=IN_TIME[name])
+    return axes
+
+
+def _values(dataset: xr.Dataset, name: str) -> FloatArray | None:
+    """Values in time, of the best node of each latent, as means over replicas; None where there are none."""
+    for key in (name, f"{name}_mean"):
+        if key in dataset:
+            values = dataset[key]
+            if "node" in values.dims:
+                values = xr.apply_ufunc(np.abs, values).max("node")
+            return np.asarray((values.mean("replica") if "replica" in values.dims else values).values)
+    return None
+
+
+def plot_operator(dataset: xr.Dataset) -> Figure:
+    """Norms of operators, growth rates and selectivities by latent, the root first."""
+    panels: list[Panel] = [partial(_plot_by_latent, name=name) for name in OF_LATENTS]
+    return draw_panels(dataset, panels)
+
+
+def _plot_by_latent(dataset: xr.Dataset, axes: Axes, name: str) -> Axes:
+    values = dataset[name].values.reshape(dataset.sizes["latent"], -1)
+    latents, levels = dataset["latent"].values, dataset["latent_level"].values
+    for number, level in enumerate(sorted(set(levels.tolist()), reverse=True)):
+        there = levels == level
+        places = np.repeat(latents[there], values.shape[1])
+        color = curve_style(number)["color"]
+        axes.plot(places, values[there].ravel(), "o", ms=4, color=color, label=f"level {level}")
+    if values.min() < 0.0:
+        axes.axhline(0.0, color="0.6", lw=0.8)
+    axes.set(xlabel="latent, the root first", ylabel=OF_LATENTS[name])
+    return axes
+
+
+def of_an_operator(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Loss, norms of gradients and of the root's operator, and the share of gaps that grow."""
+    yield "loss", plain(float(dataset["loss"]))
+    for level, norm in zip(dataset["level"].values, dataset["gradient_norm"].values, strict=True):
+        yield f"norm of the gradient at level {level}", plain(float(norm))
+    yield "norm of the root's operator", plain(float(dataset["operator_norm"][0]))
+    yield "share of gaps that grow", plain(float((dataset["growth_rate"] > 0.0).mean()))
+
+
+def of_training(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Loss, and correlation or score of the root, at the last time that was reached."""
+    for name, words in (
+        ("loss", "loss"),
+        ("correlation", "best |correlation| of the root"),
+        ("score", "score of the root"),
+    ):
+        values = _values(dataset, name)
+        if values is None:
+            continue
+        curve = values.reshape(len(values), -1)[:, 0]
+        reached = np.flatnonzero(np.isfinite(curve))
+        if len(reached):
+            yield f"{words} at t = {float(dataset['time'][reached[-1]]):g}", plain(float(curve[reached[-1]]))
+
+
+def describe_operator(dataset: xr.Dataset) -> str:
+    """Result of `find_operators` as a sentence."""
+    growing = int((dataset["growth_rate"] > 0.0).sum())
+    return (
+        f"L = {float(dataset['loss']):.6g}; the gaps of {growing} of {dataset['growth_rate'].size} nodes grow; the "
+        f"operator of the root has the norm {float(dataset['operator_norm'][0]):.4g}"
+    )

@@ -1,0 +1,1 @@
+"""Words, warnings and costs of latent-tree problems."""

@@ -1,0 +1,71 @@
+"""Predicted cost of methods: usual numbers of evaluations, times the processor time of one."""
+
+from __future__ import annotations
+
+import math
+from itertools import count
+
+from meanfield.ensembles.ensemble import DAY
+from meanfield.ensembles.memory import check_memory, predicted_memory
+from meanfield.errors import InputError
+from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.rates import seconds_of
+from meanfield.families.latent_tree.particles.simulation import simulation_of
+from meanfield.families.latent_tree.particles.stepper import Replicas
+from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.tables import Tables, size_of
+from meanfield.process.cores import available_cores
+
+EVALUATIONS, CHANGES = 60, 10.0
+"""Usual number of gradients between two changes of a node, and of changes per unit of time, with unit weights."""
+
+BYTES = 8
+"""Number of bytes of a double."""
+
+COPIES = 12
+"""Usual number of arrays of the size of all tables at once."""
+
+HEADER = 40_000
+"""Number of bytes of a file besides its numbers."""
+
+
+def population(problem: Problem) -> Prediction:
+    """Cost of the gradient flow."""
+    tables, weights = Tables(problem), problem.initial_weights
+    tables.loss_and_gradient(weights)
+    seconds = seconds_of(lambda: tables.loss_and_gradient(weights))
+    gradients = EVALUATIONS * (1.0 + CHANGES * problem.time.stop) + 2.0 * problem.time.outputs
+    numbers = problem.time.outputs * len(weights.vector)
+    contents = f"{len(weights.vector):,} weights, selectivities, correlations at {problem.time.outputs:,} times"
+    memory = BYTES * (COPIES * size_of(problem) + 3 * numbers)
+    return Prediction("population", "", gradients * seconds, memory, 2 * BYTES * numbers + HEADER, contents)
+
+
+def particles(problem: Problem) -> Prediction:
+    """Cost of SGD, from some steps.
+
+    Raises
+    ------
+    InputError
+        If it would take longer than `particles.longest_days`, or more memory than is free.
+    """
+    simulation, settings, workers = simulation_of(problem), problem.particles, available_cores()
+    check_memory(simulation, workers, in_memory=False)
+    replicas, calls = simulation.blocks[0], count()
+    stepper = Replicas(problem, replicas)
+    per_step = seconds_of(lambda: stepper.advance(next(calls), 1))
+    per_output = seconds_of(lambda: stepper.rows)
+    rounds = math.ceil(len(simulation.blocks) / workers)
+    seconds = rounds * (problem.time.stop * problem.steps_per_time * per_step + problem.time.outputs * per_output)
+    if seconds > settings.longest_days * DAY:
+        raise InputError(
+            f"{settings.replicas:,} replicas would take about {seconds / DAY:,.2g} days, and particles.longest_days = "
+            f"{settings.longest_days:g}; lower time.stop or particles.replicas, or raise training.learning_rate or "
+            "particles.longest_days"
+        )
+    numbers = problem.time.outputs * sum(map(math.prod, simulation.rows.values()))
+    statistics = settings.record == "statistics"
+    size = BYTES * numbers * (numbers / problem.time.outputs if statistics else settings.replicas)
+    contents = f"{', '.join(simulation.rows)} of {settings.replicas:,} replicas"
+    memory = predicted_memory(simulation, workers, in_memory=False)
+    return Prediction("particles", "", seconds, memory, size + HEADER, contents)

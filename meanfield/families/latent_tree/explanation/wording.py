@@ -1,0 +1,88 @@
+"""Wording of latent-tree problems: sentences about tree, network, loss, training and time."""
+
+from __future__ import annotations
+
+from meanfield.families.latent_tree.problem import PolarityLaw, Problem, UniformStart
+
+Statement = tuple[str, str]
+"""Label of a sentence, and the sentence."""
+
+LOSSES = {
+    "simple": "r+ - r-, with r = |y - y'|^2/2",
+    "triplet": "soft triplet",
+    "infonce": "InfoNCE",
+    "exact": "r+ - r-, weighted by the distance of the samples themselves",
+    "beta": "(1 + beta) r+ - r-",
+    "nt_xent": "NT-Xent, negatives are all other views of the batch",
+    "batch_ratio": "ratio of exponentials of mean distances in a batch, without a logarithm",
+}
+
+
+def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
+    """Sentences about a problem, in the order of its file.
+
+    Parameters
+    ----------
+    problem : Problem
+    look_up : bool
+        Not used: the problem names no modules or files.
+
+    Returns
+    -------
+    list of (str, str)
+        Labels and sentences.
+    """
+    return [
+        ("tree", _tree(problem)),
+        ("network", _network(problem)),
+        ("loss", _loss(problem)),
+        ("training", _training(problem)),
+        ("time", f"t = 0 to {problem.time.stop:g} in {problem.time.outputs} outputs"),
+    ]
+
+
+def _tree(problem: Problem) -> str:
+    tree, latents = problem.tree, problem.shape.latents
+    law = tree.polarity
+    if isinstance(law, PolarityLaw):
+        signs = "of random sign" if law.random_sign else "positive"
+        edges = f"polarities drawn from {law.low:g} to {law.high:g}, {signs}"
+    else:
+        sizes = [abs(x) for row in law for x in row]
+        edges = f"polarities of size {min(sizes):g} to {max(sizes):g}"
+    return (
+        f"{tree.depth} level(s), {sum(latents[1:])} latent(s) above {latents[0]} leaves with the values "
+        f"{tree.leaves[0]:g} and {tree.leaves[1]:g}; {edges}; the root is 1 with probability {tree.root[1]:g}"
+    )
+
+
+def _network(problem: Problem) -> str:
+    network, numbers = problem.network, len(problem.initial_weights.vector)
+    bias = "with biases" if network.bias else "without biases"
+    start = "uniform within 1/sqrt(inputs)" if isinstance(network.initial, UniformStart) else "as given"
+    outputs = f"f/(|f| + {network.epsilon:g})" if network.output_normalisation else "the last layer itself"
+    return (
+        f"{network.nodes_per_latent} ReLU node(s) for each latent, {bias}, {numbers:,} weights in all, {start}; "
+        f"outputs are {outputs}"
+    )
+
+
+def _loss(problem: Problem) -> str:
+    loss, parts = problem.loss, [LOSSES[problem.loss.kind]]
+    if loss.kind == "beta":
+        parts.append(f"beta = {loss.beta:g}")
+    elif loss.kind != "simple":
+        parts.append(f"temperature {loss.temperature:g}")
+    if loss.kind == "triplet":
+        parts.append(f"margin {loss.margin:g}")
+    if loss.kind in ("infonce", "exact"):
+        parts.append(f"{loss.negatives} negative(s)")
+    return ", ".join(parts)
+
+
+def _training(problem: Problem) -> str:
+    steps = problem.time.stop * problem.steps_per_time
+    return (
+        f"SGD with the learning rate {problem.training.learning_rate:g} and {problem.training.batch_size} anchors per "
+        f"step, {steps:,.0f} steps to the end; in the population, the flow W' = -grad L"
+    )

@@ -1,0 +1,49 @@
+"""Declaration of the family: contrastive learning of deep networks on latent trees (latent_tree.md, section 1)."""
+
+from __future__ import annotations
+
+from meanfield.families.latent_tree.results import KINDS, VARIABLES
+from meanfield.problems.family import Family, Method
+
+HERE = "meanfield.families.latent_tree"
+
+FAMILY = Family(
+    name="latent_tree",
+    title="a deep ReLU network that is trained by a contrastive loss to see through a tree of latents",
+    problem=f"{HERE}.problem:Problem",
+    example=f"{HERE}:example.toml",
+    variables=VARIABLES,
+    kinds=KINDS,
+    methods={
+        "operator": Method(
+            "operator",
+            f"{HERE}.initial:find_operators",
+            ("operator",),
+            check=f"{HERE}.operators:check_operators",
+            purpose="covariance operators, gradient, growth rates and selectivities at the initial weights",
+        ),
+        "population": Method(
+            "population",
+            f"{HERE}.flow:solve_population",
+            ("population",),
+            check=f"{HERE}.tables:check_tables",
+            cost=f"{HERE}.explanation.costs:population",
+        ),
+        "particles": Method(
+            "particles",
+            f"{HERE}.particles.simulation:simulate_sgd",
+            ("particles", "ensemble"),
+            check=f"{HERE}.particles.simulation:check_simulation",
+            cost=f"{HERE}.explanation.costs:particles",
+            resumes=True,
+            threads=True,
+        ),
+    },
+    wording=f"{HERE}.explanation.wording:in_words",
+    warnings=f"{HERE}.explanation.warnings:warnings_of",
+    key_words={
+        r"training\.learning_rate": r"learning rate $\eta$",
+        r"loss\.temperature": r"temperature $\tau$",
+        r"loss\.beta": r"$\beta$",
+    },
+)

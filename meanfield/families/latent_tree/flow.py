@@ -1,0 +1,88 @@
+"""Gradient flow W' = -grad L of all weights, exactly, from one change of an activation to the next.
+
+Between two changes the same nodes are active for the same configurations of the leaves, and the flow is smooth. Where
+a pre-activation reaches 0 the flow goes on with another pattern of active nodes, if it crosses.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import xarray as xr
+
+from meanfield.errors import BlowUpError
+from meanfield.families.latent_tree.initial import places
+from meanfield.families.latent_tree.pieces import Pieces
+from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.tables import Tables, check_tables
+from meanfield.families.latent_tree.weights import Weights
+from meanfield.problems.base import check_problem
+from meanfield.process.progress import progress_bar
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+
+def solve_population(problem: Problem) -> xr.Dataset:
+    """Gradient flow of all weights on the population loss, with exact averages.
+
+    Parameters
+    ----------
+    problem : Problem
+        `population.tolerance` is the error of a step relative to the weights.
+
+    Returns
+    -------
+    xarray.Dataset
+        `loss`, `selectivity`, `correlation` and `weights` at the output times. The attribute `status` is `complete`,
+        `interrupted`, or `failed: ...` with the time at which weights become infinite, as they do in finite time
+        without output normalisation; what was not reached is NaN.
+
+    Raises
+    ------
+    InputError
+        If exact averages do not fit; see `meanfield.families.latent_tree.tables.check_tables`.
+
+    Notes
+    -----
+    Where the flow from both sides leads to the surface on which a pre-activation is 0, it slides along it: the node has
+    the slope between 0 and 1 there with which it stays, which is Filippov's solution. Source: latent_tree.md, sections
+    1.4 and 3.2.
+    """
+    check_problem(problem, Problem)
+    check_tables(problem)
+    started = time.perf_counter()
+    tables, start = Tables(problem), problem.initial_weights
+    states, status, pieces = _followed(tables, start)
+    arrays = {"time": problem.time.outputs_at, "weights": states} | observables(tables, start, states)
+    origin = provenance(time.perf_counter() - started, changes=pieces.changes, slides=pieces.slides)
+    return build_dataset("population", problem, arrays | places(problem.shape), status, origin)
+
+
+def _followed(tables: Tables, start: Weights) -> tuple[FloatArray, str, Pieces]:
+    """Weights at the output times, NaN where they were not reached; the status; and how the path went."""
+    problem = tables.problem
+    times = problem.time.outputs_at
+    pieces, status = Pieces(tables, start, times, problem.population.tolerance), "complete"
+    with progress_bar(float(times[-1]), "gradient flow", "t") as bar:
+        try:
+            while pieces.time < times[-1]:
+                bar.update(pieces.time - bar.n)
+                pieces.follow()
+        except BlowUpError as error:
+            status = error.status
+        except KeyboardInterrupt:
+            status = "interrupted"
+    return pieces.states, status, pieces
+
+
+def observables(tables: Tables, like: Weights, states: FloatArray) -> dict[str, FloatArray]:
+    """Loss, selectivities and correlations for weights in rows; NaN for rows that are not finite."""
+    loss, nodes = np.full(len(states), np.nan), (len(like.shape.level_of), like.shape.nodes)
+    selectivity, correlation = (np.full((len(states), *nodes), np.nan) for _ in range(2))
+    for i in np.flatnonzero(np.isfinite(states).all(axis=1)):
+        found = tables.forward(like.like(states[i]))
+        loss[i], moments = tables.evaluate(found).value, tables.moments(found)
+        selectivity[i], correlation[i] = moments.selectivity, moments.correlation
+    return {"loss": loss, "selectivity": selectivity, "correlation": correlation}

@@ -1,0 +1,81 @@
+"""What training does to a network as it is: operators, gradient, growth rates and selectivities."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.families.latent_tree.operators import check_operators, operators
+from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.shape import Shape
+from meanfield.families.latent_tree.tables import Tables
+from meanfield.families.latent_tree.weights import Weights
+from meanfield.problems.base import check_problem
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+STEP = 1e-30
+"""Imaginary step of derivatives: no digits are lost, however small it is."""
+
+
+def find_operators(problem: Problem) -> xr.Dataset:
+    """Covariance operators of all latents at the initial weights, with the gradient and the growth that it causes.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    xarray.Dataset
+        `loss`; `gradient_norm` by level, of the gradient through all branches by the weights without biases;
+        `operator_norm` and `operator_top` by latent, of the operator with -grad L = 2 OP vec W (that of the paper,
+        which differentiates one branch; exactly so for the root without biases, while below it operators between
+        latents of a level add to the gradient); `growth_rate`, `selectivity` and `correlation` by latent and node. A
+        growth rate is that of the gap of a pre-activation under the flow W' = -grad L of all weights.
+
+    Raises
+    ------
+    InputError
+        If exact averages do not fit; see `meanfield.families.latent_tree.tables.check_tables`.
+
+    Notes
+    -----
+    Source: latent_tree.md, sections 1.3, 3.1 and 3.2.
+    """
+    check_problem(problem, Problem)
+    check_operators(problem)
+    started = time.perf_counter()
+    tables, weights = Tables(problem), problem.initial_weights
+    found = tables.forward(weights)
+    evaluation = tables.evaluate(found)
+    gradient = tables.gradient(found, tables.by_last(found, evaluation.slope))
+    moments, made = tables.moments(found), operators(tables, found, evaluation)
+    arrays: dict[str, Any] = {
+        "loss": np.array(evaluation.value),
+        "gradient_norm": np.array([np.linalg.norm(W) for W in gradient.W]),
+        "operator_norm": np.array([operator.norm for operator in made]),
+        "operator_top": np.array([operator.top for operator in made]),
+        "growth_rate": growth_rates(tables, weights, -gradient.vector),
+        "selectivity": moments.selectivity,
+        "correlation": moments.correlation,
+        "level": np.array(problem.shape.levels),
+    }
+    origin = provenance(time.perf_counter() - started)
+    return build_dataset("operator", problem, arrays | places(problem.shape), "complete", origin)
+
+
+def growth_rates(tables: Tables, weights: Weights, velocity: FloatArray) -> FloatArray:
+    """Growth rates of the gaps of pre-activations while weights move; NaN where there is no gap."""
+    gap = tables.moments(tables.forward(weights.like(weights.vector + 1j * STEP * velocity))).gap
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(gap.real != 0.0, gap.imag / STEP / gap.real, np.nan)
+
+
+def places(shape: Shape) -> dict[str, Any]:
+    """Coordinates of latents in results."""
+    return {"latent": np.arange(len(shape.level_of)), "latent_level": shape.level_of}

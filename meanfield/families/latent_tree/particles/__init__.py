@@ -1,0 +1,1 @@
+"""SGD with batches of fresh samples of the tree."""

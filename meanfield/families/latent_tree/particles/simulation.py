@@ -1,0 +1,95 @@
+"""Simulation of SGD on a latent tree: results that are kept, and the memory of a step."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import xarray as xr
+
+from meanfield.ensembles.arrays import Record
+from meanfield.ensembles.run import run_ensemble
+from meanfield.ensembles.simulation import Simulation
+from meanfield.families.latent_tree.initial import places
+from meanfield.families.latent_tree.particles.stepper import Replicas, row_shapes
+from meanfield.families.latent_tree.problem import Problem
+from meanfield.problems.base import check_problem
+from meanfield.problems.file import format_problem
+from meanfield.results.schema import build_dataset
+
+TOGETHER = 1 << 18
+"""Number of activations of a batch up to which replicas are advanced together: they fit into the caches."""
+
+BYTES = 8
+"""Number of bytes of a double."""
+
+
+def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
+    """Replicas of SGD with batches of fresh samples, all from the same weights.
+
+    Parameters
+    ----------
+    problem : Problem
+        `particles.score_samples` fresh samples give the score at each output time.
+    workers : int, optional
+        Threads; by default one per core that this process may use. The numbers do not depend on it.
+    record : Record, optional
+        Where results and states go meanwhile: a `Checkpoint` for runs that shall survive a kill. By default memory.
+
+    Returns
+    -------
+    xarray.Dataset
+        `weights`, and `score`, the largest sampled |correlation| of a latent with a node, at the output times; `loss`,
+        `selectivity` and `correlation`, exactly, where tables fit; with `particles.record = 'statistics'` statistics
+        over replicas instead. Output time t is step round(t/eta). What was not reached is NaN.
+
+    Raises
+    ------
+    InputError
+        If the run does not fit into the free memory or into `particles.longest_days`.
+
+    Notes
+    -----
+    Steps follow the gradient through all branches, twice that of the paper. Variances of statistics are over eta.
+    Source: latent_tree.md, sections 1.2, 1.5 and 1.6.
+    """
+    simulation = simulation_of(problem)
+    result = run_ensemble(simulation, lambda: partial(Replicas, problem), workers, record)
+    arrays = result.arrays | places(problem.shape)
+    return build_dataset(problem.particles.kind, problem, arrays, result.status, result.provenance)
+
+
+def simulation_of(problem: Problem) -> Simulation:
+    """Simulation that a problem describes."""
+    check_problem(problem, Problem)
+    activations = activations_of_a_batch(problem)
+    together = max(1, TOGETHER // activations)
+    return Simulation(
+        identity=format_problem(problem),
+        particles=problem.particles,
+        time=problem.time,
+        rows=row_shapes(problem),
+        quantiles=("loss",),
+        together=together,
+        working_set=8 * BYTES * activations * min(together, problem.particles.replicas),
+        remedy="lower training.learning_rate",
+        steps_per_time=problem.steps_per_time,
+        size="network.nodes_per_latent",
+    )
+
+
+def check_simulation(problem: Problem) -> None:
+    """Refuse problems for which SGD cannot give what is asked for.
+
+    Raises
+    ------
+    InputError
+    """
+    _ = simulation_of(problem).snapshot_index
+
+
+def activations_of_a_batch(problem: Problem) -> int:
+    """Number of inputs and activations of all views of a batch."""
+    shape, loss = problem.shape, problem.loss
+    views = 2 if loss.kind == "nt_xent" else 2 + loss.negatives + (1 + loss.negatives) * (loss.kind == "exact")
+    nodes = shape.latents[0] + sum(shape.latents[1:]) * shape.nodes
+    return problem.training.batch_size * views * nodes

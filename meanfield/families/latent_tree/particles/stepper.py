@@ -1,0 +1,132 @@
+"""Replicas of SGD that take their steps together, each with samples of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.errors import InputError
+from meanfield.families.latent_tree import network
+from meanfield.families.latent_tree.flow import observables
+from meanfield.families.latent_tree.particles.batches import batch_slope, draw_batch
+from meanfield.families.latent_tree.particles.samples import Sampler
+from meanfield.families.latent_tree.problem import Loss, Problem
+from meanfield.families.latent_tree.tables import Tables, check_tables
+from meanfield.networks.population import MOST_TERMS, terms
+from meanfield.typing import FloatArray
+
+OFTEN = 0.02 * MOST_TERMS
+"""Largest number of terms of a loss that is computed at every output time of every replica."""
+
+
+class Replicas(PythonStepper):
+    """Replicas that start with the same weights.
+
+    Parameters
+    ----------
+    problem : Problem
+    replicas : range
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("w", "rngs")
+
+    def __init__(self, problem: Problem, replicas: range) -> None:
+        super().__init__(replicas)
+        self.problem, self._start, self._sampler = problem, problem.initial_weights, Sampler(problem)
+        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
+        self.w = np.tile(self._start.vector, (len(replicas), 1))
+
+    def step(self, k: int) -> None:
+        """Take step k: w <- w - eta grad of the loss of a batch."""
+        problem, normalisation = self.problem, self.problem.network.normalisation
+        leaves = np.stack([draw_batch(problem, self._sampler, rng) for rng in self.rngs])
+        weights = self._start.like(self.w)
+        found = network.forward(weights, leaves.reshape(len(leaves), -1, leaves.shape[-1]))
+        outputs = normalisation.value(found.last).reshape(*leaves.shape[:-1], -1)
+        slope = np.stack([batch_slope(problem.loss.contrast, y)[1] for y in outputs])
+        by_last = normalisation.back(found.last, slope.reshape(found.last.shape))
+        self.w = self.w - problem.training.learning_rate * network.gradient(weights, found, by_last).vector
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """See `PythonStepper.finite`."""
+        return np.asarray(np.isfinite(self.w).all(axis=1))
+
+    @property
+    def rows(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.rows`."""
+        found = {"score": np.stack([self._score(i) for i in range(len(self.w))])}
+        if self.problem.particles.record == "replicas":
+            found["weights"] = self.w
+        tables = self._tables
+        if tables is not None:
+            exact = observables(tables, self._start, self.w)
+            found |= {name: exact[name] for name in row_shapes(self.problem) if name in exact}
+        return found
+
+    @cached_property
+    def _tables(self) -> Tables | None:
+        """Tables for exact averages, where they fit."""
+        return exact_tables(self.problem)
+
+    def _score(self, i: int) -> FloatArray:
+        """Largest correlation of each latent with its pre-activations in fresh samples, shape (latents,)."""
+        step, count = int(self.reached[i]), self.problem.particles.score_samples
+        if not np.isfinite(self.w[i]).all():
+            return np.full(len(self._start.shape.level_of), np.nan)
+        rng = replica_generator(self.problem.particles.seed, self.replicas[i], 1 + step)
+        values = self._sampler.below(rng, self._sampler.roots(rng, count))
+        activity = network.forward(self._start.like(self.w[i]), self._sampler.leaves(values))
+        found = []
+        for latents, u in zip(values[:-1], activity.before[::-1], strict=True):  # from the root down
+            found.append(_correlations(latents.T.astype(float), u).max(axis=1))
+        return np.concatenate(found)
+
+
+def _correlations(z: FloatArray, u: FloatArray) -> FloatArray:
+    """Sizes of the correlations of latents (latents, samples) and nodes (latents, samples, nodes); 0 of constants."""
+    z, u = z - z.mean(axis=1, keepdims=True), u - u.mean(axis=1, keepdims=True)
+    product = np.abs((z[:, None, :] @ u)[:, 0])
+    scale = np.sqrt((z * z).sum(axis=1)[:, None] * (u * u).sum(axis=1))
+    found = np.divide(product, scale, out=np.zeros_like(product), where=scale > 0.0)
+    return np.asarray(np.minimum(found, 1.0))
+
+
+def exact_tables(problem: Problem) -> Tables | None:
+    """Tables from which exact averages follow at every output time, without the loss where that takes too long."""
+    for candidate in (problem, _without_loss(problem)):
+        try:
+            check_tables(candidate)
+        except InputError:
+            continue
+        tables = Tables(candidate)
+        if not tables.whole or terms(candidate.loss.contrast, problem.shape.configurations[-1]) <= OFTEN:
+            return tables
+    return None
+
+
+def _without_loss(problem: Problem) -> Problem:
+    """Problem with the same network, of which outputs at the root are not needed."""
+    network_ = problem.network.model_copy(update={"output_normalisation": False, "epsilon": 0.0})
+    return problem.model_copy(update={"network": network_, "loss": Loss()})
+
+
+def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Shapes of what is kept at every output time."""
+    latents, nodes = len(problem.shape.level_of), problem.shape.nodes
+    shapes: dict[str, tuple[int, ...]] = {"score": (latents,)}
+    replicas, tables = problem.particles.record == "replicas", exact_tables(problem)
+    if replicas:
+        shapes["weights"] = (len(problem.initial_weights.vector),)
+    if tables is not None:
+        if tables.problem is problem:
+            shapes["loss"] = ()
+        shapes["selectivity"] = (latents, nodes)
+        if replicas:
+            shapes["correlation"] = (latents, nodes)
+    return shapes

@@ -1,0 +1,238 @@
+"""Pieces of a gradient flow on which the same nodes are active, and what happens where one ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanfield.errors import BlowUpError
+from meanfield.families.latent_tree.initial import STEP
+from meanfield.families.latent_tree.tables import Gates, Tables
+from meanfield.families.latent_tree.weights import Weights
+from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.typing import FloatArray
+
+OUTSIDE = 1e-11
+"""Size of a pre-activation of the wrong sign, relative to the largest, at which its node changes; rounding is less."""
+
+GROWN = 1e5
+"""Growth of the weights after which they are about to become infinite: what is left of the time is below its 1e-8th."""
+
+MOST_SLIDING = 12
+"""Largest number of nodes that slide at the same time."""
+
+SHORT, MOST_SHORT = 1e-9, 100
+"""Length of a short piece, relative to the time that has passed, and largest number of short pieces in a row."""
+
+SOLVED = 1e-9
+"""Largest change of the slopes of sliding nodes in the last step of Newton's method."""
+
+MOST_NEWTON = 30
+"""Largest number of steps of Newton's method for these slopes."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Configurations for which a node has the same pre-activation, which is 0 while it slides.
+
+    Parameters
+    ----------
+    level, latent, node : int
+        Place of the node, the level from 0 for the lowest.
+    where : ndarray of bool, shape (configurations,)
+    """
+
+    level: int
+    latent: int
+    node: int
+    where: NDArray[np.bool_]
+
+
+class Pieces:
+    """Gradient flow under way.
+
+    Parameters
+    ----------
+    tables : Tables
+    start : Weights
+    times : ndarray, shape (times,)
+        Output times.
+    tolerance : float
+        Error of a step relative to the weights.
+    """
+
+    def __init__(self, tables: Tables, start: Weights, times: FloatArray, tolerance: float) -> None:
+        self.tables, self.like = tables, start
+        self.time, self.changes, self.slides = float(times[0]), 0, 0
+        self._times, self._y = times, start.vector
+        self._size = max(float(np.abs(self._y).max()), 1e-300)
+        self._tolerance = Tolerance(tolerance, 1e-3 * tolerance * self._size)
+        self.states = np.full((len(times), len(self._y)), np.nan)
+        """Weights at the output times, NaN where they were not reached, shape (times, weights)."""
+        self.states[0] = self._y
+        self._gates: Gates = tables.forward(start).gates
+        self._short = 0
+        self._sliding: list[Surface] = []
+        self._slopes = np.zeros(0)
+
+    def follow(self) -> None:
+        """Follow the flow until a node changes, or to the end.
+
+        Raises
+        ------
+        BlowUpError
+            If weights become infinite, too many nodes slide, or nodes change without end.
+        """
+        ahead = self._times[self._times > self.time]
+        self._start = [np.minimum(value, 0.0) for value in self._inside(self._y)]
+        stops = [self._margin, self._growth] + ([self._held] if self._sliding else [])
+        found = solve_ode(
+            lambda t, y: self._rate(y),
+            self._y,
+            np.concatenate([[self.time], ahead]),
+            self._tolerance,
+            integrator="DOP853",
+            stops=stops,
+        )
+        self.states[len(self._times) - len(ahead) :] = found.values[1:]
+        self._short = self._short + 1 if found.end_time - self.time < SHORT * found.end_time else 0
+        self.time, self._y = found.end_time, found.end
+        if self._short > MOST_SHORT:
+            raise BlowUpError(
+                self.time,
+                "nodes change from active to inactive and back without end",
+                "use the method 'particles' with a small learning rate, or set time.stop to less",
+            )
+        if found.status != "complete" or found.stopped_by == 1:
+            self._blow_up()
+        if found.stopped_by == 0:
+            self._change()
+        elif found.stopped_by == 2:
+            self._leave()
+
+    def _blow_up(self) -> None:
+        raise BlowUpError(
+            self.time,
+            f"the largest weight is {np.abs(self._y).max():.3g} and becomes infinite at this time",
+            "set network.output_normalisation to true, or time.stop to less",
+        )
+
+    def _growth(self, t: float, y: FloatArray) -> float:
+        return GROWN - float(np.abs(y).max()) / self._size
+
+    def _margin(self, t: float, y: FloatArray) -> float:
+        """Negative once a node is on the other side of 0 than its gate says, for some configuration."""
+        moved = (value - start for value, start in zip(self._inside(y), self._start, strict=True))
+        return min((float(value.min()) for value in moved), default=1.0) + OUTSIDE
+
+    def _held(self, t: float, y: FloatArray) -> float:
+        """Negative once a sliding node would need a slope beyond 0 and 1."""
+        slopes = self._solved(y)
+        return float(np.minimum(slopes, 1.0 - slopes).min()) + OUTSIDE
+
+    def _inside(self, y: FloatArray) -> list[FloatArray]:
+        """Pre-activations times the sign that they should have, relative to the largest of the level."""
+        before = self.tables.forward(self.like.like(y), self._gates).before
+        found = []
+        for u, gate in zip(before, self._gates, strict=False):
+            value = np.where(gate > 0.5, u, -u) / max(float(np.abs(u).max()), 1e-300)
+            found.append(value)
+        for surface in self._sliding:
+            found[surface.level][surface.latent, surface.where, surface.node] = 1.0
+        return found
+
+    def _rate(self, y: FloatArray) -> FloatArray:
+        """W' = -grad L with the gates of this piece."""
+        if self._sliding:
+            self._solved(y)
+        return self._velocity(y)
+
+    def _velocity(self, y: FloatArray) -> FloatArray:
+        _, gradient = self.tables.loss_and_gradient(self.like.like(y), self._gates)
+        return -gradient.vector
+
+    def _speeds(self, y: FloatArray, surfaces: list[Surface]) -> FloatArray:
+        """Velocities of pre-activations on surfaces, with the gates as they are."""
+        moving = self.like.like(y + 1j * STEP * self._velocity(y))
+        before = self.tables.forward(moving, self._gates).before
+        found = [before[s.level][s.latent, s.where, s.node].imag[0] / STEP for s in surfaces]
+        return np.array(found)
+
+    def _set(self, surfaces: list[Surface], slopes: FloatArray) -> None:
+        for surface, slope in zip(surfaces, slopes, strict=True):
+            self._gates[surface.level][surface.latent, surface.where, surface.node] = slope
+
+    def _change(self) -> None:
+        """Change the gates of the nodes that have reached 0, or let them slide."""
+        reached = self._reached()
+        self.changes += len(reached)
+        old = np.array([self._gates[s.level][s.latent, s.where, s.node][0] for s in reached])
+        self._set(reached, 1.0 - old)
+        if self._sliding:
+            self._solved(self._y)
+        through = np.sign(0.5 - old) * self._speeds(self._y, reached) > 0.0
+        back = [s for s, crosses in zip(reached, through, strict=True) if not crosses]
+        if back:
+            self._slide(back)
+        self._leave()
+
+    def _reached(self) -> list[Surface]:
+        """Surfaces that have been reached: configurations with the same pre-activation of the node are one."""
+        found = []
+        for level, (value, start) in enumerate(zip(self._inside(self._y), self._start, strict=True)):
+            for latent, node in product(range(value.shape[0]), range(value.shape[2])):
+                where = (value - start)[latent, :, node] < -0.5 * OUTSIDE
+                if where.any():
+                    found.append(Surface(level, latent, node, where))
+        return found
+
+    def _slide(self, surfaces: list[Surface]) -> None:
+        """Let nodes slide along the surfaces that the flow from both sides leads to."""
+        self.slides += len(surfaces)
+        self._sliding = [*self._sliding, *surfaces]
+        self._slopes = np.concatenate([self._slopes, np.full(len(surfaces), 0.5)])
+        if len(self._sliding) > MOST_SLIDING:
+            raise BlowUpError(
+                self.time,
+                f"{len(self._sliding)} pre-activations stay at 0, to which the flow leads from both sides, and at most "
+                f"{MOST_SLIDING} are followed",
+                "use the method 'particles' with a small learning rate, or set time.stop to less",
+            )
+
+    def _solved(self, y: FloatArray) -> FloatArray:
+        """Set gates of sliding nodes to the slopes with which they stay, by Newton's method, and return these."""
+        slopes = self._slopes.copy()
+        for _ in range(MOST_NEWTON):
+            self._set(self._sliding, slopes)
+            speeds = self._speeds(y, self._sliding)
+            jacobian = np.empty((len(slopes), len(slopes)))
+            for k in range(len(slopes)):
+                moved = slopes.copy()
+                moved[k] += 1.0  # speeds are linear in each slope by itself
+                self._set(self._sliding, moved)
+                jacobian[:, k] = self._speeds(y, self._sliding) - speeds
+            if not np.isfinite(jacobian).all():  # which ends the integration
+                return np.full(len(slopes), np.nan)
+            step = np.linalg.lstsq(jacobian, -speeds, rcond=1e-12)[0]
+            slopes = slopes + step
+            if np.abs(step).max() < SOLVED:
+                break
+        self._slopes = slopes
+        self._set(self._sliding, slopes)
+        return slopes
+
+    def _leave(self) -> None:
+        """Let nodes go whose slope is beyond 0 or 1, which become inactive or active, and solve for the others anew."""
+        while self._sliding:
+            slopes = self._solved(self._y)
+            gone = (slopes <= OUTSIDE) | (slopes >= 1.0 - OUTSIDE)
+            if not gone.any():
+                return
+            leaving = [s for s, left in zip(self._sliding, gone, strict=True) if left]
+            self._set(leaving, np.where(slopes[gone] > 0.5, 1.0, 0.0))
+            self._sliding = [s for s, left in zip(self._sliding, gone, strict=True) if not left]
+            self._slopes = slopes[~gone]
+            self.changes += len(leaving)

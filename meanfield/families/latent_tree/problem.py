@@ -1,0 +1,349 @@
+"""Latent-tree problems: tree, network, loss, training, time. Frozen objects that know no method.
+
+All quantities are dimensionless; time is that of the flow W' = -grad L (latent_tree.md, section 1).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from meanfield.families.latent_tree.settings import ParticleSettings, PopulationSettings
+from meanfield.families.latent_tree.shape import Shape
+from meanfield.families.latent_tree.weights import Weights, uniform_weights
+from meanfield.ingredients.part import FieldError, Part
+from meanfield.networks.contrast import Contrast, Kind
+from meanfield.networks.normalisation import Normalisation
+from meanfield.problems.base import BaseProblem, Time
+from meanfield.typing import FloatArray
+
+SUM = 1e-9
+"""Largest deviation from 1 of probabilities that add up to 1."""
+
+MOST_LEAVES = 1 << 16
+"""Largest number of leaves of a tree."""
+
+MOST_LEVELS = 16
+"""Largest depth of a tree."""
+
+MOST_NODES = 1000
+"""Largest number of nodes per latent."""
+
+Number = Annotated[float, Field(ge=-1e6, le=1e6)]
+Polarity = Annotated[float, Field(ge=-1, le=1)]
+
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1, le=64)]
+
+Pair = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=2)]
+Probabilities = Annotated[tuple[Probability, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
+Counts = Annotated[tuple[Count, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
+Edges = Annotated[tuple[Polarity, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
+Polarities = Annotated[tuple[Edges, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
+Row = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
+Rows = Annotated[tuple[Row, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
+Blocks = Annotated[tuple[Rows, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
+BiasesByLevel = Annotated[tuple[Rows, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
+WeightsByLevel = Annotated[tuple[Blocks, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
+
+
+class PolarityLaw(Part):
+    """Polarities that are drawn."""
+
+    law: Literal["uniform"] = Field(description="law of their sizes")
+    low: float = Field(ge=0, le=1, description="least size of a polarity, for instance 0.7")
+    high: float = Field(default=1.0, ge=0, le=1, description="largest size of a polarity")
+    random_sign: bool = Field(default=False, description="whether signs are drawn, or all are positive")
+    seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> PolarityLaw:
+        if self.low > self.high:
+            raise FieldError("low", f"is {self.low:g}, above high = {self.high:g}; exchange them")
+        return self
+
+
+def _kind(value: Any) -> str:
+    return "drawn" if isinstance(value, dict | PolarityLaw) else "given"
+
+
+class Tree(Part):
+    """Tree of binary latents that generates the inputs."""
+
+    depth: int = Field(ge=1, le=MOST_LEVELS, description="L: the root is at level L, the leaves are at level 0")
+    children: Count | Counts = Field(
+        default=2, description="children of every latent, or a list of them by level, from the root down"
+    )
+    root: Probabilities = Field(
+        default=(0.5, 0.5), description="probabilities of the two values of the root, for instance [0.5, 0.5]"
+    )
+    polarity: Annotated[
+        Annotated[PolarityLaw, Tag("drawn")] | Annotated[Polarities, Tag("given")], Discriminator(_kind)
+    ] = Field(
+        description="rho of each edge, from -1 to 1: a child has the value of its parent with probability "
+        "(1 + rho)/2; a list per level, from the edges below the root down, or a law"
+    )
+    leaves: Pair = Field(
+        default=(0.0, 1.0), description="inputs for the two values of a leaf, [0.0, 1.0] or [-1.0, 1.0]"
+    )
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Tree:
+        if isinstance(self.children, tuple) and len(self.children) != self.depth:
+            raise FieldError(
+                "children", f"has {len(self.children)} number(s), but depth = {self.depth}; give one for each level"
+            )
+        if self.latents[0] > MOST_LEAVES:
+            raise FieldError(
+                "depth",
+                f"{self.depth} gives {self.latents[0]:,} leaves, at most {MOST_LEAVES:,} fit; lower it, or children",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _laws_fit(self) -> Tree:
+        if len(self.root) != 2 or abs(sum(self.root) - 1.0) > SUM:
+            raise FieldError(
+                "root",
+                f"{list(self.root)} adds up to {sum(self.root):.9g}; latents are binary: give two probabilities that "
+                "add up to 1",
+            )
+        if min(self.root) <= 0.0:
+            raise FieldError("root", f"{list(self.root)} never varies; give two probabilities above 0")
+        if len(set(self.leaves)) != 2:
+            raise FieldError("leaves", f"{list(self.leaves)}: give two different numbers, for instance [0.0, 1.0]")
+        if not isinstance(self.polarity, PolarityLaw):
+            self._check_polarities(self.polarity)
+        return self
+
+    def _check_polarities(self, given: tuple[tuple[float, ...], ...]) -> None:
+        if len(given) != self.depth:
+            raise FieldError(
+                "polarity", f"has {len(given)} list(s), but depth = {self.depth}; give one for each level of edges"
+            )
+        for number, row in enumerate(given):
+            wanted = self.latents[self.depth - 1 - number]
+            if len(row) != wanted:
+                raise FieldError(
+                    "polarity",
+                    f"its list [{number}] has {len(row)} number(s), but there are {wanted} edges "
+                    f"{_place(number, self.depth)}; give one for each, from left to right",
+                )
+
+    @property
+    def branching(self) -> tuple[int, ...]:
+        """Children of a latent at level 1, 2, ..., L."""
+        children = self.children if isinstance(self.children, tuple) else (self.children,) * self.depth
+        return tuple(reversed(children))
+
+    @property
+    def latents(self) -> tuple[int, ...]:
+        """Number of latents at levels 0, 1, ..., L."""
+        return Shape(self.branching, 1).latents
+
+    @cached_property
+    def polarities(self) -> tuple[FloatArray, ...]:
+        """Polarity of the edge above each latent at levels 0, 1, ..., L - 1."""
+        if not isinstance(self.polarity, PolarityLaw):
+            return tuple(np.array(row, dtype=float) for row in reversed(self.polarity))
+        law, rng, rows = self.polarity, np.random.default_rng(self.polarity.seed), []
+        for count in reversed(self.latents[:-1]):  # from the root down
+            size = rng.uniform(law.low, law.high, count)
+            sign = rng.choice([-1.0, 1.0], count)
+            rows.append(size * sign if law.random_sign else size)
+        return tuple(reversed(rows))
+
+
+def _place(number: int, depth: int) -> str:
+    if number == depth - 1:
+        return "above the leaves"
+    return "below the root" if number == 0 else f"above level {depth - 1 - number}"
+
+
+class UniformStart(Part):
+    """Weights and biases of the usual default, uniform within 1/sqrt(number of inputs)."""
+
+    law: Literal["uniform"]
+    seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
+
+
+class ExplicitStart(Part):
+    """Weights and biases that are given."""
+
+    law: Literal["explicit"]
+    weights: WeightsByLevel = Field(
+        description="weights, nested by level from 1 to L, latent from left to right, node, and input, the left "
+        "child's nodes first"
+    )
+    biases: BiasesByLevel | None = Field(
+        default=None, description="biases, nested by level from 1 to L, latent, and node, where network.bias = true"
+    )
+
+
+class Network(Part):
+    """Network with the shape of the tree: some nodes for each latent, fed by all nodes of its children."""
+
+    nodes_per_latent: int = Field(ge=1, le=MOST_NODES, description="nodes for each latent, the root included")
+    bias: bool = Field(default=False, description="whether nodes have biases")
+    initial: Annotated[UniformStart | ExplicitStart, Field(discriminator="law")] = Field(
+        default=UniformStart(law="uniform"), description="weights at the start, { law = 'uniform', seed = 0 }"
+    )
+    output_normalisation: bool = Field(default=False, description="whether outputs are f/(|f| + epsilon), or f itself")
+    epsilon: float = Field(default=0.0, ge=0, le=1e3, description="of the normalisation; the public code has 1e-4")
+
+    @model_validator(mode="after")
+    def _keys_fit(self) -> Network:
+        if self.epsilon and not self.output_normalisation:
+            raise FieldError("epsilon", "belongs to output_normalisation = true; set that, or remove epsilon")
+        return self
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """Outputs as a function of the last layer."""
+        return Normalisation(self.output_normalisation, self.epsilon)
+
+
+class Loss(Part):
+    """Contrastive loss."""
+
+    kind: Kind = Field(
+        default="simple",
+        description="simple, triplet, infonce, exact (weights of the pair of samples), beta, nt_xent, or batch_ratio "
+        "(the public code's)",
+    )
+    temperature: float = Field(default=0.1, ge=1e-6, le=1e6, description="tau of all kinds but simple and beta")
+    margin: float = Field(default=0.0, ge=-1e6, le=1e6, description="r0 of the soft triplet loss")
+    negatives: int = Field(default=1, ge=1, le=1000, description="H, negatives for each anchor of infonce and exact")
+    beta: float = Field(
+        default=0.0, ge=-1e3, le=1e3, description="weight of distances between views of one sample, of the kind beta"
+    )
+
+    @model_validator(mode="after")
+    def _keys_belong_to_the_kind(self) -> Loss:
+        for key, kinds in (("margin", ("triplet",)), ("beta", ("beta",))):
+            if getattr(self, key) != 0.0 and self.kind not in kinds:
+                raise FieldError(key, f"belongs to kind = '{kinds[0]}'; set that, or remove {key}")
+        if self.negatives > 1 and self.kind not in ("infonce", "exact"):
+            raise FieldError("negatives", f"{self.negatives}: kind = '{self.kind}' has one negative; remove the key")
+        return self
+
+    @property
+    def contrast(self) -> Contrast:
+        """The loss as a function."""
+        return Contrast(self.kind, self.temperature, self.margin, self.negatives, self.beta)
+
+
+class Training(Part):
+    """SGD with fresh samples in each batch."""
+
+    learning_rate: float = Field(
+        default=0.1, gt=0, le=1e6, description="step size of SGD with the gradient through all branches"
+    )
+    batch_size: int = Field(default=128, ge=1, le=10**6, description="anchors per step")
+
+
+class TrainingTime(Time):
+    """End of a run, and its output times."""
+
+    stop: float = Field(
+        ge=1e-9, le=1e12, description="last time of the flow W' = -grad L; step k of SGD is at k learning_rate"
+    )
+
+
+class Problem(BaseProblem):
+    """Latent-tree problem (latent_tree.md, section 1) with the settings of the methods."""
+
+    settings: ClassVar[frozenset[str]] = frozenset({"population", "particles", "training"})
+    seed_key: ClassVar[str | None] = "particles.seed"
+
+    tree: Tree
+    network: Network
+    loss: Loss = Loss()
+    training: Training = Training()
+    time: TrainingTime
+    population: PopulationSettings = PopulationSettings()
+    particles: ParticleSettings = ParticleSettings()
+
+    @model_validator(mode="after")
+    def _start_fits_the_network(self) -> Problem:
+        start = self.network.initial
+        if isinstance(start, ExplicitStart):
+            counts, shape = self.tree.latents[1:], self.shape
+            nodes = [shape.nodes] * shape.depth
+            if self.network.bias and start.biases is None:
+                raise ValueError("network.initial.biases is missing; add it, or set network.bias to false")
+            if not self.network.bias and start.biases is not None:
+                raise ValueError("network.initial.biases belongs to network.bias = true; set that, or remove biases")
+            _check_nesting("weights", start.weights, [counts, nodes, list(shape.inputs)])
+            if start.biases is not None:
+                _check_nesting("biases", start.biases, [counts, nodes])
+        return self
+
+    @model_validator(mode="after")
+    def _batches_fit_the_loss(self) -> Problem:
+        if self.loss.kind == "nt_xent" and self.training.batch_size < 2:
+            raise ValueError(
+                f"training.batch_size = {self.training.batch_size}: loss.kind = 'nt_xent' takes negatives from the "
+                "batch; raise it to 2 or more"
+            )
+        rate = f"training.learning_rate = {self.training.learning_rate:g}"
+        self.particles.check_steps(self.time, self.steps_per_time, rate, "lower the first or raise the second")
+        return self
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the tree and the network."""
+        return Shape(self.tree.branching, self.network.nodes_per_latent)
+
+    @property
+    def initial_weights(self) -> Weights:
+        """Weights at the start."""
+        start = self.network.initial
+        if isinstance(start, UniformStart):
+            return uniform_weights(self.shape, self.network.bias, np.random.default_rng(start.seed))
+        W = [np.array(level, dtype=float) for level in start.weights]
+        b = [np.array(level, dtype=float) for level in start.biases] if start.biases is not None else None
+        return Weights.nested(self.shape, W, b)
+
+    @property
+    def steps_per_time(self) -> float:
+        """Steps of SGD per unit of time."""
+        return 1.0 / self.training.learning_rate
+
+    @property
+    def fixed_dims(self) -> dict[str, int]:
+        """See `BaseProblem.fixed_dims`."""
+        shape = self.shape
+        return {"latent": len(shape.level_of), "node": shape.nodes, "level": shape.depth}
+
+    @property
+    def labels(self) -> dict[str, float]:
+        """See `BaseProblem.labels`."""
+        return {"learning_rate": self.training.learning_rate, "batch_size": self.training.batch_size}
+
+
+def _check_nesting(key: str, given: Any, sizes: list[Any]) -> None:
+    """Refuse nested lists whose lengths are not those of the network.
+
+    Raises
+    ------
+    ValueError
+    """
+    start = f"network.initial.{key}"
+    if len(given) != len(sizes[0]):
+        raise ValueError(
+            f"{start} has {len(given)} level(s), but the network {len(sizes[0])}; give one list for each, from level 1"
+        )
+    for number, level in enumerate(given):
+        _check_inner(f"{start}[{number}]", level, [size[number] for size in sizes])
+
+
+def _check_inner(path: str, given: Any, sizes: list[int]) -> None:
+    if len(given) != sizes[0]:
+        raise ValueError(f"{path} has {len(given)} element(s), and {sizes[0]} are wanted; see the order of its nesting")
+    for i, inner in enumerate(given if len(sizes) > 1 else ()):
+        _check_inner(f"{path}[{i}]", inner, sizes[1:])

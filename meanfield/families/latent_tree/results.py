@@ -1,0 +1,122 @@
+"""Variables and kinds of results of latent-tree problems."""
+
+from __future__ import annotations
+
+from math import inf
+
+from meanfield.mckean_vlasov.declarations import POSITIVE
+from meanfield.problems.family import Kind
+from meanfield.problems.variable import Variable
+
+CORRELATION = (-1.0, 1.0)
+
+_RUNS = ("replica",)
+_NODES = ("time", "latent", "node")
+
+LABELS = {
+    "eta": Variable((), "learning rate eta", range=POSITIVE, gaps="never", coordinate=True, label="learning_rate"),
+    "B": Variable((), "anchors per step B", range=(1.0, inf), gaps="never", coordinate=True, label="batch_size"),
+}
+
+PLACES = {
+    "time": Variable(
+        ("time",), "time t of the flow, eta times the steps of SGD", range=POSITIVE, gaps="never", increasing=True
+    ),
+    "level": Variable(("level",), "level l of the tree, leaves at 0", range=(1.0, inf), gaps="never", increasing=True),
+    "latent": Variable(
+        ("latent",), "number of a latent, the root first, level by level", range=POSITIVE, gaps="never", increasing=True
+    ),
+    "latent_level": Variable(("latent",), "level of a latent", range=(1.0, inf), gaps="never", coordinate=True),
+}
+
+STATE = {
+    "loss": Variable(("time",), "population loss L", optional_dims=_RUNS, gaps="unfinished", compared=True),
+    "selectivity": Variable(
+        _NODES,
+        "selectivity s = (E[f|z = 1] - E[f|z = 0])/2 of a node for its latent",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "correlation": Variable(
+        _NODES, "Pearson correlation of a pre-activation and its latent", optional_dims=_RUNS, range=CORRELATION
+    ),
+    "weights": Variable(
+        ("time", "weight"),
+        "weights by level, latent, node and input, then biases",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+    ),
+    "score": Variable(
+        ("time", "latent"),
+        "largest |Pearson correlation| of a latent with a pre-activation in fresh samples",
+        optional_dims=_RUNS,
+        range=(0.0, 1.0),
+    ),
+}
+
+OPERATOR = {
+    "gradient_norm": Variable(("level",), "Frobenius norm of the gradient by the weights of a level", range=POSITIVE),
+    "operator_norm": Variable(("latent",), "Frobenius norm of the covariance operator of a latent", range=POSITIVE),
+    "operator_top": Variable(("latent",), "largest eigenvalue of the covariance operator of a latent"),
+    "growth_rate": Variable(
+        ("latent", "node"), "growth rate d log|gap|/dt of the gap of a pre-activation between the values of its latent"
+    ),
+}
+
+STATISTICS = {
+    "count": Variable((), "number of replicas in the statistics", range=POSITIVE, gaps="never"),
+    "quantile": Variable(("quantile",), "probability of a quantile", range=(0.0, 1.0), gaps="never", increasing=True),
+    "loss_mean": Variable(("time",), "mean of the population loss over replicas", gaps="unfinished"),
+    "loss_variance": Variable(("time",), "variance of the population loss over replicas by eta", range=POSITIVE),
+    "loss_quantile": Variable(("quantile", "time"), "quantile of the population loss over replicas", gaps="unfinished"),
+    "selectivity_mean": Variable(_NODES, "mean of the selectivity over replicas", gaps="unfinished"),
+    "selectivity_covariance": Variable(
+        (*_NODES, "latent_", "node_"), "covariance of the selectivities over replicas by eta"
+    ),
+    "score_mean": Variable(("time", "latent"), "mean of the score over replicas", range=(0.0, 1.0)),
+    "score_covariance": Variable(("time", "latent", "latent_"), "covariance of the scores over replicas by eta"),
+}
+
+VARIABLES = LABELS | PLACES | STATE | OPERATOR | STATISTICS
+
+DISPLAY = "meanfield.families.latent_tree.display"
+PLACED = ("level", "latent", "latent_level")
+
+KINDS = {
+    "operator": Kind(
+        "covariance operators, gradient and growth of a network as it is",
+        ("loss", *OPERATOR, "selectivity", "correlation", *PLACED),
+        ("eta", "B"),
+        leading="",
+        figure=f"{DISPLAY}:plot_operator",
+        numbers=f"{DISPLAY}:of_an_operator",
+        summary=f"{DISPLAY}:describe_operator",
+    ),
+    "population": Kind(
+        "gradient flow of all weights on the population loss",
+        ("time", "loss", "selectivity", "correlation", "weights", "latent", "latent_level"),
+        ("eta", "B"),
+        figure=f"{DISPLAY}:plot_training",
+        numbers=f"{DISPLAY}:of_training",
+    ),
+    "particles": Kind(
+        "stochastic gradient descent with batches of fresh samples",
+        ("time", "weights", "score", "latent", "latent_level"),
+        ("loss", "selectivity", "correlation", "eta", "B"),
+        made_by="simulate_sgd",
+        figure=f"{DISPLAY}:plot_training",
+        numbers=f"{DISPLAY}:of_training",
+    ),
+    "ensemble": Kind(
+        "stochastic gradient descent with batches of fresh samples, statistics of an ensemble",
+        ("time", "count", "score_mean", "score_covariance", "latent", "latent_level"),
+        (
+            *(name for name in STATISTICS if not name.startswith("score") and name != "count"),
+            *("eta", "B"),
+        ),
+        made_by="simulate_sgd",
+        figure=f"{DISPLAY}:plot_training",
+        numbers=f"{DISPLAY}:of_training",
+    ),
+}

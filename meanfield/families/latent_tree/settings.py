@@ -1,0 +1,32 @@
+"""Settings of methods in the problem file: accuracy of the flow, and SGD."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from meanfield.ensembles.settings import ReplicaSettings
+from meanfield.ingredients.part import Part
+
+
+class PopulationSettings(Part):
+    """Accuracy of the gradient flow."""
+
+    tolerance: float = Field(
+        default=1e-9, ge=1e-12, le=1e-3, description="error of a step of the flow, relative to the weights"
+    )
+
+
+class ScoreSettings(Part):
+    """Samples that are drawn for the score, which precede the keys that SGD of all families has."""
+
+    score_samples: int = Field(
+        default=1000,
+        ge=2,
+        le=10**7,
+        description="number of fresh samples from which correlations are estimated at each output time, as the public "
+        "code does",
+    )
+
+
+class ParticleSettings(ReplicaSettings, ScoreSettings):
+    """Settings of SGD."""

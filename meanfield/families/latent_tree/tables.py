@@ -1,0 +1,296 @@
+"""Exact averages over a latent tree, from tables of all configurations of the leaves below each latent.
+
+A pre-activation is a sum over children, which are independent given their parent. So tables of a level follow from
+those below it by a product and a sum, and gradients by the same steps backwards. Losses that depend on means and
+variances given the root need no table of the root unless outputs are normalised (latent_tree.md, section 3.1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.weights import Array, Weights
+from meanfield.networks.population import MOMENTS, MOST_TERMS, Evaluation, Views, evaluate, terms
+from meanfield.typing import FloatArray
+
+MOST_NUMBERS = 3e7
+"""Largest number of entries of the tables of all latents: a gigabyte with what is computed from them."""
+
+Gates = list[FloatArray]
+"""Slope of the activation of each node, for each configuration, at levels 1, 2, ...: 1 where it is active, 0 where not,
+and between them while its pre-activation stays at 0; shapes (latents, configurations, nodes)."""
+
+
+class Pass(NamedTuple):
+    """Tables of a network.
+
+    Parameters
+    ----------
+    weights : Weights
+    parts : list of ndarray, shape (latents, children, configurations of a child, nodes)
+        What each child adds to the pre-activations at levels 1, 2, ..., L; biases are with the first child.
+    before : list of ndarray, shape (latents, configurations, nodes)
+        Pre-activations at the levels that have a table.
+    gates : Gates
+        Of the levels below the root.
+    after : list of ndarray
+        Activations, of the leaves first.
+    """
+
+    weights: Weights
+    parts: list[Array]
+    before: list[Array]
+    gates: Gates
+    after: list[Array]
+
+
+class Moments(NamedTuple):
+    """Moments of the nodes of each latent given its value, root first, shape (latents, nodes).
+
+    Parameters
+    ----------
+    gap : ndarray
+        Difference of the mean pre-activations for the values 1 and 0.
+    spread : ndarray
+        Variance of the pre-activations.
+    chance : ndarray, shape (latents, 1)
+        Probability of the value 1.
+    selectivity : ndarray
+        Half the difference of the mean activations, which at the root are pre-activations.
+    """
+
+    gap: Array
+    spread: Array
+    chance: FloatArray
+    selectivity: Array
+
+    @property
+    def correlation(self) -> FloatArray:
+        """Pearson correlations of latents and pre-activations; NaN where these are constant."""
+        p, spread = self.chance, np.maximum(self.spread, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(spread > 0.0, np.sqrt(p * (1.0 - p)) * self.gap / np.sqrt(spread), np.nan)
+        return np.clip(found, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Exact averages of one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    problem: Problem
+
+    @property
+    def whole(self) -> bool:
+        """Whether the root has a table."""
+        return needs_the_root(self.problem)
+
+    @cached_property
+    def given_parent(self) -> list[FloatArray]:
+        """Probabilities of configurations given the parent's value, at levels 0 to L - 1, as `given_latent`."""
+        found = []
+        for rho, P in zip(self.problem.tree.polarities, self.given_latent, strict=False):
+            stay, move = 0.5 * (1.0 + rho)[:, None, None], 0.5 * (1.0 - rho)[:, None, None]
+            found.append(stay * P + move * P[:, ::-1])
+        return found
+
+    @cached_property
+    def given_latent(self) -> list[FloatArray]:
+        """Probabilities of the configurations below latents given their values, shape (latents, 2, configurations)."""
+        shape, tree = self.problem.shape, self.problem.tree
+        found = [np.broadcast_to(np.eye(2), (shape.latents[0], 2, 2))]
+        for level in range(1, shape.depth + self.whole):
+            rho = tree.polarities[level - 1][:, None, None]
+            below = 0.5 * (1.0 + rho) * found[-1] + 0.5 * (1.0 - rho) * found[-1][:, ::-1]
+            children = below.reshape(shape.latents[level], shape.children[level - 1], 2, -1)
+            P = children[:, 0]
+            for child in range(1, children.shape[1]):
+                P = (P[..., None] * children[:, child, :, None, :]).reshape(*P.shape[:2], -1)
+            found.append(P)
+        return found
+
+    @cached_property
+    def views(self) -> Views:
+        """Law of the views of a sample, which is the value of the root."""
+        p = np.array(self.problem.tree.root)
+        return Views(p, self.given_latent[-1] if self.whole else self.given_parent[-1])
+
+    @cached_property
+    def chances(self) -> FloatArray:
+        """Probability of the value 1 of latents with a network, the root first."""
+        shape, difference = self.problem.shape, np.diff(self.problem.tree.root)
+        found = [difference]
+        for level in range(shape.depth - 1, 0, -1):
+            children = shape.children[level]
+            found.append(np.repeat(found[-1], children) * self.problem.tree.polarities[level])
+        return np.asarray(0.5 * (1.0 + np.concatenate(found)))
+
+    def forward(self, weights: Weights, gates: Gates | None = None) -> Pass:
+        """Tables of all levels, the root's only where it is needed; gates are those of the weights, or given ones."""
+        shape, leaves = weights.shape, np.array(self.problem.tree.leaves)
+        after: list[Array] = [np.broadcast_to(leaves[:, None], (shape.latents[0], 2, 1))]
+        parts, before, open_ = [], [], []
+        for level in shape.levels:
+            W, children = weights.W[level - 1], shape.children[level - 1]
+            f = after[-1].reshape(shape.latents[level], children, *after[-1].shape[1:])
+            A = f @ W.transpose(0, 2, 3, 1)
+            if weights.b:
+                A[:, 0] += weights.b[level - 1][:, None, :]
+            parts.append(A)
+            if level == shape.depth and not self.whole:
+                break
+            u = A[:, 0]
+            for child in range(1, children):
+                u = (u[:, :, None, :] + A[:, child, None, :, :]).reshape(u.shape[0], -1, shape.nodes)
+            before.append(u)
+            if level < shape.depth:
+                open_.append((u.real > 0.0).astype(float) if gates is None else gates[level - 1])
+                after.append(open_[-1] * u)
+        return Pass(weights, parts, before, open_, after)
+
+    def evaluate(self, found: Pass) -> Evaluation:
+        """Loss, and its derivative by the outputs."""
+        normalisation = self.problem.network.normalisation
+        outputs = normalisation.value(found.before[-1]) if self.whole else found.parts[-1][0]
+        return evaluate(self.problem.loss.contrast, self.views, outputs)
+
+    def by_last(self, found: Pass, slope: FloatArray) -> FloatArray:
+        """Derivative by the last layer of what has the derivative `slope` by the outputs; of the same shape."""
+        if not self.whole:
+            return slope
+        return self.problem.network.normalisation.back(found.before[-1], slope)
+
+    def gradient(self, found: Pass, by_last: FloatArray) -> Weights:
+        """Derivatives by the weights of what has the derivative `by_last` by the last layer.
+
+        Parameters
+        ----------
+        found : Pass
+        by_last : ndarray, shape (..., parts, views, outputs)
+            Several at once where there are more dims, which then precede those of the weights.
+        """
+        shape, weights = found.weights.shape, found.weights
+        by_parts = _marginal(by_last, shape.children[-1]) if self.whole else by_last[..., None, :, :, :]
+        W: list[Array] = []
+        b: list[Array] = []
+        for level in reversed(shape.levels):
+            f = found.after[level - 1].reshape(
+                shape.latents[level], shape.children[level - 1], -1, shape.width(level - 1)
+            )
+            W.append(np.moveaxis(np.swapaxes(by_parts, -1, -2) @ f, -3, -2))
+            if weights.b:
+                b.append(by_parts[..., 0, :, :].sum(axis=-2))
+            if level > 1:
+                by_after = by_parts @ weights.W[level - 1].transpose(0, 2, 1, 3)
+                by_after = by_after.reshape(*by_after.shape[:-4], -1, *by_after.shape[-2:])
+                by_parts = _marginal(found.gates[level - 2] * by_after, shape.children[level - 2])
+        return Weights(shape, W[::-1], b[::-1])
+
+    def loss_and_gradient(self, weights: Weights, gates: Gates | None = None) -> tuple[float, Weights]:
+        """Population loss and its gradient by the weights of all levels, through all branches."""
+        found = self.forward(weights, gates)
+        evaluation = self.evaluate(found)
+        return evaluation.value, self.gradient(found, self.by_last(found, evaluation.slope))
+
+    def moments(self, found: Pass) -> Moments:
+        """Moments of pre-activations and activations given the latent that they belong to."""
+        shape, gaps, spreads, selectivities = found.weights.shape, [], [], []
+        for level in reversed(shape.levels):
+            A = found.parts[level - 1]
+            Q = self.given_parent[level - 1].reshape(*A.shape[:2], 2, -1)
+            means = Q @ A
+            mean, within = means.sum(axis=1), (Q @ (A * A) - means * means).sum(axis=1)
+            first = sum(shape.latents[level + 1 :])
+            p = self.chances[first : first + shape.latents[level], None]
+            gap = mean[:, 1] - mean[:, 0]
+            gaps.append(gap)
+            spreads.append((1.0 - p) * within[:, 0] + p * within[:, 1] + p * (1.0 - p) * gap * gap)
+            if level < shape.depth:
+                active = self.given_latent[level] @ found.after[level]
+                gap = active[:, 1] - active[:, 0]
+            selectivities.append(0.5 * gap)
+        gap, spread, selectivity = (np.concatenate(found) for found in (gaps, spreads, selectivities))
+        return Moments(gap, spread, self.chances[:, None], selectivity)
+
+
+def _marginal(table: Array, children: int) -> Array:
+    """Sums of a table over the configurations of all children but one, shape (..., latents, children, C, nodes)."""
+    size = round(table.shape[-2] ** (1.0 / children))
+    kept = []
+    for child in range(children):
+        cut = (*table.shape[:-2], size**child, size, -1, table.shape[-1])
+        kept.append(table.reshape(cut).sum(axis=(-4, -2)))
+    return np.stack(kept, axis=-3)
+
+
+def needs_the_root(problem: Problem) -> bool:
+    """Whether a loss needs outputs for every configuration of all leaves."""
+    return problem.network.output_normalisation or problem.loss.kind not in MOMENTS
+
+
+def size_of(problem: Problem) -> float:
+    """Number of entries of the tables of all latents."""
+    shape = problem.shape
+    levels = range(1, shape.depth + needs_the_root(problem))
+    logarithms = [math.log(shape.latents[level] * shape.nodes) for level in levels]
+    total, count = 0.0, math.log(2.0)
+    for below, logarithm in zip(shape.children, logarithms, strict=False):
+        count *= below
+        total += math.exp(min(count + logarithm, 700.0))
+    return total
+
+
+def check_tables(problem: Problem) -> None:
+    """Refuse problems whose averages cannot be computed from tables of all configurations.
+
+    Raises
+    ------
+    InputError
+        With the size, and what to do instead.
+    """
+    kind = problem.loss.kind
+    if kind == "nt_xent":
+        raise InputError(
+            "loss.kind = 'nt_xent' compares all views of a batch and has no population loss; set it to 'infonce', or "
+            "use the method 'particles'"
+        )
+    numbers = size_of(problem)
+    if numbers > MOST_NUMBERS:
+        root = " of the root and" if needs_the_root(problem) else ""
+        raise InputError(
+            f"tree.depth = {problem.tree.depth} with tree.children = {problem.tree.children}: exact averages need "
+            f"tables{root} of all latents below with {numbers:.3g} entries, and at most {MOST_NUMBERS:.3g} fit; lower "
+            f"depth, children or network.nodes_per_latent, {_smaller(problem)}or use the method 'particles'"
+        )
+    count = terms(problem.loss.contrast, problem.shape.configurations[-1]) if needs_the_root(problem) else 0.0
+    if count > MOST_TERMS:
+        views = problem.shape.configurations[-1]
+        raise InputError(
+            f"loss.kind = '{kind}' with loss.negatives = {problem.loss.negatives}: anchors, positives and negatives "
+            f"with {views:,} configurations of the leaves have {count:.3g} combinations, and at most {MOST_TERMS:.3g} "
+            "are enumerated; lower tree.depth or loss.negatives, set loss.kind to 'simple', or use the method "
+            "'particles'"
+        )
+
+
+def _smaller(problem: Problem) -> str:
+    """Remedy for problems whose root needs no table with another output or loss."""
+    if not needs_the_root(problem):
+        return ""
+    changes: list[Any] = []
+    if problem.network.output_normalisation:
+        changes.append("network.output_normalisation to false")
+    if problem.loss.kind not in MOMENTS:
+        changes.append("loss.kind to 'simple'")
+    return f"set {' and '.join(changes)}, "

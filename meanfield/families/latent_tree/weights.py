@@ -1,0 +1,65 @@
+"""Weights and biases of a network with the shape of a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from meanfield.families.latent_tree.shape import Shape
+
+Array = NDArray[Any]
+"""Real numbers, or complex ones whose imaginary part is a derivative."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of all levels.
+
+    Parameters
+    ----------
+    shape : Shape
+    W : list of ndarray, shape (..., latents, nodes, children, nodes below)
+        By level, from 1 to L.
+    b : list of ndarray, shape (..., latents, nodes)
+        Biases by level; empty without them.
+    """
+
+    shape: Shape
+    W: list[Array]
+    b: list[Array]
+
+    @classmethod
+    def nested(cls, shape: Shape, W: list[Array], b: list[Array] | None = None) -> Weights:
+        """Weights whose inputs are numbered in one row, the left child's nodes first."""
+        rows = [w.reshape(*w.shape[:-1], shape.children[i], shape.width(i)) for i, w in enumerate(W)]
+        return cls(shape, rows, b or [])
+
+    @property
+    def vector(self) -> Array:
+        """All numbers in one row, shape (..., numbers)."""
+        lead = self.W[0].shape[:-4]
+        return np.concatenate([part.reshape(*lead, -1) for part in (*self.W, *self.b)], axis=-1)
+
+    def like(self, vector: Array) -> Weights:
+        """Weights of the same shape from all their numbers in one row, or of several networks from several rows."""
+        parts, first = [], 0
+        for part in (*self.W, *self.b):
+            parts.append(vector[..., first : first + part.size].reshape(*vector.shape[:-1], *part.shape))
+            first += part.size
+        return Weights(self.shape, parts[: len(self.W)], parts[len(self.W) :])
+
+
+def uniform_weights(shape: Shape, bias: bool, rng: Generator) -> Weights:
+    """Weights and biases that are uniform within 1/sqrt(number of inputs), level by level from 1 on."""
+    W, b = [], []
+    for level in shape.levels:
+        inputs, latents = shape.inputs[level - 1], shape.latents[level]
+        bound = inputs**-0.5
+        W.append(rng.uniform(-bound, bound, (latents, shape.nodes, inputs)))
+        if bias:
+            b.append(rng.uniform(-bound, bound, (latents, shape.nodes)))
+    return Weights.nested(shape, W, b)

@@ -1,0 +1,133 @@
+"""Losses of contrastive learning as functions of distances, with their derivatives (latent_tree.md, section 1.2).
+
+A triple is an anchor, a positive view of the same sample, and negatives, views of other samples. Distances are
+r = |y - y'|^2/2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from meanfield.typing import FloatArray
+
+Kind = Literal["simple", "triplet", "infonce", "exact", "beta", "nt_xent", "batch_ratio"]
+
+TRIPLES = ("simple", "triplet", "infonce", "beta")
+"""Losses that are means over triples."""
+
+
+class Slopes(NamedTuple):
+    """Value of a loss for each triple, and its derivatives by the distances.
+
+    Parameters
+    ----------
+    value, positive : ndarray, shape (...)
+    negative : ndarray, shape (..., negatives)
+    """
+
+    value: FloatArray
+    positive: FloatArray
+    negative: FloatArray
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A loss, with its parameters; those that a kind does not have are not used.
+
+    Parameters
+    ----------
+    kind : str
+    temperature : float
+        tau.
+    margin : float
+        r0 of the soft triplet loss.
+    negatives : int
+        H, of `infonce` and `exact`.
+    beta : float
+        Weight of distances between views of one sample, which `beta` adds.
+    """
+
+    kind: Kind
+    temperature: float = 1.0
+    margin: float = 0.0
+    negatives: int = 1
+    beta: float = 0.0
+
+    def of_triples(self, positive: FloatArray, negative: FloatArray) -> Slopes:
+        """Loss of triples.
+
+        Parameters
+        ----------
+        positive : ndarray, shape (...)
+            Distance of anchor and positive.
+        negative : ndarray, shape (..., negatives)
+            Distances of anchor and negatives.
+        """
+        tau, ones = self.temperature, np.ones(np.broadcast_shapes(positive.shape, negative.shape[:-1]))
+        if self.kind in ("simple", "beta"):
+            beta = self.beta if self.kind == "beta" else 0.0
+            value = (1.0 + beta) * positive - negative[..., 0]
+            return Slopes(value, (1.0 + beta) * ones, -ones[..., None])
+        if self.kind == "triplet":
+            x = (positive - negative[..., 0] + self.margin) / tau
+            slope = expit(x)
+            return Slopes(tau * np.logaddexp(0.0, x), slope, -slope[..., None])
+        if self.kind != "infonce":
+            raise ValueError(f"the loss '{self.kind}' is no mean over triples")
+        x = (positive[..., None] - negative) / tau
+        largest = np.maximum(x.max(axis=-1), 0.0)  # so that nothing overflows
+        shares, one = np.exp(x - largest[..., None]), np.exp(-largest)
+        total = one + shares.sum(axis=-1)
+        shares /= total[..., None] * tau
+        return Slopes(largest + np.log(total), 1.0 / tau - one / (tau * total), -shares)
+
+    def weight(self, distance: FloatArray) -> FloatArray:
+        """Weight xi of a pair of samples in the loss `exact`, that of InfoNCE with one negative."""
+        return np.asarray(expit(-distance / self.temperature) / self.temperature)
+
+    def of_batch_means(self, positive: float, negative: float, outputs: int) -> tuple[float, float]:
+        """Loss `batch_ratio` of mean distances, and its derivative by the positive one, minus that by the negative.
+
+        Source: the public code of the paper has no logarithm, and averages squares over batch and outputs.
+        """
+        scale = 2.0 / (outputs * self.temperature)
+        share = float(expit(scale * (negative - positive)))
+        return -share, scale * share * (1.0 - share)
+
+
+def nt_xent(views: FloatArray, temperature: float) -> tuple[float, FloatArray]:
+    """Normalised temperature-scaled cross entropy of a batch: cosine similarities, all other views are negatives.
+
+    Parameters
+    ----------
+    views : ndarray, shape (samples, 2, outputs)
+    temperature : float
+
+    Returns
+    -------
+    float
+        Mean over the 2 B views.
+    ndarray, shape (samples, 2, outputs)
+        Its derivative.
+    """
+    flat = views.reshape(-1, views.shape[-1])
+    length = np.sqrt((flat * flat).sum(axis=1, keepdims=True))
+    unit = np.divide(flat, length, out=np.zeros_like(flat), where=length > 0.0)
+    count = len(flat)
+    similarity = unit @ unit.T / temperature
+    np.fill_diagonal(similarity, -np.inf)
+    similarity -= similarity.max(axis=1, keepdims=True)
+    chance = np.exp(similarity)
+    total = chance.sum(axis=1, keepdims=True)
+    other = np.arange(count) ^ 1
+    value = float(np.mean(np.log(total[:, 0]) - similarity[np.arange(count), other]))
+    chance /= total
+    chance[np.arange(count), other] -= 1.0
+    by_unit = (chance + chance.T) @ unit / (temperature * count)
+    inward = (by_unit * unit).sum(axis=1, keepdims=True) * unit
+    slope = np.divide(by_unit - inward, length, out=np.zeros_like(flat), where=length > 0.0)
+    return value, slope.reshape(views.shape)

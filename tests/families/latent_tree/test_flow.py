@@ -1,0 +1,90 @@
+"""Gradient flow of the population: exact solutions, invariants, blow-up, and sliding along the kink of a node."""
+
+import numpy as np
+import pytest
+
+import meanfield
+from meanfield.families.latent_tree.pieces import Pieces
+from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.tables import Tables
+from tests.families.latent_tree.problems import case_b, drawn
+
+
+def weights_of(result, problem):
+    return [problem.initial_weights.like(row) for row in result["weights"].values]
+
+
+def test_a_linear_network_grows_along_its_operator():
+    """One level: W' = 2 p0 p1 (2 a)(2 a)^T W with the gaps 2 a = rho of the leaves, so that W.a grows exponentially."""
+    rho = np.array([0.9, -0.4])
+    data = {"tree": {"depth": 1, "root": [0.3, 0.7], "polarity": [rho.tolist()]}, "network": {"nodes_per_latent": 2}}
+    problem = Problem.model_validate(data | {"time": {"stop": 1.5, "outputs": 4}})
+    result = meanfield.solve(problem, "population")
+    W = problem.initial_weights.W[0][0, :, :, 0]
+    rate, along = 2 * 0.3 * 0.7 * rho @ rho, np.outer(rho, rho) / (rho @ rho)
+    for t, weights in zip(result["time"].values, weights_of(result, problem), strict=True):
+        expected = W + W @ along * np.expm1(rate * t)
+        assert np.allclose(weights.W[0][0, :, :, 0], expected, rtol=1e-8)  # ten times the tolerance of a step
+    assert np.allclose(result["loss"], float(result["loss"][0]) * np.exp(2 * rate * result["time"]), rtol=2e-8)
+
+
+def test_weights_become_infinite_at_the_reference_time():
+    result = meanfield.solve(case_b(stop=2.0, outputs=5, population={"tolerance": 1e-7}), "population")
+    assert result.attrs["status"].startswith("failed: at t = 1.277")
+    assert "network.output_normalisation" in result.attrs["status"]
+    assert np.isfinite(result["loss"][:3]).all()
+    assert np.isnan(result["loss"][3:]).all()
+
+
+def test_nodes_and_levels_keep_their_invariants():
+    """|in|^2 - |out|^2 of each hidden node, and with normalised outputs also |W| of each level."""
+    problem = case_b(normalised=True, stop=5.0)
+    result = meanfield.solve(problem, "population")
+    first, *_, last = weights_of(result, problem)
+
+    def balance(weights):
+        return (weights.W[1] ** 2).sum(axis=(0, 1)) - (weights.W[0] ** 2).sum(axis=(2, 3))
+
+    assert np.abs(first.vector - last.vector).max() > 0.1
+    assert np.allclose(balance(first), balance(last), rtol=0, atol=1e-7)  # a hundred times the tolerance of a step
+    for before, after in zip(first.W, last.W, strict=True):
+        assert np.linalg.norm(after) == pytest.approx(np.linalg.norm(before), abs=1e-7)  # the same
+
+
+def small_steps(tables, weights, stop, dt):
+    """Euler steps through all kinks: an oracle that knows nothing of them. It averages over them where it slides."""
+    y = weights.vector
+    for _ in range(round(stop / dt)):
+        y = y - dt * tables.loss_and_gradient(weights.like(y))[1].vector
+    return y
+
+
+def test_the_flow_slides_where_both_sides_lead_to_a_kink():
+    """Two nodes slide here, and one stops at once, when another node changes."""
+    seed = {"law": "uniform", "seed": 13}
+    data = {
+        "tree": {"depth": 3, "children": [1, 2, 2], "polarity": seed | {"low": 0.5, "random_sign": True}},
+        "network": {"nodes_per_latent": 4, "output_normalisation": True, "epsilon": 0.1, "initial": seed}
+        | {"bias": True},
+        "loss": {"kind": "exact", "temperature": 0.5},
+        "time": {"stop": 4.0, "outputs": 2},
+    }
+    problem = Problem.model_validate(data)
+    tables, weights = Tables(problem), problem.initial_weights
+    pieces = Pieces(tables, weights, problem.time.outputs_at, 1e-8)
+    while pieces.time < 4.0:
+        pieces.follow()
+    assert pieces.slides == 2, "another start is needed to test what happens"
+    coarse, fine = (np.abs(small_steps(tables, weights, 4.0, dt) - pieces.states[-1]).max() for dt in (0.02, 0.005))
+    assert coarse < 0.02 * np.abs(pieces.states[-1] - weights.vector).max()
+    assert fine < 0.4 * coarse  # first order in the step: a quarter
+
+
+def test_the_flow_is_interrupted_with_what_was_computed():
+    from meanfield.process.progress import interrupted_after
+
+    problem = drawn((2, 2), nodes=2, normalised=True, bias=True).model_copy()
+    with interrupted_after(0):
+        result = meanfield.solve(problem, "population")
+    assert result.attrs["status"] == "interrupted"
+    assert np.isfinite(result["loss"][0])
