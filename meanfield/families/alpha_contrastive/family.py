@@ -22,6 +22,18 @@ FAMILY = Family(
             check=f"{HERE}.critical_points.solver:check_critical_points",
             purpose="all filters at rest in the plane: stable or not, on walls or not, with basins",
         ),
+        "density": Method(
+            "density",
+            f"{HERE}.density:solve_density",
+            ("density",),
+            check=f"{HERE}.density.solver:check_density",
+        ),
+        "optimal_filters": Method(
+            "optimal filters",
+            f"{HERE}.optimal_filters:find_optimal_filters",
+            ("optimal_filters",),
+            check=f"{HERE}.optimal_filters.solver:check_optimal_filters",
+        ),
     },
     wording=f"{HERE}.explanation.wording:in_words",
     key_words={

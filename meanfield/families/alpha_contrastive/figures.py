@@ -10,11 +10,20 @@ from matplotlib.figure import Figure
 from meanfield.families.alpha_contrastive.data import GaussianMixture
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
-from meanfield.plotting.style import COLOURS, Panel, draw_panels
+from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, time_styles
 from meanfield.results.schema import problem_of
 
 CURVE_POINTS = 721
 """Angles of the curve of the energy."""
+
+MOST_TIMES = 5
+"""Largest number of times whose densities are shown."""
+
+LEAST_SHOWN = 1e-6
+"""Smallest density that is shown, relative to the largest."""
+
+MOST_FILTERS = 8
+"""Largest number of filters whose coordinates are shown."""
 
 KINDS_OF_POINTS = (
     ("stable, between walls", "o", "black"),
@@ -74,3 +83,48 @@ def _places(dataset: xr.Dataset) -> tuple[np.ndarray, str]:
         w = dataset["w"].values
         return np.arctan2(w[:, 1], w[:, 0]) / np.pi, r"angle $\theta/\pi$ of the filter"
     return np.arange(1, dataset.sizes["point"] + 1), "critical point, in the order of energy"
+
+
+def plot_density(dataset: xr.Dataset) -> Figure:
+    """Density of filters at some times, and the objective with the bound of its optimum."""
+    panels: list[Panel] = [_plot_rho, _plot_objective]
+    return draw_panels(dataset, panels)
+
+
+def _plot_rho(dataset: xr.Dataset, axes: Axes) -> Axes:
+    shown = np.unique(np.linspace(0, dataset.sizes["time"] - 1, MOST_TIMES).round().astype(int))
+    times = dataset["time"].values[shown]
+    for k, style in zip(shown, time_styles(times), strict=True):
+        rho = dataset["rho"].values[k]
+        label = f"$t = {float(dataset['time'][k]):g}$"
+        axes.plot(dataset["angle"] / np.pi, np.maximum(rho, LEAST_SHOWN * rho.max()), label=label, **style)
+    axes.set(xlabel=r"angle $\theta/\pi$ of a filter", ylabel=r"density $\rho(\theta)$", yscale="log")
+    return axes
+
+
+def _plot_objective(dataset: xr.Dataset, axes: Axes) -> Axes:
+    G, gap = dataset["G"].values, dataset["certificate_gap"].values
+    axes.plot(dataset["time"], G, label="objective $G$", **curve_style(0))
+    axes.plot(dataset["time"], np.minimum.accumulate(G + gap), label="bound of the best $G$", **curve_style(1))
+    axes.set(xlabel=r"time $t = \eta k$", ylabel="objective $G$")
+    return axes
+
+
+def plot_optimal_filters(dataset: xr.Dataset) -> Figure:
+    """Weights of the filters of the best network, and what each of them makes of the coordinates."""
+    panels: list[Panel] = [_plot_weights, _plot_coordinates]
+    return draw_panels(dataset, panels)
+
+
+def _plot_weights(dataset: xr.Dataset, axes: Axes) -> Axes:
+    count = dataset.sizes["atom"]
+    axes.bar(np.arange(1, count + 1), dataset["weight"], color=COLOURS[0], width=0.6)
+    axes.set(xlabel="filter", ylabel="weight of the filter", xticks=np.arange(1, count + 1)[:: max(1, count // 10)])
+    return axes
+
+
+def _plot_coordinates(dataset: xr.Dataset, axes: Axes) -> Axes:
+    for k, w in enumerate(dataset["w"].values[:MOST_FILTERS]):
+        axes.plot(np.arange(1, len(w) + 1), w, label=f"filter {k + 1}", **(curve_style(k) | {"marker": "o"}))
+    axes.set(xlabel="coordinate", ylabel="filter $w$", xticks=np.arange(1, dataset.sizes["coordinate"] + 1))
+    return axes

@@ -185,7 +185,7 @@ def missed(given, cells):
     clear = np.abs(value) > 1e-12 * size  # the rest is rounding
     change = np.flatnonzero((value[:-1] * value[1:] < 0) & clear[:-1] & clear[1:])
     apart = np.abs((angles(points)[None] - theta[change, None] + np.pi) % (2.0 * np.pi) - np.pi)
-    near = np.sort(apart, axis=1)[:, 0] <= 2.0 * np.pi / cells * 1.01
+    near = apart.min(axis=1, initial=np.inf) <= 2.0 * np.pi / cells * 1.01
     attracting = int(np.count_nonzero(value[change] > 0))
     return int(np.count_nonzero(~near)), attracting, int(points["stable"].sum())
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
-from meanfield.families.alpha_contrastive.limit.pairs import half_squares
 from meanfield.typing import BoolArray, FloatArray
 
 ROUNDINGS = (0.1, 0.02, 0.004, 0.0008)
@@ -111,7 +110,7 @@ def _place(found: list[SpherePoint], point: SpherePoint) -> int:
 
 
 def _constant_in_cells(field: DiscreteField) -> bool:
-    return field.pairs.uniform and field.filter.straight is not None
+    return (field.frozen is not None or field.pairs.uniform) and field.filter.straight is not None
 
 
 def _unit(w: FloatArray) -> FloatArray:
@@ -147,11 +146,7 @@ def _rounded(field: DiscreteField, w: FloatArray, width: FloatArray) -> tuple[Fl
         h, slope = a * z + b * np.where(part < 1.0, width * part * part, z), a + b * part
     pull = field.pull(h)
     F = (pull * slope) @ field.atoms
-    if field.pairs.uniform:
-        height = 0.5 * np.sum(h * pull, axis=1)
-    else:
-        height = np.array([float(field.pairs.objective(half_squares(row))) for row in h])
-    return height, F - np.sum(F * w, axis=1, keepdims=True) * w
+    return field.height(h), F - np.sum(F * w, axis=1, keepdims=True) * w
 
 
 def _polished(field: DiscreteField, w: FloatArray, may_hold: bool = True) -> SpherePoint | None:
@@ -257,14 +252,13 @@ def _described(field: DiscreteField, w: FloatArray, hold: BoolArray, gates: Floa
 def _eigenvectors(field: DiscreteField, rng: np.random.Generator) -> FloatArray:
     """Eigenvectors of A in the cells that random filters visit, which lie in their cells, shape (points, d)."""
     d = field.atoms.shape[1]
-    p, straight = field.pairs.probability, field.filter.straight
+    L, straight = field.laplacian(np.eye(d)[0]), field.filter.straight
     assert straight is not None
     visited = _unit(rng.standard_normal((CELL_SAMPLES, d)))
     active = np.unique(visited @ field.atoms.T > 0, axis=0)
     slope = straight[0] + straight[1] * active
     x = slope[:, :, None] * field.atoms
-    mean = np.einsum("i,cid->cd", p, x)
-    A = np.einsum("i,cid,cie->cde", p, x, x) - mean[:, :, None] * mean[:, None, :]
+    A = np.swapaxes(x, 1, 2) @ (L @ x)
     values, vectors = np.linalg.eigh(A)
     gaps = np.diff(values, axis=1, prepend=-np.inf, append=np.inf)
     isolated = np.minimum(gaps[:, :-1], gaps[:, 1:]) > SIMPLE * np.abs(values[:, -1:])

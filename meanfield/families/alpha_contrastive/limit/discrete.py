@@ -63,10 +63,15 @@ class DiscreteField:
 
     def objective(self, w: FloatArray) -> FloatArray:
         """G of a network of this filter alone, shape (filters,)."""
-        h = self.filter.value(w @ self.atoms.T)
+        return self.height(self.filter.value(w @ self.atoms.T))
+
+    def height(self, h: FloatArray) -> FloatArray:
+        """What filters with outputs h climb, shape (filters,): G, or E_alpha if the importance is held fixed."""
+        if self.frozen is not None or self.pairs.uniform:
+            return np.asarray(0.5 * np.sum(h * self.pull(h), axis=-1))
         step = max(1, MOST_NUMBERS // h.shape[1] ** 2)
         parts = [self.pairs.objective(half_squares(h[k : k + step])) for k in range(0, len(h), step)]
-        return np.concatenate(parts)
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def laplacian(self, w: FloatArray) -> FloatArray:
         """L at a filter, shape (atoms, atoms)."""
