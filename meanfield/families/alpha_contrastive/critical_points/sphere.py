@@ -13,10 +13,10 @@ import numpy as np
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.typing import BoolArray, FloatArray
 
-ROUNDINGS = (0.1, 0.02, 0.004, 0.0008)
+ROUNDINGS = (0.004, 0.0008)
 """Half-widths of rounded kinks, relative to the length of an atom, one after the other."""
 
-UPHILL_STEPS = 250
+UPHILL_STEPS = 400
 """Steps uphill for each rounding."""
 
 NEWTON_STEPS = 40
@@ -53,7 +53,7 @@ class SpherePoint:
     held : ndarray of bool, shape (atoms,)
         Atoms on whose walls the point is held from both sides.
     rate, rate_frozen : float
-        Largest growth rate along the walls; -inf where nothing is left to move.
+        Largest growth rate along the walls; -inf where nothing is left to move, inf where a wall repels.
     votes : int
         Number of random starts that come to it.
     """
@@ -237,6 +237,8 @@ def _described(field: DiscreteField, w: FloatArray, hold: BoolArray, gates: Floa
     """Point with its growth rates along the walls that hold it from both sides; None if it is one of a continuum."""
     strict = hold & (gates > GATES) & (gates < 1.0 - GATES)
     z = np.where(hold, 0.0, field.atoms @ w)
+    if strict.any() and not _is_ridge(field, z, strict):
+        return SpherePoint(w, np.zeros(len(z)), strict, np.inf, np.inf)
     slope = _side(field, np.where(strict, gates, np.round(gates)), z, hold)
     basis = _tangent(_null_space(field.atoms[strict], len(w)), w)
     if not basis.shape[1]:
@@ -247,6 +249,12 @@ def _described(field: DiscreteField, w: FloatArray, hold: BoolArray, gates: Floa
     if np.abs(rates).min() <= SIMPLE * size:
         return None
     return SpherePoint(w, slope, strict, float(rates[-1]), float(np.linalg.eigvalsh(frozen)[-1]))
+
+
+def _is_ridge(field: DiscreteField, z: FloatArray, strict: BoolArray) -> bool:
+    """Whether the objective has a ridge, and no valley, at the walls of atoms."""
+    bend = (field.filter.straight or (0.0, 0.0))[1]
+    return bool(np.all(bend * field.pull(field.filter.value(z)[None])[0][strict] < 0.0))
 
 
 def _eigenvectors(field: DiscreteField, rng: np.random.Generator) -> FloatArray:
