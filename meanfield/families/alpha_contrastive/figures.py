@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.families.alpha_contrastive.data import GaussianMixture
+from meanfield.families.alpha_contrastive.laws import GaussianMixture
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, time_styles

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from meanfield.families.alpha_contrastive.data.shared import Matrix, Number, check_rows
+from meanfield.families.alpha_contrastive.laws.shared import Matrix, Number, check_rows
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.typing import FloatArray
 

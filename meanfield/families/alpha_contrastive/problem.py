@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from meanfield.families.alpha_contrastive.data import DataLaw, Tokens
 from meanfield.families.alpha_contrastive.filters import Filters, FourierStart, GivenStart
 from meanfield.families.alpha_contrastive.importance import Importance
+from meanfield.families.alpha_contrastive.laws import DataLaw, Tokens
 from meanfield.families.alpha_contrastive.settings import DensitySettings, SearchSettings, Training
 from meanfield.ingredients.activations import ACTIVATIONS, Activation, make_activation
 from meanfield.ingredients.named_functions import NamesFunctions

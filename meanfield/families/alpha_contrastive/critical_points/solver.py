@@ -12,7 +12,7 @@ from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.circle import CirclePoint, circle_points
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
 from meanfield.families.alpha_contrastive.critical_points.sphere import ON_WALL, SpherePoint, sphere_points
-from meanfield.families.alpha_contrastive.data import DiscreteLaw, GaussianMixture, Tokens
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential, walls_of
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field, scale_of_angles

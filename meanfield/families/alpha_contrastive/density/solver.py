@@ -13,10 +13,10 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.data import DiscreteLaw, GaussianMixture, Tokens
 from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, MakeFlow, MixtureFlow
 from meanfield.families.alpha_contrastive.density.grid import Grid, make_grid
 from meanfield.families.alpha_contrastive.filters import FourierStart, UniformStart
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import walls_of
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field, scale_of_angles
 from meanfield.families.alpha_contrastive.problem import Problem

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from meanfield.families.alpha_contrastive.data import (
+from meanfield.families.alpha_contrastive.filters import FourierStart, GivenStart, RandomStart
+from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE, Importance
+from meanfield.families.alpha_contrastive.laws import (
     GaussianMixture,
     LatentCategorical,
     LatentSummation,
     Points,
     Tokens,
 )
-from meanfield.families.alpha_contrastive.filters import FourierStart, GivenStart, RandomStart
-from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE, Importance
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.ingredients.user_functions import is_address
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.data import DiscreteLaw, GaussianMixture
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField

@@ -16,7 +16,7 @@ import xarray as xr
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.solver import check_critical_points
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
-from meanfield.families.alpha_contrastive.data import DiscreteLaw
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, scale_of_angles
 from meanfield.families.alpha_contrastive.limit.networks import Network, best_on_circle, network_of, with_importance

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from meanfield.families.alpha_contrastive.data.discrete import DiscreteLaw, LatentCategorical, LatentSummation, Points
-from meanfield.families.alpha_contrastive.data.mixture import GaussianMixture
-from meanfield.families.alpha_contrastive.data.tokens import Tokens
+from meanfield.families.alpha_contrastive.laws.discrete import DiscreteLaw, LatentCategorical, LatentSummation, Points
+from meanfield.families.alpha_contrastive.laws.mixture import GaussianMixture
+from meanfield.families.alpha_contrastive.laws.tokens import Tokens
 
 DataLaw = Annotated[Points | GaussianMixture | LatentCategorical | LatentSummation | Tokens, Field(discriminator="law")]
 

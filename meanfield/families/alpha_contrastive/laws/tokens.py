@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from meanfield.families.alpha_contrastive.data.shared import Vector
+from meanfield.families.alpha_contrastive.laws.shared import Vector
 from meanfield.ingredients.part import FieldError, Part
 
 MOST_TOKENS = 1000
