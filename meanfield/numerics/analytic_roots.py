@@ -23,6 +23,9 @@ RESOLVED = 1e-12
 FLAT = 1e-14
 """Largest value, relative to the size of its terms, that is 0 to rounding."""
 
+MOST_INTERVALS = 100_000
+"""Number of intervals that wait to be resolved beyond which the function is none that can be."""
+
 MOST_HALVINGS = 36
 """Halvings of an interval after which it is as short as rounding."""
 
@@ -55,6 +58,11 @@ def roots_between(
     -------
     list of float
         Each root once; none where the function is 0 on an interval as a whole.
+
+    Raises
+    ------
+    ArithmeticError
+        If the function is not resolved by any reasonable number of intervals.
     """
     edges = np.asarray(ends, dtype=float)
     low, high = edges[:-1], edges[1:]
@@ -75,13 +83,15 @@ def roots_between(
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
         if not low.size:
             break
+        if low.size > MOST_INTERVALS:
+            raise ArithmeticError(f"the function is not resolved by {low.size} intervals")
     return _each_once(sorted(found), SAME * float(edges[-1] - edges[0]))
 
 
 def _roots(coefficients: FloatArray) -> FloatArray:
     """Real roots of a Chebyshev series in [-1, 1]."""
     small = np.abs(coefficients) <= 1e-15 * np.abs(coefficients).max()
-    degree = int(np.flatnonzero(~small)[-1])
+    degree = int(np.flatnonzero(~small)[-1]) if not small.all() else 0
     if degree == 0:
         return np.empty(0)
     roots = np.linalg.eigvals(chebcompanion(coefficients[: degree + 1]))

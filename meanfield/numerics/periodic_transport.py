@@ -22,6 +22,13 @@ COURANT = 0.4
 """Part of a cell that the density moves in a step: less than 1/2 keeps it positive where it leaves on both sides."""
 
 
+def steps_of(u: FloatArray, width: FloatArray, duration: float) -> float:
+    """Number of time steps that a velocity at faces, shape (2, cells), needs for a duration."""
+    out = np.maximum(np.roll(u[0], -1), 0.0) - np.minimum(u[1], 0.0)
+    fastest = np.maximum(out, np.maximum(np.abs(u[1]), np.abs(np.roll(u[0], -1))))
+    return duration * float((fastest / width).max()) / COURANT
+
+
 def transport(rho: FloatArray, width: FloatArray, velocity: Velocity, duration: float, breaks: BoolArray) -> FloatArray:
     """Cell averages of a density after some time.
 
@@ -40,9 +47,7 @@ def transport(rho: FloatArray, width: FloatArray, velocity: Velocity, duration: 
     left = duration
     while left > 0.0:
         u = velocity(rho)
-        out = np.maximum(np.roll(u[0], -1), 0.0) - np.minimum(u[1], 0.0)
-        fastest = np.maximum(out, np.maximum(np.abs(u[1]), np.abs(np.roll(u[0], -1))))
-        steps = max(1, int(np.ceil(left * float((fastest / width).max()) / COURANT)))
+        steps = max(1, int(np.ceil(steps_of(u, width, left))))
         dt = left / steps
         first = rho + dt * _change(rho, u, width, breaks)
         second = first + dt * _change(first, velocity(first), width, breaks)

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from meanfield.errors import InputError
 from meanfield.numerics.analytic_roots import roots_between
 from meanfield.typing import BoolArray, FloatArray, IntArray
 
@@ -67,6 +68,11 @@ def circle_points(field: Field, walls: FloatArray, longest: float) -> list[Circl
     longest : float
         Longest interval on which it varies no more than once.
 
+    Raises
+    ------
+    InputError
+        If the field varies too fast to be resolved.
+
     Notes
     -----
     Source: alpha_contrastive.md, section 3. On arcs where the field is 0 every point is critical; none is returned.
@@ -74,7 +80,13 @@ def circle_points(field: Field, walls: FloatArray, longest: float) -> list[Circl
     walls = _distinct(np.mod(walls, TURN))
     start = float(walls[0]) if len(walls) else 0.0
     ends = np.append(walls, start + TURN) if len(walls) else np.array([0.0, TURN])
-    roots = np.array(roots_between(field, _split(ends, longest)))
+    try:
+        roots = np.array(roots_between(field, _split(ends, longest)))
+    except ArithmeticError as error:
+        raise InputError(
+            f"the field of a filter is not resolved on the circle ({error}); raise importance.temperature, or take "
+            "smaller data"
+        ) from error
     if len(roots):
         gap = np.abs(_turned(roots[:, None] - walls[None])).min(axis=1, initial=np.inf)
         roots = roots[gap > SAME_ANGLE]

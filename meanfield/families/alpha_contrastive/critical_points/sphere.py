@@ -6,11 +6,14 @@ ends at. Where the matrix A(w) is constant in cells, the eigenvectors of all cel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
+from meanfield.process.progress import progress_bar
 from meanfield.typing import BoolArray, FloatArray
 
 ROUNDINGS = (0.004, 0.0008)
@@ -18,6 +21,9 @@ ROUNDINGS = (0.004, 0.0008)
 
 UPHILL_STEPS = 400
 """Steps uphill for each rounding."""
+
+CHECKED, AT_REST = 25, 1e-13
+"""Number of steps after which the climb ends if it gained less than this, relative to its height."""
 
 NEWTON_STEPS = 40
 """Largest number of Newton steps of a polished point."""
@@ -122,17 +128,30 @@ def _uphill(field: DiscreteField, w: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(field.atoms, axis=1)
     kinked = field.filter.straight is not None and field.filter.straight[1] != 0.0
     step = np.ones(len(w))
-    for rounding in ROUNDINGS if kinked else ROUNDINGS[-1:]:
-        width = rounding * np.where(lengths > 0, lengths, 1.0)
-        height, force = _rounded(field, w, width)
-        for _ in range(UPHILL_STEPS):
+    with progress_bar(len(ROUNDINGS) * UPHILL_STEPS, "filters uphill", "step") as bar:
+        for rounding in ROUNDINGS if kinked else ROUNDINGS[-1:]:
+            w, step = _climbed(field, w, step, rounding * np.where(lengths > 0, lengths, 1.0), bar.update)
+    return w
+
+
+def _climbed(
+    field: DiscreteField, w: FloatArray, step: FloatArray, width: FloatArray, advance: Callable[[float], Any]
+) -> tuple[FloatArray, FloatArray]:
+    """Filters that have come to rest on the objective with kinks of one width, and their last steps."""
+    height, force = _rounded(field, w, width)
+    for _ in range(UPHILL_STEPS // CHECKED):
+        before = height
+        for _ in range(CHECKED):
             trial = _unit(w + step[:, None] * force)
             new_height, new_force = _rounded(field, trial, width)
             better = new_height > height
             w = np.where(better[:, None], trial, w)
             height, force = np.where(better, new_height, height), np.where(better[:, None], new_force, force)
             step = np.clip(np.where(better, 1.5 * step, 0.4 * step), 1e-9, 1e9)
-    return w
+        advance(CHECKED)
+        if np.all(height - before <= AT_REST * np.abs(height)):
+            break
+    return w, step
 
 
 def _rounded(field: DiscreteField, w: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -20,7 +20,7 @@ from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixtu
 from meanfield.families.alpha_contrastive.limit.circle import walls_of
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field, scale_of_angles
 from meanfield.families.alpha_contrastive.problem import Problem
-from meanfield.numerics.periodic_transport import transport
+from meanfield.numerics.periodic_transport import steps_of, transport
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
@@ -29,6 +29,9 @@ from meanfield.typing import FloatArray
 
 HARMONICS = 8
 """Number of moments E[cos k theta], E[sin k theta] of results."""
+
+MOST_STEPS = 20_000
+"""Largest number of time steps, as the velocity of the start predicts them; grids that need more are not tried."""
 
 FEWEST_CELLS, MOST_CELLS = 100, 6400
 """Numbers of cells of the first and of the finest grid."""
@@ -103,7 +106,7 @@ def solve_density(problem: Problem) -> xr.Dataset:
     Raises
     ------
     InputError
-        If the method does not apply to the problem.
+        If the method does not apply to the problem, or would take very many steps.
 
     Notes
     -----
@@ -113,12 +116,23 @@ def solve_density(problem: Problem) -> xr.Dataset:
     check_density(problem)
     started = time.perf_counter()
     make, cells = _flow_of(problem), FEWEST_CELLS
+    steps = _steps(problem, make, cells)
+    if not steps <= MOST_STEPS / 2:
+        raise InputError(
+            f"time.stop = {problem.time.stop:g} takes {steps:.2g} time steps on the coarsest grid, {cells} cells; "
+            f"lower it to {problem.time.stop * MOST_STEPS / (4 * steps):.2g} or less, by when filters have gathered, "
+            "or scale the data down"
+        )
     coarse = _solved(problem, make, cells)
     while True:
         cells *= 2
         fine = _solved(problem, make, cells)
         error = np.abs(fine.moments - coarse.moments)
-        if error.max() <= problem.density.tolerance or cells >= MOST_CELLS:
+        if (
+            error.max() <= problem.density.tolerance
+            or cells >= MOST_CELLS
+            or 2 * steps * cells > MOST_STEPS * FEWEST_CELLS
+        ):
             break
         coarse = fine
     arrays = {
@@ -143,6 +157,12 @@ def solve_density(problem: Problem) -> xr.Dataset:
         )
     origin = provenance(time.perf_counter() - started, cells=cells)
     return build_dataset("density", problem, arrays, "complete", origin, warning)
+
+
+def _steps(problem: Problem, make: MakeFlow, cells: int) -> float:
+    """Number of time steps on an even grid, at the velocity of the start."""
+    even = make_grid(np.empty(0), np.empty(0, dtype=bool), cells)
+    return steps_of(make(even).velocity(_start(problem, even.edges)), even.width, problem.time.stop)
 
 
 def _solved(problem: Problem, make: MakeFlow, cells: int) -> Path:

@@ -16,6 +16,10 @@ class HasField(Protocol):
     def field(self, w: FloatArray) -> FloatArray:
         """F of filters, shape (filters, coordinates)."""
 
+    @property
+    def amplification(self) -> float:
+        """Rounding of the field, relative to its size and to that of a double."""
+
 
 def on_circle(angle: FloatArray) -> FloatArray:
     """Filters (cos theta, sin theta), shape (angles, 2)."""
@@ -28,7 +32,7 @@ def tangential(source: HasField) -> Callable[[FloatArray], tuple[FloatArray, Flo
     def field(angle: FloatArray) -> tuple[FloatArray, FloatArray]:
         w = on_circle(angle)
         F = source.field(w)
-        return F[:, 1] * w[:, 0] - F[:, 0] * w[:, 1], np.abs(F).sum(axis=1)
+        return F[:, 1] * w[:, 0] - F[:, 0] * w[:, 1], np.abs(F).sum(axis=1) * source.amplification
 
     return field
 

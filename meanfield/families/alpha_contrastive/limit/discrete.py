@@ -7,6 +7,7 @@ importance, E = h.L h/2 and F = sum_i (L h)_i h'_i x_i.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -35,6 +36,18 @@ class DiscreteField:
     pairs: Pairs
     filter: Filter
     frozen: FloatArray | None = None
+
+    @cached_property
+    def amplification(self) -> float:
+        """Rounding of the field, relative to its size and to that of a double.
+
+        Shares e^{-D/tau} of an importance that is normalised have the rounding of D, divided by tau.
+        """
+        if self.frozen is not None or not self.pairs.normalised:
+            return 1.0
+        reach = np.linalg.norm(self.atoms, axis=1).max()
+        outputs = self.filter.value(np.array([-reach, reach]))
+        return 1.0 + 2.0 * float(np.abs(outputs).max()) ** 2 / self.pairs.normalised
 
     def pull(self, h: FloatArray) -> FloatArray:
         """L h, the derivative of the objective by each output, shape (filters, atoms)."""

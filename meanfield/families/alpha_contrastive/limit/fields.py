@@ -21,6 +21,9 @@ WIDTHS = 4.0
 SHORTEST = 1e-4
 """Shortest such interval: a sharper field is resolved by halving where it is seen."""
 
+MOST_AMPLIFIED = 1e6
+"""Largest squared output, relative to the temperature, at which shares of pairs have digits left."""
+
 MOST_PAIRED = 400
 """Largest number of atoms of which all pairs are looked at."""
 
@@ -39,7 +42,14 @@ def discrete_field(problem: Problem, data: DiscreteLaw) -> DiscreteField:
             f"data have {len(data.weights)} atoms, and importance.kind = '{problem.importance.kind}' looks at all "
             f"pairs of at most {MOST_PAIRED}; take fewer, or 'quadratic'"
         )
-    return DiscreteField(data.atoms, pairs, Filter(problem.model.activation_functions))
+    field = DiscreteField(data.atoms, pairs, Filter(problem.model.activation_functions))
+    if not field.amplification <= MOST_AMPLIFIED:
+        raise InputError(
+            f"importance.temperature = {problem.importance.temperature:g} is {1.0 / field.amplification:.1g} of the "
+            f"largest squared output, so that shares of pairs are rounding; raise it until that is "
+            f"{1.0 / MOST_AMPLIFIED:g} or more, or scale the data down"
+        )
+    return field
 
 
 def mixture_field(problem: Problem, data: GaussianMixture) -> MixtureField:

@@ -63,6 +63,11 @@ class MixtureField:
         """E(w) = Var h(w.x)/2, shape (filters,); the field is its gradient, and w.F twice the energy."""
         return np.asarray(0.5 * np.sum(w * self.field(w), axis=-1))
 
+    @property
+    def amplification(self) -> float:
+        """See `DiscreteField.amplification`."""
+        return 1.0
+
     def objective(self, w: FloatArray) -> FloatArray:
         """G, the same as the energy of the uniform importance."""
         return self.energy(w)

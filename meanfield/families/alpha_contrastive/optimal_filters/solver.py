@@ -140,6 +140,8 @@ def _optimised(field: DiscreteField, search: Search) -> tuple[FloatArray, FloatA
     even /= np.linalg.norm(even, axis=1, keepdims=True)
     first = network_of(field, field.filter.value(even @ field.atoms.T), np.full(len(even), 1.0 / len(even)))
     w, _ = search(first)
+    if not len(w):  # importances of all pairs underflow
+        w = even
     w, weight, network = _with_best_weights(field, w, np.full(len(w), 1.0 / max(len(w), 1)))
     gap, rounds = np.inf, 1
     with progress_bar(MOST_ROUNDS, "optimal filters", "round") as bar:
