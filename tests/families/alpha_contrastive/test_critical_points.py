@@ -254,6 +254,13 @@ def test_roots_between_finds_near_tangencies():
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-10)
 
 
+def test_shares_that_are_rounding_are_refused():
+    with pytest.raises(
+        meanfield.InputError, match=r"importance\.temperature = 1e-06 is .* shares of pairs are rounding"
+    ):
+        solved("critical_points", "relu", LAW_F, kernel("infonce", 1e-6))
+
+
 def test_a_problem_without_isolated_points_says_so():
     square = {"law": "points", "points": [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]}
     points = solved("critical_points", "linear", square)

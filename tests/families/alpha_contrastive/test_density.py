@@ -112,6 +112,7 @@ def test_a_rotation_brings_a_density_back():
 @pytest.mark.parametrize(
     ("tables", "words"),
     [
+        ({"time": {"stop": 1e6}}, "time.stop = 1e+06 takes"),
         ({"filters": {"start": {"law": "random"}}}, "filters.start.law = 'random' is a start of single filters"),
         (
             {"data": {"law": "points", "points": np.eye(3).tolist()}},
