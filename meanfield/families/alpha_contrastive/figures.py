@@ -14,7 +14,7 @@ from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, t
 from meanfield.results.schema import problem_of
 
 CURVE_POINTS = 721
-"""Angles of the curve of the energy."""
+"""Angles of the curve of the objective."""
 
 MOST_TIMES = 5
 """Largest number of times whose densities are shown."""
@@ -34,21 +34,21 @@ KINDS_OF_POINTS = (
 
 
 def plot_critical_points(dataset: xr.Dataset) -> Figure:
-    """Energy of critical points and shares of their basins, along the circle if there is one."""
-    panels: list[Panel] = [_plot_energy, _plot_basins]
+    """Objective that a filter climbs, at critical points, and their basins; along the circle if there is one."""
+    panels: list[Panel] = [_plot_heights, _plot_basins]
     return draw_panels(dataset, panels)
 
 
-def _plot_energy(dataset: xr.Dataset, axes: Axes) -> Axes:
+def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
     place, label = _places(dataset)
     if dataset.sizes["coordinate"] == 2:
         angle = np.linspace(-np.pi, np.pi, CURVE_POINTS)
-        axes.plot(angle / np.pi, _energy_curve(dataset, angle), color=COLOURS[0], lw=1.0)
+        axes.plot(angle / np.pi, _height_curve(dataset, angle), color=COLOURS[0], lw=1.0)
     stable, wall = dataset["stable"].values > 0, dataset["wall"].values > 0
     for (name, marker, filling), chosen in zip(KINDS_OF_POINTS, (stable & ~wall, stable & wall, ~stable), strict=True):
         if chosen.any():
             axes.plot(
-                *(place[chosen], dataset["energy"].values[chosen]),
+                *(place[chosen], dataset["objective"].values[chosen]),
                 marker=marker,
                 markerfacecolor=filling,
                 markeredgecolor="black",
@@ -56,15 +56,15 @@ def _plot_energy(dataset: xr.Dataset, axes: Axes) -> Axes:
                 markersize=5,
                 label=name,
             )
-    axes.set(xlabel=label, ylabel=r"energy $E_\alpha(w)$")
+    axes.set(xlabel=label, ylabel="objective $G$ of a filter")
     return axes
 
 
-def _energy_curve(dataset: xr.Dataset, angle: np.ndarray) -> np.ndarray:
+def _height_curve(dataset: xr.Dataset, angle: np.ndarray) -> np.ndarray:
     problem = problem_of(dataset)
     data = problem.data
     field = mixture_field(problem, data) if isinstance(data, GaussianMixture) else discrete_field(problem, data)
-    return field.energy(on_circle(angle))
+    return field.objective(on_circle(angle))
 
 
 def _plot_basins(dataset: xr.Dataset, axes: Axes) -> Axes:
@@ -74,6 +74,8 @@ def _plot_basins(dataset: xr.Dataset, axes: Axes) -> Axes:
     axes.plot(place[stable], dataset["basin_share"].values[stable], "o", color=COLOURS[0], markersize=4)
     axes.set(xlabel=label, ylabel="share of the sphere that comes to it")
     axes.set_ylim(bottom=0.0)
+    if dataset.sizes["coordinate"] == 2:
+        axes.set_xlim(-1.05, 1.05)
     return axes
 
 
@@ -111,9 +113,20 @@ def _plot_objective(dataset: xr.Dataset, axes: Axes) -> Axes:
 
 
 def plot_optimal_filters(dataset: xr.Dataset) -> Figure:
-    """Weights of the filters of the best network, and what each of them makes of the coordinates."""
-    panels: list[Panel] = [_plot_weights, _plot_coordinates]
+    """Weights of the filters of the best network, and the filters: by their angles, or coordinate by coordinate."""
+    in_plane = dataset.sizes["coordinate"] == 2
+    panels: list[Panel] = [_plot_angles] if in_plane else [_plot_weights, _plot_coordinates]
     return draw_panels(dataset, panels)
+
+
+def _plot_angles(dataset: xr.Dataset, axes: Axes) -> Axes:
+    w, weight = dataset["w"].values, dataset["weight"].values
+    angle = np.arctan2(w[:, 1], w[:, 0]) / np.pi
+    axes.vlines(angle, 0.0, weight, color=COLOURS[0])
+    axes.plot(angle, weight, "o", color=COLOURS[0], markersize=5)
+    axes.set(xlabel=r"angle $\theta/\pi$ of the filter", ylabel="weight of the filter", xlim=(-1.05, 1.05))
+    axes.set_ylim(bottom=0.0)
+    return axes
 
 
 def _plot_weights(dataset: xr.Dataset, axes: Axes) -> Axes:
