@@ -36,6 +36,7 @@ FAMILY = Family(
         ),
     },
     wording=f"{HERE}.explanation.wording:in_words",
+    warnings=f"{HERE}.explanation.warnings:warnings_of",
     key_words={
         r"importance\.temperature": r"temperature $\tau$",
         r"training\.learning_rate": r"learning rate $\eta$",

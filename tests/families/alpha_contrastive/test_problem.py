@@ -87,6 +87,12 @@ def test_a_negative_importance_of_a_user_is_refused(tmp_path):
         problem_from(data(importance={"kind": "own_importance:line"}), tmp_path)
 
 
+def test_what_has_no_effect_in_the_limit_is_said():
+    words = "importance.epsilon = 1 has no effect in the limit"
+    assert words in str(meanfield.explain(problem(importance={"kind": "infonce", "epsilon": 1.0})))
+    assert words not in str(meanfield.explain(problem(importance={"kind": "infonce"})))
+
+
 REFUSED = [
     (data(importance={"kind": "triplet"}), "importance.kind = 'triplet' jumps where"),
     (data(importance={"kind": "lifted"}), "importance.kind = 'lifted' grows with the logarithm"),
