@@ -4,6 +4,8 @@ from .ensembles.checkpoint import Checkpoint as Checkpoint
 from .errors import InputError as InputError
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
+from .families.alpha_contrastive.losses import PairLoss as PairLoss
+from .families.alpha_contrastive.losses import contrastive_covariance as contrastive_covariance
 from .families.contrastive.channels.thresholds import collapse_threshold as collapse_threshold
 from .families.contrastive.channels.thresholds import learning_threshold as learning_threshold
 from .families.contrastive.channels.thresholds import mixing_threshold as mixing_threshold
@@ -63,6 +65,7 @@ __all__ = [
     "Checkpoint",
     "Explanation",
     "InputError",
+    "PairLoss",
     "Penalty",
     "Prior",
     "Problem",
@@ -73,6 +76,7 @@ __all__ = [
     "compare",
     "continue_fixed_points",
     "continue_stationary_states",
+    "contrastive_covariance",
     "critical_values",
     "examine_samples",
     "explain",

@@ -20,6 +20,7 @@ DEFAULT = "contrastive"
 OWN_FAMILIES = {
     "contrastive": "meanfield.families.contrastive:FAMILY",
     "hidden_manifold": "meanfield.families.hidden_manifold:FAMILY",
+    "alpha_contrastive": "meanfield.families.alpha_contrastive:FAMILY",
     "latent_tree": "meanfield.families.latent_tree:FAMILY",
 }
 """Addresses of the families of this package by name."""

@@ -102,9 +102,13 @@ def _meant(given: str, reason: str) -> str | None:
 
 def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
     """Key such as `features[0].hidden.values`, without the tags of unions that pydantic puts in between."""
-    fields = _field_names(model)
-    path = ""
+    fields, unions = _field_names(model), _union_fields(model)
+    path, before = "", ""
     for part in location:
+        tag = before in unions and part != "law"
+        before = "" if isinstance(part, int) or tag else part
+        if tag:
+            continue
         if isinstance(part, int):
             path += f"[{part}]"
         elif part in fields or (path.endswith(("parameters", "methods")) and part != "[key]"):
@@ -139,6 +143,15 @@ def _field_names(model: type[BaseModel]) -> dict[str, str]:
         for part in _models_in(field.annotation):
             found |= _field_names(part)
         found[name] = field.description or found.get(name, "")
+    return found
+
+
+def _union_fields(model: type[BaseModel]) -> set[str]:
+    """Names of all fields below `model` whose tables have a law: behind them pydantic puts its name."""
+    found = {name for name, field in model.model_fields.items() if field.discriminator is not None}
+    for field in model.model_fields.values():
+        for part in _models_in(field.annotation):
+            found |= _union_fields(part)
     return found
 
 

@@ -1,0 +1,209 @@
+"""Critical points of a problem as a Dataset: where they are, what they are, and who comes to them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.errors import InputError
+from meanfield.families.alpha_contrastive.critical_points.circle import CirclePoint, circle_points
+from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
+from meanfield.families.alpha_contrastive.critical_points.sphere import ON_WALL, SpherePoint, sphere_points
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
+from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential, walls_of
+from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
+from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field, scale_of_angles
+from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.problems.base import check_problem
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+BESIDE = 1e-9
+"""Distance from a wall at which A(w) of its sides is taken."""
+
+LME_RESIDUAL = 1e-6
+"""Largest |A w - (w.A w) w|, relative to the largest eigenvalue, of an eigenvector: at walls it is BESIDE times |x|."""
+
+SIMPLE = 1e-9
+"""Smallest gap, relative to the largest eigenvalue, of one that is simple."""
+
+
+def check_critical_points(problem: Problem) -> None:
+    """Refuse problems whose critical points are not known, at no cost.
+
+    Raises
+    ------
+    InputError
+    """
+    check_problem(problem, Problem)
+    if isinstance(problem.data, Tokens):
+        raise InputError(
+            "data.law = 'tokens' is for two layers, whose critical points are not enumerated; take points or a mixture "
+            "with model.layers = 1"
+        )
+    if isinstance(problem.data, GaussianMixture):
+        mixture_field(problem, problem.data)
+        return
+    field = discrete_field(problem, problem.data)
+    if problem.data.dimension > 2 and any(kink != 0.0 for kink in field.filter.kinks):
+        raise InputError(
+            f"model.activation = '{problem.model.activation}' has kinks away from 0, and data have "
+            f"{problem.data.dimension} coordinates; take one with a kink at 0 at most, or data in the plane"
+        )
+
+
+def find_critical_points(problem: Problem) -> xr.Dataset:
+    """Critical points of a filter on the sphere, with their stability, energy and basins.
+
+    In the plane they are enumerated, those on walls included, where the hyperplane w.x = 0 of an atom holds a filter.
+    With more coordinates they are searched for from random filters, and shares of basins are those of these filters.
+
+    Parameters
+    ----------
+    problem : Problem
+        With one layer.
+
+    Returns
+    -------
+    xarray.Dataset
+        Points in the order of their energy, the largest first. `rate` is the largest growth rate of small deviations
+        of one filter that moves its importance by itself, `rate_frozen` that of one among infinitely many; both are
+        along a wall for points on one, and missing where a wall leaves no direction.
+
+    Raises
+    ------
+    InputError
+        If the method does not apply to the problem.
+
+    Notes
+    -----
+    Source: alpha_contrastive.md, section 3.
+    """
+    check_critical_points(problem)
+    started = time.perf_counter()
+    warning = ""
+    data = problem.data
+    if isinstance(data, GaussianMixture):
+        mixture = mixture_field(problem, data)
+        if data.dimension == 2:
+            rows = _rows_of_circle(mixture, circle_points(tangential(mixture), np.empty(0), scale_of_angles(problem)))
+        else:
+            found = mixture_points(mixture, problem.critical_points.starts, problem.critical_points.seed)
+            rows = [_row_of_mixture(mixture, w, share) for w, share in found]
+            warning = _SEARCHED
+    else:
+        assert isinstance(data, DiscreteLaw)
+        field = discrete_field(problem, data)
+        if data.dimension == 2:
+            walls = walls_of(data.atoms, field.filter.kinks)
+            rows = _rows_of_circle(field, circle_points(tangential(field), walls, scale_of_angles(problem)))
+        else:
+            points, _ = sphere_points(field, problem.critical_points.starts, problem.critical_points.seed)
+            rows = [_row_of_sphere(field, point, problem.critical_points.starts) for point in points]
+            warning = _SEARCHED
+    rows.sort(key=lambda row: (-round(row["energy"], 12), *np.round(-row["w"], 9)))
+    arrays = {name: np.array([row[name] for row in rows]) for name in (rows or [_empty(data.dimension)])[0]}
+    if not rows:
+        arrays = {name: np.empty((0, *np.shape(value))) for name, value in _empty(data.dimension).items()}
+        warning = "no critical point is isolated: the field is 0 in whole regions, or everywhere"
+    elif data.dimension == 2 and sum(row["basin_share"] for row in rows) < 1.0 - 1e-9:
+        warning = _RESTING
+    origin = provenance(time.perf_counter() - started)
+    return build_dataset("critical_points", problem, arrays, "complete", origin, warning)
+
+
+_SEARCHED = (
+    "with more than two coordinates critical points are searched for from random filters, not enumerated: points with "
+    "small basins, saddles and points on walls that do not attract may be missing; raise critical_points.starts"
+)
+
+_RESTING = (
+    "filters rest on arcs where the field is 0, because no atom is active there; they belong to no basin, so that the "
+    "shares add up to less than 1"
+)
+
+
+def _common(field: DiscreteField | MixtureField, w: FloatArray) -> dict[str, Any]:
+    row = w[None]
+    return {"w": w, "energy": float(field.energy(row)[0]), "objective": float(field.objective(row)[0])}
+
+
+def _rows_of_circle(field: DiscreteField | MixtureField, points: list[CirclePoint]) -> list[dict[str, Any]]:
+    return [_row_of_circle(field, point) for point in points]
+
+
+def _row_of_circle(field: DiscreteField | MixtureField, point: CirclePoint) -> dict[str, Any]:
+    w = on_circle(np.array([point.angle]))[0]
+    rates = {"rate": np.nan, "rate_frozen": np.nan}
+    if point.wall:
+        sides = [field.matrix(on_circle(np.array([point.angle + step]))[0]) for step in (-BESIDE, BESIDE)]
+    else:
+        sides = [field.matrix(w)]
+        moving, frozen = field.jacobians(w, np.array([[-w[1]], [w[0]]]))
+        rates = {"rate": float(moving[0, 0]), "rate_frozen": float(frozen[0, 0])}
+    return (
+        _common(field, w)
+        | rates
+        | {"stable": int(point.attracts), "wall": int(point.wall)}
+        | eigen_properties(sides, w)
+        | {"basin_share": point.share}
+    )
+
+
+def _row_of_sphere(field: DiscreteField, point: SpherePoint, starts: int) -> dict[str, Any]:
+    z = np.abs(field.atoms @ point.w)
+    wall = bool(field.filter.kinks) and bool(np.any(z <= ON_WALL * np.linalg.norm(field.atoms, axis=1)))
+    rates = [rate if np.isfinite(rate) else np.nan for rate in (point.rate, point.rate_frozen)]
+    matrices = [field.matrix(point.w, point.slope)]
+    properties = eigen_properties(matrices, point.w)
+    if point.held.any():  # on neither side is it an eigenvector
+        properties |= {"lme": 0}
+    return (
+        _common(field, point.w)
+        | {"rate": rates[0], "rate_frozen": rates[1], "stable": int(point.rate < 0), "wall": int(wall)}
+        | properties
+        | {"basin_share": point.votes / starts}
+    )
+
+
+def _row_of_mixture(field: MixtureField, w: FloatArray, share: float) -> dict[str, Any]:
+    basis = np.linalg.svd(w[None])[2][1:].T
+    rate = float(np.linalg.eigvalsh(field.jacobians(w, basis)[0])[-1])
+    return (
+        _common(field, w)
+        | {"rate": rate, "rate_frozen": rate, "stable": int(rate < 0), "wall": 0}
+        | eigen_properties([field.matrix(w)], w)
+        | {"basin_share": share}
+    )
+
+
+def eigen_properties(matrices: list[FloatArray], w: FloatArray) -> dict[str, Any]:
+    """w.A w, whether w is a locally maximal eigenvector of A, and the gap of its two largest eigenvalues.
+
+    Parameters
+    ----------
+    matrices : list of ndarray, shape (coordinates, coordinates)
+        A on each side of a wall; the side on which w is closest to an eigenvector counts.
+    w : ndarray, shape (coordinates,)
+    """
+    best: tuple[float, dict[str, Any]] | None = None
+    for A in matrices:
+        values = np.linalg.eigvalsh(A)
+        value, top = float(w @ A @ w), max(abs(float(values[-1])), np.finfo(float).tiny)
+        residual = float(np.abs(A @ w - value * w).max()) / top
+        gap = float(values[-1] - values[-2])
+        is_top = residual <= LME_RESIDUAL and gap > SIMPLE * top and abs(value - values[-1]) <= LME_RESIDUAL * top
+        if best is None or residual < best[0]:
+            best = residual, {"eigenvalue": value, "lme": int(is_top), "gap": gap}
+    assert best is not None
+    return best[1]
+
+
+def _empty(dimension: int) -> dict[str, Any]:
+    names = ("energy", "objective", "rate", "rate_frozen", "stable", "wall", "eigenvalue", "lme", "gap", "basin_share")
+    return {"w": np.zeros(dimension)} | dict.fromkeys(names, 0.0)

@@ -1,0 +1,1 @@
+"""Problems of contrastive learning with pairwise importance in words."""

@@ -1,0 +1,92 @@
+"""Wording of problems: sentences about data, network, importance, filters, training and time."""
+
+from __future__ import annotations
+
+from meanfield.families.alpha_contrastive.filters import FourierStart, GivenStart, RandomStart
+from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE, Importance
+from meanfield.families.alpha_contrastive.laws import (
+    GaussianMixture,
+    LatentCategorical,
+    LatentSummation,
+    Points,
+    Tokens,
+)
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.ingredients.user_functions import is_address
+
+Statement = tuple[str, str]
+"""Label of a sentence, and the sentence."""
+
+
+def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
+    """Sentences about a problem, in the order of its file.
+
+    Parameters
+    ----------
+    problem : Problem
+    look_up : bool
+        Whether modules that the problem names may be imported; none is needed here.
+
+    Returns
+    -------
+    list of (str, str)
+        Labels and sentences.
+    """
+    return [
+        ("data", _data(problem)),
+        ("network", _network(problem)),
+        ("importance", _importance(problem.importance)),
+        ("filters", _filters(problem)),
+        ("training", _training(problem)),
+        ("time", f"t = 0 to {problem.time.stop:g} in {problem.time.outputs} outputs; t = eta k after k steps of SGD"),
+    ]
+
+
+def _data(problem: Problem) -> str:
+    data = problem.data
+    if isinstance(data, Points):
+        return f"{len(data.points)} points with {data.dimension} coordinates"
+    if isinstance(data, GaussianMixture):
+        return f"mixture of {len(data.means)} Gaussian(s) with {data.dimension} coordinates"
+    if isinstance(data, LatentCategorical):
+        return f"one of {len(data.probabilities)} patterns with {data.dimension} coordinates"
+    if isinstance(data, LatentSummation):
+        return f"sum of {len(data.probabilities)} independent patterns with {data.dimension} coordinates"
+    assert isinstance(data, Tokens)
+    count = len(data.patterns) if data.patterns is not None else data.generators
+    other = "are drawn anew in the second view" if data.augmentation else "are the same in both views"
+    return f"{count} generators mark some of {data.places} places; the other tokens, of {data.vocabulary}, {other}"
+
+
+def _network(problem: Problem) -> str:
+    layers = "filters on the sphere" if problem.model.layers == 1 else "filters for each place, and a linear top layer"
+    return f"{layers}, activation {problem.model.activation}"
+
+
+def _importance(importance: Importance) -> str:
+    if importance.kind == "quadratic":
+        return "uniform: every pair of samples counts alike, as for the quadratic loss"
+    numbers = [f"tau = {importance.temperature:g}"] * (importance.kind in USES_TEMPERATURE)
+    numbers += [f"epsilon = {importance.epsilon:g}"] * (importance.kind in USES_EPSILON)
+    own = " (a user's own function of d^2)" if is_address(importance.kind) else ""
+    return f"{importance.kind}{own}" + (f", {', '.join(numbers)}" if numbers else "")
+
+
+def _filters(problem: Problem) -> str:
+    start, count = problem.filters.start, problem.filters.count
+    if isinstance(start, FourierStart):
+        where = "with a density of some harmonics on the circle"
+    elif isinstance(start, RandomStart):
+        where = f"at independent random directions, seed {start.seed}"
+    elif isinstance(start, GivenStart):
+        where = "at the directions that the file lists"
+    else:
+        where = "evenly in all directions"
+    return f"they start {where}; {count} of them in SGD"
+
+
+def _training(problem: Problem) -> str:
+    training = problem.training
+    more = f", momentum {training.momentum:g}" * (training.momentum > 0)
+    more += f", weight decay {training.weight_decay:g}" * (training.weight_decay > 0)
+    return f"SGD in batches of {training.batch_size} pairs, eta = {training.learning_rate:g}{more}"

@@ -1,0 +1,46 @@
+"""Declaration of the family: contrastive learning with pairwise importance (alpha_contrastive.md, section 1)."""
+
+from __future__ import annotations
+
+from meanfield.families.alpha_contrastive.results import KINDS, VARIABLES
+from meanfield.problems.family import Family, Method
+
+HERE = "meanfield.families.alpha_contrastive"
+
+FAMILY = Family(
+    name="alpha_contrastive",
+    title="contrastive learning in which pairs of samples have an importance alpha",
+    problem=f"{HERE}.problem:Problem",
+    example=f"{HERE}:example.toml",
+    variables=VARIABLES,
+    kinds=KINDS,
+    methods={
+        "critical_points": Method(
+            "critical points",
+            f"{HERE}.critical_points:find_critical_points",
+            ("critical_points",),
+            check=f"{HERE}.critical_points.solver:check_critical_points",
+            purpose="all filters at rest in the plane: stable or not, on walls or not, with basins",
+        ),
+        "density": Method(
+            "density",
+            f"{HERE}.density:solve_density",
+            ("density",),
+            check=f"{HERE}.density.solver:check_density",
+        ),
+        "optimal_filters": Method(
+            "optimal filters",
+            f"{HERE}.optimal_filters:find_optimal_filters",
+            ("optimal_filters",),
+            check=f"{HERE}.optimal_filters.solver:check_optimal_filters",
+        ),
+    },
+    wording=f"{HERE}.explanation.wording:in_words",
+    warnings=f"{HERE}.explanation.warnings:warnings_of",
+    key_words={
+        r"importance\.temperature": r"temperature $\tau$",
+        r"training\.learning_rate": r"learning rate $\eta$",
+        r"training\.batch_size": r"batch size $N$",
+        r"filters\.count": r"number of filters $K$",
+    },
+)

@@ -1,0 +1,143 @@
+"""Figures of results: critical points along the circle, or their energies where there is no circle."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.families.alpha_contrastive.laws import GaussianMixture
+from meanfield.families.alpha_contrastive.limit.circle import on_circle
+from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
+from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, time_styles
+from meanfield.results.schema import problem_of
+
+CURVE_POINTS = 721
+"""Angles of the curve of the objective."""
+
+MOST_TIMES = 5
+"""Largest number of times whose densities are shown."""
+
+LEAST_SHOWN = 1e-6
+"""Smallest density that is shown, relative to the largest."""
+
+MOST_FILTERS = 8
+"""Largest number of filters whose coordinates are shown."""
+
+KINDS_OF_POINTS = (
+    ("stable, between walls", "o", "black"),
+    ("stable, on a wall", "s", "black"),
+    ("not stable", "o", "white"),
+)
+"""Label, marker and filling of the critical points of a figure."""
+
+
+def plot_critical_points(dataset: xr.Dataset) -> Figure:
+    """Objective that a filter climbs, at critical points, and their basins; along the circle if there is one."""
+    panels: list[Panel] = [_plot_heights, _plot_basins]
+    return draw_panels(dataset, panels)
+
+
+def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
+    place, label = _places(dataset)
+    if dataset.sizes["coordinate"] == 2:
+        angle = np.linspace(-np.pi, np.pi, CURVE_POINTS)
+        axes.plot(angle / np.pi, _height_curve(dataset, angle), color=COLOURS[0], lw=1.0)
+    stable, wall = dataset["stable"].values > 0, dataset["wall"].values > 0
+    for (name, marker, filling), chosen in zip(KINDS_OF_POINTS, (stable & ~wall, stable & wall, ~stable), strict=True):
+        if chosen.any():
+            axes.plot(
+                *(place[chosen], dataset["objective"].values[chosen]),
+                marker=marker,
+                markerfacecolor=filling,
+                markeredgecolor="black",
+                linestyle="none",
+                markersize=5,
+                label=name,
+            )
+    axes.set(xlabel=label, ylabel="objective $G$ of a filter")
+    return axes
+
+
+def _height_curve(dataset: xr.Dataset, angle: np.ndarray) -> np.ndarray:
+    problem = problem_of(dataset)
+    data = problem.data
+    field = mixture_field(problem, data) if isinstance(data, GaussianMixture) else discrete_field(problem, data)
+    return field.objective(on_circle(angle))
+
+
+def _plot_basins(dataset: xr.Dataset, axes: Axes) -> Axes:
+    place, label = _places(dataset)
+    stable = dataset["stable"].values > 0
+    axes.vlines(place[stable], 0.0, dataset["basin_share"].values[stable], color=COLOURS[0])
+    axes.plot(place[stable], dataset["basin_share"].values[stable], "o", color=COLOURS[0], markersize=4)
+    axes.set(xlabel=label, ylabel="share of the sphere that comes to it")
+    axes.set_ylim(bottom=0.0)
+    if dataset.sizes["coordinate"] == 2:
+        axes.set_xlim(-1.05, 1.05)
+    return axes
+
+
+def _places(dataset: xr.Dataset) -> tuple[np.ndarray, str]:
+    """Place of each point on the axis, and the label of the axis."""
+    if dataset.sizes["coordinate"] == 2:
+        w = dataset["w"].values
+        return np.arctan2(w[:, 1], w[:, 0]) / np.pi, r"angle $\theta/\pi$ of the filter"
+    return np.arange(1, dataset.sizes["point"] + 1), "critical point, in the order of energy"
+
+
+def plot_density(dataset: xr.Dataset) -> Figure:
+    """Density of filters at some times, and the objective with the bound of its optimum."""
+    panels: list[Panel] = [_plot_rho, _plot_objective]
+    return draw_panels(dataset, panels)
+
+
+def _plot_rho(dataset: xr.Dataset, axes: Axes) -> Axes:
+    shown = np.unique(np.linspace(0, dataset.sizes["time"] - 1, MOST_TIMES).round().astype(int))
+    times = dataset["time"].values[shown]
+    for k, style in zip(shown, time_styles(times), strict=True):
+        rho = dataset["rho"].values[k]
+        label = f"$t = {float(dataset['time'][k]):g}$"
+        axes.plot(dataset["angle"] / np.pi, np.maximum(rho, LEAST_SHOWN * rho.max()), label=label, **style)
+    axes.set(xlabel=r"angle $\theta/\pi$ of a filter", ylabel=r"density $\rho(\theta)$", yscale="log")
+    return axes
+
+
+def _plot_objective(dataset: xr.Dataset, axes: Axes) -> Axes:
+    G, gap = dataset["G"].values, dataset["certificate_gap"].values
+    axes.plot(dataset["time"], G, label="objective $G$", **curve_style(0))
+    axes.plot(dataset["time"], np.minimum.accumulate(G + gap), label="bound of the best $G$", **curve_style(1))
+    axes.set(xlabel=r"time $t = \eta k$", ylabel="objective $G$")
+    return axes
+
+
+def plot_optimal_filters(dataset: xr.Dataset) -> Figure:
+    """Weights of the filters of the best network, and the filters: by their angles, or coordinate by coordinate."""
+    in_plane = dataset.sizes["coordinate"] == 2
+    panels: list[Panel] = [_plot_angles] if in_plane else [_plot_weights, _plot_coordinates]
+    return draw_panels(dataset, panels)
+
+
+def _plot_angles(dataset: xr.Dataset, axes: Axes) -> Axes:
+    w, weight = dataset["w"].values, dataset["weight"].values
+    angle = np.arctan2(w[:, 1], w[:, 0]) / np.pi
+    axes.vlines(angle, 0.0, weight, color=COLOURS[0])
+    axes.plot(angle, weight, "o", color=COLOURS[0], markersize=5)
+    axes.set(xlabel=r"angle $\theta/\pi$ of the filter", ylabel="weight of the filter", xlim=(-1.05, 1.05))
+    axes.set_ylim(bottom=0.0)
+    return axes
+
+
+def _plot_weights(dataset: xr.Dataset, axes: Axes) -> Axes:
+    count = dataset.sizes["atom"]
+    axes.bar(np.arange(1, count + 1), dataset["weight"], color=COLOURS[0], width=0.6)
+    axes.set(xlabel="filter", ylabel="weight of the filter", xticks=np.arange(1, count + 1)[:: max(1, count // 10)])
+    return axes
+
+
+def _plot_coordinates(dataset: xr.Dataset, axes: Axes) -> Axes:
+    for k, w in enumerate(dataset["w"].values[:MOST_FILTERS]):
+        axes.plot(np.arange(1, len(w) + 1), w, label=f"filter {k + 1}", **(curve_style(k) | {"marker": "o"}))
+    axes.set(xlabel="coordinate", ylabel="filter $w$", xticks=np.arange(1, dataset.sizes["coordinate"] + 1))
+    return axes

@@ -1,0 +1,91 @@
+"""Pairwise importance of a problem: which pairs of samples count, and how much (alpha_contrastive.md, section 1)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, ValidationInfo, model_validator
+
+from meanfield.ingredients.activations import Activation, make_activation
+from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.nearest import nearest
+from meanfield.ingredients.part import FieldError
+from meanfield.ingredients.user_functions import is_address
+from meanfield.numerics.compiled.scalar_functions import evaluate
+
+KINDS = (*("quadratic", "infonce", "gaussian", "triplet", "soft_triplet", "tuplet", "lifted", "modified_triplet"),)
+"""Importances of the library."""
+
+USES_TEMPERATURE = ("infonce", "gaussian", "soft_triplet", "modified_triplet")
+USES_EPSILON = ("infonce", "triplet", "soft_triplet", "lifted")
+
+FARTHEST = 40.0
+"""Largest d^2 at which a user's importance is seen to be a number that is not negative."""
+
+
+class Importance(NamesFunctions):
+    """Importance alpha of pairs of samples."""
+
+    kind: str = Field(
+        default="quadratic",
+        description=f"one of {', '.join(KINDS)}, or your own function of d^2 = |f - f'|^2/2 as 'package.module:name'",
+    )
+    temperature: float = Field(
+        default=1.0, ge=1e-6, le=1e6, description="tau of infonce, gaussian, soft_triplet, and 1/c of modified_triplet"
+    )
+    epsilon: float = Field(
+        default=0.0,
+        ge=-1e6,
+        le=1e6,
+        description="epsilon: weight of the positive pair in infonce, margin or shift of triplet, soft_triplet, lifted",
+    )
+    argument: Literal["source", "views"] = Field(
+        default="source", description="whether alpha looks at samples before augmentation, or at their views"
+    )
+    diagonal: Literal["exclude", "include"] = Field(
+        default="exclude", description="whether a sample makes a pair with itself"
+    )
+
+    @model_validator(mode="after")
+    def _kind_exists(self, info: ValidationInfo) -> Importance:
+        if not is_address(self.kind):
+            if self.kind not in KINDS:
+                raise FieldError(
+                    "kind",
+                    f"unknown name '{self.kind:.60}'; {nearest(self.kind, list(KINDS))} (your own is "
+                    "'package.module:name')",
+                )
+            if self.kind == "infonce" and self.epsilon < 0:
+                raise FieldError("epsilon", f"= {self.epsilon:g} is a weight of infonce; give 0 or more")
+            return self
+        self.look_up("kind", make_activation, info)
+        if "_found" in self.__dict__ and isinstance(self.__dict__["_found"][1], Activation):
+            self._check_own(self.__dict__["_found"][1])
+        return self
+
+    def _check_own(self, function: Activation) -> None:
+        points = np.linspace(0.0, FARTHEST, 401)
+        values = evaluate(function.value, points)
+        wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+        if len(wrong):
+            at = points[wrong[0]]
+            raise FieldError(
+                "kind", f"'{self.kind}' is {values[wrong[0]]:g} at d^2 = {at:g}; an importance is a number >= 0"
+            )
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """See `NamesFunctions.named`."""
+        return self.kind, ()
+
+    @property
+    def own(self) -> Activation | None:
+        """Function of a user that `kind` names, with its derivative; None for those of the library.
+
+        Raises
+        ------
+        InputError
+            If it cannot be imported.
+        """
+        return self.found("importance.kind", make_activation) if is_address(self.kind) else None

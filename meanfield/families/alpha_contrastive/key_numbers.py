@@ -1,0 +1,37 @@
+"""Key numbers of results, for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import xarray as xr
+
+from meanfield.results.numbers import plain, with_error
+
+
+def of_critical_points(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Numbers of stable points by kind, and the largest energy."""
+    stable, wall, lme = (dataset[name].values > 0 for name in ("stable", "wall", "lme"))
+    yield "critical points", f"{dataset.sizes['point']}"
+    yield "stable points between walls", f"{int((stable & ~wall).sum())}"
+    yield "stable points on walls", f"{int((stable & wall).sum())}"
+    yield "stable points that are locally maximal eigenvectors", f"{int((stable & lme).sum())}"
+    if stable.any():
+        yield "largest energy of a stable point", plain(float(dataset["energy"].values[stable].max()))
+
+
+def of_density(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """First moments, objective and certificate at the last time."""
+    last = dataset.isel(time=-1)
+    when = f"at t = {float(last['time']):g}"
+    for name, symbol in (("moment_cos", "E[cos theta]"), ("moment_sin", "E[sin theta]")):
+        yield f"{symbol} {when}", with_error(float(last[name][0]), float(last[f"{name}_error"][0]))
+    yield f"objective G {when}", with_error(float(last["G"]), float(last["G_error"]))
+    yield f"largest distance of G from its optimum {when}", plain(float(last["certificate_gap"]))
+
+
+def of_optimal_filters(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Number of filters, objective and certificate."""
+    yield "filters of the best network", f"{dataset.sizes['atom']}"
+    yield "objective G", plain(float(dataset["G"]))
+    yield "largest distance of G from its optimum", plain(float(dataset["certificate_gap"]))

@@ -1,0 +1,65 @@
+"""Values and derivatives of an activation at many points, and what its kinks allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.ingredients.activations import Activation
+from meanfield.numerics.compiled.scalar_functions import evaluate
+from meanfield.typing import FloatArray
+
+STEP = 2e-3
+"""Step of the differences of h' that give h'': their error is STEP^4/30 of its fourth derivative."""
+
+PROBES = np.array([-3.0, -1.7, -0.4, 0.6, 1.1, 2.9])
+"""Points at which pieces are seen to be straight."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The activation h of a filter.
+
+    Parameters
+    ----------
+    functions : Activation
+    """
+
+    functions: Activation
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Points where h' may jump."""
+        return self.functions.kinks
+
+    def value(self, z: FloatArray) -> FloatArray:
+        """H."""
+        return evaluate(self.functions.value, z)
+
+    def slope(self, z: FloatArray) -> FloatArray:
+        """H'."""
+        return evaluate(self.functions.slope, z)
+
+    def curvature(self, z: FloatArray) -> FloatArray:
+        """H'' away from kinks, by differences of h' of fourth order that stay on one side of them."""
+        if self.straight is not None:
+            return np.zeros_like(z)
+        away = np.min([np.abs(z - kink) for kink in self.kinks], axis=0) if self.kinks else np.inf
+        step = np.minimum(STEP, 0.45 * np.maximum(away, 1e-9))
+        near = self.slope(z + step) - self.slope(z - step)
+        far = self.slope(z + 2.0 * step) - self.slope(z - 2.0 * step)
+        return np.asarray((8.0 * near - far) / (12.0 * step))
+
+    @cached_property
+    def straight(self) -> tuple[float, float] | None:
+        """Numbers a, b of h(z) = a z + b max(z, 0), which is straight but for a kink at 0; None for others."""
+        if any(kink != 0.0 for kink in self.kinks):
+            return None
+        slope = self.slope(PROBES)
+        below, above = float(slope[0]), float(slope[-1])
+        if not np.array_equal(slope, np.where(PROBES > 0, above, below)):
+            return None
+        expected = np.where(PROBES > 0, above, below) * PROBES
+        return (below, above - below) if np.allclose(self.value(PROBES), expected, 1e-14, 0.0) else None

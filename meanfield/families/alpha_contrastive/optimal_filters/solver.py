@@ -1,0 +1,198 @@
+"""Filters and weights that maximise the objective of a network: Frank-Wolfe steps with weights corrected in full.
+
+The objective is concave in the law of the filters. Each round holds the importance fixed, adds all filters that are
+local maxima of E_alpha, and solves for the weights; it ends where no filter is above the average, which is the
+certificate (alpha_contrastive.md, section 4).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+
+from meanfield.errors import InputError
+from meanfield.families.alpha_contrastive.critical_points.solver import check_critical_points
+from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw
+from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
+from meanfield.families.alpha_contrastive.limit.fields import discrete_field, scale_of_angles
+from meanfield.families.alpha_contrastive.limit.networks import Network, best_on_circle, network_of, with_importance
+from meanfield.families.alpha_contrastive.limit.pairs import half_squares
+from meanfield.families.alpha_contrastive.optimal_filters.weights import best_weights
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.process.progress import progress_bar
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+CERTIFIED = 1e-9
+"""Certificate, relative to G, with which the search ends."""
+
+MOST_ROUNDS = 100
+"""Largest number of rounds."""
+
+FIRST_FILTERS = 64
+"""Number of random filters whose network decides the first round."""
+
+CANDIDATE = 1e-3
+"""Energy below the average, relative to it, down to which a local maximum of E_alpha is looked at."""
+
+CLOSE = 0.1
+"""Distance of a filter from a maximum of E_alpha to which it is moved."""
+
+SAME = 1e-3
+"""Distance of filters that are merged at the end, if the certificate stays."""
+
+Search = Callable[[Network], tuple[FloatArray, FloatArray]]
+"""Function of a network that returns local maxima of E_alpha and their energies."""
+
+
+def check_optimal_filters(problem: Problem) -> None:
+    """Refuse problems whose best networks are not known, at no cost.
+
+    Raises
+    ------
+    InputError
+    """
+    check_critical_points(problem)
+    if not isinstance(problem.data, DiscreteLaw):
+        raise InputError(
+            f"data.law = '{problem.data.law}' is of no finite number of atoms, whose distances are optimised; take "
+            "'points'; with the uniform importance a single filter, the best of 'critical_points', is optimal"
+        )
+
+
+def find_optimal_filters(problem: Problem) -> xr.Dataset:
+    """Filters and weights with the largest objective G, as many as needed.
+
+    Parameters
+    ----------
+    problem : Problem
+        With one layer, and data of finitely many atoms.
+
+    Returns
+    -------
+    xarray.Dataset
+        Filters `w` with their `weight`, the objective `G`, and `certificate_gap`, by which no other network is better:
+        in the plane the maxima of E_alpha are enumerated, so that this is a bound; with more coordinates they are
+        searched for.
+
+    Raises
+    ------
+    InputError
+        If the method does not apply to the problem.
+
+    Notes
+    -----
+    Source: alpha_contrastive.md, section 4.
+    """
+    check_optimal_filters(problem)
+    started = time.perf_counter()
+    data = problem.data
+    assert isinstance(data, DiscreteLaw)
+    field = discrete_field(problem, data)
+    search = _search_of(problem, field)
+    w, weight, network, gap, rounds = _optimised(field, search)
+    w, weight, network, gap = _merged(field, search, w, weight, network, gap)
+    order = np.argsort(-weight, kind="stable")
+    arrays = {
+        "w": w[order],
+        "weight": weight[order],
+        "G": np.array(network.objective),
+        "certificate_gap": np.array(gap),
+    }
+    warning = ""
+    if gap > CERTIFIED * network.objective:
+        warning = f"another network may be better by {gap:.2g}: the search ended after {rounds} rounds"
+    if data.dimension > 2:
+        warning = f"{warning}; {_SEARCHED}" if warning else _SEARCHED
+    origin = provenance(time.perf_counter() - started, rounds=rounds)
+    return build_dataset("optimal_filters", problem, arrays, "complete", origin, warning)
+
+
+_SEARCHED = (
+    "with more than two coordinates the best filter is searched for from random ones, so that the certificate is no "
+    "proof; raise critical_points.starts"
+)
+
+
+def _search_of(problem: Problem, field: DiscreteField) -> Search:
+    if field.atoms.shape[1] == 2:
+        longest = scale_of_angles(problem)
+        return lambda network: best_on_circle(with_importance(field, network), longest)
+
+    def search(network: Network) -> tuple[FloatArray, FloatArray]:
+        frozen, settings = with_importance(field, network), problem.critical_points
+        points, _ = sphere_points(frozen, settings.starts, settings.seed)
+        w = np.array([point.w for point in points if point.rate < 0])
+        w = w.reshape(-1, field.atoms.shape[1])
+        return w, frozen.energy(w)
+
+    return search
+
+
+def _optimised(field: DiscreteField, search: Search) -> tuple[FloatArray, FloatArray, Network, float, int]:
+    """Filters, their weights, the network, its certificate and the number of rounds."""
+    even = np.random.default_rng(0).standard_normal((FIRST_FILTERS, field.atoms.shape[1]))
+    even /= np.linalg.norm(even, axis=1, keepdims=True)
+    first = network_of(field, field.filter.value(even @ field.atoms.T), np.full(len(even), 1.0 / len(even)))
+    w, _ = search(first)
+    if not len(w):  # importances of all pairs underflow
+        w = even
+    w, weight, network = _with_best_weights(field, w, np.full(len(w), 1.0 / max(len(w), 1)))
+    gap, rounds = np.inf, 1
+    with progress_bar(MOST_ROUNDS, "optimal filters", "round") as bar:
+        while True:
+            maxima, energy = search(network)
+            gap = max(float(energy.max(initial=0.0)) - network.mean_energy, 0.0)
+            if gap <= CERTIFIED * network.objective or rounds >= MOST_ROUNDS:
+                return w, weight, network, gap, rounds
+            new = maxima[energy > network.mean_energy * (1.0 - CANDIDATE)]
+            trial = _with_best_weights(field, *_moved(w, weight, new))
+            if trial[2].objective <= network.objective:  # moving filters to their maxima went too far
+                trial = _with_best_weights(field, np.concatenate([w, new]), np.append(weight, np.zeros(len(new))))
+            w, weight, network = trial
+            rounds += 1
+            bar.update(1)
+
+
+def _moved(w: FloatArray, weight: FloatArray, maxima: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Filters with those close to a maximum of E_alpha moved there."""
+    apart = np.linalg.norm(w[:, None] - maxima[None], axis=2)
+    nearest, moves = apart.argmin(axis=1), apart.min(axis=1) < CLOSE
+    gained = np.bincount(nearest[moves], weight[moves], len(maxima))
+    return np.concatenate([w[~moves], maxima]), np.append(weight[~moves], gained)
+
+
+def _with_best_weights(
+    field: DiscreteField, w: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, Network]:
+    """Filters that are used, with their best weights, and their network."""
+    outputs = field.filter.value(w @ field.atoms.T)
+    start = weight if weight.sum() > 0.0 else np.full(len(w), 1.0 / len(w))
+    weight = best_weights(field.pairs, half_squares(outputs), start)
+    used = weight > 0.0
+    return w[used], weight[used], network_of(field, outputs[used], weight[used])
+
+
+def _merged(
+    field: DiscreteField, search: Search, w: FloatArray, weight: FloatArray, network: Network, gap: float
+) -> tuple[FloatArray, FloatArray, Network, float]:
+    """Network with filters merged that are maxima of E_alpha before it converged to the last digit."""
+    groups: list[list[int]] = []
+    for k in np.argsort(-weight):
+        near = [group for group in groups if np.linalg.norm(w[group[0]] - w[k]) < SAME]
+        near[0].append(int(k)) if near else groups.append([int(k)])
+    if len(groups) == len(w):
+        return w, weight, network, gap
+    fewer = np.array([weight[group] @ w[group] for group in groups])
+    fewer /= np.linalg.norm(fewer, axis=1, keepdims=True)
+    fewer, better, merged = _with_best_weights(field, fewer, np.array([weight[group].sum() for group in groups]))
+    _, energy = search(merged)
+    new_gap = max(float(energy.max(initial=0.0)) - merged.mean_energy, 0.0)
+    if new_gap > max(CERTIFIED * merged.objective, gap):
+        return w, weight, network, gap
+    return fewer, better, merged, new_gap

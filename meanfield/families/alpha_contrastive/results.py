@@ -1,0 +1,43 @@
+"""Variables and kinds of results of contrastive problems with pairwise importance."""
+
+from __future__ import annotations
+
+from meanfield.families.alpha_contrastive.variables.critical_points import CRITICAL_POINTS
+from meanfield.families.alpha_contrastive.variables.density import DENSITY
+from meanfield.families.alpha_contrastive.variables.filters import FILTERS, NETWORKS, OPTIMAL
+from meanfield.problems.family import Kind
+
+VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | DENSITY
+
+CHECKS = "meanfield.families.alpha_contrastive.checks:faults"
+NUMBERS = "meanfield.families.alpha_contrastive.key_numbers"
+FIGURES = "meanfield.families.alpha_contrastive.figures"
+
+KINDS = {
+    "critical_points": Kind(
+        "critical points of a filter on the sphere",
+        ("w", *CRITICAL_POINTS),
+        leading="point",
+        made_by="find_critical_points",
+        check=CHECKS,
+        figure=f"{FIGURES}:plot_critical_points",
+        numbers=f"{NUMBERS}:of_critical_points",
+    ),
+    "density": Kind(
+        "density of filters on the circle",
+        (*DENSITY, *NETWORKS),
+        made_by="solve_density",
+        check=CHECKS,
+        figure=f"{FIGURES}:plot_density",
+        numbers=f"{NUMBERS}:of_density",
+    ),
+    "optimal_filters": Kind(
+        "filters and weights of the best network",
+        ("w", *OPTIMAL, *NETWORKS),
+        leading="atom",
+        made_by="find_optimal_filters",
+        check=CHECKS,
+        figure=f"{FIGURES}:plot_optimal_filters",
+        numbers=f"{NUMBERS}:of_optimal_filters",
+    ),
+}

@@ -1,0 +1,39 @@
+"""Tables of the problem file that belong to methods: SGD, the search for critical points, and the density."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from meanfield.ingredients.part import Part
+
+
+class Training(Part):
+    """SGD in batches of pairs."""
+
+    learning_rate: float = Field(default=0.02, gt=0, le=1e6, description="eta, the step size, for instance 0.02")
+    batch_size: int = Field(default=128, ge=2, le=10**7, description="N, the number of samples per step")
+    momentum: float = Field(default=0.0, ge=0, lt=1, description="share of the last step that is added to a step")
+    weight_decay: float = Field(default=0.0, ge=0, le=1e6, description="multiple of the weights in the gradient")
+
+
+class SearchSettings(Part):
+    """Search for critical points in more than two coordinates, where they are not enumerated."""
+
+    starts: int = Field(
+        default=300,
+        ge=10,
+        le=10**5,
+        description="number of random filters that are followed uphill, each a basin's vote",
+    )
+    seed: int = Field(default=0, ge=0, lt=2**63, description="seed of these filters")
+
+
+class DensitySettings(Part):
+    """Accuracy of the density on the circle."""
+
+    tolerance: float = Field(
+        default=1e-3,
+        ge=1e-6,
+        le=0.1,
+        description="error allowed in the moments of the density; cells are halved until two grids agree to it",
+    )

@@ -1,0 +1,1 @@
+"""Declarations of the variables of results, one module for each method."""

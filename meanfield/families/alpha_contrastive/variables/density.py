@@ -1,0 +1,39 @@
+"""Variables of densities of filters on the circle."""
+
+from __future__ import annotations
+
+from math import inf
+
+from meanfield.mckean_vlasov.declarations import POSITIVE
+from meanfield.problems.variable import Variable
+
+MOMENT = (-1.01, 1.01)
+"""Range of a moment, with room for the correction of its average over cells."""
+
+DENSITY = {
+    "time": Variable(("time",), "time t = eta k after k steps", range=POSITIVE, gaps="never", increasing=True),
+    "angle": Variable(
+        ("angle",),
+        "angle of a filter in a cell, at the wall if there is one",
+        gaps="never",
+        increasing=True,
+        bounds="angle_bnds",
+    ),
+    "angle_bnds": Variable(("angle", "bounds"), "angle of a filter, edges of a cell", gaps="never", coordinate=True),
+    "rho": Variable(
+        ("time", "angle"),
+        "density of filters on the circle, averaged over a cell",
+        range=(-1e-9, inf),
+        gaps="unfinished",
+    ),
+    "harmonic": Variable(("harmonic",), "order k of a moment", range=POSITIVE, gaps="never", increasing=True),
+    "moment_cos": Variable(
+        ("time", "harmonic"), "moment E[cos k theta] of the filters", range=MOMENT, gaps="unfinished", compared=True
+    ),
+    "moment_sin": Variable(
+        ("time", "harmonic"), "moment E[sin k theta] of the filters", range=MOMENT, gaps="unfinished", compared=True
+    ),
+    "moment_cos_error": Variable(("time", "harmonic"), "estimated error of that moment", range=POSITIVE),
+    "moment_sin_error": Variable(("time", "harmonic"), "estimated error of that moment", range=POSITIVE),
+    "G_error": Variable(("time",), "estimated error of the objective G", range=POSITIVE),
+}
