@@ -109,6 +109,13 @@ def test_searches_for_nodes_bound_what_is_left():
     assert (difference <= ours.errors.moments + others.errors.moments).all()  # what both promise
 
 
+def test_points_gather_in_a_narrow_core_whose_potential_rises_as_slowly_as_a_logarithm():
+    """Without grading 2000 points leave 5e-6: those between core and tails are far apart."""
+    found = solve(make_limit("cauchy", 6.0, 16.0, 0.36), DensitySettings(tolerance=1e-6))
+    assert found.status == "complete"
+    assert found.effort["points"][-1] < 800  # 555
+
+
 def make_rule(nodes, mixed=0.0, second=True):
     """A rule whose error is that of the spacing squared, 100 exp(-nodes) by the nodes, and a part by both."""
 
