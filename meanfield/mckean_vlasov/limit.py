@@ -62,3 +62,11 @@ class Limit:
         from meanfield.mckean_vlasov.closures import compiled_closure
 
         return compiled_closure(self.closure, len(self.coordinates))
+
+    @cached_property
+    def tiled_closure(self) -> tuple[Any, float]:
+        """The same with `meanfield.mckean_vlasov.closure_tiles`, for paths that are followed many times."""
+        from meanfield.mckean_vlasov.closure_tiles import tiled
+
+        compiled, reach = self.compiled_closure
+        return tiled(compiled, len(self.coordinates)), reach

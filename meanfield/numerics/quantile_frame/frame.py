@@ -39,6 +39,9 @@ FARTHEST = 1300.0
 DAMPING = 0.5
 """Strength of the damping of points that stay where they are; see `damping`."""
 
+DAMPED_SPACING = 0.2
+"""Spacing at which half of the damping of points is left where y is as large as the noise: that of the first level."""
+
 LEAST_NOISE = 1e-200
 """What is added to the noise, so that there is no division by zero."""
 
@@ -113,16 +116,19 @@ def damping(y, noise, share, spacing):  # type: ignore[no-untyped-def]
     """Diffusion of points that stay where they are, and its derivatives with respect to y, the share and the noise.
 
     Weights that pass such points would make waves of the size of the spacing, where the noise is small in units of y,
-    the speed of weights times the distance of both neighbours in w. The diffusion has even powers of the spacing, like
-    all other errors of points, and hardly any where there is noise enough.
+    the speed of weights times the distance of both neighbours in w. The diffusion is the square of the spacing times
+    what does not depend on it: however little noise there is, an extrapolation in the spacing takes all of it away.
     """
     still = 1.0 - share
     y = spacing * y
+    refined = spacing * (1.0 / DAMPED_SPACING)
+    refined = refined * refined
+    noise = noise * refined
     inverse = 1.0 / (where_less(y, 0.0, -1.0 * y, y) + (noise + LEAST_NOISE))
     strength = DAMPING * still * still
     part = y * y * inverse
     by_y = strength * spacing * y * inverse * (1.0 + noise * inverse)
-    return strength * part, by_y, -2.0 * DAMPING * still * part, -1.0 * strength * part * inverse
+    return strength * part, by_y, -2.0 * DAMPING * still * part, -1.0 * strength * refined * part * inverse
 
 
 @numba.njit(inline="always")

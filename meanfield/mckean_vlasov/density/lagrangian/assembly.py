@@ -89,6 +89,7 @@ def assembled(found: Found | None, levels: list[Level], status: str) -> Solution
         outputs = sampled(len(moments))
         short, long = (display.quantiles(level, edges, outputs) for level in found.by_steps)
         by_steps = display.distances(short, long).max(axis=0) @ found.by_steps[0].frames.nodes.solved[1]
+        by_steps *= finest.tolerance / found.by_steps[0].tolerance
         shape = SHAPE_SHARE * display.distances(xi, raw) @ nodes.solved[1] + STEP_SAFETY * by_steps + CUT
         # The law of each node moves with q.
         shape = shape + (np.abs(found.correction.moments[:, :-2]) + found.parts.total[:, :-1]).sum(axis=1)

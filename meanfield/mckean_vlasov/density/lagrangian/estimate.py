@@ -28,9 +28,9 @@ COARSER_SHARE = 0.2
 
 
 def weights_of(points: Sequence[int]) -> FloatArray:
-    """Weights of levels that eliminate the leading even powers of their spacing."""
-    scaled = np.array(points, dtype=float) / points[-1]
-    rows = np.array([scaled**-p for p in (0, *SMOOTH_POWERS[: len(points) - 1])])
+    """Weights of levels that eliminate the leading even powers of their spacing, one over the number of intervals."""
+    spacing = 1.0 / (np.array(points, dtype=float) - 1.0)
+    rows = np.array([(spacing / spacing[-1]) ** p for p in (0, *SMOOTH_POWERS[: len(points) - 1])])
     return np.linalg.solve(rows, np.eye(len(points))[0])
 
 
@@ -55,7 +55,7 @@ def estimated(levels: Sequence[Level], tolerance: float) -> FloatArray:
     change = np.broadcast_to(SAFETY * change.max(axis=0), change.shape).copy()
     first, second, third = used[-3:]
     last, before = third.moments - second.moments, second.moments - first.moments
-    squares = [1.0 / level.points**2 for level in (first, second, third)]
+    squares = [1.0 / (level.points - 1.0) ** 2 for level in (first, second, third)]
     expected = before * (squares[2] - squares[1]) / (squares[1] - squares[0])
     for k in range(change.shape[1]):
         size = np.abs(last[:, k]).max()

@@ -32,6 +32,9 @@ SMOOTH_WIDTH = 0.1
 WIDEST_CORE = 3.0
 """Width of a core beyond which the whole density is one: its points need no grading."""
 
+WIDEST_SMOOTH_CORE = 12.0
+"""The same without a jump of phi, where the potential may rise as slowly as a logarithm around a narrow core."""
+
 NARROWEST_LAYER, SMALLEST_NOISE = 1e-9, 1e-300
 """Least width of a layer that is resolved, and the noise that stands for none."""
 
@@ -100,18 +103,19 @@ def _terms(limit: Limit, noise: float) -> list[tuple[float, float, float]]:
         terms = []
         for kink, jump in jumps:
             layer = max(2.0 * noise / (limit.learning_rate * jump), NARROWEST_LAYER)
-            terms += _around(kink, CORE_EXPONENT * layer, min(LAYER_SHARE * layer, SMOOTH_WIDTH), len(jumps))
+            core = CORE_EXPONENT * layer if CORE_EXPONENT * layer < WIDEST_CORE else None
+            terms += _around(kink, core, min(LAYER_SHARE * layer, SMOOTH_WIDTH), len(jumps))
         return terms
     if not _sublinear(limit):
         return []
     core = _core_width(limit, noise)
-    return _around(0.0, core, core, 1) if core < WIDEST_CORE else []
+    return _around(0.0, core, core, 1) if core < WIDEST_SMOOTH_CORE else []
 
 
-def _around(centre: float, core: float, layer: float, shares: int) -> list[tuple[float, float, float]]:
-    """Terms for a core of points, and a tail from a layer on."""
+def _around(centre: float, core: float | None, layer: float, shares: int) -> list[tuple[float, float, float]]:
+    """Terms for a core of points, if there is one, and a tail from a layer on."""
     terms = [(TAIL_AMPLITUDE / shares, centre, 1 / layer)]
-    if core < WIDEST_CORE:
+    if core is not None:
         terms.append((CORE_AMPLITUDE / shares, centre, 1 / core))
         terms.append((-CORE_AMPLITUDE / shares, centre, 1 / (CORE_ENDS * core)))
     return terms
@@ -125,8 +129,8 @@ def _sublinear(limit: Limit) -> bool:
 
 
 def _core_width(limit: Limit, noise: float) -> float:
-    """Weight at which the potential of the prior is CORE_EXPONENT times the noise, or more than WIDEST_CORE."""
-    w = np.concatenate([[0.0], np.geomspace(1e-6, 2 * WIDEST_CORE, 400)])
+    """Weight at which the potential of the prior is CORE_EXPONENT times the noise, or more than any core has."""
+    w = np.concatenate([[0.0], np.geomspace(1e-6, 2 * WIDEST_SMOOTH_CORE, 400)])
     potential = np.concatenate([[0.0], np.cumsum(limit.prior.potential_steps(w))]) * limit.learning_rate / noise
     beyond = np.flatnonzero(potential > CORE_EXPONENT)
-    return float(w[beyond[0]]) if beyond.size else 2 * WIDEST_CORE
+    return float(w[beyond[0]]) if beyond.size else 2 * WIDEST_SMOOTH_CORE

@@ -82,7 +82,7 @@ class Level:
         self.zeta, spacing, X = frames.start(limit, points)
         self._mesh = _mesh(limit, frames, packed(self.zeta), packed(spacing), points)
         self._coupling, self._callback = self._couple(u, u_weight, tolerance)
-        self._closure, _ = limit.compiled_closure
+        self._closure, _ = limit.tiled_closure
         size, padded = self._mesh.zeta.size, len(self._coupling.u_weight)
         weight = self._mesh.spacing * np.exp(-0.5 * self._mesh.zeta**2) / ROOT_TWO_PI
         self._frame = Frame(self._mesh.zeta.copy(), np.zeros(size), weight, np.zeros(size), np.zeros(size))
@@ -145,7 +145,7 @@ class Level:
             return not self._budget.spend(CALL_WORK)
 
         callback = Callback(call)
-        _, reach = self._limit.compiled_closure
+        _, reach = self._limit.tiled_closure
         tau = float(self._limit.learning_rate)
         return Coupling(all_u, all_weights, tau, tolerance, float(reach), callback.address, q, values), callback
 

@@ -65,8 +65,7 @@ def prepare(
     grading, finer, moves = grading_of(limit, noise), 1.0, 0
     frames = Frames.plain(nodes, grading, GRADED_SPACING if grading.terms.size else SPACING)
     if known is not None:
-        jumps = at_all_nodes(known.nodes.solved[0], known.jumps, nodes.solved[0])
-        frames, tolerance = Frames(nodes, known.grading, jumps, known.spacing), max(tolerance, TRIAL_TOLERANCE)
+        frames, tolerance = continued(known, nodes), max(tolerance, TRIAL_TOLERANCE)
     for trial in range(MOST_TRIALS):
         points = math.ceil(finer * frames.first_points(limit))
         level = Level(limit, frames, points, tolerance, budget)
@@ -99,6 +98,14 @@ def prepare(
             if enough:
                 break
     return frames, level
+
+
+def continued(known: Frames, nodes: Nodes) -> Frames:
+    """Frames at other nodes, with jumps where those of the known ones lead to."""
+    frames = Frames.plain(nodes, known.grading, known.spacing)
+    if not any(each.size for each in known.jumps):
+        return frames
+    return frames.with_jumps(at_all_nodes(known.nodes.solved[0], known.jumps, nodes.solved[0]))
 
 
 def run(level: Level, label: str) -> None:

@@ -18,7 +18,7 @@ from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, es
 from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grading
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level, StuckError
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
-from meanfield.mckean_vlasov.density.lagrangian.preparation import SPACING, prepare, run
+from meanfield.mckean_vlasov.density.lagrangian.preparation import SPACING, continued, prepare, run
 from meanfield.mckean_vlasov.density.lagrangian.rules import (
     NODES_SAFETY,
     Rule,
@@ -174,15 +174,14 @@ class Search:
 
     def _known(self, factor: float) -> Level | None:
         """The second level, if that is the next one and the search for nodes has solved it."""
-        points, known = math.ceil(factor * self._frames.first_points(self._limit)), self._second
-        same = known and known.points == points and known.tolerance == self._step_tolerance
-        return known if same else None
+        next_one = math.ceil(factor * self._frames.first_points(self._limit)), self._step_tolerance
+        known = self._second
+        return known if known and (known.points, known.tolerance) == next_one else None
 
     def _solved(self, frames: Frames, factor: float, step_tolerance: float) -> Level | None:
         """A level, or None where its points are too few."""
         points = math.ceil(factor * frames.first_points(self._limit))
-        outputs = len(self._limit.times)
-        shape = len(frames.nodes.solved[1]), points
+        outputs, shape = len(self._limit.times), (len(frames.nodes.solved[1]), points)
         check_memory(outputs, shape, 2 * outputs * KEPT_LEVELS + 40, "points")
         level = Level(self._limit, frames, points, step_tolerance, self._budget)
         if self._rough is None or not np.all(np.isfinite(self._rough.moments)):
@@ -245,7 +244,7 @@ class Search:
             known = None if rule.frames.grading.terms.size else rule.frames
             frames, trial = self._prepared(nodes, known)
         else:
-            frames, trial = Frames.plain(nodes, rule.frames.grading, rule.frames.spacing), None
+            frames, trial = continued(rule.frames, nodes), None
         return Rule(MORE_NODES * rule.scale, frames, trial, self._coarsest(frames, self._step_tolerance))
 
     def _change(self, rules: list[Rule]) -> tuple[FloatArray, bool]:
@@ -266,7 +265,7 @@ class Search:
         for rule in rules:
             if rule.second is None:
                 factor = FACTORS[1] * rule.first.points / rule.frames.first_points(self._limit)
-                rule.second = self._solved(rule.frames, factor, self._step_tolerance)
+                rule.second = self._solved(rule.frames, factor, rule.first.tolerance)
         return all(rule.second is not None for rule in rules)
 
     def _with_short_steps(self, level: Level) -> tuple[Level, Level]:
@@ -309,14 +308,14 @@ class Search:
         return error.status + ("; the error of q and r as they are is unknown" if shown else "")
 
     def with_more_nodes(self, factor: float) -> Solution | None:
-        """The same q and r, and the laws of w at more nodes in u by a factor; None where they cannot be had."""
+        """The same q and r, and laws of w at more nodes, with longer steps and jumps in between; None if too long."""
         assert self._found is not None
-        rule = Rule(self._scale, self._frames, self._trial, self._found.levels[0])
-        nodes = self._nodes_of(factor * self._scale)
-        if not self._budget.allows(NODES_WORK * len(nodes.u_weight) / rule.size * rule.first.work):
+        first, nodes = self._found.levels[0], self._nodes_of(factor * self._scale)
+        if not self._budget.allows(NODES_WORK * len(nodes.u_weight) / len(self._nodes.u_weight) * first.work):
             return None
+        frames = continued(self._frames, nodes)
         try:
-            more = self._with_more(rule, nodes)
+            more = Rule(factor * self._scale, frames, None, self._coarsest(frames, LOOSER * first.tolerance))
             self._second_levels(more)
         except (BlowUpError, KeyboardInterrupt):
             return None

@@ -10,13 +10,15 @@ from meanfield.ingredients.laws.coordinate import LaplaceCoordinate, RademacherC
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.lagrangian import level as of_level
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
+from meanfield.mckean_vlasov.density.lagrangian.estimate import extrapolated
 from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.mckean_vlasov.density.lagrangian.marching import average
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes, packed, unpacked
 from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
+from meanfield.mckean_vlasov.density.lagrangian.search import FACTORS
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.numerics.quantile_frame.frame import DAMPING, force_slopes
+from meanfield.numerics.quantile_frame.frame import DAMPED_SPACING, DAMPING, force_slopes
 from meanfield.numerics.quantile_frame.inversion import invert
 from meanfield.numerics.quantile_frame.linearised import eliminate, respond
 from meanfield.numerics.quantile_frame.stages import solve_stage
@@ -92,6 +94,29 @@ def test_second_order_in_the_points(name, strength):
     coarse, fine = np.abs(errors[0] - errors[1]).max(axis=0), np.abs(errors[1] - errors[2]).max(axis=0)
     assert fine.max() > 1e-8  # there is something to measure
     assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.2)  # not asymptotic yet
+
+
+@pytest.mark.parametrize(("name", "strength"), [("log_cosh", 1.0), ("quartic", 0.3)])
+def test_errors_of_the_points_have_even_powers_of_their_spacing(name, strength):
+    """What two levels extrapolate to is of fourth order: the spacing is one over the intervals, not the points."""
+    limit = make_limit(name, strength)
+    frames = Frames.plain(Nodes.of(limit, None), grading_of(limit, 0.1), 0.3)
+    levels = [solved(limit, n, 1e-10, frames) for n in (50, 100, 200, 400)]
+    pairs = [extrapolated(levels[k : k + 2])[:, :2] for k in range(3)]
+    coarse, fine = (np.abs(pair - pairs[2]).max() for pair in pairs[:2])
+    assert fine > 1e-9  # there is something to measure
+    assert np.log2(coarse / fine) == pytest.approx(4.1, abs=0.2)  # not asymptotic yet; 3.2 with points in their place
+
+
+@pytest.mark.parametrize("noise", [1e-3, 2e-5])
+def test_damping_vanishes_with_the_spacing_however_little_noise_there_is(noise):
+    """E[w^2] = 1 is what extrapolated levels keep, where weights pass points that stay where they are."""
+    limit = make_limit("cauchy", 1.0, noise, 2.0, GaussianCoordinate())
+    frames, _ = prepare(limit, Nodes.of(limit, 5), Budget())
+    first = frames.first_points(limit)
+    levels = [solved(limit, math.ceil(factor * first), 1e-9, frames) for factor in FACTORS[:3]]
+    assert np.abs(levels[-1].moments[:, 2] - 1.0).max() > 1e-4  # what is extrapolated
+    assert np.abs(extrapolated(levels)[:, 2] - 1.0).max() < 1e-8  # of the sixth order; 2e-6 if noise is not scaled
 
 
 def test_steps_are_as_accurate_as_their_tolerance():
@@ -177,7 +202,7 @@ def test_the_jacobian_is_that_of_differences(name, strength):
         drift = growth * x - state.tilts[: level.nodes, None] - tau * phi
         width = np.pad(x[:, 2:] - x[:, :-2], ((0, 0), (1, 1)))  # at the ends Q is the same on both sides
         y = h * drift * width
-        damped = noise + DAMPING * (1 - s) ** 2 * y * y / (np.abs(y) + noise)
+        damped = noise + DAMPING * (1 - s) ** 2 * y * y / (np.abs(y) + noise * (h / DAMPED_SPACING) ** 2)
         return s * (drift + 0.5 * noise * xi * (low + high)) - damped * (high - low) / h
 
     X = state.end.copy()

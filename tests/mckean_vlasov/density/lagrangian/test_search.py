@@ -37,7 +37,7 @@ def exact():
     return solution.moments[:, :-2]
 
 
-@pytest.mark.parametrize("most_work", [1e3, 3e5, 1e6, 1.5e6])
+@pytest.mark.parametrize("most_work", [1e3, 3e5, 1e6])
 def test_a_search_ends_with_its_budget_and_says_how_far_it_came(monkeypatch, exact, most_work):
     monkeypatch.setattr(budget, "MOST_WORK", most_work)
     monkeypatch.setattr(level, "WORK_PER_CALL", 1.0)  # one step at a time
@@ -109,11 +109,19 @@ def test_searches_for_nodes_bound_what_is_left():
     assert (difference <= ours.errors.moments + others.errors.moments).all()  # what both promise
 
 
+def test_points_gather_in_a_narrow_core_whose_potential_rises_as_slowly_as_a_logarithm():
+    """Without grading 2000 points leave 5e-6: those between core and tails are far apart."""
+    found = solve(make_limit("cauchy", 6.0, 16.0, 0.36), DensitySettings(tolerance=1e-6))
+    assert found.status == "complete"
+    assert found.effort["points"][-1] < 800  # 555
+
+
 def make_rule(nodes, mixed=0.0, second=True):
-    """A rule whose error is 1/points^2 by the points and 100 exp(-nodes) by the nodes, and a part by both."""
+    """A rule whose error is that of the spacing squared, 100 exp(-nodes) by the nodes, and a part by both."""
 
     def made(points):
-        error = points**-2.0 + 100 * np.exp(-nodes) + mixed * np.exp(-nodes) / points**2
+        square = (points - 1.0) ** -2
+        error = square + 100 * np.exp(-nodes) + mixed * np.exp(-nodes) * square
         return SimpleNamespace(points=points, moments=np.full((2, 4), error))
 
     return rules.Rule(
@@ -195,7 +203,7 @@ def missed(series_of, trials=300):
     generator, counts = np.random.default_rng(5), [100, 150, 200, 300]
     wrong = 0
     for _ in range(trials):
-        errors = 1e-3 * series_of(generator, 100.0 / np.array(counts)[:, None])
+        errors = 1e-3 * series_of(generator, 100.0 / (np.array(counts)[:, None] - 1.0))
         levels = [
             SimpleNamespace(points=n, moments=np.stack([e, e, e, e], axis=1))
             for n, e in zip(counts, errors, strict=True)
