@@ -69,6 +69,17 @@ def test_linear_priors_have_gaussian_laws(changes):
     assert np.abs(overlaps(now.q, now.M) - right).max() < 2e-6  # at rest in the frame of the law: steps of the frame
 
 
+def test_cells_solve_gaussian_laws_where_they_are_asked_for():
+    """The overlaps of the formula are those of the ODE; those of cells come from moments of the density."""
+    by_formula = meanfield.solve(PROBLEM, "density")
+    by_cells = meanfield.solve(with_values(PROBLEM, {"density": {"scheme": "finite_volumes"}}), "density")
+    for name in ("q", "M"):
+        away = np.abs(by_cells[name] - by_formula[name])
+        assert (away <= by_cells[f"{name}_error"] + by_formula[f"{name}_error"]).all()  # both as they claim
+        assert away.max() > 1e-12  # two ways, and not one
+    assert float(np.abs(by_cells["P_w"] - by_formula["P_w"]).max()) < 1e-3  # the tolerance of the density
+
+
 def test_an_independent_scheme_agrees():
     """Cells that stay where they are, on which the kinks of the prior lie: extrapolated from two numbers of cells."""
     found = solve_plane(with_values(L1, {"time.stop": 0.5, "density.tolerance": 1e-3}))

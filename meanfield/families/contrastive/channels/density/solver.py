@@ -17,7 +17,7 @@ from meanfield.families.contrastive.channels.trajectory import averages_along, t
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
-from meanfield.mckean_vlasov.density.settings import PLANE_TOLERANCE, DensitySettings
+from meanfield.mckean_vlasov.density.settings import FIXED_KEYS, PLANE_TOLERANCE, DensitySettings
 from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
@@ -28,7 +28,7 @@ NODE_SCALE = 0.5
 
 
 def solve_plane(problem: Problem) -> xr.Dataset:
-    """Density of the weights of two channels by finite volumes, or by formula where it is Gaussian.
+    """Density of the weights of two channels by finite volumes, or by formula where it is Gaussian and nothing is asked.
 
     Parameters
     ----------
@@ -53,10 +53,13 @@ def solve_plane(problem: Problem) -> xr.Dataset:
     -----
     Cells move with the weights: w = mu_u + S x with the mean mu_u at each node and the common covariance S S^T. There
     a Gaussian law is at rest, however fast overlaps change and however narrow laws become, so that cells are few and
-    what they have to resolve is what the prior does. Fluxes are those of Scharfetter and Gummel along the lattice
+    what they have to resolve is what the prior does. Under linear priors the law stays Gaussian, and the overlaps give
+    it; with `density.scheme = "finite_volumes"`, or given cells or steps, cells solve it independently of them. Fluxes are those of Scharfetter and Gummel along the lattice
     directions of the noise. Source: several_channels.md, section 5.
     """
-    return _gaussian(problem) if problem.prior.functions.linear else _by_finite_volumes(problem)
+    settings = problem.density
+    free = settings.scheme == "automatic" and all(getattr(settings, key) is None for key in FIXED_KEYS)
+    return _gaussian(problem) if free and problem.prior.functions.linear else _by_finite_volumes(problem)
 
 
 def settings_of(problem: Problem) -> DensitySettings:
