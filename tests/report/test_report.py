@@ -72,7 +72,7 @@ def sweep_of(result):
 @pytest.fixture(scope="module")
 def results():
     """A result of every method."""
-    problem, pair, quiet = parse_problem(SMALL), parse_problem(TWO), parse_problem(QUIET)
+    problem, pair, quiet, channels = (parse_problem(text) for text in (SMALL, TWO, QUIET, CHANNELS))
     density, sgd = meanfield.solve_density(problem), meanfield.simulate_sgd(problem)
     ensemble = parse_problem(SMALL.replace('method = "plain"', 'method = "chain"\nrecord = "statistics"'))
     found = {
@@ -86,6 +86,7 @@ def results():
         "continuation": meanfield.continue_stationary_states(quiet, "model.learning_rate", 0.04, 0.05, points=2),
         "fixed_point_branches": meanfield.continue_fixed_points(quiet, "model.learning_rate", 0.04, 0.05, points=2),
         "portrait": meanfield.phase_portrait(pair),
+        "limit_particles": meanfield.solve_density(channels),
         "sweep": sweep_of(density),
     }
     assert found.keys() == FAMILY.all_kinds.keys()
@@ -94,6 +95,14 @@ def results():
 
 QUIET = SMALL.replace("1.1, fourth_moment = 6.05", "0.9, fourth_moment = 1.0")
 """Problem in which nothing grows and q = 0 is all there is, so that it is analysed quickly."""
+
+CHANNELS = """
+title = "channels"
+model = { activation = "quadratic", learning_rate = 0.05, batch_size = 4, channels = 2 }
+features = [{ hidden = { law = "gaussian" }, initial_overlap = [0.5, 0.3] }]
+time = { stop = 1.0, outputs = 3 }
+density = { scheme = "particles", tolerance = 1e-2 }
+"""
 
 TWO = SMALL.replace("[time]", '[[features]]\nhidden = { law = "gaussian" }\ninitial_overlap = 0.2\n[time]')
 

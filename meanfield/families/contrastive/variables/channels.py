@@ -5,10 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from meanfield.families.contrastive.channels.states.arrangement import ARRANGEMENTS
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SUM_TOLERANCE
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.variable import Variable
+
+ARRANGEMENTS = (
+    "nothing learned",
+    "some channels only",
+    "collapsed",
+    "partly collapsed",
+    "tilted",
+    "distinct",
+    "rotated",
+    "mixture",
+)
+"""Arrangements of features among channels; see `meanfield.families.contrastive.channels.states.arrangement`."""
 
 CORRELATION = (-1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanfield.families.contrastive.variables.channels import ARRANGEMENTS
 from meanfield.typing import FloatArray
 
 PRESENT = 0.01
@@ -15,10 +16,7 @@ COINCIDING = 1.0 - 1e-6
 EVEN = 1e-6
 """Largest difference of the two largest parts of a channel that has no main feature."""
 
-NOTHING, SOME, COLLAPSED, PARTLY = "nothing learned", "some channels only", "collapsed", "partly collapsed"
-TILTED, DISTINCT, ROTATED, MIXTURE = "tilted", "distinct", "rotated", "mixture"
-
-ARRANGEMENTS = (NOTHING, SOME, COLLAPSED, PARTLY, TILTED, DISTINCT, ROTATED, MIXTURE)
+NOTHING, SOME, COLLAPSED, PARTLY, TILTED, DISTINCT, ROTATED, MIXTURE = ARRANGEMENTS
 
 
 def arrangement_of(q: FloatArray, M: FloatArray) -> str:
