@@ -58,7 +58,14 @@ def _with_channels(kind: Kind, *names: str) -> Kind:
 
 KINDS = DENSITY_KINDS | {
     "order_parameters": _with_channels(
-        DENSITY_KINDS["order_parameters"], "P_gain", "D", "q_error", "M_error", "averages_standard_error"
+        DENSITY_KINDS["order_parameters"],
+        "P_gain",
+        "D",
+        "q_error",
+        "M_error",
+        "M_variance",
+        "overlap_covariance",
+        "averages_standard_error",
     ),
     "limit_particles": Kind(
         "density of weights of several channels, by interacting particles of the limit",
