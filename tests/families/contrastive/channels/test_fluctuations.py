@@ -100,7 +100,10 @@ def test_a_small_time_adds_the_covariance_of_steps():
 
 
 def test_what_has_no_covariance_is_left_out():
-    for changes in (('"none"', '"batch"'),), (("strength = 0.05", 'strength = 0.05\npenalty = "absolute"'), TANH):
+    for changes in (
+        (('"none"', '"batch"'),),
+        (("= 3", "= 1"), ("strength = 0.05", 'strength = 0.05\npenalty = "absolute"'), TANH),
+    ):
         problem = standard(*changes)
         with pytest.raises(InputError, match="fluctuations of the overlaps are known"):
             step_covariance_of(ChannelClosure(problem))
