@@ -22,6 +22,7 @@ from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.numerics.chebyshev import interpolant
 from meanfield.numerics.linear_noise import covariance_along
 from meanfield.numerics.ode import Path, Solution, Tolerance, solve_ode
+from meanfield.process.linear_algebra import one_thread
 from meanfield.typing import FloatArray
 
 TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
@@ -183,14 +184,15 @@ def _covariance(
     """N times the covariance of the overlaps, empty if that of a step is not known; and whether Ctrl-C came."""
     field, reached = OverlapField(closure), times[np.isfinite(values).all(axis=1)]
     try:
-        step = step_covariance_of(closure)
-        J, S = (
-            interpolant(function, reached[0], reached[-1], RESOLVED, what)
-            for function, what in (
-                (lambda t: field.jacobian(path(t)), "the Jacobian of the overlaps"),
-                (lambda t: step(*field.unpacked(path(t))), "the covariance of a step"),
+        with one_thread():
+            step = step_covariance_of(closure)
+            J, S = (
+                interpolant(function, reached[0], reached[-1], RESOLVED, what)
+                for function, what in (
+                    (lambda t: field.jacobian(path(t)), "the Jacobian of the overlaps"),
+                    (lambda t: step(*field.unpacked(path(t))), "the covariance of a step"),
+                )
             )
-        )
     except InputError:
         return {}, False
     C = np.full((len(times), field.size, field.size), np.nan)
