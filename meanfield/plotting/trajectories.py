@@ -52,9 +52,11 @@ def plot_prior_work(
             name = ", ".join(filter(None, (label or r"mean $\pm$ 2 deviations", index)))
             _plot_around(dataset["r_mean"].isel(place), spread.isel(place), axes, name, style)
     else:
-        for index, place in entries(dataset["r"]):
+        first = COLOURS.index(colour) if colour in COLOURS else 0
+        for k, (index, place) in enumerate(entries(dataset["r"])):
             name = entry_label("r", index, label) if index else label
-            plot_in_time(dataset["r"].isel(place), axes, name, {"color": colour, "linestyle": line})
+            style = curve_style(first + k) if k else {"color": colour, "linestyle": line}
+            plot_in_time(dataset["r"].isel(place), axes, name, style)
     axes.set(xlabel=TIME, ylabel=PRIOR_WORK)
     return axes
 

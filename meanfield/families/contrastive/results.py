@@ -76,7 +76,14 @@ OF_THE_PLANE = (
 KINDS = DENSITY_KINDS | {
     "density": _with_channels(DENSITY_KINDS["density"], *OF_THE_PLANE),
     "order_parameters": _with_channels(
-        DENSITY_KINDS["order_parameters"], "P_gain", "D", "q_error", "M_error", "averages_standard_error"
+        DENSITY_KINDS["order_parameters"],
+        "P_gain",
+        "D",
+        "q_error",
+        "M_error",
+        "M_variance",
+        "overlap_covariance",
+        "averages_standard_error",
     ),
     "limit_particles": Kind(
         "density of weights of several channels, by interacting particles of the limit",

@@ -87,6 +87,10 @@ class ChannelClosure:
         The same averages by independent random batches, whose mean this closure is; empty where there is no chance.
     at_random : bool
         Whether the averages take random batches, so that they are not smooth functions of the overlaps.
+    linear : bool
+        Whether the penalty |C| acts as C, because outputs are never negative.
+    kinks : tuple of float
+        Where the derivative of an output jumps, or what else the averages have kinks at.
     compared : ChannelClosure or None
         The same averages by another quadrature over one sample, coarser if there is one, whose difference is an error;
         None where the quadrature is accurate to rounding.
@@ -110,13 +114,14 @@ class ChannelClosure:
         self._by_batch, self._centred = problem.model.centering == "batch", problem.model.centering != "none"
         self._strength = problem.decorrelation_strength
         self._activation = problem.model.activation_functions.addresses
-        self._kinks = problem.model.activation_functions.kinks
+        self.kinks = problem.model.activation_functions.kinks
         self._law = one_sample_of(problem)
         V = self._law.noise
         self._factors = np.array([1 + V[0, 0], 1 + V[1, 1], 1 + V[0, 1]]) / self._m
         self.randomisations: list[ChannelClosure] = []
         self.at_random = False
         self.compared: ChannelClosure | None = None
+        self.linear = False
         self._vector = self._choose()
 
     def __call__(self, q: FloatArray, M: FloatArray) -> BatchAverages:
@@ -149,10 +154,11 @@ class ChannelClosure:
             return self._refined(self._exactly(self._strength), ACCURATE, WORST)
         absolute = settings.penalty == "absolute"
         if absolute and not self._centred and self._never_negative():
+            self.linear = True
             return self._refined(self._exactly(self._strength, linear=True), ACCURATE, WORST)
         if absolute and self._d2 == 2 and self._law.views == 1 and not self._by_batch:
             if self._m == 1 and not self._centred:  # C is the product of the outputs of the sample itself
-                self._kinks = (*self._kinks, *self._zeros())
+                self.kinks = (*self.kinks, *self._zeros())
                 return self._refined(self._by_fourier(), ACCURATE, WORST)
             try:
                 return self._refined(self._by_fourier(), ACCURATE_FOURIER, ACCURATE_FOURIER, collapsed=True)
@@ -205,9 +211,9 @@ class ChannelClosure:
         self, method: Callable[[Rule | PanelRule], Vector], accurate: float, worst: float, collapsed: bool = False
     ) -> Vector:
         """Averages by the first rule that a finer one does not change, or by the finest that there is."""
-        states, self.error, self.compared = self._states(collapsed), np.inf, None
+        states, self.error, self.compared = self.states(collapsed), np.inf, None
         before: tuple[Rule | PanelRule, Vector, list[FloatArray]] | None = None
-        for rule in rules_for(self._law, self._kinks):
+        for rule in rules_for(self._law, self.kinks):
             vector = method(rule)
             values = [vector(q, M) for q, M in states]
             if before is not None:
@@ -235,7 +241,7 @@ class ChannelClosure:
         closure.randomisations, closure.compared, closure._vector = [], None, vector
         return closure
 
-    def _states(self, collapsed: bool) -> list[tuple[FloatArray, FloatArray]]:
+    def states(self, collapsed: bool) -> list[tuple[FloatArray, FloatArray]]:
         """States at which rules are compared: the start, channels that have learnt a feature each, or the same one."""
         learnt, alike = np.zeros((self._d1, self._d2)), np.zeros((self._d1, self._d2))
         learnt[np.arange(self._d2) % self._d1, np.arange(self._d2)] = alike[0] = INFORMED

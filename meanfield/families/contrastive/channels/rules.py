@@ -49,8 +49,14 @@ BYTES_PER_NODE = 8 * 24
 """Memory that a node takes, about."""
 
 
-def one_sample_of(problem: Problem) -> OneSample:
+def one_sample_of(problem: Problem, moments: float = 1.0) -> OneSample:
     """Law of one sample of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    moments : float
+        Factor on the order of the moments that P, D and Lambda take, for averages of higher powers.
 
     Raises
     ------
@@ -61,7 +67,7 @@ def one_sample_of(problem: Problem) -> OneSample:
     growth = problem.model.activation_functions.growth
     squares = settings is not None and settings.strength > 0 and settings.penalty == "square"
     power = max(2.0, 8 * growth - 2 if squares else 4 * growth - 2, 2 * growth)
-    parts = [law.components(power) for law in problem.hidden_laws]
+    parts = [law.components(moments * power) for law in problem.hidden_laws]
     v11, v12, v22 = noise_of(problem)
     V, d2 = np.array([[v11, v12], [v12, v22]]), problem.model.channels
     views = 2 if V.any() else 1

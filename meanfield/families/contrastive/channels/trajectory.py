@@ -14,11 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanfield.errors import BlowUpError
+from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
+from meanfield.families.contrastive.channels.fluctuations import step_covariance_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
-from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.numerics.chebyshev import interpolant
+from meanfield.numerics.linear_noise import covariance_along
+from meanfield.numerics.ode import Path, Solution, Tolerance, solve_ode
+from meanfield.process.linear_algebra import one_thread
 from meanfield.typing import FloatArray
 
 TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
@@ -34,6 +38,16 @@ DEVIATIONS = 3.5
 """Standard errors of 8 randomisations that are exceeded by chance once in 100 times (Student's t of 7 degrees)."""
 
 
+LONGEST_DIFFERENCE = 1e-4
+"""Longest step of differences in the overlaps: their truncation is about 1e-9 of the velocity."""
+
+INWARD_SHARE = 0.1
+"""Largest share of the least eigenvalue of K that such a step may take."""
+
+RESOLVED = 1e-6
+"""Accuracy, relative to their size, of J and Cov(X) as functions of time."""
+
+
 class Trajectory(NamedTuple):
     """Variables of a result, and its status."""
 
@@ -47,6 +61,11 @@ class OverlapField:
     Parameters
     ----------
     closure : ChannelClosure
+
+    Attributes
+    ----------
+    size : int
+        Length of the vector.
     """
 
     def __init__(self, closure: ChannelClosure) -> None:
@@ -54,6 +73,7 @@ class OverlapField:
         self._shape = len(closure.problem.features), closure.problem.model.channels
         self._pairs = np.triu_indices(self._shape[1], 1)
         self._tau = closure.problem.model.learning_rate
+        self.size = self._shape[0] * self._shape[1] + len(self._pairs[0])
 
     def packed(self, q: FloatArray, M: FloatArray) -> FloatArray:
         """Vector of shape (d1 d2 + d2 (d2 - 1)/2,)."""
@@ -71,6 +91,23 @@ class OverlapField:
         """Velocity of the vector."""
         q, M = self.unpacked(vector)
         return self.packed(*velocity(self.closure(q, M), q, M, self._tau))
+
+    def jacobian(self, vector: FloatArray) -> FloatArray:
+        """Jacobian of the velocity by central differences; NaN where K is singular."""
+        step = min(LONGEST_DIFFERENCE, INWARD_SHARE * -self.excess(vector))
+        if not step > 0.0:
+            return np.full((self.size, self.size), np.nan)
+        shifts = step * np.eye(self.size)
+        return np.array([self(vector + shift) - self(vector - shift) for shift in shifts]).T / (2.0 * step)
+
+    def covariances(self, C: FloatArray) -> dict[str, FloatArray]:
+        """Covariances of q, shape (..., d1, d1, d2, d2), and variances of M, shape (..., d2, d2), of all there are."""
+        d1, d2 = self._shape
+        of_q = C[..., : d1 * d2, : d1 * d2].reshape(*C.shape[:-2], d1, d2, d1, d2)
+        of_M = np.zeros((*C.shape[:-2], d2, d2))
+        k, j = self._pairs
+        of_M[..., k, j] = of_M[..., j, k] = np.einsum("...ii->...i", C)[..., d1 * d2 :]
+        return {"q_covariance": of_q.swapaxes(-3, -2), "M_variance": of_M}
 
     def excess(self, vector: FloatArray) -> float:
         """Negative of the least eigenvalue of K = M - q^T q, NaN if an overlap is not finite."""
@@ -107,8 +144,9 @@ def trajectory_of_channels(problem: Problem) -> Trajectory:
     status = "complete"
     for number, each in enumerate(closures):
         label = "order parameters" if len(closures) == 1 else f"order parameters, {number + 1} of {len(closures)}"
-        values, status = _integrated(each, label)
-        runs.append(values)
+        solution = _integrated(each, label)
+        status = solution.status
+        runs.append(solution.values)
         if status != "complete":
             break
     field = OverlapField(closure)
@@ -117,23 +155,49 @@ def trajectory_of_channels(problem: Problem) -> Trajectory:
     arrays["q"], arrays["M"] = _unpacked(field, mean)
     if status != "interrupted":
         arrays |= _errors(closure, runs)
+        if solution.path is not None and not closure.at_random:
+            covariance, interrupted = _covariance(closure, solution.path, problem.time.outputs_at, runs[0])
+            arrays |= covariance
+            status = "interrupted" if interrupted else status
     return Trajectory(arrays | averages_along(closure, arrays["q"], arrays["M"]), status)
 
 
-def _integrated(closure: ChannelClosure, label: str) -> tuple[FloatArray, str]:
-    """Vectors at the output times, NaN where they were not reached, and the status."""
+def _integrated(closure: ChannelClosure, label: str) -> Solution:
+    """Vectors at the output times and between them."""
     field, problem = OverlapField(closure), closure.problem
-    solution = solve_ode(
+    return solve_ode(
         lambda t, vector: field(vector),
         field.packed(problem.initial_overlap, problem.initial_channel_overlap),
         problem.time.outputs_at,
         TOLERANCE_AT_RANDOM if closure.at_random else TOLERANCE,
         integrator="RK45" if closure.at_random else "LSODA",
         check=lambda t, vector: _blow_up(field, t, vector),
+        dense=True,
         label=label,
         interruptible=True,
     )
-    return solution.values, solution.status
+
+
+def _covariance(
+    closure: ChannelClosure, path: Path, times: FloatArray, values: FloatArray
+) -> tuple[dict[str, FloatArray], bool]:
+    """N times the covariance of the overlaps, empty if that of a step is not known; and whether Ctrl-C came."""
+    field, reached = OverlapField(closure), times[np.isfinite(values).all(axis=1)]
+    try:
+        with one_thread():
+            step = step_covariance_of(closure)
+            J, S = (
+                interpolant(function, reached[0], reached[-1], RESOLVED, what)
+                for function, what in (
+                    (lambda t: field.jacobian(path(t)), "the Jacobian of the overlaps"),
+                    (lambda t: step(*field.unpacked(path(t))), "the covariance of a step"),
+                )
+            )
+    except InputError:
+        return {}, False
+    C = np.full((len(times), field.size, field.size), np.nan)
+    C[: len(reached)], interrupted = covariance_along(lambda t: (J(t), S(t)), field.size, reached)
+    return {"overlap_covariance": C} | field.covariances(C), interrupted
 
 
 def _blow_up(field: OverlapField, time: float, vector: FloatArray) -> BlowUpError | None:
@@ -158,7 +222,7 @@ def _errors(closure: ChannelClosure, runs: list[FloatArray]) -> dict[str, FloatA
         error += DEVIATIONS * np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs))
     compared = (closure.randomisations or [closure])[0].compared
     if compared is not None:
-        error += np.abs(_integrated(compared, "order parameters, error")[0] - runs[0])
+        error += np.abs(_integrated(compared, "order parameters, error").values - runs[0])
     if not error.any():
         return {}
     q, M = _unpacked(OverlapField(closure), error)

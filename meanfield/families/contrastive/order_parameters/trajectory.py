@@ -10,9 +10,9 @@ import xarray as xr
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear, rate
-from meanfield.families.contrastive.order_parameters.fluctuations import covariance_along
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.linear_noise import covariance_along
 from meanfield.numerics.ode import Path, Tolerance, solve_ode
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
@@ -88,7 +88,9 @@ def _covariance(
     except InputError:
         return {}, False
     C = np.full((len(times), field.features, field.features), np.nan)
-    C[:last], interrupted = covariance_along(field, noise, trajectory, times[:last])
+    C[:last], interrupted = covariance_along(
+        lambda t: (field.jacobian(q := trajectory(t)), noise(q)), field.features, times[:last]
+    )
     return {"q_covariance": C}, interrupted
 
 

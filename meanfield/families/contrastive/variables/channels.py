@@ -129,6 +129,10 @@ CHANNELS = {
         gaps="unfinished",
         needs=("snapshot_time", "u_sample"),
     ),
+    "overlap_covariance": Variable(
+        ("time", "overlap", "overlap_"),
+        "N times the covariance of all overlaps over runs: q feature by feature, then M pair by pair",
+    ),
     "averages_standard_error": Variable(
         ("time",), "largest standard error of P, D and Lambda by randomised quadrature", range=POSITIVE
     ),

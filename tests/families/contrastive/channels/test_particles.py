@@ -10,7 +10,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.limit.coefficients import coefficients
 from meanfield.families.contrastive.channels.limit.runs import Size, march
 from meanfield.families.contrastive.channels.limit.solver import _errors
-from meanfield.families.contrastive.channels.trajectory import velocity
+from meanfield.families.contrastive.channels.trajectory import OverlapField, _integrated, velocity
 from meanfield.problems.problem_keys import with_value
 from tests.families.contrastive.channels.problems import standard
 
@@ -31,8 +31,9 @@ def overlaps(moments):
 
 
 def predicted(problem):
-    run = meanfield.solve(problem, "order_parameters")
-    return np.concatenate([run["q"].values[-1].ravel(), run["M"].values[-1].ravel()])
+    closure = ChannelClosure(problem)
+    q, M = OverlapField(closure).unpacked(_integrated(closure, "").values[-1])
+    return np.concatenate([q.ravel(), M.ravel()])
 
 
 @pytest.mark.parametrize("changes", [(), THREE], ids=["two", "three"])

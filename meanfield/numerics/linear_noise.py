@@ -1,0 +1,81 @@
+"""Covariance of many small random steps about a trajectory, to leading order in their size.
+
+Steps of dx = b(x) dt with a covariance S dt/N of their own give runs that start at one point the covariance C/N, with
+
+    dC/dt = J C + C J^T + S(x_t),   J = db/dx at x_t,   C(0) = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.typing import FloatArray
+
+TOLERANCE = Tolerance(relative=1e-9, absolute=1e-8)
+"""Tolerance of a step of the logarithms of variances, and of correlations: the next order in 1/N is far larger at any N
+that is simulated."""
+
+LEAST_SHARE = 1e-12
+"""Least offset of a variance under its logarithm, relative to the largest: a direction may have no noise."""
+
+LARGEST_COVARIANCE = 1e12
+"""Largest N times the covariance: overlaps lie in the unit ball, so it is at most N, and no N is larger than this."""
+
+
+def covariance_along(
+    drift_and_noise: Callable[[float], tuple[FloatArray, FloatArray]], size: int, times: FloatArray
+) -> tuple[FloatArray, bool]:
+    """N times the covariance of a state along a trajectory that starts at the first of the times.
+
+    Parameters
+    ----------
+    drift_and_noise : callable
+        J and S, shape (size, size), at any time between the first and the last.
+    size : int
+        Number of variables.
+    times : ndarray, shape (times,)
+
+    Returns
+    -------
+    C : ndarray, shape (times, size, size)
+        C_t; NaN from where it is larger than it can be at any N, as happens on the way out of unstable points.
+    interrupted : bool
+        Whether Ctrl-C ended the integration; C_t is NaN from there.
+
+    Notes
+    -----
+    What is integrated are log(1 + C_ii/offset_i) and the correlations of i and j: entries of C differ by many orders of
+    magnitude on the way out of an unstable point, and the large ones multiply the rounding errors of J.
+    """
+    if times.size < 2:
+        return np.zeros((times.size, size, size)), False
+    # The integrator asks several times for the same t: corrections, and differences in C.
+    drift_and_noise = lru_cache(maxsize=1)(drift_and_noise)
+    variances = np.diag(drift_and_noise(times[0])[1]) * (times[-1] - times[0])
+    offset = np.maximum(variances, max(LEAST_SHARE * float(variances.max()), np.finfo(float).tiny))
+
+    def covariance(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        R = y.reshape(size, size).copy()
+        length = np.sqrt(offset) * np.exp(0.5 * np.diag(R))
+        scales = np.outer(length, length)
+        np.fill_diagonal(R, offset * np.expm1(np.diag(R)) / np.diag(scales))
+        return R * scales, R, scales
+
+    def derivative(t: float, y: FloatArray) -> FloatArray:
+        (J, S), (C, R, scales) = drift_and_noise(t), covariance(y)
+        drift = J @ C
+        relative = (drift + drift.T + S) / scales
+        growth = np.diag(relative)
+        change = relative - 0.5 * R * (growth[:, None] + growth)
+        np.fill_diagonal(change, growth)
+        return np.asarray(change.ravel())
+
+    def margin(t: float, y: FloatArray) -> float:
+        return float(LARGEST_COVARIANCE - np.abs(covariance(y)[0]).max())
+
+    solution = solve_ode(derivative, np.zeros(size * size), times, TOLERANCE, stops=[margin], interruptible=True)
+    return np.array([covariance(y)[0] for y in solution.values]), solution.status == "interrupted"
