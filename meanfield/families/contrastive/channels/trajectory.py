@@ -64,7 +64,7 @@ class OverlapField:
 
     Attributes
     ----------
-    size : int
+    unknowns : int
         Length of the vector.
     """
 
@@ -73,7 +73,7 @@ class OverlapField:
         self._shape = len(closure.problem.features), closure.problem.model.channels
         self._pairs = np.triu_indices(self._shape[1], 1)
         self._tau = closure.problem.model.learning_rate
-        self.size = self._shape[0] * self._shape[1] + len(self._pairs[0])
+        self.unknowns = self._shape[0] * self._shape[1] + len(self._pairs[0])
 
     def packed(self, q: FloatArray, M: FloatArray) -> FloatArray:
         """Vector of shape (d1 d2 + d2 (d2 - 1)/2,)."""
@@ -96,8 +96,8 @@ class OverlapField:
         """Jacobian of the velocity by central differences; NaN where K is singular."""
         step = min(LONGEST_DIFFERENCE, INWARD_SHARE * -self.excess(vector))
         if not step > 0.0:
-            return np.full((self.size, self.size), np.nan)
-        shifts = step * np.eye(self.size)
+            return np.full((self.unknowns, self.unknowns), np.nan)
+        shifts = step * np.eye(self.unknowns)
         return np.array([self(vector + shift) - self(vector - shift) for shift in shifts]).T / (2.0 * step)
 
     def covariances(self, C: FloatArray) -> dict[str, FloatArray]:
@@ -195,8 +195,8 @@ def _covariance(
             )
     except InputError:
         return {}, False
-    C = np.full((len(times), field.size, field.size), np.nan)
-    C[: len(reached)], interrupted = covariance_along(lambda t: (J(t), S(t)), field.size, reached)
+    C = np.full((len(times), field.unknowns, field.unknowns), np.nan)
+    C[: len(reached)], interrupted = covariance_along(lambda t: (J(t), S(t)), field.unknowns, reached)
     return {"overlap_covariance": C} | field.covariances(C), interrupted
 
 

@@ -28,7 +28,7 @@ NODE_SCALE = 0.5
 
 
 def solve_plane(problem: Problem) -> xr.Dataset:
-    """Density of the weights of two channels by finite volumes, or by formula where it is Gaussian and nothing is asked.
+    """Density of the weights of two channels by finite volumes, or by formula where it is Gaussian.
 
     Parameters
     ----------
@@ -51,11 +51,12 @@ def solve_plane(problem: Problem) -> xr.Dataset:
 
     Notes
     -----
-    Cells move with the weights: w = mu_u + S x with the mean mu_u at each node and the common covariance S S^T. There
-    a Gaussian law is at rest, however fast overlaps change and however narrow laws become, so that cells are few and
-    what they have to resolve is what the prior does. Under linear priors the law stays Gaussian, and the overlaps give
-    it; with `density.scheme = "finite_volumes"`, or given cells or steps, cells solve it independently of them. Fluxes are those of Scharfetter and Gummel along the lattice
-    directions of the noise. Source: several_channels.md, section 5.
+    Cells move with the weights: w = mu_u + S x with the mean mu_u at each node and the common covariance S S^T.
+    There a Gaussian law is at rest, however fast overlaps change and however narrow laws become, so that cells are
+    few and what they have to resolve is what the prior does. Under linear priors the law stays Gaussian, and the
+    overlaps give it; with `density.scheme = "finite_volumes"`, or given cells or steps, cells solve it
+    independently of them. Fluxes are those of Scharfetter and Gummel along the lattice directions of the noise.
+    Source: several_channels.md, section 5.
     """
     settings = problem.density
     free = settings.scheme == "automatic" and all(getattr(settings, key) is None for key in FIXED_KEYS)

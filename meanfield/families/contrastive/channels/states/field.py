@@ -63,7 +63,6 @@ class SmoothField(OverlapField):
         super().__init__(closure)
         self.features, self.channels = len(problem.features), problem.model.channels
         self._size, self._has_kinks = size, bool(problem.model.activation_functions.kinks)
-        self.unknowns = self.features * self.channels + self.channels * (self.channels - 1) // 2
 
     @cached_property
     def size(self) -> float:
