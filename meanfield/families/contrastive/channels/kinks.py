@@ -16,10 +16,10 @@ import numpy as np
 from meanfield.families.contrastive.channels.one_sample import OneSample, Rule, covariance_factor, means_of
 from meanfield.typing import FloatArray
 
-CUTOFF = 7.5
-"""Standard deviations at which Gaussians are cut where there are kinks: 6e-14 of the probability lies beyond."""
+CUTOFF = 8.25
+"""Standard deviations at which Gaussians are cut where there are kinks: 1e-14 of the variance lies beyond."""
 
-WIDEST = 3.75
+WIDEST = 4.125
 """Largest width of a panel in standard deviations."""
 
 LAYERS = np.array([0.0, -2.0, 2.0, -6.0, 6.0])

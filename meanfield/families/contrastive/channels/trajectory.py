@@ -124,13 +124,15 @@ def velocity(averages: BatchAverages, q: FloatArray, M: FloatArray, tau: float) 
     return tau * P - q * n, tau * (D + D.T) + noise - M * (n[:, None] + n)
 
 
-def trajectory_of_channels(problem: Problem) -> Trajectory:
+def trajectory_of_channels(problem: Problem, fluctuations: bool = False) -> Trajectory:
     """Overlaps of several channels at the output times, with the averages that drive them.
 
     Parameters
     ----------
     problem : Problem
         With a linear prior and a start that is not random.
+    fluctuations : bool
+        Whether N times the covariance of the overlaps is asked for, where it is known.
 
     Notes
     -----
@@ -155,7 +157,7 @@ def trajectory_of_channels(problem: Problem) -> Trajectory:
     arrays["q"], arrays["M"] = _unpacked(field, mean)
     if status != "interrupted":
         arrays |= _errors(closure, runs)
-        if solution.path is not None and not closure.at_random:
+        if fluctuations and solution.path is not None and not closure.at_random:
             covariance, interrupted = _covariance(closure, solution.path, problem.time.outputs_at, runs[0])
             arrays |= covariance
             status = "interrupted" if interrupted else status

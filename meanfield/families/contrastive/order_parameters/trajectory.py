@@ -50,7 +50,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     check_trajectory(problem)
     started = time.perf_counter()
     if problem.model.channels > 1:
-        arrays, status = trajectory_of_channels(problem)
+        arrays, status = trajectory_of_channels(problem, fluctuations=True)
         return build_dataset("order_parameters", problem, arrays, status, provenance(time.perf_counter() - started))
     field = VectorField(problem)
     solution = solve_ode(

@@ -73,22 +73,24 @@ def test_three_channels():
 @pytest.mark.parametrize("activation", ["quadratic", "tanh", "relu"])
 def test_without_penalty_each_channel_moves_as_if_alone(activation, centering, monkeypatch):
     """Also without a second channel. The closures of one channel are another code with another quadrature."""
-    monkeypatch.setattr(module, "ACCURATE", 1e-12)
+    monkeypatch.setattr(module, "ACCURATE", 1e-14)
     changes = ("quadratic", activation), ('"none"', f'"{centering}"'), ("strength = 0.05", "strength = 0.0")
     problem = standard(*changes)
-    _, _, noise_, dq, _ = at_start(problem)
+    P, _, noise_, dq, _ = at_start(problem)
     alone = [("channels = 2\ninitial_channel_overlap = 0.25\n", ""), ("[decorrelation]\nstrength = 0.0\n", "")]
     for k in range(2):
         q = problem.initial_overlap[:, k]
         texts = ("[0.5, 0.3]", str(q[0])), ("[0.2, 0.4]", str(q[1]))
         one = standard(*changes, *alone, *texts)
         single = Closure(one)
-        np.testing.assert_allclose(dq[:, k], rate(single, q), rtol=1e-10, atol=1e-12)  # ACCURATE, of sums that cancel
-        np.testing.assert_allclose(noise_[k, k], single(q)[1], rtol=1e-11)  # ACCURATE
+        largest = 0.01 * np.abs(P[:, k]).max()  # tau P, which other terms cancel in part
+        np.testing.assert_allclose(dq[:, k], rate(single, q), rtol=0, atol=1e-12 * largest)  # what is asked for
+        np.testing.assert_allclose(noise_[k, k], single(q)[1], rtol=1e-12)  # the same
     P, D, noise_, *_ = (part for part in ChannelClosure(one)(q[:, None], np.eye(1)))
     alone_dq, _ = velocity((P, D, noise_), q[:, None], np.eye(1), 0.01)
-    np.testing.assert_allclose(alone_dq[:, 0], rate(single, q), rtol=1e-10, atol=1e-12)  # as above
-    np.testing.assert_allclose(noise_[0, 0], single(q)[1], rtol=1e-11)  # ACCURATE
+    largest = 0.01 * np.abs(P).max()
+    np.testing.assert_allclose(alone_dq[:, 0], rate(single, q), rtol=0, atol=1e-12 * largest)  # as above
+    np.testing.assert_allclose(noise_[0, 0], single(q)[1], rtol=1e-12)  # as above
 
 
 @pytest.mark.parametrize("centering", ["none", "batch"])
