@@ -7,49 +7,20 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, model_validator
 
 from meanfield.families.alpha_contrastive.filters import Filters, FourierStart, GivenStart
 from meanfield.families.alpha_contrastive.importance import Importance
 from meanfield.families.alpha_contrastive.laws import DataLaw, Tokens
 from meanfield.families.alpha_contrastive.settings import DensitySettings, SearchSettings, Training
-from meanfield.ingredients.activations import ACTIVATIONS, Activation, make_activation
-from meanfield.ingredients.named_functions import NamesFunctions
-from meanfield.ingredients.part import NamedNumbers, Parameters
+from meanfield.ingredients.activation_part import NamesActivation
 from meanfield.problems.base import BaseProblem, Time
 
 
-class Model(NamesFunctions):
+class Model(NamesActivation):
     """Network that is trained."""
 
     layers: Literal[1, 2] = Field(default=1, description="1 for filters on the sphere, 2 for filters with a top layer")
-    activation: str = Field(description=f"h, one of {', '.join(ACTIVATIONS)}, or your own as 'package.module:name'")
-    activation_parameters: Parameters = Field(
-        default=NamedNumbers(),
-        description="numbers that the activation takes, for instance { slope = 0.1 } for leaky_relu",
-    )
-
-    @model_validator(mode="after")
-    def _activation_exists(self, info: ValidationInfo) -> Model:
-        self.look_up("activation", make_activation, info)
-        return self
-
-    @property
-    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """See `NamesFunctions.named`."""
-        return self.activation, tuple(sorted(self.activation_parameters.items()))
-
-    @property
-    def activation_functions(self) -> Activation:
-        """The activation that `activation` names.
-
-        Raises
-        ------
-        InputError
-            If it is a user's own and cannot be imported.
-        """
-        found: Activation = self.found("model.activation", make_activation)
-        return found
 
 
 class FlowTime(Time):

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from meanfield.families.contrastive.channels.start import overlap_of_channels, overlaps_of_features
 from meanfield.families.contrastive.settings import DecorrelationSettings, ParticleSettings
-from meanfield.ingredients.activations import ACTIVATIONS, Activation, make_activation
+from meanfield.ingredients.activation_part import NamesActivation
 from meanfield.ingredients.laws import (
     CoordinateLaw,
     GaussianCoordinate,
@@ -22,8 +22,7 @@ from meanfield.ingredients.laws import (
     ResidualLaw,
 )
 from meanfield.ingredients.laws.base import HiddenPart
-from meanfield.ingredients.named_functions import NamesFunctions
-from meanfield.ingredients.part import NamedNumbers, Parameters, Part
+from meanfield.ingredients.part import Part
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems.base import BaseProblem, Time
@@ -32,14 +31,9 @@ from meanfield.typing import FloatArray
 ChannelMatrix = Annotated[tuple[Annotated[tuple[float, ...], Field(strict=False)], ...], Field(strict=False)]
 
 
-class Model(NamesFunctions):
+class Model(NamesActivation):
     """Network and its training."""
 
-    activation: str = Field(description=f"one of {', '.join(ACTIVATIONS)}, or your own as 'package.module:name'")
-    activation_parameters: Parameters = Field(
-        default=NamedNumbers(),
-        description="numbers that the activation takes, for instance { slope = 0.1 } for leaky_relu",
-    )
     centering: Literal["none", "population", "batch"] = Field(
         default="none", description="what is subtracted from the outputs: nothing, their mean, or the mean of the batch"
     )
@@ -61,33 +55,11 @@ class Model(NamesFunctions):
             )
         return self
 
-    @model_validator(mode="after")
-    def _activation_exists(self, info: ValidationInfo) -> Model:
-        self.look_up("activation", make_activation, info)
-        return self
-
     @model_serializer(mode="wrap")
     def _as_ever(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The keys of a model of one channel are those that it had before there were several."""
         data: dict[str, Any] = write(self)
         return {key: value for key, value in data.items() if key != "channels" or value > 1}
-
-    @property
-    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """See `NamesFunctions.named`."""
-        return self.activation, tuple(sorted(self.activation_parameters.items()))
-
-    @property
-    def activation_functions(self) -> Activation:
-        """The activation that `activation` names.
-
-        Raises
-        ------
-        InputError
-            If it is a user's own and cannot be imported.
-        """
-        found: Activation = self.found("model.activation", make_activation)
-        return found
 
 
 class Feature(Part):

@@ -66,8 +66,8 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
     Source: theory.md, section 2; several_channels.md, section 6.
     """
     check_linear(problem)
-    if problem.model.channels > 1:
-        return _continue_channels(problem, key, start, stop, points)
+    features, channels = len(problem.features), problem.model.channels
+    several = channels > 1
     return continue_states(
         problem,
         key,
@@ -76,27 +76,12 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
         points,
         kind="fixed_point_branches",
         states="fixed points",
-        parts=TABLES_OF_THE_ODES,
-        equations=lambda limits: [_Branches(problem, key, limits)],
-        without=without_fixed_points(len(problem.features)),
-        tolerance=TOLERANCE,
-    )
-
-
-def _continue_channels(problem: Problem, key: str, start: float, stop: float, points: int) -> xr.Dataset:
-    """Branches of fixed points of several channels."""
-    return continue_states(
-        problem,
-        key,
-        start,
-        stop,
-        points,
-        kind="fixed_point_branches",
-        states="fixed points",
-        parts=(*TABLES_OF_THE_ODES, "decorrelation"),
-        equations=lambda limits: branches_of_channels(problem, key, limits),
-        without=without_states(len(problem.features), problem.model.channels),
-        tolerance=CHANNEL_TOLERANCE,
+        parts=(*TABLES_OF_THE_ODES, *(("decorrelation",) if several else ())),
+        equations=lambda limits: (
+            branches_of_channels(problem, key, limits) if several else [_Branches(problem, key, limits)]
+        ),
+        without=without_states(features, channels) if several else without_fixed_points(features),
+        tolerance=CHANNEL_TOLERANCE if several else TOLERANCE,
     )
 
 

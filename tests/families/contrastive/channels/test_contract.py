@@ -46,35 +46,30 @@ def test_everything_is_done_with_two_channels(example, tmp_path):
         methods.check_comparison(example, tmp_path)
 
 
+def check_density(example, folder):
+    """All that is done with a density, but for tables."""
+    methods.check_report(example, folder)
+    for check in (
+        methods.check_result,
+        methods.check_repetition,
+        methods.check_file,
+        methods.check_conventions,
+        methods.check_figure,
+        methods.check_interruption,
+    ):
+        check(example, "density", folder)
+    methods.check_comparison(example, folder)
+
+
 def test_everything_is_done_with_the_density_on_cells(tmp_path):
     """Tables are left out: a result has cells of single weights, and other cells of both weights together."""
     signs = {f"features[{k}].coordinate": {"law": "rademacher"} for k in (0, 1)}
     prior = {"prior": {"name": "l1", "strength": 2.0}, "density.tolerance": 1e-2}
     example = TwoChannels("density", "particles", **signs, **prior, **{"particles.snapshots": (1.0,)})
-    methods.check_report(example, tmp_path)
-    for check in (
-        methods.check_result,
-        methods.check_repetition,
-        methods.check_file,
-        methods.check_conventions,
-        methods.check_figure,
-        methods.check_interruption,
-    ):
-        check(example, "density", tmp_path)
-    methods.check_comparison(example, tmp_path)
+    check_density(example, tmp_path)
 
 
 def test_everything_is_done_with_particles_of_the_limit(tmp_path):
     few = {"density": {"scheme": "particles", "tolerance": 1e-2}, "particles.snapshots": (1.0,)}
     example = TwoChannels("density", "particles", **few)
-    methods.check_report(example, tmp_path)
-    for check in (
-        methods.check_result,
-        methods.check_repetition,
-        methods.check_file,
-        methods.check_conventions,
-        methods.check_figure,
-        methods.check_interruption,
-    ):
-        check(example, "density", tmp_path)
-    methods.check_comparison(example, tmp_path)
+    check_density(example, tmp_path)
