@@ -15,7 +15,7 @@ one is taken. Where the sum over nodes agrees with interpolation it stands, beca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -64,6 +64,9 @@ SMOOTH_DEGREE, ROUGH_DEGREE = 5, 3
 
 FARTHEST_SCORE = 6.0
 """Largest score of points of a curve, and of those for which its probability is computed: beyond lies 1e-9."""
+
+ROWS = 128
+"""Number of laws that are interpolated at a time: their scores stay in the fast memory of a processor."""
 
 CURVE_POINTS = (201, 1201)
 """Numbers of points of a curve, the second for laws with jumps."""
@@ -252,14 +255,19 @@ def _by_scores(u: FloatArray, z: FloatArray, rule: Rule, degree: int) -> Mixture
     Where both neighbouring nodes have no probability there is none between them, whatever a spline through their far
     tails may say.
     """
-    between, x = rule.interpolation(u, degree) @ z, rule.nodes[0]
-    first, last = np.searchsorted(x, (u[0], u[-1]))
-    right = np.searchsorted(u, x[first:last])
-    lower, upper = np.minimum(z[right - 1], z[right]), np.maximum(z[right - 1], z[right])
-    inner = between[first:last]
-    inner[upper < -FARTHEST_SCORE] = -FARTHEST_SCORE
-    inner[lower > FARTHEST_SCORE] = FARTHEST_SCORE
-    return _from_scores(rule, between)
+    matrix, x = rule.interpolation(u, degree), rule.nodes[0]
+    gap = np.where((x > u[0]) & (x < u[-1]), np.searchsorted(u, x) - 1, -1)  # the last one stands for none
+    none = np.zeros((1, z.shape[1]), dtype=bool)
+    below = np.concatenate([np.maximum(z[:-1], z[1:]) < -FARTHEST_SCORE, none])
+    above = np.concatenate([np.minimum(z[:-1], z[1:]) > FARTHEST_SCORE, none])
+
+    def scores(rows: slice) -> FloatArray:
+        between = matrix[rows] @ z
+        between[below[gap[rows]]] = -FARTHEST_SCORE
+        between[above[gap[rows]]] = FARTHEST_SCORE
+        return between
+
+    return _from_scores(rule, z.shape[1], scores)
 
 
 def _by_curves(u: FloatArray, z: FloatArray, edges: FloatArray, rule: Rule, count: int) -> Mixture:
@@ -277,9 +285,13 @@ def _by_curves(u: FloatArray, z: FloatArray, edges: FloatArray, rule: Rule, coun
     curves = np.array([np.interp(points, *pair) for pair in zip(along, v, strict=True)])
     again = np.diff(ndtr(_scores_on(curves, points, v)))
     matrix = rule.interpolation(u, ROUGH_DEGREE)
-    between = _scores_on(_increasing(matrix @ curves), points, edges - (matrix @ mean)[:, None])
     error = float(np.abs(rule.shares(u) @ (again - masses)).sum())
-    return _from_scores(rule, between)._replace(error=error)
+
+    def scores(rows: slice) -> FloatArray:
+        each = matrix[rows]
+        return _scores_on(_increasing(each @ curves), points, edges - (each @ mean)[:, None])
+
+    return _from_scores(rule, len(edges), scores)._replace(error=error)
 
 
 def _scores_on(curves: FloatArray, points: FloatArray, v: FloatArray) -> FloatArray:
@@ -295,11 +307,15 @@ def _increasing(rows: FloatArray) -> FloatArray:
     return rows
 
 
-def _from_scores(rule: Rule, z: FloatArray) -> Mixture:
-    """Mixture of laws with given normal scores at the nodes of a rule."""
-    z = _increasing(np.clip(z, -FARTHEST_SCORE, FARTHEST_SCORE))
-    F = (z > 0).astype(float)
-    near = np.abs(z) < FARTHEST_SCORE
-    F[near] = ndtr(z[near])
+def _from_scores(rule: Rule, edges: int, scores: Callable[[slice], FloatArray]) -> Mixture:
+    """Mixture of laws at the nodes of a rule; normal scores are asked for some of them at a time."""
+    u, weight = rule.nodes
+    F = np.empty((len(u), edges))
+    for first in range(0, len(u), ROWS):
+        rows = slice(first, first + ROWS)
+        z = _increasing(np.clip(scores(rows), -FARTHEST_SCORE, FARTHEST_SCORE))
+        np.greater(z, 0.0, out=F[rows])
+        near = np.abs(z) < FARTHEST_SCORE
+        F[rows][near] = ndtr(z[near])
     F[:, 0], F[:, -1] = 0.0, 1.0  # what lies beyond the cells is put into the outermost ones
-    return Mixture(*rule.nodes, F)
+    return Mixture(u, weight, F)

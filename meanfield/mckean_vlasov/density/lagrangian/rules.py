@@ -79,6 +79,19 @@ def change(rule: Rule, better: Rule, levels: int) -> FloatArray:
     return np.asarray(np.abs(better.moments(levels) - rule.moments(levels))[:, :-1].max(axis=0))
 
 
+def mixed_change(rules: Sequence[Rule]) -> FloatArray:
+    """Largest difference of the last change by more nodes between the first level and the first two, shape (d1 + 1,).
+
+    Where it is not small, errors of points differ from node to node, and the first level does not tell what more nodes
+    change. It is zero where a second level is missing.
+    """
+    rule, better = rules[max(len(rules) - 2, 0)], rules[-1]
+    if rule.second is None or better.second is None:
+        return np.zeros(rule.moments(1).shape[1] - 1)
+    first, both = (better.moments(levels) - rule.moments(levels) for levels in (1, 2))
+    return np.asarray(np.abs(both - first)[:, :-1].max(axis=0))
+
+
 def without_correction(rule: Rule, last_change: FloatArray) -> Correction:
     """No correction of a rule of which more nodes change little."""
     return Correction(np.zeros_like(rule.moments(1)), NODES_SAFETY * last_change)
@@ -91,9 +104,8 @@ def fewest_nodes(rules: Sequence[Rule], last_change: FloatArray, tolerance: floa
     """
     last, paired = rules[-1], [rule for rule in rules if rule.second is not None]
     for rule in (each for each in paired if each is not last):
-        first, both = (paired[-1].moments(levels) - rule.moments(levels) for levels in (1, 2))
-        correction = both + last.moments(1) - paired[-1].moments(1)
-        mixed = np.abs(both - first)[:, :-1].max(axis=0)
+        correction = paired[-1].moments(2) - rule.moments(2) + last.moments(1) - paired[-1].moments(1)
+        mixed = mixed_change([rule, paired[-1]])
         if np.abs(correction).max() <= LARGEST_CORRECTION * tolerance and mixed.max() <= MIXED_SHARE * tolerance:
             return rule, Correction(correction, last_change + mixed)
     return None

@@ -20,10 +20,12 @@ from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Lev
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import SPACING, continued, prepare, run
 from meanfield.mckean_vlasov.density.lagrangian.rules import (
+    MIXED_SHARE,
     NODES_SAFETY,
     Rule,
     change,
     fewest_nodes,
+    mixed_change,
     without_correction,
 )
 from meanfield.mckean_vlasov.density.plan import check_memory
@@ -65,7 +67,6 @@ KEPT_LEVELS = 4
 """Size of all levels that are kept, in units of the finest one."""
 
 TOO_LONG = "more levels would take too long"
-TOO_MANY_NODES = "more of them would take too long"
 
 NODES_WORK = 5.5
 """Work of a solution with more nodes and of all that its estimate takes, in units of that of its first level."""
@@ -149,7 +150,8 @@ class Search:
         levels, steps, found = [first], steps_error(*by_steps), None
         least = first.points / self._frames.first_points(self._limit)
         for factor in (each for each in FACTORS if each > 1.1 * least):
-            if self._too_expensive(levels[-1], factor):
+            last = levels[-1]
+            if not self._budget.allows(last.work * factor * self._frames.first_points(self._limit) / last.points):
                 self._why = TOO_LONG
                 return found
             level = self._known(factor) or self._solved(self._frames, factor, self._step_tolerance)
@@ -248,17 +250,18 @@ class Search:
         return Rule(MORE_NODES * rule.scale, frames, trial, self._coarsest(frames, self._step_tolerance))
 
     def _change(self, rules: list[Rule]) -> tuple[FloatArray, bool]:
-        """Change of q and r by the last of some rules, and whether it is small enough."""
+        """Change of q and r by the last rule, and whether it is small; of two levels if the change before needed it."""
         rule, better = rules[-2:]
-        safety = 1.0 if rule.second is not None else NODES_SAFETY  # what is left of a correction is less
+        by_first, mixed = change(rule, better, 1), mixed_change(rules[:-1])
+        mixes = bool(mixed.max() > MIXED_SHARE * self._tolerance)
+        safety = NODES_SAFETY if mixes or rule.second is None else 1.0  # what is left of a correction is less
         allowed = math.inf if self._settings.feature_nodes else NODES_SHARE * self._tolerance / safety
-        by_first = change(rule, better, 1)
-        affordable = self._budget.allows(NODES_WORK * better.first.work)
-        if by_first.max() <= allowed or not affordable or not self._second_levels(rule, better):
-            return by_first, bool(by_first.max() <= allowed)
+        if by_first.max() <= allowed and not mixes:
+            return by_first, True
+        if not self._budget.allows(NODES_WORK * better.first.work) or not self._second_levels(rule, better):
+            return by_first + mixed, False
         by_both = change(rule, better, 2)
-        found = min(by_first, by_both, key=np.max)
-        return found, bool(found.max() <= allowed)
+        return by_both, bool(by_both.max() <= allowed)
 
     def _second_levels(self, *rules: Rule) -> bool:
         """Solve second levels where there are none; whether all are there."""
@@ -298,10 +301,6 @@ class Search:
         run(level, f"density, {level.points} points")
         return level
 
-    def _too_expensive(self, last: Level, factor: float) -> bool:
-        points = factor * self._frames.first_points(self._limit)
-        return not self._budget.allows(last.work * points / last.points)
-
     def _blown_up(self, error: BlowUpError) -> str:
         """Status of an error, which says so if numbers are shown whose own error is unknown."""
         shown = self._found is None and self._rough is not None and bool(np.isfinite(self._rough.moments).all())
@@ -329,7 +328,7 @@ class Search:
         if part == "nodes in u" and self._settings.feature_nodes:
             remedy = "raise density.feature_nodes, or leave it out"
         elif part == "nodes in u":
-            why = TOO_MANY_NODES
+            why = "more of them would take too long"
         return (
             f"failed: the error of q and r is estimated at {error:.2g} (mostly of the {part}), above "
             f"density.tolerance = {self._tolerance:g}, and {why}; {remedy}"

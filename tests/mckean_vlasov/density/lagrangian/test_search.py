@@ -122,7 +122,7 @@ def make_rule(nodes, mixed=0.0, second=True):
     def made(points):
         square = (points - 1.0) ** -2
         error = square + 100 * np.exp(-nodes) + mixed * np.exp(-nodes) * square
-        return SimpleNamespace(points=points, moments=np.full((2, 4), error))
+        return SimpleNamespace(points=points, moments=np.full((2, 4), error), work=1.0)
 
     return rules.Rule(
         1.0, SimpleNamespace(nodes=SimpleNamespace(u_weight=np.ones(nodes))), None, made(30), second and made(40)
@@ -142,6 +142,23 @@ def test_levels_of_few_nodes_are_corrected_for_more(tolerance):
 def test_corrections_that_depend_on_the_points_are_refused():
     series = [make_rule(8, 1e4), make_rule(12, 1e4)]
     assert rules.fewest_nodes(series, np.zeros(2), 1e-3) is None
+
+
+def test_changes_of_the_first_level_do_not_count_once_points_have_mixed_with_nodes(monkeypatch):
+    """The last change vanishes in the first level by chance, while that of two levels, with other points, does not."""
+    series = [make_rule(8, 1e4), make_rule(12, 1e4), make_rule(16, 1e4, second=None)]
+    series[2].first.moments[:] = series[1].first.moments
+    second = make_rule(16, 1e4).second
+    found = search.Search(make_limit(), DensitySettings(), 1e-3)
+    monkeypatch.setattr(found, "_second_levels", lambda _, better: setattr(better, "second", second) or True)
+    changed, enough = found._change(series)
+    assert not enough
+    assert changed.max() == np.abs(series[2].moments(2) - series[1].moments(2)).max() > 1e-3
+    series[2].second = None
+    monkeypatch.setattr(found, "_second_levels", lambda *_: False)
+    changed, enough = found._change(series)
+    assert not enough
+    assert changed.max() > 1e-3  # where second levels are too much work, what mixed before counts
 
 
 @pytest.mark.parametrize("place", [preparation, search])
