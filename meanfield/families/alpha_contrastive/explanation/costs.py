@@ -10,6 +10,7 @@ from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.alpha_contrastive.critical_points import find_critical_points
 from meanfield.families.alpha_contrastive.density.solver import FEWEST_CELLS, MOST_CELLS, example_step, predicted_steps
+from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.problem import Problem
 
 SAMPLED_STARTS = 20
@@ -39,7 +40,7 @@ HEADER = 40e3
 
 def critical_points(problem: Problem) -> Prediction:
     """Cost of the critical points: all of them in the plane, else a part of the search."""
-    numbers = USUAL_POINTS * (problem.data.dimension + 8)
+    numbers = USUAL_POINTS * (_dimension(problem) + 8)
     memory = BYTES * COPIES * USUAL_POINTS**2
     contents = "filters at rest, energies, rates, basins"
     return Prediction("critical points", "", _search(problem), memory, BYTES * numbers + HEADER, contents)
@@ -71,5 +72,11 @@ def _search(problem: Problem) -> float:
     sample = problem.model_copy(update={"critical_points": fewer})
     started = time.process_time()
     find_critical_points(sample)
-    share = 1.0 if problem.data.dimension == 2 else settings.starts / fewer.starts
+    share = 1.0 if _dimension(problem) == 2 else settings.starts / fewer.starts
     return share * (time.process_time() - started)
+
+
+def _dimension(problem: Problem) -> int:
+    """Number of coordinates of data for one layer, which methods have checked."""
+    assert not isinstance(problem.data, Tokens)
+    return problem.data.dimension
