@@ -7,8 +7,9 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
+from meanfield.explanation.prediction import START, predictions
 from meanfield.problems.file import format_problem, parse_problem
-from tests.families.alpha_contrastive.problems import LAW_F, data, problem, problem_from
+from tests.families.alpha_contrastive.problems import LAW_F, data, kernel, problem, problem_from
 
 TOKENS = {"law": "tokens", "places": 4, "vocabulary": 4, "patterns": [[0, 1, -1, -1], [2, -1, 2, -1]]}
 SUM = {"law": "latent_summation", "directions": [[1.0, 0.1], [0.0, 1.0]], "probabilities": [0.2, 0.3]}
