@@ -182,7 +182,7 @@ def example_step(problem: Problem, cells: int) -> Callable[[], FloatArray]:
 
 def _solved(problem: Problem, make: MakeFlow, cells: int) -> Path:
     """Density on a grid."""
-    walls, even = _walls(problem), make_grid(np.empty(0), np.empty(0, dtype=bool), cells)
+    walls, even = walls_of_problem(problem), make_grid(np.empty(0), np.empty(0, dtype=bool), cells)
     attracting = make(even).attracting(_start(problem, even.edges), walls)
     grid, times = make_grid(walls, attracting, cells), problem.time.outputs_at
     flow, rows = make(grid), [_start(problem, grid.edges)]
@@ -195,7 +195,7 @@ def _solved(problem: Problem, make: MakeFlow, cells: int) -> Path:
     return Path(grid, rho, _moments(rho, grid), objective, gap)
 
 
-def _walls(problem: Problem) -> FloatArray:
+def walls_of_problem(problem: Problem) -> FloatArray:
     """Angles at which filters may gather in finite time."""
     if not isinstance(problem.data, DiscreteLaw):
         return np.empty(0)

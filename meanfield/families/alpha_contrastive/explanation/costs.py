@@ -9,11 +9,17 @@ import numpy as np
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.alpha_contrastive.critical_points import find_critical_points
-from meanfield.families.alpha_contrastive.density.solver import FEWEST_CELLS, MOST_CELLS, example_step, predicted_steps
+from meanfield.families.alpha_contrastive.density.solver import (
+    FEWEST_CELLS,
+    MOST_CELLS,
+    example_step,
+    predicted_steps,
+    walls_of_problem,
+)
 from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.problem import Problem
 
-SAMPLED_STARTS = 20
+SAMPLED_STARTS = 10
 """Number of starts of the search that is timed, where there are more than two coordinates."""
 
 ROUNDS = 3
@@ -21,6 +27,9 @@ ROUNDS = 3
 
 USUAL_CELLS, USUAL_TOLERANCE = 400, 1e-3
 """Usual number of cells of the finest grid, at a tolerance; an order two relates others to them."""
+
+CELLS_PER_WALL = 10
+"""Usual number of cells between two walls, where there are many."""
 
 COARSER = 4.0 / 3.0
 """Work on all grids, relative to the finest, whose steps and cells are both halved from one to the next."""
@@ -39,7 +48,7 @@ HEADER = 40e3
 
 
 def critical_points(problem: Problem) -> Prediction:
-    """Cost of the critical points: all of them in the plane, else a part of the search."""
+    """Cost of the critical points: all of them in the plane, else from a part of the search."""
     numbers = USUAL_POINTS * (_dimension(problem) + 8)
     memory = BYTES * COPIES * USUAL_POINTS**2
     contents = "filters at rest, energies, rates, basins"
@@ -49,6 +58,7 @@ def critical_points(problem: Problem) -> Prediction:
 def density(problem: Problem) -> Prediction:
     """Cost of the density, from a step on the grid that is usually the finest."""
     wanted = USUAL_CELLS * (USUAL_TOLERANCE / problem.density.tolerance) ** 0.5
+    wanted = max(wanted, CELLS_PER_WALL * len(walls_of_problem(problem)))
     cells = int(np.clip(wanted, 2 * FEWEST_CELLS, MOST_CELLS))
     steps = predicted_steps(problem, cells) + problem.time.outputs
     seconds = COARSER * steps * seconds_of(example_step(problem, cells))
@@ -66,14 +76,20 @@ def optimal_filters(problem: Problem) -> Prediction:
 
 
 def _search(problem: Problem) -> float:
-    """Processor time of a search for critical points."""
-    settings = problem.critical_points
-    fewer = settings.model_copy(update={"starts": min(settings.starts, SAMPLED_STARTS)})
-    sample = problem.model_copy(update={"critical_points": fewer})
+    """Processor time of a search for critical points, from few starts where there are more than two coordinates."""
+    starts = problem.critical_points.starts
+    if _dimension(problem) == 2 or starts <= 2 * SAMPLED_STARTS:
+        return _timed(problem, starts)
+    few, more = _timed(problem, SAMPLED_STARTS), _timed(problem, 2 * SAMPLED_STARTS)
+    return few + max(more - few, 0.0) * (starts - SAMPLED_STARTS) / SAMPLED_STARTS
+
+
+def _timed(problem: Problem, starts: int) -> float:
+    settings = problem.critical_points.model_copy(update={"starts": starts})
+    sample = problem.model_copy(update={"critical_points": settings})
     started = time.process_time()
     find_critical_points(sample)
-    share = 1.0 if _dimension(problem) == 2 else settings.starts / fewer.starts
-    return share * (time.process_time() - started)
+    return time.process_time() - started
 
 
 def _dimension(problem: Problem) -> int:
