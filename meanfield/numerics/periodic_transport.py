@@ -2,9 +2,9 @@
 
 Fluxes are upwind, of parabolas that have the averages of three cells, and no limiter of slopes: maxima that are smooth
 keep the order. Positivity is guarded by parabolas that are drawn towards the average, which takes order where a density
-falls to nothing within a cell. Time steps are those of Heun's method, which set the order. Mass is conserved to
-rounding. Velocity and density may jump at faces that are breaks: what leaves a cell there has the velocity of its side,
-and parabolas do not reach across.
+falls to nothing within a cell; jumps of the density that move take order as well. Time steps are those of Heun's
+method, which set the order. Mass is conserved to rounding. Velocity and density may jump at faces that are breaks: what
+leaves a cell there has the velocity of its side, and parabolas do not reach across.
 """
 
 from __future__ import annotations

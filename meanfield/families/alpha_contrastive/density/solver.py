@@ -113,7 +113,7 @@ def solve_density(problem: Problem) -> xr.Dataset:
     -----
     Source: alpha_contrastive.md, section 4. Errors are the differences of the two finest grids, which are three times
     the error of the finer one at order two, that of smooth activations, and as large as the error at order one. For
-    ReLU the order of moments is 1.3 to 1.9, as filters leave empty arcs behind at walls that repel.
+    ReLU, whose density has jumps that move away from walls, the order of moments is 1.3 to 1.9.
     """
     check_density(problem)
     started = time.perf_counter()
