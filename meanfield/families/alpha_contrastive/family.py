@@ -20,6 +20,7 @@ FAMILY = Family(
             f"{HERE}.critical_points:find_critical_points",
             ("critical_points",),
             check=f"{HERE}.critical_points.solver:check_critical_points",
+            cost=f"{HERE}.explanation.costs:critical_points",
             purpose="all filters at rest in the plane: stable or not, on walls or not, with basins",
         ),
         "density": Method(
@@ -27,12 +28,14 @@ FAMILY = Family(
             f"{HERE}.density:solve_density",
             ("density",),
             check=f"{HERE}.density.solver:check_density",
+            cost=f"{HERE}.explanation.costs:density",
         ),
         "optimal_filters": Method(
             "optimal filters",
             f"{HERE}.optimal_filters:find_optimal_filters",
             ("optimal_filters",),
             check=f"{HERE}.optimal_filters.solver:check_optimal_filters",
+            cost=f"{HERE}.explanation.costs:optimal_filters",
         ),
     },
     wording=f"{HERE}.explanation.wording:in_words",

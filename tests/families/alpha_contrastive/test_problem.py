@@ -7,8 +7,9 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
+from meanfield.explanation.prediction import START, predictions
 from meanfield.problems.file import format_problem, parse_problem
-from tests.families.alpha_contrastive.problems import LAW_F, data, problem, problem_from
+from tests.families.alpha_contrastive.problems import LAW_F, data, kernel, problem, problem_from
 
 TOKENS = {"law": "tokens", "places": 4, "vocabulary": 4, "patterns": [[0, 1, -1, -1], [2, -1, 2, -1]]}
 SUM = {"law": "latent_summation", "directions": [[1.0, 0.1], [0.0, 1.0]], "probabilities": [0.2, 0.3]}
@@ -107,3 +108,12 @@ REFUSED = [
 def test_methods_say_where_they_do_not_apply(given, words):
     with pytest.raises(InputError, match=re.escape(words)):
         meanfield.solve(problem_from(given), "critical_points")
+
+
+def test_costs_of_all_methods_are_predicted():
+    """Three coordinates have no density, which its row says."""
+    for law, applies in ((LAW_F, [True] * 3), ({"law": "points", "points": np.eye(3).tolist()}, [True, False, True])):
+        rows = predictions(problem("relu", law, kernel("gaussian", 0.3)))
+        assert [row.applies for row in rows] == applies
+        # a start of 3 s, and a fraction of a second for each method, by the allowance of ten of these
+        assert all(START < row.seconds < START + 5.0 for row in rows if row.applies)

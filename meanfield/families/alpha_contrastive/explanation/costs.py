@@ -1,0 +1,98 @@
+"""Predicted cost of methods: usual amounts of work, times the processor time of a small part of it."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.rates import seconds_of
+from meanfield.families.alpha_contrastive.critical_points import find_critical_points
+from meanfield.families.alpha_contrastive.density.solver import (
+    FEWEST_CELLS,
+    MOST_CELLS,
+    example_step,
+    predicted_steps,
+    walls_of_problem,
+)
+from meanfield.families.alpha_contrastive.laws import Tokens
+from meanfield.families.alpha_contrastive.problem import Problem
+
+SAMPLED_STARTS = 10
+"""Number of starts of the search that is timed, where there are more than two coordinates."""
+
+ROUNDS = 3
+"""Usual number of searches for optimal filters, with the weights between them."""
+
+USUAL_CELLS, USUAL_TOLERANCE = 400, 1e-3
+"""Usual number of cells of the finest grid, at a tolerance; an order two relates others to them."""
+
+CELLS_PER_WALL = 10
+"""Usual number of cells between two walls, where there are many."""
+
+COARSER = 4.0 / 3.0
+"""Work on all grids, relative to the finest, whose steps and cells are both halved from one to the next."""
+
+USUAL_POINTS = 40
+"""Usual number of critical points of a result."""
+
+BYTES = 8.0
+"""Bytes of a number."""
+
+COPIES = 30
+"""Usual number of arrays at once, of numbers for each cell and atom."""
+
+HEADER = 40e3
+"""Bytes of a file besides its numbers."""
+
+
+def critical_points(problem: Problem) -> Prediction:
+    """Cost of the critical points: all of them in the plane, else from a part of the search."""
+    numbers = USUAL_POINTS * (_dimension(problem) + 8)
+    memory = BYTES * COPIES * USUAL_POINTS**2
+    contents = "filters at rest, energies, rates, basins"
+    return Prediction("critical points", "", _search(problem), memory, BYTES * numbers + HEADER, contents)
+
+
+def density(problem: Problem) -> Prediction:
+    """Cost of the density, from a step on the grid that is usually the finest."""
+    wanted = USUAL_CELLS * (USUAL_TOLERANCE / problem.density.tolerance) ** 0.5
+    wanted = max(wanted, CELLS_PER_WALL * len(walls_of_problem(problem)))
+    cells = int(np.clip(wanted, 2 * FEWEST_CELLS, MOST_CELLS))
+    steps = predicted_steps(problem, cells) + problem.time.outputs
+    seconds = COARSER * steps * seconds_of(example_step(problem, cells))
+    numbers = problem.time.outputs * cells
+    contents = f"rho(theta) at {problem.time.outputs:,} times, {cells:,} cells"
+    return Prediction(
+        "density", "", seconds, BYTES * (3 * numbers + COPIES * cells), BYTES * numbers + HEADER, contents
+    )
+
+
+def optimal_filters(problem: Problem) -> Prediction:
+    """Cost of the optimal filters: of usual searches for the best filter at a fixed importance."""
+    memory = BYTES * COPIES * USUAL_POINTS**2
+    return Prediction("optimal filters", "", ROUNDS * _search(problem), memory, HEADER, "filters, weights, objective")
+
+
+def _search(problem: Problem) -> float:
+    """Processor time of a search for critical points, from few starts where there are more than two coordinates."""
+    starts = problem.critical_points.starts
+    if _dimension(problem) == 2 or starts <= 2 * SAMPLED_STARTS:
+        return _timed(problem, starts)
+    few, more = _timed(problem, SAMPLED_STARTS), _timed(problem, 2 * SAMPLED_STARTS)
+    return few + max(more - few, 0.0) * (starts - SAMPLED_STARTS) / SAMPLED_STARTS
+
+
+def _timed(problem: Problem, starts: int) -> float:
+    settings = problem.critical_points.model_copy(update={"starts": starts})
+    sample = problem.model_copy(update={"critical_points": settings})
+    started = time.process_time()
+    find_critical_points(sample)
+    return time.process_time() - started
+
+
+def _dimension(problem: Problem) -> int:
+    """Number of coordinates of data for one layer, which methods have checked."""
+    assert not isinstance(problem.data, Tokens)
+    return problem.data.dimension
