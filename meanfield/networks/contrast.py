@@ -78,7 +78,7 @@ class Contrast:
             margin, unit = (self.margin, tau) if self.kind == "triplet" else (0.0, 1.0)
             value, slope = _soft_plus((positive - negative[..., 0] + margin) / tau)
             slope *= unit / tau
-            return Slopes(unit * value, slope, -slope[..., None])
+            return Slopes(value * unit, slope, -slope[..., None])
         x = (positive[..., None] - negative) / tau
         largest = np.maximum(x.max(axis=-1), 0.0)  # so that nothing overflows
         shares, one = np.exp(x - largest[..., None]), np.exp(-largest)
@@ -101,9 +101,12 @@ class Contrast:
 
 
 def _soft_plus(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """log(1 + e^x) and its derivative, from one exponential that does not overflow."""
-    small = np.exp(-np.abs(x))
-    return np.maximum(x, 0.0) + np.log1p(small), np.where(x >= 0.0, 1.0, small) / (1.0 + small)
+    """log(1 + e^x) and its derivative, without overflow, and in place: triples are many."""
+    value = np.abs(x)
+    np.log1p(np.exp(np.negative(value, out=value), out=value), out=value)
+    value += np.maximum(x, 0.0)
+    slope = x - value
+    return value, np.exp(slope, out=slope)
 
 
 def nt_xent(views: FloatArray, temperature: float) -> tuple[float, FloatArray]:

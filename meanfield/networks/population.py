@@ -17,8 +17,8 @@ from meanfield.typing import FloatArray
 MOST_TERMS = 1e8
 """Largest number of terms of an enumeration of anchors, positives and negatives: some seconds."""
 
-BLOCK = 1 << 20
-"""Number of terms that are computed at once."""
+BLOCK = 1 << 15
+"""Number of terms that are computed at once: they fit into the caches."""
 
 MOMENTS = ("simple", "beta", "batch_ratio")
 """Losses that depend on the means and variances of outputs given the sample alone."""
