@@ -72,12 +72,13 @@ class Contrast:
             beta = self.beta if self.kind == "beta" else 0.0
             value = (1.0 + beta) * positive - negative[..., 0]
             return Slopes(value, (1.0 + beta) * ones, -ones[..., None])
-        if self.kind == "triplet":
-            x = (positive - negative[..., 0] + self.margin) / tau
-            slope = expit(x)
-            return Slopes(tau * np.logaddexp(0.0, x), slope, -slope[..., None])
-        if self.kind != "infonce":
+        if self.kind not in ("triplet", "infonce"):
             raise ValueError(f"the loss '{self.kind}' is no mean over triples")
+        if self.kind == "triplet" or negative.shape[-1] == 1:  # InfoNCE with one negative is that, divided by tau
+            margin, unit = (self.margin, tau) if self.kind == "triplet" else (0.0, 1.0)
+            value, slope = _soft_plus((positive - negative[..., 0] + margin) / tau)
+            slope *= unit / tau
+            return Slopes(value * unit, slope, -slope[..., None])
         x = (positive[..., None] - negative) / tau
         largest = np.maximum(x.max(axis=-1), 0.0)  # so that nothing overflows
         shares, one = np.exp(x - largest[..., None]), np.exp(-largest)
@@ -97,6 +98,15 @@ class Contrast:
         scale = 2.0 / (outputs * self.temperature)
         share = float(expit(scale * (negative - positive)))
         return -share, scale * share * (1.0 - share)
+
+
+def _soft_plus(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """log(1 + e^x) and its derivative, without overflow, and in place: triples are many."""
+    value = np.abs(x)
+    np.log1p(np.exp(np.negative(value, out=value), out=value), out=value)
+    value += np.maximum(x, 0.0)
+    slope = x - value
+    return value, np.exp(slope, out=slope)
 
 
 def nt_xent(views: FloatArray, temperature: float) -> tuple[float, FloatArray]:

@@ -17,8 +17,8 @@ from meanfield.typing import FloatArray
 MOST_TERMS = 1e8
 """Largest number of terms of an enumeration of anchors, positives and negatives: some seconds."""
 
-BLOCK = 1 << 20
-"""Number of terms that are computed at once."""
+BLOCK = 1 << 15
+"""Number of terms that are computed at once: they fit into the caches."""
 
 MOMENTS = ("simple", "beta", "batch_ratio")
 """Losses that depend on the means and variances of outputs given the sample alone."""
@@ -138,24 +138,33 @@ def distances(outputs: FloatArray) -> FloatArray:
 
 
 def _of_triples(contrast: Contrast, views: Views, outputs: FloatArray) -> Evaluation:
-    """Triplet and InfoNCE losses, by the enumeration of anchor, positive and negatives."""
-    P, count = views.whole, len(outputs)
-    together, alone = P.T @ (views.p[:, None] * P), views.p @ P
+    """Triplet and InfoNCE losses, by the enumeration of anchor, positive and negatives with different outputs.
+
+    Many views have the same output, where nodes are not active: these stand together.
+    """
+    p, P = views.p, views.whole
+    different, place = np.unique(outputs, axis=0, return_inverse=True)
+    place, count = place.ravel(), len(different)
+    chance = np.array([np.bincount(place, row, count) for row in P])  # (samples, different outputs)
+    alone = p @ chance
     negatives = contrast.negatives if contrast.kind == "infonce" else 1
     places = np.indices((count,) * negatives).reshape(negatives, -1).T  # (terms, negatives)
-    chance = alone[places].prod(axis=1)
+    others = alone[places[:, 1:]].prod(axis=1)
+    weight = alone[places[:, 0]] * others
     step = max(1, BLOCK // count)
-    value, pairs = 0.0, np.zeros((count, count))
-    for anchor, r in enumerate(distances(outputs)):
-        for first in range(0, len(places), step):
-            block = places[first : first + step]
-            found = contrast.of_triples(r[:, None], r[None, block])
-            positive = together[anchor]
-            value += float(positive @ found.value @ chance[first : first + step])
-            pairs[anchor] += positive * (found.positive @ chance[first : first + step])
+    value, by_positive, by_negative = 0.0, np.zeros((count, count)), np.zeros((len(p), count, count))
+    for anchor, r in enumerate(distances(different)):
+        for block in (slice(first, first + step) for first in range(0, len(places), step)):
+            found = contrast.of_triples(r[:, None], r[None, places[block]])
+            value += float((p * chance[:, anchor]) @ chance @ (found.value @ weight[block]))
+            by_positive[anchor] += found.positive @ weight[block]
             # negatives are alike: the first one stands for all
-            by_first = (positive @ found.negative[..., 0]) * chance[first : first + step]
-            pairs[anchor] += negatives * np.bincount(block[:, 0], by_first, count)
+            by_first = negatives * (chance @ found.negative[..., 0]) * others[block]
+            for z, row in enumerate(by_first):
+                by_negative[z, anchor] += np.bincount(places[block, 0], row, count)
+    pairs = P.T @ (p[:, None] * P) * by_positive[np.ix_(place, place)]
+    for z in range(len(p)):
+        pairs += np.outer(p[z] * P[z], p @ P) * by_negative[z][np.ix_(place, place)]
     both = pairs + pairs.T
     slope = both.sum(axis=1)[:, None] * outputs - both @ outputs
     return Evaluation(value, slope[None], pairs=pairs)

@@ -33,26 +33,27 @@ def leaf_law(problem):
 
 
 def output(problem, W, b, leaves):
-    """Outputs for one configuration of the leaves."""
-    below = [np.array([x]) for x in leaves]
+    """Outputs for configurations of the leaves, shape (configurations, outputs)."""
+    below = [x[:, None] for x in leaves.T]
     for level in range(len(W)):
         size, above = len(below) // len(W[level]), []
         for m in range(len(W[level])):
-            u = np.asarray(W[level][m]).reshape(len(W[level][m]), -1) @ np.concatenate(below[m * size : (m + 1) * size])
+            weights = np.asarray(W[level][m]).reshape(len(W[level][m]), -1)
+            u = np.concatenate(below[m * size : (m + 1) * size], axis=1) @ weights.T
             u = u + (b[level][m] if b else 0.0)
             above.append(u if level == len(W) - 1 else np.where(u.real > 0, u, 0.0))
         below = above
     (f,) = below
     if not problem.network.output_normalisation:
         return f
-    length = np.sqrt((f * f).sum())
-    return f / (length + problem.network.epsilon) if length.real > 0 else 0.0 * f
+    length = np.sqrt((f * f).sum(axis=1, keepdims=True))
+    return np.where(length.real > 0, f / np.where(length.real > 0, length + problem.network.epsilon, 1.0), 0.0)
 
 
-def loss(problem, W, b):
-    """Population loss by its definition, a sum over anchors, positives and negatives."""
-    leaves, P = leaf_law(problem)
-    y, p, kind = np.array([output(problem, W, b, x) for x in leaves]), problem.tree.root, problem.loss
+def loss(problem, W, b, law=None):
+    """Population loss by its definition, a sum over anchors, positives and single negatives."""
+    leaves, P = leaf_law(problem) if law is None else law
+    y, p, kind = output(problem, W, b, leaves), problem.tree.root, problem.loss
     r = 0.5 * ((y[:, None] - y[None]) ** 2).sum(axis=-1)
     near, alone = np.einsum("z,zc,zd->cd", p, P, P), p @ P
     if kind.kind in ("simple", "beta"):
@@ -65,22 +66,19 @@ def loss(problem, W, b):
         xi = P @ (1 / kind.temperature / (1 + np.exp(r.real / kind.temperature))) @ P.T
         r_near, r_far = np.einsum("zc,zd,cd->z", P, P, r), P @ r @ P.T
         return kind.negatives * np.einsum("z,w,zw,zw", p, p, xi, r_near[:, None] - r_far)
-    total, tau = 0.0, kind.temperature
-    for places in product(range(len(y)), repeat=2 + kind.negatives):
-        a, plus, negatives = places[0], places[1], list(places[2:])
-        chance = near[a, plus] * np.prod(alone[negatives])
-        x = (r[a, plus] - r[a, negatives] + kind.margin) / tau
-        total += chance * (tau if kind.kind == "triplet" else 1.0) * np.log(1 + np.exp(x).sum())
-    return total
+    assert kind.negatives == 1
+    x = (r[:, :, None] - r[:, None, :] + kind.margin) / kind.temperature
+    scale = kind.temperature if kind.kind == "triplet" else 1.0
+    return scale * np.einsum("au,v,auv", near, alone, np.log(1 + np.exp(x)))
 
 
 def gradient(problem, W, b):
     """Loss, and its derivatives by weights and biases in the order of results, by an imaginary step."""
-    h, found = 1e-30, []
+    h, found, law = 1e-30, [], leaf_law(problem)
     for part in [*W, *(b or [])]:
         for place in np.ndindex(part.shape):
             value = part[place]
             part[place] = value + 1j * h
-            found.append(loss(problem, W, b).imag / h)
+            found.append(loss(problem, W, b, law).imag / h)
             part[place] = value
-    return loss(problem, W, b).real, np.array(found)
+    return loss(problem, W, b, law).real, np.array(found)

@@ -83,17 +83,9 @@ def test_a_deeper_tree_has_the_reference_values_and_is_homogeneous():
 def test_losses_and_gradients_are_those_of_enumeration(children, loss, normalised):
     leaves = (-1.0, 1.0) if len(children) == 2 else (0.0, 1.0)
     problem = drawn(children, normalised=normalised, bias=len(children) < 3, leaves=leaves, seed=10, **loss)
-    few = problem.shape.configurations[-1] > 8 and loss["kind"] in ("triplet", "infonce")
     _, found, evaluation, gradient = evaluated(problem)
     assert all(np.abs(part).max() > 1e-8 for part in gradient.W)  # else nothing is tested
     W, b = ([part.astype(complex) for part in parts] for parts in (found.weights.W, found.weights.b))
-    if few:  # a sum over triples of 16 configurations: one derivative, along a direction
-        step = np.random.default_rng(0).normal(size=gradient.vector.size)
-        moved = found.weights.like(found.weights.vector + 1e-30j * step)
-        value = enumeration.loss(problem, moved.W, moved.b)
-        assert evaluation.value == pytest.approx(value.real, rel=1e-12)  # rounding
-        assert gradient.vector @ step == pytest.approx(value.imag / 1e-30, rel=1e-11)  # rounding of sums
-        return
     value, slopes = enumeration.gradient(problem, W, b)
     assert evaluation.value == pytest.approx(value, rel=1e-12, abs=1e-16)  # rounding
     scale = np.abs(slopes).max()

@@ -91,16 +91,16 @@ def test_gradients_of_batches_have_the_mean_of_the_population(kind):
 
 
 def test_means_of_sgd_follow_the_flow():
-    training, particles = {"learning_rate": 0.01, "batch_size": 16}, {"replicas": 48, "score_samples": 50}
+    training, particles = {"learning_rate": 0.01, "batch_size": 16}, {"replicas": 24, "score_samples": 50}
     problem = case_b(normalised=True, stop=1.0, training=training, particles=particles)
     flow, sgd = meanfield.solve(problem, "population"), meanfield.solve(problem, "particles")
     for name in ("loss", "selectivity"):
-        error = sgd[name].std("replica", ddof=1) / np.sqrt(48)
+        error = sgd[name].std("replica", ddof=1) / np.sqrt(24)
         gap = np.abs(sgd[name].mean("replica") - flow[name])[1:]
         assert float((gap / error[1:]).max()) < 3.5  # the seed is fixed; the bias is of the order of the step
     assert str(compare(flow, sgd)["verdict"].values[0]) == "AGREES"
     later = meanfield.solve(case_b(normalised=True, stop=1.3), "population")  # as with a learning rate of 0.013
-    error = sgd["loss"].std("replica", ddof=1)[-1] / np.sqrt(48)
+    error = sgd["loss"].std("replica", ddof=1)[-1] / np.sqrt(24)
     assert abs(float(sgd["loss"][-1].mean() - later["loss"][-1])) > 3.5 * float(error)
 
 
@@ -114,17 +114,18 @@ def test_scores_are_the_best_correlations_in_samples():
 
 def test_trees_that_do_not_fit_are_trained_by_sgd():
     problem = drawn((2,) * 6, nodes=2, normalised=True, kind="nt_xent")
-    small = problem.model_copy(update={"time": problem.time.model_copy(update={"outputs": 2})})
+    few = problem.particles.model_copy(update={"replicas": 2, "score_samples": 1000})
+    small = problem.model_copy(update={"time": problem.time.model_copy(update={"outputs": 2}), "particles": few})
     result = meanfield.solve(small, "particles")
     assert "loss" not in result
-    assert result["score"].shape == (8, 2, 63)
+    assert result["score"].shape == (2, 2, 63)
     assert np.isfinite(result["score"]).all()
 
 
 def test_a_replica_does_not_depend_on_those_beside_it():
     few, many = (
         meanfield.solve(case_b(normalised=True, particles={"replicas": n, "score_samples": 20}), "particles")
-        for n in (1, 40)
+        for n in (1, 5)
     )
     assert np.array_equal(few["weights"][0], many["weights"][0])
 
