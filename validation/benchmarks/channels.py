@@ -217,7 +217,7 @@ def growth_table() -> Table:
             values = [1e6 * times[d1, d2] for d1 in FEATURES]
             left.plot(FEATURES, values, style, color=colour, label=f"{what}, $d_2 = {d2}$")
     left.set(yscale="log", xlabel="features $d_1$", ylabel="microseconds", xticks=FEATURES)
-    left.legend(fontsize="small", loc=(0.02, 0.3))
+    left.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     right.semilogx(BATCHES, [1e6 * by_batch[m] for m in BATCHES], "s--", color=COLOURS[0])
     right.set(xlabel="batch size $m$", ylabel="microseconds of a step", ylim=(0, None))
     figure.savefig(FIGURE, dpi=120)

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, MARKERS
 from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import ends_of_chain, labelled, mean_and_error, several
 from validation.study import Statement, Study, run_study
@@ -102,11 +102,11 @@ def draw(numbers: xr.Dataset) -> Figure:
     """Differences in standard errors."""
     figure = Figure(figsize=(6.0, 3.6), layout="constrained")
     axes = figure.subplots()
-    for shift, (case, colour) in enumerate(zip(CASES, COLOURS, strict=False)):
+    for shift, (case, colour, marker) in enumerate(zip(CASES, COLOURS, MARKERS, strict=False)):
         own = numbers.sel(case=case)
         places = np.arange(own.sizes["overlap"]) + 0.15 * (shift - 1)
         difference = 1e3 * (own["sgd"] - own["end"])
-        axes.errorbar(places, difference, 2e3 * own["sgd_error"], fmt="o", markersize=3, color=colour, label=case)
+        axes.errorbar(places, difference, 2e3 * own["sgd_error"], fmt=marker, markersize=4, color=colour, label=case)
     axes.axhline(0.0, color="0.6", linewidth=0.8)
     axes.set(xlabel="overlap: q by features and channels, then M", ylabel="SGD less ODE, $10^{-3}$")
     axes.legend(fontsize="small")

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.reductions import EQUAL
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, MARKERS
 from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import HEAVY, end_of, ends_of_chain, labelled, mean_and_error, several
 from validation.study import Statement, Study, run_study, within_errors
@@ -143,13 +143,13 @@ def draw(numbers: xr.Dataset) -> Figure:
     """Overlaps at rest against the strength, and SGD."""
     figure = Figure(figsize=(6.0, 4.0), layout="constrained")
     axes = figure.subplots()
-    for case, colour in zip(numbers["case"].values, COLOURS, strict=False):
+    for case, colour, marker in zip(numbers["case"].values, COLOURS, MARKERS, strict=False):
         own = numbers.sel(case=case)
         label = f"{case}, $\\lambda_c$ = {float(own['threshold']):.4f}"
-        axes.plot(own["factor"], own["M12"], "o-", color=colour, markersize=3, label=label)
+        axes.plot(own["factor"], own["M12"], f"{marker}-", color=colour, markersize=4, label=label)
     axes.axvline(1.0, color="0.6", linewidth=0.8)
     axes.set(xlabel=r"strength of the penalty $\lambda/\lambda_c$", ylabel="overlap of the channels at rest $M_{12}$")
-    axes.legend(fontsize="small", loc="lower left")
+    axes.legend(fontsize="small", loc="center left")
     return figure
 
 

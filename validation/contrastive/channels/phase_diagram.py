@@ -46,6 +46,9 @@ TILTED = 2.5
 CORRECTION = 40.0
 """Largest relative difference of the second threshold and its closed form, in units of tau/m."""
 
+HATCHES = "", "..", "//", "xx", "\\\\", "--"
+"""Patterns of the kinds of states, so that colours alone do not tell them apart."""
+
 
 def at(strength: float, m: int, start: int = 0) -> Problem:
     """Problem at a point of the plane, from one of the random starts."""
@@ -142,9 +145,10 @@ def draw(numbers: xr.Dataset) -> Figure:
     places = np.arange(numbers.sizes["strength"])
     for row in range(numbers.sizes["m"]):
         left = places - 0.45
-        for kind, colour in zip(KINDS, COLOURS, strict=False):
+        for kind, colour, hatch in zip(KINDS, COLOURS, HATCHES, strict=False):
             width = 0.9 * numbers["share"].values[row, :, KINDS.index(kind)]
-            axes.barh(np.full(len(places), row), width, 0.75, left=left, color=colour, label=kind if row == 0 else None)
+            style = {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.0}
+            axes.barh(np.full(len(places), row), width, 0.75, left=left, **style, label=kind if row == 0 else None)
             left = left + width
     for name, style, label in (("collapse", "-", "collapsed channels part"), ("mixing", "--", "features mix")):
         place = np.interp(np.log(numbers[name]), np.log(numbers["strength"]), places)

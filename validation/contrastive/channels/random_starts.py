@@ -16,7 +16,7 @@ import meanfield
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.thresholds import uninformed_rates
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, MARKERS
 from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import end_of, ends_of_chain, kind_of, labelled, several
 from validation.study import Statement, Study, run_study
@@ -167,14 +167,14 @@ def draw(numbers: xr.Dataset) -> Figure:
     """Shares against N, a panel for each strength."""
     figure = Figure(figsize=(9.0, 3.4), layout="constrained")
     for axes, strength in zip(figure.subplots(1, len(STRENGTHS), sharey=True), STRENGTHS, strict=True):
-        for outcome, colour in zip(OUTCOMES, COLOURS, strict=False):
+        for outcome, colour, marker in zip(OUTCOMES, COLOURS, MARKERS, strict=False):
             own = numbers["count"].sel(strength=strength)
             axes.plot(DIMENSIONS, own.sel(outcome=outcome) / own.sum("outcome"), "--", color=colour)
             sgd = numbers["sgd_count"].sel(strength=strength)
             total = sgd.sum("outcome")
             share = sgd.sel(outcome=outcome) / total
             error = np.sqrt(share * (1 - share) / total)
-            axes.errorbar(list(RUNS), share, error, fmt="o-", color=colour, markersize=4, label=outcome)
+            axes.errorbar(list(RUNS), share, error, fmt=f"{marker}-", color=colour, markersize=5, label=outcome)
         axes.set(xscale="log", xlabel="$N$", title=rf"$\lambda = {strength:g}$")
     figure.axes[0].set_ylabel("share of runs")
     figure.axes[0].plot([], [], "k--", label="limit")

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.reductions import LEARNT
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, MARKERS
 from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import MIXED, end_of, ends_of_chain, labelled, mean_and_error, several
 from validation.study import Statement, Study, run_study, within_errors
@@ -123,8 +123,8 @@ def draw(numbers: xr.Dataset) -> Figure:
     """Features that are learnt, against the strength."""
     figure = Figure(figsize=(6.5, 4.0), layout="constrained")
     axes, places = figure.subplots(), np.arange(len(STRENGTHS))
-    for f, (name, colour) in enumerate(zip(NAMES, COLOURS, strict=False)):
-        axes.plot(places, numbers["sgd_learnt"].isel(feature=f), "o-", color=colour, label=name)
+    for f, (name, colour, marker) in enumerate(zip(NAMES, COLOURS, MARKERS, strict=False)):
+        axes.plot(places, numbers["sgd_learnt"].isel(feature=f), f"{marker}-", color=colour, label=name)
     axes.plot(places, numbers["sgd_different"] / 3, "k--", label="different features / 3")
     axes.set_xticks(places, [f"{strength:g}" for strength in STRENGTHS])
     axes.set(xlabel=r"strength of the penalty $\lambda$", ylabel="share of runs that learn the feature")
