@@ -1,9 +1,10 @@
 """Random starts at rising N: whether channels collapse, tilt, or learn different features is chance, and chance fades.
 
 The features are three-point with (m2, m4) = (2, 20) and (1.7, 14.45), sigma(x) = x^2, the square penalty, population
-centring, tau = 0.004, m = 5. SGD is the chain, from weights that are uniform on the sphere, until t = 450. Beside it
-stands what the limit says of N: near q = 0 overlaps grow as sqrt(N) q_fk = exp(j_f t) Y_fk with Gaussian Y, of variance
-1 + S_f/(2 j_f), independent over channels; from such starts the ODE decides. There N may be as large as one likes.
+centring, tau = 0.004, m = 5. SGD is the chain, from weights that are uniform on the sphere, until t = 450, 525 at
+N = 10^4, and 600 at 10^5. Beside it stands what the limit says of N: near q = 0 overlaps grow as sqrt(N) q_fk =
+exp(j_f t) Y_fk with Gaussian Y, of variance 1 + S_f/(2 j_f), independent over channels; from such starts the ODE
+decides. There N may be as large as one likes.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ STRENGTHS = 0.0, 0.012, 0.03
 """Below the strength at which collapsed channels part, where they tilt, and above."""
 
 OUTCOMES = "collapsed", "tilted", "distinct"
-RUNS = {100: 60, 300: 60, 1000: 20, 10_000: 6}
+RUNS = {100: 60, 300: 60, 1000: 20, 10_000: 6, 100_000: 6}
 """Number of replicas of SGD by N."""
 
-DIMENSIONS = 10**3, 10**4, 10**6
+DIMENSIONS = 10**3, 10**4, 10**5, 10**6
 STARTS = 20
 """Number of random amplitudes of the limit for each N."""
 
-STOP = 450.0
+STOPS = {100: 450.0, 300: 450.0, 1000: 450.0, 10_000: 525.0, 100_000: 600.0}
 ODE_STOP = 1500.0
-"""Times of SGD and of the ODE, which begins at small overlaps of any N; much longer than to rest."""
+"""Times of SGD, by N, and of the ODE, which begins at small overlaps of any N; longer than to rest."""
 
 REFERENCE = {0.0: (56, 0, 23), 0.012: (0, 16, 34), 0.03: (0, 0, 74)}
 """Outcomes at N = 300 of another program, by strength."""
@@ -45,7 +46,7 @@ CHANCE = 0.01
 
 
 def trained(strength: float, q: np.ndarray | str, M: float | None = None, **settings: float) -> Problem:
-    return several(FEATURES, q, M, strength=strength, tau=0.004, m=5, **({"stop": STOP, "channels": 2} | settings))
+    return several(FEATURES, q, M, strength=strength, tau=0.004, m=5, **({"channels": 2, "stop": ODE_STOP} | settings))
 
 
 def counts(kinds: list[str]) -> list[int]:
@@ -69,7 +70,7 @@ def theory() -> xr.Dataset:
     for i, strength in enumerate(STRENGTHS):
         Y = amplitudes(strength, np.random.default_rng(i))
         for k, N in enumerate(DIMENSIONS):
-            ends = [end_of(trained(strength, y / np.sqrt(N), 0.0, stop=ODE_STOP)) for y in Y]
+            ends = [end_of(trained(strength, y / np.sqrt(N), 0.0)) for y in Y]
             found[i, k] = counts([kind_of(*end) for end in ends])
     threshold = meanfield.collapse_threshold(trained(0.0, np.zeros((2, 2)), 0.0))
     return labelled(
@@ -88,7 +89,7 @@ def simulate() -> xr.Dataset:
     found = np.zeros((len(STRENGTHS), len(RUNS), len(OUTCOMES)), np.int64)
     for i, strength in enumerate(STRENGTHS):
         for k, (N, replicas) in enumerate(RUNS.items()):
-            settings = {"dimension": N, "replicas": replicas, "seed": 10 * i + k, "method": "chain"}
+            settings = {"stop": STOPS[N], "dimension": N, "replicas": replicas, "seed": 10 * i + k, "method": "chain"}
             q, M = ends_of_chain(trained(strength, "random", **settings))
             found[i, k] = counts([kind_of(*end) for end in zip(q, M, strict=True)])
     return labelled(
