@@ -78,7 +78,7 @@ def test_one_channel_is_that_of_a_single_channel(noise):
     mean, covariance = step_covariance_of(ChannelClosure(problem)).moments(q[:, None], np.ones((1, 1)))
     right = StepNoise(VectorField(problem)).moments(q)
     np.testing.assert_allclose(mean, right[0], rtol=1e-8)  # accuracy of both quadratures
-    np.testing.assert_allclose(covariance, right[1], rtol=1e-8)
+    np.testing.assert_allclose(covariance, right[1], rtol=1e-8)  # the same
 
 
 def test_covariances_in_a_result():
@@ -124,4 +124,4 @@ def test_covariances_against_the_chain():
         one, other = (run[name].values[-1] for run in (right, found))
         if name == "q_covariance":
             one, other = (np.einsum("ffkk->fk", values) for values in (one, other))
-        np.testing.assert_allclose(np.sqrt(other), np.sqrt(one), rtol=4 * 0.013)
+        np.testing.assert_allclose(np.sqrt(other), np.sqrt(one), rtol=4 * 0.013)  # the docstring's

@@ -46,7 +46,7 @@ def test_linear_priors_have_no_chance_and_steps_of_second_order(changes):
         gap = np.abs(runs.fine[0, -1, : len(right)] - right).max()
         assert gap <= np.abs(runs.coarse - runs.fine)[0, -1].max()  # the error that is claimed for steps
         wrong.append(gap)
-    assert wrong[1] < 1e-4
+    assert wrong[1] < 1e-4  # 8 steps of order 2: an overlap changes by some 1e-2 in each, squared
     assert np.log2(wrong[0] / wrong[1]) == pytest.approx(2.0, abs=0.15)  # order 2, up to the next one
 
 
@@ -116,7 +116,7 @@ def test_coefficients_give_the_velocity_of_the_overlaps():
         dM = found.of_features @ q + linear @ M
         right = velocity(averages, q, M, tau)
         np.testing.assert_allclose(dq, right[0], atol=1e-12)  # rounding
-        np.testing.assert_allclose(dM + dM.T + found.noise, right[1], atol=1e-12)
+        np.testing.assert_allclose(dM + dM.T + found.noise, right[1], atol=1e-12)  # rounding
 
 
 def test_numbers_do_not_depend_on_other_runs():
