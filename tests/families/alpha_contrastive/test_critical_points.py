@@ -104,9 +104,12 @@ def test_stability_with_moving_and_with_fixed_importance():
 def test_mixture_of_gaussians():
     points = solved("critical_points", "relu", MIXTURE)
     stable = chosen(points, stable=1)
-    np.testing.assert_allclose(angles(stable), [0.029254415615, 2.111130476840, -1.819173000026], atol=DIGITS)
-    np.testing.assert_allclose(stable["eigenvalue"], [0.292181429280, 0.238565800468, 0.177564697869], atol=DIGITS)
-    np.testing.assert_allclose(stable["rate"], [-0.333996600765, -0.232152423988, -0.164068778902], atol=DIGITS)
+    for found, right in (
+        (angles(stable), [0.029254415615, 2.111130476840, -1.819173000026]),
+        (stable["eigenvalue"], [0.292181429280, 0.238565800468, 0.177564697869]),
+        (stable["rate"], [-0.333996600765, -0.232152423988, -0.164068778902]),
+    ):
+        np.testing.assert_allclose(found, right, atol=DIGITS)  # two units of the last digit of the page
     assert stable["lme"].values.all()
     bottom = solved("critical_points", "relu", MIXTURE | {"covariance": 0.2})
     assert (int(bottom["stable"].sum()), int(chosen(bottom, stable=1)["lme"].sum())) == (3, 2)
@@ -131,12 +134,11 @@ def test_sums_of_patterns():
     ]
     np.testing.assert_allclose(stable["w"].values[:3], w, atol=5.1e-11)  # digits of the page
     eigenvalues = [0.641487550784, 0.566344085346, 0.496711002799]
-    np.testing.assert_allclose(stable["eigenvalue"].values[:3], eigenvalues, atol=DIGITS)
+    np.testing.assert_allclose(stable["eigenvalue"].values[:3], eigenvalues, atol=DIGITS)  # two units of its last digit
     straight = chosen(solved("critical_points", "relu", summation(0.0)), stable=1)
     np.testing.assert_allclose(straight["eigenvalue"], [0.64, 0.5625, 0.49, 0.2465], atol=1e-13)  # (9), exact
-    np.testing.assert_allclose(
-        straight["w"].values[3], [-0.497050121748, -0.573944043184, -0.650791373456], atol=DIGITS
-    )
+    w = [-0.497050121748, -0.573944043184, -0.650791373456]
+    np.testing.assert_allclose(straight["w"].values[3], w, atol=DIGITS)  # the same
     # 300 random starts: four standard errors of a share, a false alarm in 16,000
     assert abs(float(straight["basin_share"][3]) - 0.13) < 4.0 * np.sqrt(0.13 * 0.87 / 300)
 
@@ -237,8 +239,9 @@ def test_jacobians_are_derivatives_of_the_field():
                 sides = [np.array([w * np.cos(s) + v * np.sin(s)]) for s in (step, -step)]
                 projected = [source.field(x)[0] - (source.field(x)[0] @ x[0]) * x[0] for x in sides]
                 change.append(basis.T @ (projected[0] - projected[1]) / (2.0 * step))
-            # differences of step 1e-5: 1e-10 of third derivatives of size 10, and rounding 1e-16/1e-5
-            np.testing.assert_allclose(J, np.array(change), atol=3e-9 * max(1.0, np.abs(J).max()), err_msg=activation)
+            size = max(1.0, np.abs(J).max())
+            allowed = 3e-9 * size  # differences of step 1e-5: 1e-10 of third derivatives of size 10, and rounding/1e-5
+            np.testing.assert_allclose(J, np.array(change), atol=allowed, err_msg=activation)
 
 
 def test_roots_between_finds_near_tangencies():
