@@ -43,7 +43,7 @@ def test_tiles_are_as_accurate_as_they_promise(kink):
     model = Model(kink, np.zeros(1))
     closure, across = tiled(model, 2), np.linspace([0.1, -0.9], [0.1, 0.9], 100)
     for q in np.concatenate([disk(300), across]):
-        assert evaluate(closure, q) == pytest.approx(evaluate(model, q), abs=TILE_TOLERANCE)
+        assert evaluate(closure, q) == pytest.approx(evaluate(model, q), abs=TILE_TOLERANCE)  # what it promises
     tiles, divided, _ = closure.tiles.counts
     assert tiles > divided + 50
     assert divided == (0 if kink == 0.0 else MOST_DIVIDED)  # no tile on a kink will do

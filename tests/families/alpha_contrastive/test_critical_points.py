@@ -253,8 +253,7 @@ def test_roots_between_finds_near_tangencies():
 
     found = roots_between(function, [0.0, 1.0, 2.0])
     expected = [0.3 - 1e-5, 0.3 + 1e-5, *np.pi * np.arange(13, 26) / 40.0]
-    # rounding 1e-16 of values over the slope 2e-5 at the near tangency
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-10)
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-10)  # rounding over the slope 2e-5 at the tangency
 
 
 def test_shares_that_are_rounding_are_refused():

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import brentq, root
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.states.field import SmoothField
+from meanfield.families.contrastive.channels.states.field import SmoothField, differences
 from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
@@ -120,11 +120,10 @@ def _rate_along(field: SmoothField, direction: FloatArray, x: float) -> float:
 
 
 def _own_rate(field: SmoothField, at: FloatArray, i: int) -> float:
-    """Growth rate of one overlap by itself, by a difference of fourth order."""
+    """Growth rate of one overlap by itself."""
     unit = np.eye(len(at))[i]
-    h = min(1e-3, 0.1 * field.room(at))
-    values = [field(at + shift * h * unit)[i] for shift in (-2, -1, 1, 2)]
-    return float(np.array([1.0, -8.0, 8.0, -1.0]) @ values / (12 * h))
+    rate = differences(lambda s: field(at + s * unit)[i : i + 1], np.zeros(1), field.room(at))
+    return float(rate[0, 0])
 
 
 def _largest_rest(rate: Callable[[float], float]) -> float | None:

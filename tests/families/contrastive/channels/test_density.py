@@ -89,9 +89,8 @@ def test_an_independent_scheme_agrees():
     )
     right = fine + (fine - coarse) / 3.0
     q, M, r = (found[name].values[-1] for name in ("q", "M", "r"))
-    assert overlaps(q, M) == pytest.approx(
-        overlaps(right[:2], right[2:6].reshape(2, 2)), abs=4e-4
-    )  # 1/5 of fine - coarse
+    expected = overlaps(right[:2], right[2:6].reshape(2, 2))
+    assert overlaps(q, M) == pytest.approx(expected, abs=4e-4)  # a fifth of fine - coarse
     assert r == pytest.approx(right[6:], abs=1e-2)  # the kink, of third order in the cells of the oracle
 
 
