@@ -19,8 +19,14 @@ MADE = ("data/runs", "docs/_build")
 """Folders of files that runs and builds make."""
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-LONG = ("docs/how-to/compare_with_sgd.md", "docs/how-to/dynamics.md", "docs/how-to/stationary_states.md")
-"""Pages that take seconds: thousands of runs, portraits and random starts, branches."""
+LONG = (
+    "docs/how-to/choose_a_tolerance.md",
+    "docs/how-to/compare_with_sgd.md",
+    "docs/how-to/dynamics.md",
+    "docs/how-to/several_channels.md",
+    "docs/how-to/stationary_states.md",
+)
+"""Pages that take seconds: thousands of runs, portraits and random starts, branches, tight tolerances."""
 WITH_CODE = [
     pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
     for name in NAMES

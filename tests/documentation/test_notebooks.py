@@ -14,6 +14,9 @@ from tests.documentation.outputs import assert_same
 FOLDER = ROOT / "docs" / "notebooks"
 FIGURES = {"compare_histograms": 3, "finite_n_bands": 2, "phase_portrait": 2, "stationary_states": 2}
 
+SLOW = ("stationary_states",)
+"""Notebooks that take seconds: branches of states."""
+
 LARGEST = 60_000
 """Largest size of a notebook in bytes: figures are stored in few pixels and colours by `make notebooks`."""
 
@@ -54,7 +57,9 @@ def test_notebook_is_small_and_holds_nothing_of_the_machine_that_ran_it(name):
         assert not any(word in shown for word in ("/home", "/work", "/root", "C:\\"))
 
 
-@pytest.mark.parametrize("name", sorted(FIGURES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in sorted(FIGURES)]
+)
 def test_notebook_shows_what_is_stored_and_its_figures_are_labelled(name, tmp_path, monkeypatch):
     plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)

@@ -27,13 +27,13 @@ KEY = stream_key(31)
 @numba.njit(cache=True, error_model="numpy")
 def gammas(shape, key, normals, uniforms, out):
     for i in range(out.size):
-        out[i] = gamma(shape, normals[i], uniforms[i], key, 0, i)
+        out[i] = gamma(shape, normals[i], uniforms[i], key, np.int64(0), i)
 
 
 @numba.njit(cache=True, error_model="numpy")
 def chi_squares(degrees, key, normals, uniforms, out):
     for i in range(out.size):
-        out[i] = chi_squared(degrees, normals[i], uniforms[i], key, 0, i)
+        out[i] = chi_squared(degrees, normals[i], uniforms[i], key, np.int64(0), i)
 
 
 DEGREES = [1, 2, 3, 10, 1000, 10**9]
@@ -48,7 +48,7 @@ def numbers(size):
 
 @pytest.mark.parametrize("degrees", DEGREES)
 def test_chi_squared(degrees):
-    size = 2**19
+    size = 2**17
     x = np.empty(size)
     chi_squares(degrees, KEY, *numbers(size), x)
     right = stats.chi2(degrees)
@@ -65,7 +65,7 @@ def test_chi_squared(degrees):
 
 @pytest.mark.parametrize("shape", [1.0, 1.05, 2.5, 75.0])
 def test_gamma(shape):
-    x = np.empty(2**18)
+    x = np.empty(2**17)
     normals, uniforms = numbers(x.size)
     gammas(shape, KEY, normals, uniforms, x)
     d = shape - 1 / 3

@@ -7,6 +7,7 @@ prints its tables and writes them to data/runs/benchmarks; `make bench` runs all
 from __future__ import annotations
 
 import json
+import math
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable
@@ -23,7 +24,9 @@ HEADER = ("what", "measured", "held against", "ratio", "required", "note")
 
 
 def digits(number: float) -> str:
-    """Three of them, and all before the decimal point."""
+    """Three of them, and all before the decimal point; words where there is no number."""
+    if math.isnan(number):
+        return "not measured"
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
 
 
@@ -35,11 +38,12 @@ class Row:
     ----------
     what : str
     value : float
+        NaN where nothing could be measured.
     unit : str
     against : str
         A limit of the machine, other software, or the same with another setting.
     limit : float, optional
-        That number, in the same unit.
+        That number, in the same unit; NaN where it could not be measured.
     required : str
         What the value or the ratio has to be, where anything has to be.
     note : str
@@ -58,8 +62,10 @@ class Row:
         """As in `HEADER`."""
         held = ratio = ""
         if self.limit is not None:
-            held, ratio = f"{self.against}: {digits(self.limit)}", digits(self.value / self.limit)
-        return self.what, f"{digits(self.value)} {self.unit}", held, ratio, self.required, self.note
+            held = f"{self.against}: {digits(self.limit)}"
+            ratio = digits(self.value / self.limit) if self.limit and math.isfinite(self.value / self.limit) else ""
+        measured = digits(self.value) if math.isnan(self.value) else f"{digits(self.value)} {self.unit}"
+        return self.what, measured, held, ratio, self.required, self.note
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class Table:
     ----------
     title : str
     how : str
-        Clock and cores, and what is compared.
+        Clock and cores, and what is compared; may be empty.
     rows : tuple of Row
     figure : str
         Path of a figure of them, from the folder of the page.
@@ -83,22 +89,23 @@ class Table:
 
     @property
     def columns(self) -> list[tuple[str, ...]]:
-        """Header and rows, without columns in which there is nothing."""
+        """Header and rows, without columns beside the measured numbers in which there is nothing."""
         lines = [HEADER, *(row.cells for row in self.rows)]
-        used = [k for k in range(len(HEADER)) if any(line[k] for line in lines[1:])]
+        used = [k for k in range(len(HEADER)) if k < 2 or any(line[k] for line in lines[1:])]
         return [tuple(line[k] for k in used) for line in lines]
 
     def __str__(self) -> str:
         lines = self.columns
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        return "\n".join([f"\n{self.title} ({self.how})", *text])
+        return "\n".join([f"\n{self.title} ({self.how})" if self.how else f"\n{self.title}", *text])
 
     def markdown(self) -> str:
         """As a section of a page."""
         head, *rows = self.columns
-        parts = [f"### {self.title}", f"{self.how[0].upper()}{self.how[1:]}.", markdown_table(head, rows)]
-        return "\n\n".join([*parts, f"![{self.title}]({self.figure})"] if self.figure else parts)
+        how = f"{self.how[:1].upper()}{self.how[1:]}." if self.how else ""
+        figure = f"![{self.title}]({self.figure})" if self.figure else ""
+        return "\n\n".join(filter(None, [f"### {self.title}", how, markdown_table(head, rows), figure]))
 
 
 def run_benchmark(tables: Callable[[], Iterable[Table]], script: str, description: str) -> None:

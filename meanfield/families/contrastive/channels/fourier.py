@@ -60,7 +60,7 @@ def fourier_averages(law, rule, activation, strength, centred, others, factors, 
         values[3, n] = a * b * (1.0 + strength * strength) - c * (a * a + b * b)
         values[4, n] = b * b - 2.0 * c * a * b + strength * strength * a * a
     result = np.zeros(d1 * d2 + 2 * d2 * d2)
-    add_averages(weight, theta, x, s, values, factors, 0, weight.size, d1, d2, result)
+    add_averages(weight, theta, x, s, values, factors, np.int64(0), weight.size, d1, d2, result)
     return result
 
 

@@ -59,9 +59,9 @@ def _nodes_between_kinks(points, shares, kinks, factor, mean):  # type: ignore[n
     for j in range(directions):
         total = 0
         for n in range(weights.size):
-            total += _add_panels(points, shares, kinks, factor, mean, nodes, n, j, cuts, nodes, weights, -1)
+            total += _add_panels(points, shares, kinks, factor, mean, nodes, n, j, cuts, nodes, weights, np.int64(-1))
         wider, heavier = np.zeros((directions, total)), np.empty(total)
-        count = 0
+        count = np.int64(0)
         for n in range(weights.size):
             heavier[count] = weights[n]
             count += _add_panels(points, shares, kinks, factor, mean, nodes, n, j, cuts, wider, heavier, count)

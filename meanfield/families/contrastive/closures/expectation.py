@@ -79,7 +79,8 @@ def no_expectation() -> Expectation:
 def mean_outputs(expectation, q):  # type: ignore[no-untyped-def]
     """<sigma(Theta1)> and <sigma(Theta2)>; the expectation must be that of a centred problem."""
     if expectation.polynomial.coefficient.size > 0:
-        return mean_of_polynomial(expectation.polynomial, q, 0), mean_of_polynomial(expectation.polynomial, q, 1)
+        means = expectation.polynomial
+        return mean_of_polynomial(means, q, means.noise[0]), mean_of_polynomial(means, q, means.noise[1])
     if is_tabulated(expectation, q):
         result = interpolated(expectation, q)
         first = DRIFT_AND_DIFFUSION + 1 + BATCH

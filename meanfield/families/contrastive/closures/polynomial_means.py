@@ -71,9 +71,9 @@ def polynomial_means(polynomial: tuple[float, ...], law: Mixture, noise: tuple[f
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def mean_of_polynomial(means, q, view):  # type: ignore[no-untyped-def]
-    """<sigma(Theta_l)> at overlaps q; there must be terms."""
-    rest = 1.0 + means.noise[view]
+def mean_of_polynomial(means, q, noise):  # type: ignore[no-untyped-def]
+    """<sigma(Theta_l)> at overlaps q of a view with noise of this variance; there must be terms."""
+    rest = 1.0 + noise
     for f in range(q.size):
         rest -= q[f] * q[f]
     total = 0.0

@@ -63,7 +63,7 @@ def _random_overlap(key, first_replica, N, q):  # type: ignore[no-untyped-def]
     normals, uniforms = np.empty(d1 + 1 + (d1 + 1) % 2), np.empty(2)
     for i in range(replicas):
         call(fill_normals, key, first_replica + i, START, 0, normals)
-        fill_uniforms(key, first_replica + i, START, normals.size, uniforms)
+        call(fill_uniforms, key, first_replica + i, START, normals.size, uniforms)
         rest = chi_squared(N - d1, normals[d1], uniforms[0], key, first_replica + i, -1)
         length = rest
         for k in range(d1):

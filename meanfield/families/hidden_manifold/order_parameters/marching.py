@@ -71,7 +71,7 @@ def march(system, clock, y, times, reached, values, errors, relative, absolute, 
         for stage in range(1, STAGES):
             _combine(y, h, k, A[stage], stage, trial)
             call(rates, trial, system, k[stage])
-        _combine(y, h, k, B, STAGES, new)
+        _combine(y, h, k, B, B.size, new)
         call(rates, new, system, k[STAGES])
         size = _error(h, k, y, new, relative, absolute)
         if not size <= 1.0:

@@ -16,9 +16,10 @@ SHORT = ("model.learning_rate = 0.1", "time = { stop = 1.0, outputs = 3 }")
 PRIORS = {"l1": 'prior = { name = "l1", strength = 2.0 }', "quartic": 'prior = { name = "quartic", strength = 0.5 }'}
 
 
-@pytest.mark.parametrize(("prior", "order"), [("quartic", 2), ("l1", 4)])
-def test_backends_agree_with_one_feature(prior, order):
-    settings = f"density = {{ order = {order}, cells = 80, half_width = 13.0, feature_nodes = 5, steps = 20 }}"
+@pytest.mark.parametrize("prior", PRIORS)
+def test_backends_agree_with_one_feature(prior):
+    """Of order two: what higher orders combine are solutions like this one."""
+    settings = "density = { order = 2, cells = 80, half_width = 13.0, feature_nodes = 5, steps = 20 }"
     check_backends(make_problem(PRIORS[prior], *SHORT, settings))
 
 
@@ -48,10 +49,10 @@ def test_many_tiny_steps_move_as_far_as_the_kernel_does():
     for backend, make_step in BACKENDS.items():
         evolution = Evolution(limit, plan.grid(limit), 0.05, make_step)
         start = evolution.moments.q[0]
-        evolution.advance(plan.schedule.steps(0)[:20])
+        evolution.advance(plan.schedule.steps(0)[:10])
         moved[backend] = evolution.moments.q[0] - start
-    assert moved["numba"] > 4e-7  # half of what dq/dt = 0.02 moves in 20 steps of 2e-6
-    assert moved["fipy"] == pytest.approx(moved["numba"], abs=4e-12)  # twice 20 solves, each correct to 1e-13
+    assert moved["numba"] > 2e-7  # half of what dq/dt = 0.02 moves in 10 steps of 2e-6
+    assert moved["fipy"] == pytest.approx(moved["numba"], abs=2e-12)  # twice 10 solves, each correct to 1e-13
 
 
 def test_command_line_arguments_survive(monkeypatch):

@@ -62,7 +62,7 @@ def similarity(drift, eta, rho):
 
 def test_noise_of_the_largest_similarity(design, closed_form):
     drift, _ = closed_form
-    grid = [(similarity(drift, eta, rho), eta, rho) for eta in np.linspace(0, 2, 21) for rho in np.linspace(-1, 1, 9)]
+    grid = [(similarity(drift, eta, rho), eta, rho) for eta in np.linspace(0, 2, 11) for rho in np.linspace(-1, 1, 5)]
     _, eta, rho = max(grid)
     loss = lambda x: -similarity(drift, abs(x[0]), np.clip(x[1], -1, 1))  # noqa: E731
     right = minimize(loss, [eta, rho], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-12})

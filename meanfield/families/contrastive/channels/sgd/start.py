@@ -71,7 +71,7 @@ def _random_coordinates(key, first_replica, N, X):  # type: ignore[no-untyped-de
     normals, uniforms = np.empty(count + count % 2), np.empty(channels + channels % 2)
     for i in range(replicas):
         call(fill_normals, key, first_replica + i, START, 0, normals)
-        fill_uniforms(key, first_replica + i, START, normals.size, uniforms)
+        call(fill_uniforms, key, first_replica + i, START, normals.size, uniforms)
         for k in range(channels):
             own = normals[k * size : (k + 1) * size]
             rest = chi_squared(N - d1 - k, own[d1 + k], uniforms[k], key, first_replica + i, -1 - k)
