@@ -26,7 +26,7 @@ FAMILY = Family(
         "density": Method(
             "density",
             f"{HERE}.density:solve_density",
-            ("density",),
+            ("density", "sphere_density"),
             check=f"{HERE}.density.solver:check_density",
             cost=f"{HERE}.explanation.costs:density",
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from meanfield.families.alpha_contrastive.laws import GaussianMixture
@@ -21,6 +22,9 @@ MOST_TIMES = 5
 
 LEAST_SHOWN = 1e-6
 """Smallest density that is shown, relative to the largest."""
+
+LEAST_ON_MAP = 1e-3
+"""Smallest density on a map of the sphere, relative to the largest."""
 
 MOST_FILTERS = 8
 """Largest number of filters whose coordinates are shown."""
@@ -105,10 +109,30 @@ def _plot_rho(dataset: xr.Dataset, axes: Axes) -> Axes:
 
 
 def _plot_objective(dataset: xr.Dataset, axes: Axes) -> Axes:
-    G, gap = dataset["G"].values, dataset["certificate_gap"].values
+    G = dataset["G"].values
     axes.plot(dataset["time"], G, label="objective $G$", **curve_style(0))
-    axes.plot(dataset["time"], np.minimum.accumulate(G + gap), label="bound of the best $G$", **curve_style(1))
+    if "certificate_gap" in dataset:
+        bound = np.minimum.accumulate(G + dataset["certificate_gap"].values)
+        axes.plot(dataset["time"], bound, label="bound of the best $G$", **curve_style(1))
     axes.set(xlabel=r"time $t = \eta k$", ylabel="objective $G$")
+    return axes
+
+
+def plot_sphere_density(dataset: xr.Dataset) -> Figure:
+    """Density of filters on the sphere at the last time, and the objective with the bound of its optimum."""
+    panels: list[Panel] = [_plot_map, _plot_objective]
+    return draw_panels(dataset, panels)
+
+
+def _plot_map(dataset: xr.Dataset, axes: Axes) -> Axes:
+    edges = [np.append(dataset[f"{name}_bnds"][:, 0], dataset[f"{name}_bnds"][-1, 1]) for name in ("azimuth", "polar")]
+    rho = dataset["rho_on_sphere"].values[-1]
+    least = max(float(rho.max()) * LEAST_ON_MAP, float(rho[rho > 0].min()))
+    norm = LogNorm(least, float(rho.max()) * 1.0000001)
+    shown = axes.pcolormesh(edges[0] / np.pi, edges[1] / np.pi, np.maximum(rho, least), norm=norm, rasterized=True)
+    label = rf"density $\rho$ at $t = {float(dataset['time'][-1]):g}$"
+    axes.figure.colorbar(shown, ax=axes, label=label)
+    axes.set(xlabel=r"azimuth $\varphi/\pi$ of a filter", ylabel=r"polar angle $\theta/\pi$", ylim=(1.0, 0.0))
     return axes
 
 

@@ -26,8 +26,22 @@ def of_density(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     when = f"at t = {float(last['time']):g}"
     for name, symbol in (("moment_cos", "E[cos theta]"), ("moment_sin", "E[sin theta]")):
         yield f"{symbol} {when}", with_error(float(last[name][0]), float(last[f"{name}_error"][0]))
+    yield from _of_objective(last, when)
+
+
+def of_sphere_density(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Mean filter, objective and certificate at the last time."""
+    last = dataset.isel(time=-1)
+    when = f"at t = {float(last['time']):g}"
+    for k in range(dataset.sizes["coordinate"]):
+        yield f"E[w_{k + 1}] {when}", with_error(float(last["mean"][k]), float(last["mean_error"][k]))
+    yield from _of_objective(last, when)
+
+
+def _of_objective(last: xr.Dataset, when: str) -> Iterator[tuple[str, str]]:
     yield f"objective G {when}", with_error(float(last["G"]), float(last["G_error"]))
-    yield f"largest distance of G from its optimum {when}", plain(float(last["certificate_gap"]))
+    if "certificate_gap" in last:
+        yield f"largest distance of G from its optimum {when}", plain(float(last["certificate_gap"]))
 
 
 def of_optimal_filters(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:

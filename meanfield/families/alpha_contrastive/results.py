@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from meanfield.families.alpha_contrastive.variables.critical_points import CRITICAL_POINTS
-from meanfield.families.alpha_contrastive.variables.density import DENSITY
+from meanfield.families.alpha_contrastive.variables.density import DENSITY, SPHERE
 from meanfield.families.alpha_contrastive.variables.filters import FILTERS, NETWORKS, OPTIMAL
 from meanfield.problems.family import Kind
 
-VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | DENSITY
+VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | DENSITY | SPHERE
 
 CHECKS = "meanfield.families.alpha_contrastive.checks:faults"
 NUMBERS = "meanfield.families.alpha_contrastive.key_numbers"
@@ -25,11 +25,20 @@ KINDS = {
     ),
     "density": Kind(
         "density of filters on the circle",
-        (*DENSITY, *NETWORKS),
+        (*DENSITY, "G"),
+        ("certificate_gap",),
         made_by="solve_density",
         check=CHECKS,
         figure=f"{FIGURES}:plot_density",
         numbers=f"{NUMBERS}:of_density",
+    ),
+    "sphere_density": Kind(
+        "density of filters on the sphere",
+        ("time", *SPHERE, "G", "G_error", "certificate_gap"),
+        made_by="solve_density",
+        check=CHECKS,
+        figure=f"{FIGURES}:plot_sphere_density",
+        numbers=f"{NUMBERS}:of_sphere_density",
     ),
     "optimal_filters": Kind(
         "filters and weights of the best network",

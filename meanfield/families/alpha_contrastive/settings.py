@@ -29,11 +29,16 @@ class SearchSettings(Part):
 
 
 class DensitySettings(Part):
-    """Accuracy of the density on the circle."""
+    """Accuracy of the density of filters, and whether it is that of one filter over runs."""
 
     tolerance: float = Field(
         default=1e-3,
         ge=1e-6,
         le=0.1,
         description="error allowed in the moments of the density; cells are halved until two grids agree to it",
+    )
+    noise: bool = Field(
+        default=False,
+        description="whether the density is the law of one filter (filters.count = 1) over runs of SGD, with the noise "
+        "of its batches, rather than that of infinitely many filters",
     )

@@ -1,6 +1,6 @@
-"""Flow of a density of filters on cells of the circle: velocities, objective and certificate.
+"""Flows that carry a density of filters: forces on each, the importance that all decide, objective and certificate.
 
-The importance sees the density through the distances D_ij alone; for the uniform importance, or mixtures, every filter
+The importance sees the filters through the distances D_ij alone; for the uniform importance, or mixtures, every filter
 moves by itself.
 """
 
@@ -11,16 +11,18 @@ from functools import cached_property
 
 import numpy as np
 
-from meanfield.families.alpha_contrastive.critical_points.circle import circle_points
-from meanfield.families.alpha_contrastive.density.grid import Grid
-from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential
+from meanfield.families.alpha_contrastive.density.carried import Filters, advance
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
-from meanfield.families.alpha_contrastive.limit.networks import Network, best_on_circle, network_of, with_importance
-from meanfield.typing import BoolArray, FloatArray
+from meanfield.families.alpha_contrastive.limit.networks import Network, network_of, with_importance
+from meanfield.families.alpha_contrastive.limit.walls import make_walls
+from meanfield.typing import FloatArray
 
-BESIDE = 1e-9
-"""Angle by which both sides of a face are apart from it, where it is a wall."""
+Best = Callable[[DiscreteField | MixtureField], float]
+"""Function of a field that returns the largest energy of a filter."""
+
+SAMPLED = 64
+"""Filters at which the speed of a flow is looked at."""
 
 
 class CoupledFlow:
@@ -29,69 +31,101 @@ class CoupledFlow:
     Parameters
     ----------
     field : DiscreteField
-    grid : Grid
-    longest : float
-        Longest interval of angles on which the field varies no more than once.
+        Of data in the plane, or in space.
+    best : callable
+        Largest energy of a filter of a field.
     """
 
-    def __init__(self, field: DiscreteField, grid: Grid, longest: float) -> None:
-        self.field, self.longest, self._width = field, longest, grid.width
-        faces, atoms = grid.edges[:-1], field.atoms
-        self._outputs = field.filter.value(on_circle(faces) @ atoms.T)
-        slopes = [field.filter.slope(on_circle(faces + step) @ atoms.T) for step in (-BESIDE, BESIDE)]
-        self._pushes = np.stack(slopes) * (np.stack([-np.sin(faces), np.cos(faces)], axis=1) @ atoms.T)
-        self._inside = field.filter.value(on_circle(grid.nodes) @ atoms.T)
-        self._fixed = self._velocity(self.network(np.ones(len(faces)))) if field.pairs.uniform else None
+    def __init__(self, field: DiscreteField, best: Best) -> None:
+        self.field, self._best, self.dimension = field, best, field.atoms.shape[1]
+        self._atoms = np.pad(field.atoms, ((0, 0), (0, 3 - self.dimension)))
+        self.walls = make_walls(self._atoms, field.filter)
+        self.normal, self.offset = self.walls.normal, self.walls.offset
 
-    def network(self, rho: FloatArray) -> Network:
-        """Network of the density; weights of cells are normalised, which takes away rounding."""
-        return network_of(self.field, self._inside, rho * self._width / (rho @ self._width))
+    def network(self, w: FloatArray, weight: FloatArray) -> Network:
+        """Network of filters, shape (filters, 3), with weights."""
+        return network_of(self.field, self.field.filter.value(w @ self._atoms.T), weight)
 
-    def _velocity(self, network: Network) -> FloatArray:
-        return np.asarray(np.einsum("fi,sfi->sf", self._outputs @ network.laplacian, self._pushes))
+    def laplacian(self, filters: Filters, weight: FloatArray) -> FloatArray:
+        """L of the importance that filters decide."""
+        if self.field.pairs.uniform:
+            return self._uniform
+        return self.network(filters.w, weight).laplacian
 
-    def velocity(self, rho: FloatArray) -> FloatArray:
-        """Velocity at the left face of each cell, from the left and from the right, shape (2, cells)."""
-        return self._velocity(self.network(rho)) if self._fixed is None else self._fixed
+    @cached_property
+    def _uniform(self) -> FloatArray:
+        return self.field.laplacian(np.eye(self.dimension)[0])
 
-    def summary(self, rho: FloatArray) -> tuple[float, float]:
+    def forces(
+        self, w: FloatArray, side: FloatArray, L: tuple[FloatArray, FloatArray], share: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """See `Carrier.forces`."""
+        h, slope = self.walls.outputs(w @ self._atoms.T, side)
+        pull = h @ L[0]
+        if L[1] is not L[0]:
+            pull += share[:, None] * (h @ (L[1] - L[0]))
+        return np.asarray((pull * slope) @ self._atoms), self.walls.jumps(pull)
+
+    def rate(self, L: FloatArray) -> float:
+        """Bound of the rate at which filters come together or part, but for h''."""
+        reach = float(self.walls.lengths.max())
+        slope = float(np.abs(self.field.filter.slope(np.linspace(-reach, reach, 65))).max())
+        return slope**2 * float(np.linalg.eigvalsh(self._atoms.T @ L @ self._atoms)[-1])
+
+    def summary(self, filters: Filters, weight: FloatArray) -> tuple[float, float]:
         """Objective G, and what E_alpha of the best filter is above its average over the density."""
-        network = self.network(rho)
-        _, energy = best_on_circle(with_importance(self.field, network), self.longest)
-        return network.objective, max(float(energy.max(initial=0.0)) - network.mean_energy, 0.0)
-
-    def attracting(self, rho: FloatArray, walls: FloatArray) -> BoolArray:
-        """Walls to which the field of a density points from both sides."""
-        field = tangential(with_importance(self.field, self.network(rho)))
-        return np.asarray((field(walls - BESIDE)[0] > 0.0) & (field(walls + BESIDE)[0] < 0.0))
+        network = self.network(filters.w, weight)
+        best = self._best(with_importance(self.field, network))
+        return network.objective, max(best - network.mean_energy, 0.0)
 
 
 class MixtureFlow:
     """Flow of filters at a Gaussian mixture, each by itself; see `CoupledFlow`."""
 
-    def __init__(self, field: MixtureField, grid: Grid, longest: float) -> None:
-        self._at_faces = np.tile(tangential(field)(grid.edges[:-1])[0], (2, 1))
-        self._energies = field.energy(on_circle(grid.nodes))
-        self._field, self._longest, self._width = field, longest, grid.width
+    def __init__(self, field: MixtureField, best: Best) -> None:
+        self.field, self._best_of, self.dimension = field, best, field.mean.shape[1]
+        self.normal, self.offset = np.empty((0, 3)), np.empty(0)
 
     @cached_property
     def _best(self) -> float:
-        points = circle_points(tangential(self._field), np.empty(0), self._longest)
-        return float(self._field.energy(on_circle(np.array([point.angle for point in points]))).max())
+        return self._best_of(self.field)
 
-    def velocity(self, rho: FloatArray) -> FloatArray:
-        """See `CoupledFlow.velocity`."""
-        return self._at_faces
+    def laplacian(self, filters: Filters, weight: FloatArray) -> FloatArray:
+        """Nothing on which the filters depend."""
+        return np.empty(0)
 
-    def summary(self, rho: FloatArray) -> tuple[float, float]:
+    def forces(
+        self, w: FloatArray, side: FloatArray, L: tuple[FloatArray, FloatArray], share: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """See `Carrier.forces`."""
+        force = np.zeros_like(w)
+        force[:, : self.dimension] = self.field.field(w[:, : self.dimension])
+        return force, np.empty((len(w), 0))
+
+    def rate(self, L: FloatArray) -> float:
+        """See `CoupledFlow.rate`."""
+        some = np.random.default_rng(0).standard_normal((SAMPLED, self.dimension))
+        some /= np.linalg.norm(some, axis=1, keepdims=True)
+        return max(float(np.abs(np.linalg.eigvalsh(self.field.matrix(w))).max()) for w in some)
+
+    def summary(self, filters: Filters, weight: FloatArray) -> tuple[float, float]:
         """See `CoupledFlow.summary`."""
-        objective = float(self._energies @ (rho * self._width) / (rho @ self._width))
+        objective = float(self.field.energy(filters.w[:, : self.dimension]) @ weight)
         return objective, max(self._best - objective, 0.0)
 
-    def attracting(self, rho: FloatArray, walls: FloatArray) -> BoolArray:
-        """See `CoupledFlow.attracting`; the mixture has no walls."""
-        return np.zeros(len(walls), dtype=bool)
+
+Flow = CoupledFlow | MixtureFlow
 
 
-MakeFlow = Callable[[Grid], CoupledFlow | MixtureFlow]
-"""Function that returns the flow on a grid."""
+def carry(flow: Flow, filters: Filters, weight: FloatArray, duration: float, courant: float) -> Filters:
+    """Filters after some time, in steps of at most `courant` over the rate of the flow."""
+    left = duration
+    while left > 0.0:
+        L = flow.laplacian(filters, weight)
+        steps = max(1, int(np.ceil(left * flow.rate(L) / courant)))
+        dt = left / steps
+        guess = advance(filters, flow, (L, L), dt)
+        later = flow.laplacian(guess, weight)
+        filters = guess if later is L else advance(filters, flow, (L, later), dt)
+        left = left - dt if steps > 1 else 0.0
+    return filters

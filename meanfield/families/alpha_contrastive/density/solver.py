@@ -1,4 +1,4 @@
-"""Density of infinitely many filters on the circle, on grids that are halved until two agree.
+"""Density of infinitely many filters on the circle or the sphere, on cells that are halved until two runs agree.
 
 Source: alpha_contrastive.md, section 4, equation (MV).
 """
@@ -8,58 +8,63 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, MakeFlow, MixtureFlow
-from meanfield.families.alpha_contrastive.density.grid import Grid, make_grid
+from meanfield.families.alpha_contrastive.density.best import best_energy
+from meanfield.families.alpha_contrastive.density.circle import CircleCells
+from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, Flow, MixtureFlow, carry
+from meanfield.families.alpha_contrastive.density.noise import check_noise, noisy_path
+from meanfield.families.alpha_contrastive.density.sphere import SphereCells
 from meanfield.families.alpha_contrastive.filters import FourierStart, UniformStart
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
-from meanfield.families.alpha_contrastive.limit.circle import walls_of
-from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field, scale_of_angles
+from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.families.alpha_contrastive.problem import Problem
-from meanfield.numerics.periodic_transport import steps_of, transport
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
 
-HARMONICS = 8
-"""Number of moments E[cos k theta], E[sin k theta] of results."""
+COURANT = 0.1
+"""Step in time on the coarsest cells, relative to the rate of the flow; it is halved with the cells."""
 
 MOST_STEPS = 20_000
-"""Largest number of time steps, as the velocity of the start predicts them; grids that need more are not tried."""
+"""Largest number of time steps, as the start predicts them; cells that need more are not tried."""
 
-FEWEST_CELLS, MOST_CELLS = 100, 6400
-"""Numbers of cells of the first and of the finest grid."""
+FEWEST = {2: 100, 3: 12}
+"""Number of cells of the first run, by the number of coordinates; on a sphere along a meridian."""
+
+MOST = {2: 6400, 3: 96}
+"""Largest number of cells."""
+
+COMPARED = {2: ("moment_cos", "moment_sin"), 3: ("mean", "second_moment")}
+"""Moments in which two runs agree."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """Density on one grid, and what is known of it.
+    """Density on one set of cells, and what is known of it.
 
     Parameters
     ----------
-    grid : Grid
-    rho : ndarray, shape (times, cells)
-    moments : ndarray, shape (2, times, harmonics)
-        E[cos k theta] and E[sin k theta].
-    objective, gap : ndarray, shape (times,)
+    coordinates : dict of ndarray
+    arrays : dict of ndarray
+        Density and moments, one row per time.
+    objective : ndarray, shape (times,)
+    gap : ndarray, shape (times,), optional
     """
 
-    grid: Grid
-    rho: FloatArray
-    moments: FloatArray
+    coordinates: dict[str, FloatArray]
+    arrays: dict[str, FloatArray]
     objective: FloatArray
-    gap: FloatArray
+    gap: FloatArray | None = None
 
 
 def check_density(problem: Problem) -> None:
-    """Refuse problems that have no density on the circle, at no cost.
+    """Refuse problems that have no density on the circle or the sphere, at no cost.
 
     Raises
     ------
@@ -67,42 +72,53 @@ def check_density(problem: Problem) -> None:
     """
     check_problem(problem, Problem)
     if isinstance(problem.data, Tokens):
-        raise InputError("data.law = 'tokens' is for two layers, which have no density on a circle; take other data")
-    if problem.data.dimension != 2:
+        raise InputError("data.law = 'tokens' is for two layers, which have no density on a sphere; take other data")
+    if problem.data.dimension > 3:
         raise InputError(
-            f"data have {problem.data.dimension} coordinates, and the density of filters is on the circle; take data "
-            "in the plane, or the method 'critical_points'"
+            f"data have {problem.data.dimension} coordinates, and densities of filters are on the circle and the "
+            "sphere; take data with 2 or 3, or the method 'critical_points'"
         )
     start = problem.filters.start
     if not isinstance(start, UniformStart | FourierStart):
         raise InputError(
             f"filters.start.law = '{start.law}' is a start of single filters; take 'uniform' or 'fourier' for a density"
         )
-    _flow_of(problem)
+    if problem.density.noise:
+        check_noise(problem)
+    make_flow(problem)
 
 
-def _flow_of(problem: Problem) -> MakeFlow:
-    longest = scale_of_angles(problem)
+def make_flow(problem: Problem) -> Flow:
+    """Flow of the filters of a problem.
+
+    Raises
+    ------
+    InputError
+        If the field of a filter is not known.
+    """
+    best = best_energy(problem)
     if isinstance(problem.data, GaussianMixture):
-        return partial(MixtureFlow, mixture_field(problem, problem.data), longest=longest)
+        return MixtureFlow(mixture_field(problem, problem.data), best)
     assert isinstance(problem.data, DiscreteLaw)
-    return partial(CoupledFlow, discrete_field(problem, problem.data), longest=longest)
+    return CoupledFlow(discrete_field(problem, problem.data), best)
 
 
 def solve_density(problem: Problem) -> xr.Dataset:
-    """Density of filters on the circle in the limit of infinitely many.
+    """Density of filters on the circle or the sphere in the limit of infinitely many, or that of one filter over runs.
 
     Parameters
     ----------
     problem : Problem
-        With one layer, data in the plane, and a start that has a density.
+        With one layer, data with two or three coordinates, and a start that has a density.
 
     Returns
     -------
     xarray.Dataset
-        `rho`, averages over cells; `moment_cos` and `moment_sin` with estimated errors; the objective `G` that the flow
-        ascends; and `certificate_gap`, what E_alpha of the best filter is above its average over the density, which
-        bounds what G is below its largest value.
+        In the plane `rho`, averages over cells, `moment_cos` and `moment_sin`; in space `rho_on_sphere`, `mean` and
+        `second_moment`; moments have estimated errors. The objective `G` that the flow ascends; and `certificate_gap`,
+        what E_alpha of the best filter is above its average over the density, which bounds what G is below its largest
+        value. With `density.noise` it is the law of a single filter over runs of SGD, `G` is its average and there is
+        no certificate.
 
     Raises
     ------
@@ -111,111 +127,93 @@ def solve_density(problem: Problem) -> xr.Dataset:
 
     Notes
     -----
-    Source: alpha_contrastive.md, section 4. Errors are the differences of the two finest grids, which are three times
-    the error of the finer one at order two, that of smooth activations, and as large as the error at order one. For
-    ReLU, whose density has jumps that move away from walls, the order of moments is 1.3 to 1.9.
+    Source: alpha_contrastive.md, section 4. Errors are the differences of the two finest runs: three times the error of
+    the finer one at order two, that of smooth data and of ReLU alike, and as large as the error at order one.
     """
     check_density(problem)
     started = time.perf_counter()
-    make, cells = _flow_of(problem), FEWEST_CELLS
-    steps = _steps(problem, make, cells)
+    d = problem.data.dimension
+    cells = FEWEST[d]
+    steps = predicted_steps(problem, cells)
     if not steps <= MOST_STEPS / 2:
         raise InputError(
-            f"time.stop = {problem.time.stop:g} takes {steps:.2g} time steps on the coarsest grid, {cells} cells; "
+            f"time.stop = {problem.time.stop:g} takes {steps:.2g} time steps on the coarsest cells, {cells} of them; "
             f"lower it to {problem.time.stop * MOST_STEPS / (4 * steps):.2g} or less, by when filters have gathered, "
             "or scale the data down"
         )
-    coarse = _solved(problem, make, cells)
+    path = _noisy if problem.density.noise else carried_path
+    coarse = path(problem, cells)
     while True:
         cells *= 2
-        fine = _solved(problem, make, cells)
-        error = np.abs(fine.moments - coarse.moments)
-        if (
-            error.max() <= problem.density.tolerance
-            or cells >= MOST_CELLS
-            or 2 * steps * cells > MOST_STEPS * FEWEST_CELLS
-        ):
+        fine = path(problem, cells)
+        errors = {name: np.abs(fine.arrays[name] - coarse.arrays[name]) for name in COMPARED[d]}
+        error = max(float(each.max()) for each in errors.values())
+        more_steps = predicted_steps(problem, 2 * cells)
+        if error <= problem.density.tolerance or 2 * cells > MOST[d] or more_steps > MOST_STEPS:
             break
         coarse = fine
     arrays = {
         "time": problem.time.outputs_at,
-        "angle": fine.grid.nodes,
-        "angle_bnds": np.stack([fine.grid.edges[:-1], fine.grid.edges[1:]], axis=1),
-        "rho": fine.rho,
-        "harmonic": np.arange(1, HARMONICS + 1),
-        "moment_cos": fine.moments[0],
-        "moment_sin": fine.moments[1],
-        "moment_cos_error": error[0],
-        "moment_sin_error": error[1],
+        **fine.coordinates,
+        **fine.arrays,
+        **{f"{name}_error": each for name, each in errors.items()},
         "G": fine.objective,
         "G_error": np.abs(fine.objective - coarse.objective),
-        "certificate_gap": fine.gap,
     }
+    if fine.gap is not None:
+        arrays["certificate_gap"] = fine.gap
     warning = ""
-    if error.max() > problem.density.tolerance:
+    if error > problem.density.tolerance:
         warning = (
-            f"moments differ by {error.max():.2g} between {cells // 2} and {cells} cells, more than density.tolerance "
-            f"= {problem.density.tolerance:g}: mass gathers in spikes; raise the tolerance, or lower time.stop"
+            f"moments differ by {error:.2g} between {cells // 2} and {cells} cells, more than density.tolerance "
+            f"= {problem.density.tolerance:g}; raise the tolerance, or lower time.stop"
         )
     origin = provenance(time.perf_counter() - started, cells=cells)
-    return build_dataset("density", problem, arrays, "complete", origin, warning)
+    kind = "density" if d == 2 else "sphere_density"
+    return build_dataset(kind, problem, arrays, "complete", origin, warning)
 
 
-def _steps(problem: Problem, make: MakeFlow, cells: int) -> float:
-    """Number of time steps on an even grid, at the velocity of the start."""
-    even = make_grid(np.empty(0), np.empty(0, dtype=bool), cells)
-    return steps_of(make(even).velocity(_start(problem, even.edges)), even.width, problem.time.stop)
+def courant_of(problem: Problem, cells: int) -> float:
+    """Step in time, relative to the rate of the flow."""
+    assert not isinstance(problem.data, Tokens)
+    return COURANT * FEWEST[problem.data.dimension] / cells
 
 
 def predicted_steps(problem: Problem, cells: int) -> float:
-    """Number of time steps of a density on a grid of even cells, at the velocity of the start."""
-    return _steps(problem, _flow_of(problem), cells)
+    """Number of time steps of a density, at the rate of the start."""
+    flow = make_flow(problem)
+    few = _cells(problem, flow, FEWEST[flow.dimension])
+    return problem.time.stop * flow.rate(flow.laplacian(few.filters, few.weight)) / courant_of(problem, cells)
 
 
-def example_step(problem: Problem, cells: int) -> Callable[[], FloatArray]:
-    """Function that takes one time step from the start, on a grid of even cells."""
-    grid = make_grid(np.empty(0), np.empty(0, dtype=bool), cells)
-    flow, start = _flow_of(problem)(grid), _start(problem, grid.edges)
+def example_step(problem: Problem, cells: int) -> Callable[[], object]:
+    """Function that takes one time step from the start."""
+    flow = make_flow(problem)
+    moved = _cells(problem, flow, cells)
     duration = problem.time.stop / max(predicted_steps(problem, cells), 1.0)
-    return lambda: transport(start, grid.width, flow.velocity, duration, grid.breaks)
+    return lambda: carry(flow, moved.filters, moved.weight, duration, courant_of(problem, cells))
 
 
-def _solved(problem: Problem, make: MakeFlow, cells: int) -> Path:
-    """Density on a grid."""
-    walls, even = walls_of_problem(problem), make_grid(np.empty(0), np.empty(0, dtype=bool), cells)
-    attracting = make(even).attracting(_start(problem, even.edges), walls)
-    grid, times = make_grid(walls, attracting, cells), problem.time.outputs_at
-    flow, rows = make(grid), [_start(problem, grid.edges)]
+def _cells(problem: Problem, flow: Flow, cells: int) -> CircleCells | SphereCells:
+    return (CircleCells if flow.dimension == 2 else SphereCells)(problem, flow, cells)
+
+
+def carried_path(problem: Problem, cells: int) -> Path:
+    """Density of infinitely many filters, on one set of cells."""
+    flow = make_flow(problem)
+    moved = _cells(problem, flow, cells)
+    filters, courant, times = moved.filters, courant_of(problem, cells), problem.time.outputs_at
+    rows, summaries = [moved.arrays(filters)], [flow.summary(filters, moved.weight)]
     with progress_bar(len(times) - 1, f"density, {cells} cells") as bar:
         for duration in np.diff(times):
-            rows.append(transport(rows[-1], grid.width, flow.velocity, float(duration), grid.breaks))
+            filters = carry(flow, filters, moved.weight, float(duration), courant)
+            rows.append(moved.arrays(filters))
+            summaries.append(flow.summary(filters, moved.weight))
             bar.update(1)
-    rho = np.array(rows)
-    objective, gap = np.array([flow.summary(row) for row in rho]).T
-    return Path(grid, rho, _moments(rho, grid), objective, gap)
+    objective, gap = np.array(summaries).T
+    return Path(moved.coordinates(), {name: np.array([row[name] for row in rows]) for name in rows[0]}, objective, gap)
 
 
-def walls_of_problem(problem: Problem) -> FloatArray:
-    """Angles at which filters may gather in finite time."""
-    if not isinstance(problem.data, DiscreteLaw):
-        return np.empty(0)
-    return walls_of(problem.data.atoms, problem.model.activation_functions.kinks)
-
-
-def _start(problem: Problem, edges: FloatArray) -> FloatArray:
-    """Cell averages of the density at the start."""
-    start = problem.filters.start
-    if isinstance(start, FourierStart):
-        return np.maximum(np.diff(start.distribution(edges)) / np.diff(edges), 0.0)
-    return np.full(len(edges) - 1, 0.5 / np.pi)
-
-
-def _moments(rho: FloatArray, grid: Grid) -> FloatArray:
-    """E[cos k theta] and E[sin k theta], shape (2, times, harmonics).
-
-    An average over a cell of width d damps harmonic k by sin(k d/2)/(k d/2), which is undone.
-    """
-    k = np.arange(1, HARMONICS + 1)
-    waves = np.stack([np.cos(np.outer(grid.nodes, k)), np.sin(np.outer(grid.nodes, k))])
-    damping = np.sinc(0.5 * np.outer(grid.width, k) / np.pi)
-    return np.asarray((rho * grid.width) @ (waves / damping))
+def _noisy(problem: Problem, cells: int) -> Path:
+    """Density of one filter over runs of SGD, on one set of cells."""
+    return Path(*noisy_path(problem, cells))

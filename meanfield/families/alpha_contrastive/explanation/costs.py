@@ -10,11 +10,10 @@ from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.alpha_contrastive.critical_points import find_critical_points
 from meanfield.families.alpha_contrastive.density.solver import (
-    FEWEST_CELLS,
-    MOST_CELLS,
+    FEWEST,
+    MOST,
     example_step,
     predicted_steps,
-    walls_of_problem,
 )
 from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.problem import Problem
@@ -25,11 +24,8 @@ SAMPLED_STARTS = 10
 ROUNDS = 3
 """Usual number of searches for optimal filters, with the weights between them."""
 
-USUAL_CELLS, USUAL_TOLERANCE = 400, 1e-3
-"""Usual number of cells of the finest grid, at a tolerance; an order two relates others to them."""
-
-CELLS_PER_WALL = 10
-"""Usual number of cells between two walls, where there are many."""
+USUAL_REFINEMENT, USUAL_TOLERANCE = 4, 1e-3
+"""Usual number of cells of the last run, relative to the first, at a tolerance; an order two relates others to them."""
 
 COARSER = 4.0 / 3.0
 """Work on all grids, relative to the finest, whose steps and cells are both halved from one to the next."""
@@ -56,17 +52,19 @@ def critical_points(problem: Problem) -> Prediction:
 
 
 def density(problem: Problem) -> Prediction:
-    """Cost of the density, from a step on the grid that is usually the finest."""
-    wanted = USUAL_CELLS * (USUAL_TOLERANCE / problem.density.tolerance) ** 0.5
-    wanted = max(wanted, CELLS_PER_WALL * len(walls_of_problem(problem)))
-    cells = int(np.clip(wanted, 2 * FEWEST_CELLS, MOST_CELLS))
+    """Cost of the density, from a step on the cells that are usually the finest."""
+    d = _dimension(problem)
+    coarsest = FEWEST[d]
+    wanted = USUAL_REFINEMENT * coarsest * (USUAL_TOLERANCE / problem.density.tolerance) ** 0.5
+    cells = int(np.clip(wanted, 2 * coarsest, MOST[d]))
     steps = predicted_steps(problem, cells) + problem.time.outputs
     seconds = COARSER * steps * seconds_of(example_step(problem, cells))
-    numbers = problem.time.outputs * cells
-    contents = f"rho(theta) at {problem.time.outputs:,} times, {cells:,} cells"
-    return Prediction(
-        "density", "", seconds, BYTES * (3 * numbers + COPIES * cells), BYTES * numbers + HEADER, contents
-    )
+    count = cells if d == 2 else 2 * cells**2
+    numbers = problem.time.outputs * count
+    memory = BYTES * (3 * numbers + COPIES * count)
+    where = "rho(theta)" if d == 2 else "rho on the sphere"
+    contents = f"{where} at {problem.time.outputs:,} times, {count:,} cells"
+    return Prediction("density", "", seconds, memory, BYTES * numbers + HEADER, contents)
 
 
 def optimal_filters(problem: Problem) -> Prediction:

@@ -1,4 +1,4 @@
-"""Variables of densities of filters on the circle."""
+"""Variables of densities of filters on the circle and the sphere."""
 
 from __future__ import annotations
 
@@ -36,4 +36,35 @@ DENSITY = {
     "moment_cos_error": Variable(("time", "harmonic"), "estimated error of that moment", range=POSITIVE),
     "moment_sin_error": Variable(("time", "harmonic"), "estimated error of that moment", range=POSITIVE),
     "G_error": Variable(("time",), "estimated error of the objective G", range=POSITIVE),
+}
+
+SPHERE = {
+    "polar": Variable(
+        ("polar",), "polar angle of a filter in a cell", gaps="never", increasing=True, bounds="polar_bnds"
+    ),
+    "polar_bnds": Variable(("polar", "bounds"), "polar angle, edges of a cell", gaps="never", coordinate=True),
+    "azimuth": Variable(
+        ("azimuth",), "azimuth of a filter in a cell", gaps="never", increasing=True, bounds="azimuth_bnds"
+    ),
+    "azimuth_bnds": Variable(("azimuth", "bounds"), "azimuth, edges of a cell", gaps="never", coordinate=True),
+    "rho_on_sphere": Variable(
+        ("time", "polar", "azimuth"),
+        "density of filters on the sphere, averaged over a cell",
+        range=(0.0, inf),
+        gaps="unfinished",
+    ),
+    "mean": Variable(
+        ("time", "coordinate"), "mean E[w] of the filters", range=MOMENT, gaps="unfinished", compared=True
+    ),
+    "second_moment": Variable(
+        ("time", "coordinate", "other_coordinate"),
+        "second moment E[w w^T] of the filters",
+        range=MOMENT,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "mean_error": Variable(("time", "coordinate"), "estimated error of that moment", range=POSITIVE),
+    "second_moment_error": Variable(
+        ("time", "coordinate", "other_coordinate"), "estimated error of that moment", range=POSITIVE
+    ),
 }

@@ -1,0 +1,110 @@
+"""Density on the circle whose cells move with the filters, seen on cells that do not.
+
+The flow carries the edges of cells, so that each keeps its mass. Where the field jumps there are two edges at first,
+one for each side; between them a gap without filters may open.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.families.alpha_contrastive.density.carried import NONE, Filters
+from meanfield.families.alpha_contrastive.density.flows import Flow
+from meanfield.families.alpha_contrastive.density.grid import TURN, Grid, make_grid
+from meanfield.families.alpha_contrastive.density.start import masses
+from meanfield.families.alpha_contrastive.limit.circle import on_circle, walls_of
+from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.typing import BoolArray, FloatArray
+
+HARMONICS = 8
+"""Number of moments E[cos k theta], E[sin k theta] of results."""
+
+DISORDER = 0.05
+"""Largest angle by which edges overtake each other, as errors of steps let them where they gather."""
+
+BESIDE = 1e-9
+"""Angle by which both sides of a wall are apart from it."""
+
+
+class CircleCells:
+    """Cells of the circle that move with filters.
+
+    Parameters
+    ----------
+    problem : Problem
+    flow : CoupledFlow or MixtureFlow
+    cells : int
+        About their number.
+    """
+
+    def __init__(self, problem: Problem, flow: Flow, cells: int) -> None:
+        walls = np.unique(np.mod(_angles_of_walls(flow) + np.pi, TURN)) - np.pi
+        walls = walls[np.diff(walls, append=walls[:1] + TURN) > BESIDE]
+        ends = np.append(walls, walls[0] + TURN) if len(walls) else np.array([-np.pi, np.pi])
+        counts = np.maximum(1, np.round(np.diff(ends) * cells / TURN)).astype(int)
+        arcs = [np.linspace(low, high, n + 1) for low, high, n in zip(ends[:-1], ends[1:], counts, strict=True)]
+        middle = np.repeat(0.5 * (ends[1:] + ends[:-1]), counts + 1)
+        angle = np.concatenate(arcs)
+        gaps = np.cumsum(counts + 1)[:-1] - 1
+        self.mass = masses(problem, angle)
+        self.mass[gaps] = 0.0
+        self.mass /= self.mass.sum()
+        self.weight = 0.5 * (np.append(self.mass, 0.0) + np.append(0.0, self.mass))
+        side = np.where(_embedded(middle) @ flow.normal.T >= flow.offset, 1.0, -1.0)
+        self.filters = Filters(_embedded(angle), side, np.full((len(angle), 2), NONE))
+        self.grid = make_grid(walls, self._attracting(flow, walls), cells)
+
+    def _attracting(self, flow: Flow, walls: FloatArray) -> BoolArray:
+        """Walls to which the field points from both sides."""
+        L, pushes = flow.laplacian(self.filters, self.weight), []
+        for step in (-BESIDE, BESIDE):
+            w = _embedded(walls + step)
+            side = np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0)
+            force, _ = flow.forces(w, side, (L, L), np.zeros(len(w)))
+            pushes.append(force[:, 1] * w[:, 0] - force[:, 0] * w[:, 1])
+        return np.asarray((pushes[0] > 0.0) & (pushes[1] < 0.0))
+
+    def edges(self, filters: Filters) -> FloatArray:
+        """Increasing angles of the edges."""
+        angle = np.arctan2(filters.w[:, 1], filters.w[:, 0])
+        width = np.mod(np.diff(angle) + DISORDER, TURN) - DISORDER
+        gap = np.mod(angle[0] - angle[-1] + DISORDER, TURN) - DISORDER
+        if width.sum() + gap < 0.5 * TURN:  # one cell covers the circle, and all others a point
+            width[width.argmin()] += TURN
+        return np.asarray(angle[0] + np.append(0.0, np.cumsum(np.maximum(width, 0.0))))
+
+    def arrays(self, filters: Filters) -> dict[str, FloatArray]:
+        """Density on the cells of the grid, and its moments."""
+        edges = self.edges(filters)
+        total = np.append(0.0, np.cumsum(self.mass))
+        known = np.concatenate([edges - TURN, edges, edges + TURN])
+        inside = np.interp(self.grid.edges, known, np.concatenate([total - 1.0, total, total + 1.0]))
+        k = np.arange(1, HARMONICS + 1)
+        phase, half = np.outer(0.5 * (edges[1:] + edges[:-1]), k), np.outer(0.5 * np.diff(edges), k)
+        damped = self.mass[:, None] * np.sinc(half / np.pi)
+        return {
+            "rho": np.diff(inside) / self.grid.width,
+            "moment_cos": np.sum(damped * np.cos(phase), axis=0),
+            "moment_sin": np.sum(damped * np.sin(phase), axis=0),
+        }
+
+    def coordinates(self) -> dict[str, FloatArray]:
+        """Angles of the grid, and the orders of moments."""
+        return {**angles_of(self.grid), "harmonic": np.arange(1, HARMONICS + 1)}
+
+
+def angles_of(grid: Grid) -> dict[str, FloatArray]:
+    """Coordinate of a grid."""
+    return {"angle": grid.nodes, "angle_bnds": np.stack([grid.edges[:-1], grid.edges[1:]], axis=1)}
+
+
+def _embedded(angle: FloatArray) -> FloatArray:
+    """Filters on the equator of a sphere."""
+    return np.pad(on_circle(angle), ((0, 0), (0, 1)))
+
+
+def _angles_of_walls(flow: Flow) -> FloatArray:
+    if isinstance(flow.field, MixtureField):
+        return np.empty(0)
+    return walls_of(flow.field.atoms, flow.field.filter.kinks)
