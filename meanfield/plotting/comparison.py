@@ -47,7 +47,7 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
         having = {label: d for label, d in results.items() if name in d or f"{name}_mean" in d}
         if not panels or any(np.any(np.nan_to_num(_values(d, name)) != 0) for d in having.values()):
             panels.append(partial(_plot_each, results, name, variable.long_name))
-    densities = [d for d in results.values() if d.attrs["method"] == "density"]
+    densities = [d for d in results.values() if d.attrs["method"] == "density" and "feature" in d.sizes]
     particles = [d for d in results.values() if "weights" in d and "snapshot_time" in d]
     if densities and particles:
         panels += _panels_of_weights(densities[0], particles[0])

@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.plotting.style import Panel, curve_style, draw_panels
+from meanfield.plotting.style import Panel, curve_style, draw_panels, time_styles
 from meanfield.results.numbers import plain
 from meanfield.typing import FloatArray
 
@@ -18,6 +18,12 @@ TIME = "time $t$ of the flow"
 
 MOST_LATENTS = 7
 """Largest number of latents in a panel of curves: the root and two levels below it in a binary tree."""
+
+MOST_CHILDREN = 2
+"""Largest number of latents whose densities are drawn."""
+
+MOST_TIMES = 5
+"""Largest number of times whose densities are drawn."""
 
 IN_TIME = {
     "loss": "population loss $L$",
@@ -90,6 +96,51 @@ def _plot_by_latent(dataset: xr.Dataset, axes: Axes, name: str) -> Axes:
         axes.axhline(0.0, color="0.6", lw=0.8)
     axes.set(xlabel="latent, the root first", ylabel=OF_LATENTS[name])
     return axes
+
+
+def plot_density(dataset: xr.Dataset) -> Figure:
+    """Difference of the mean outputs, directions of the nodes of some latents, and the shares that stay at gates."""
+    children = range(min(dataset.sizes["child"], MOST_CHILDREN))
+    panels: list[Panel] = [_plot_Delta, *(partial(_plot_directions, child=k) for k in children), _plot_atoms]
+    return draw_panels(dataset, panels)
+
+
+def _plot_Delta(dataset: xr.Dataset, axes: Axes) -> Axes:
+    axes.plot(dataset["time"], dataset["Delta"], **curve_style(0))
+    axes.set(xlabel=TIME, ylabel=r"difference $\Delta$ of mean outputs")
+    return axes
+
+
+def _plot_directions(dataset: xr.Dataset, axes: Axes, child: int) -> Axes:
+    """Density of the nodes of a latent without those at gates, for both signs of outgoing weights together."""
+    reached = np.flatnonzero(np.isfinite(dataset["Delta"].values))
+    shown = reached[np.unique(np.linspace(0, len(reached) - 1, MOST_TIMES).round().astype(int))]
+    edges = np.append(dataset["angle_bnds"].values[:, 0], dataset["angle_bnds"].values[-1, 1]) / np.pi
+    for k, style in zip(shown, time_styles(dataset["time"].values[shown]), strict=True):
+        rho = dataset["rho"].isel(time=int(k), child=child).sum("sign")
+        axes.stairs(rho, edges, baseline=None, label=f"$t = {float(dataset['time'][k]):g}$", **style)
+    number = int(dataset["child"][child])
+    axes.set(xlabel=rf"angle $\theta/\pi$ of nodes of latent {number}", ylabel=r"density $\rho(\theta)$")
+    return axes
+
+
+def _plot_atoms(dataset: xr.Dataset, axes: Axes) -> Axes:
+    for number, child in enumerate(dataset["child"].values[:MOST_LATENTS]):
+        share = dataset["atom"].sel(child=child).sum(["sign", "gate"], skipna=False)
+        axes.plot(dataset["time"], share, label=f"latent {child}", **curve_style(number))
+    axes.set(xlabel=TIME, ylabel="share of nodes that stay at gates")
+    axes.set_ylim(bottom=0.0)
+    return axes
+
+
+def of_a_density(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Difference of mean outputs at the last time that was reached, and the share of nodes that rest at gates."""
+    last = int(np.flatnonzero(np.isfinite(dataset["Delta"].values))[-1])
+    when = f"at t = {float(dataset['time'][last]):g}"
+    yield f"Delta {when}", plain(float(dataset["Delta"][last]))
+    for child in dataset["child"].values:
+        share = float(dataset["atom"].sel(child=child)[last].sum())
+        yield f"share of the nodes of latent {child} at gates {when}", plain(share)
 
 
 def of_an_operator(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:

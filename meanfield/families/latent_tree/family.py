@@ -29,6 +29,13 @@ FAMILY = Family(
             check=f"{HERE}.tables:check_tables",
             cost=f"{HERE}.explanation.costs:population",
         ),
+        "density": Method(
+            "density",
+            f"{HERE}.many_nodes.solver:solve_density",
+            ("density",),
+            check=f"{HERE}.many_nodes.solver:check_density",
+            cost=f"{HERE}.explanation.costs:density",
+        ),
         "particles": Method(
             "particles",
             f"{HERE}.particles.simulation:simulate_sgd",

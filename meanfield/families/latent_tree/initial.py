@@ -60,7 +60,7 @@ def find_operators(problem: Problem) -> xr.Dataset:
         "gradient_norm": np.array([np.linalg.norm(W) for W in gradient.W]),
         "operator_norm": np.array([operator.norm for operator in made]),
         "operator_top": np.array([operator.top for operator in made]),
-        "growth_rate": growth_rates(tables, weights, -gradient.vector),
+        "growth_rate": growth_rates(tables, weights, problem.motion.velocity(weights, gradient)),
         "selectivity": moments.selectivity,
         "correlation": moments.correlation,
         "level": np.array(problem.shape.levels),

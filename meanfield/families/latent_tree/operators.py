@@ -93,14 +93,15 @@ def _of_means(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Opera
     assert evaluation.between is not None
     scale = float(views.p.prod() * evaluation.between[0, 1])
     difference = views.P[:, 1] - views.P[:, 0]
-    slope = difference[None, :, :, None] * np.eye(shape.nodes)[:, None, None, :]
+    outputs = shape.width(shape.depth)
+    slope = difference[None, :, :, None] * np.eye(outputs)[:, None, None, :]
     left = tables.gradient(found, tables.by_last(found, slope)).W
     normalised = tables.problem.network.output_normalisation
     right = tables.gradient(found, slope * _gain(tables, found)).W if normalised else left
     made = []
     for level in reversed(shape.levels):
         for latent in range(shape.latents[level]):
-            K, K_ = (side[level - 1][:, latent].reshape(shape.nodes, -1).T for side in (left, right))
+            K, K_ = (side[level - 1][:, latent].reshape(outputs, -1).T for side in (left, right))
             made.append(Operator(scale * K, K_, not normalised))
     return made
 
@@ -115,7 +116,7 @@ def _of_views(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Opera
     leaves = np.array(tables.problem.tree.leaves)
     activity = network.forward(weights, leaves[np.indices((2,) * shape.latents[0]).reshape(shape.latents[0], -1).T])
     last = activity.last
-    unit = np.broadcast_to(np.eye(shape.nodes)[:, None, :], (shape.nodes, *last.shape))
+    unit = np.broadcast_to(np.eye(last.shape[-1])[:, None, :], (last.shape[-1], *last.shape))
     left = network.signals(weights, activity, normalisation.back(last, unit))
     right = network.signals(weights, activity, normalisation.gain(last) * unit) if normalisation.active else left
     weigh = _weigher(tables, evaluation)

@@ -65,7 +65,7 @@ class Pieces:
     """
 
     def __init__(self, tables: Tables, start: Weights, times: FloatArray, tolerance: float) -> None:
-        self.tables, self.like = tables, start
+        self.tables, self.like, self._motion = tables, start, tables.problem.motion
         self.time, self.changes, self.slides = float(times[0]), 0, 0
         self._times, self._y = times, start.vector
         self._size = max(float(np.abs(self._y).max()), 1e-300)
@@ -145,14 +145,15 @@ class Pieces:
         return found
 
     def _rate(self, y: FloatArray) -> FloatArray:
-        """W' = -grad L with the gates of this piece."""
+        """Velocity of the weights with the gates of this piece."""
         if self._sliding:
             self._solved(y)
         return self._velocity(y)
 
     def _velocity(self, y: FloatArray) -> FloatArray:
-        _, gradient = self.tables.loss_and_gradient(self.like.like(y), self._gates)
-        return -gradient.vector
+        weights = self.like.like(y)
+        _, gradient = self.tables.loss_and_gradient(weights, self._gates)
+        return self._motion.velocity(weights, gradient)
 
     def _speeds(self, y: FloatArray, surfaces: list[Surface]) -> FloatArray:
         """Velocities of pre-activations on surfaces, with the gates as they are."""

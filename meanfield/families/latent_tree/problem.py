@@ -11,9 +11,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from meanfield.families.latent_tree.settings import ParticleSettings, PopulationSettings
+from meanfield.families.latent_tree.motion import ManyNodes, Motion
+from meanfield.families.latent_tree.settings import DensitySettings, ParticleSettings, PopulationSettings
 from meanfield.families.latent_tree.shape import Shape
-from meanfield.families.latent_tree.weights import Weights, uniform_weights
+from meanfield.families.latent_tree.starts import MOST_LEVELS, ExplicitStart, Number, SphereStart, Start, UniformStart
+from meanfield.families.latent_tree.weights import Weights
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.networks.contrast import Contrast, Kind
 from meanfield.networks.normalisation import Normalisation
@@ -26,13 +28,9 @@ SUM = 1e-9
 MOST_LEAVES = 1 << 16
 """Largest number of leaves of a tree."""
 
-MOST_LEVELS = 16
-"""Largest depth of a tree."""
-
 MOST_NODES = 1000
 """Largest number of nodes per latent."""
 
-Number = Annotated[float, Field(ge=-1e6, le=1e6)]
 Polarity = Annotated[float, Field(ge=-1, le=1)]
 
 
@@ -44,11 +42,6 @@ Probabilities = Annotated[tuple[Probability, ...], Field(strict=False, min_lengt
 Counts = Annotated[tuple[Count, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
 Edges = Annotated[tuple[Polarity, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
 Polarities = Annotated[tuple[Edges, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
-Row = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
-Rows = Annotated[tuple[Row, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
-Blocks = Annotated[tuple[Rows, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
-BiasesByLevel = Annotated[tuple[Rows, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
-WeightsByLevel = Annotated[tuple[Blocks, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
 
 
 class PolarityLaw(Part):
@@ -164,32 +157,12 @@ def _place(number: int, depth: int) -> str:
     return "below the root" if number == 0 else f"above level {depth - 1 - number}"
 
 
-class UniformStart(Part):
-    """Weights and biases of the usual default, uniform within 1/sqrt(number of inputs)."""
-
-    law: Literal["uniform"]
-    seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
-
-
-class ExplicitStart(Part):
-    """Weights and biases that are given."""
-
-    law: Literal["explicit"]
-    weights: WeightsByLevel = Field(
-        description="weights, nested by level from 1 to L, latent from left to right, node, and input, the left "
-        "child's nodes first"
-    )
-    biases: BiasesByLevel | None = Field(
-        default=None, description="biases, nested by level from 1 to L, latent, and node, where network.bias = true"
-    )
-
-
 class Network(Part):
     """Network with the shape of the tree: some nodes for each latent, fed by all nodes of its children."""
 
     nodes_per_latent: int = Field(ge=1, le=MOST_NODES, description="nodes for each latent, the root included")
     bias: bool = Field(default=False, description="whether nodes have biases")
-    initial: Annotated[UniformStart | ExplicitStart, Field(discriminator="law")] = Field(
+    initial: Start = Field(
         default=UniformStart(law="uniform"), description="weights at the start, { law = 'uniform', seed = 0 }"
     )
     output_normalisation: bool = Field(default=False, description="whether outputs are f/(|f| + epsilon), or f itself")
@@ -257,7 +230,7 @@ class TrainingTime(Time):
 class Problem(BaseProblem):
     """Latent-tree problem (latent_tree.md, section 1) with the settings of the methods."""
 
-    settings: ClassVar[frozenset[str]] = frozenset({"population", "particles", "training"})
+    settings: ClassVar[frozenset[str]] = frozenset({"population", "particles", "density", "training"})
     seed_key: ClassVar[str | None] = "particles.seed"
 
     tree: Tree
@@ -266,21 +239,19 @@ class Problem(BaseProblem):
     training: Training = Training()
     time: TrainingTime
     population: PopulationSettings = PopulationSettings()
+    density: DensitySettings = DensitySettings()
     particles: ParticleSettings = ParticleSettings()
 
     @model_validator(mode="after")
     def _start_fits_the_network(self) -> Problem:
         start = self.network.initial
         if isinstance(start, ExplicitStart):
-            counts, shape = self.tree.latents[1:], self.shape
-            nodes = [shape.nodes] * shape.depth
-            if self.network.bias and start.biases is None:
-                raise ValueError("network.initial.biases is missing; add it, or set network.bias to false")
-            if not self.network.bias and start.biases is not None:
-                raise ValueError("network.initial.biases belongs to network.bias = true; set that, or remove biases")
-            _check_nesting("weights", start.weights, [counts, nodes, list(shape.inputs)])
-            if start.biases is not None:
-                _check_nesting("biases", start.biases, [counts, nodes])
+            start.check_shape(self.shape, self.network.bias)
+        if isinstance(start, SphereStart) and self.shape.depth != 2:
+            raise ValueError(
+                "network.initial.law = 'sphere' is for trees with two levels of latents; set tree.depth to 2, or take "
+                "the law 'uniform'"
+            )
         return self
 
     @model_validator(mode="after")
@@ -297,17 +268,21 @@ class Problem(BaseProblem):
     @property
     def shape(self) -> Shape:
         """Shape of the tree and the network."""
-        return Shape(self.tree.branching, self.network.nodes_per_latent)
+        outputs = 1 if isinstance(self.network.initial, SphereStart) else None
+        return Shape(self.tree.branching, self.network.nodes_per_latent, outputs)
 
     @property
     def initial_weights(self) -> Weights:
         """Weights at the start."""
+        return self.network.initial.weights_of(self.shape, self.network.bias)
+
+    @property
+    def motion(self) -> Motion:
+        """How weights move down a gradient."""
         start = self.network.initial
-        if isinstance(start, UniformStart):
-            return uniform_weights(self.shape, self.network.bias, np.random.default_rng(start.seed))
-        W = [np.array(level, dtype=float) for level in start.weights]
-        b = [np.array(level, dtype=float) for level in start.biases] if start.biases is not None else None
-        return Weights.nested(self.shape, W, b)
+        if isinstance(start, SphereStart):
+            return ManyNodes(self.shape.nodes, start.fixed_lengths)
+        return Motion()
 
     @property
     def steps_per_time(self) -> float:
@@ -324,26 +299,3 @@ class Problem(BaseProblem):
     def labels(self) -> dict[str, float]:
         """See `BaseProblem.labels`."""
         return {"learning_rate": self.training.learning_rate, "batch_size": self.training.batch_size}
-
-
-def _check_nesting(key: str, given: Any, sizes: list[Any]) -> None:
-    """Refuse nested lists whose lengths are not those of the network.
-
-    Raises
-    ------
-    ValueError
-    """
-    start = f"network.initial.{key}"
-    if len(given) != len(sizes[0]):
-        raise ValueError(
-            f"{start} has {len(given)} level(s), but the network {len(sizes[0])}; give one list for each, from level 1"
-        )
-    for number, level in enumerate(given):
-        _check_inner(f"{start}[{number}]", level, [size[number] for size in sizes])
-
-
-def _check_inner(path: str, given: Any, sizes: list[int]) -> None:
-    if len(given) != sizes[0]:
-        raise ValueError(f"{path} has {len(given)} element(s), and {sizes[0]} are wanted; see the order of its nesting")
-    for i, inner in enumerate(given if len(sizes) > 1 else ()):
-        _check_inner(f"{path}[{i}]", inner, sizes[1:])

@@ -64,6 +64,39 @@ OPERATOR = {
     ),
 }
 
+_DIRECTIONS = ("time", "child", "sign")
+
+DENSITY = {
+    "child": Variable(("child",), "latent below the root, from left to right", range=POSITIVE, gaps="never"),
+    "sign": Variable(
+        ("sign",), "sign of the outgoing weight of a node", range=(-1.0, 1.0), gaps="never", increasing=True
+    ),
+    "angle": Variable(
+        ("angle",),
+        "angle of the two weights of a node, middle of a cell",
+        gaps="never",
+        increasing=True,
+        bounds="angle_bnds",
+    ),
+    "angle_bnds": Variable(
+        ("angle", "bounds"), "angle of the weights of a node, edges of a cell", gaps="never", coordinate=True
+    ),
+    "gate": Variable(("gate",), "angle at which an input of a node turns active", gaps="never", increasing=True),
+    "Delta": Variable(
+        ("time",), "difference Delta of the mean outputs for the values 1 and 0 of the root", gaps="unfinished"
+    ),
+    "rho": Variable(
+        (*_DIRECTIONS, "angle"),
+        "density of the nodes of a latent by sign and angle, averaged over a cell without its edges",
+        range=(-1e-9, inf),
+        gaps="unfinished",
+    ),
+    "atom": Variable(
+        (*_DIRECTIONS, "gate"), "share of the nodes of a latent that stay at a gate", range=(-1e-9, 1.0 + 1e-9)
+    ),
+    "square": Variable(_DIRECTIONS, "mean of |w|^2 over the nodes of a latent with this sign", range=POSITIVE),
+}
+
 STATISTICS = {
     "count": Variable((), "number of replicas in the statistics", range=POSITIVE, gaps="never"),
     "quantile": Variable(("quantile",), "probability of a quantile", range=(0.0, 1.0), gaps="never", increasing=True),
@@ -78,9 +111,12 @@ STATISTICS = {
     "score_covariance": Variable(("time", "latent", "latent_"), "covariance of the scores over replicas by eta"),
 }
 
-VARIABLES = LABELS | PLACES | STATE | OPERATOR | STATISTICS
+VARIABLES = LABELS | PLACES | STATE | OPERATOR | DENSITY | STATISTICS
 
 DISPLAY = "meanfield.families.latent_tree.display"
+ACCURACY = 1e-8
+"""Largest error of densities and what follows from them: a hundred times the tolerance of a step of their flow."""
+
 PLACED = ("level", "latent", "latent_level")
 
 KINDS = {
@@ -99,6 +135,15 @@ KINDS = {
         ("eta", "B"),
         figure=f"{DISPLAY}:plot_training",
         numbers=f"{DISPLAY}:of_training",
+    ),
+    "density": Kind(
+        "density of infinitely many nodes for each latent",
+        ("time", "loss", *DENSITY, "latent", "latent_level"),
+        ("eta", "B"),
+        made_by="solve_density",
+        figure=f"{DISPLAY}:plot_density",
+        numbers=f"{DISPLAY}:of_a_density",
+        accuracy=ACCURACY,
     ),
     "particles": Kind(
         "stochastic gradient descent with batches of fresh samples",

@@ -16,6 +16,14 @@ class PopulationSettings(Part):
     )
 
 
+class DensitySettings(Part):
+    """Resolution of densities of nodes."""
+
+    cells: int = Field(
+        default=240, ge=12, le=10**5, description="number of cells of the circle on which densities are averaged"
+    )
+
+
 class ScoreSettings(Part):
     """Samples that are drawn for the score, which precede the keys that SGD of all families has."""
 

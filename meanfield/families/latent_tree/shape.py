@@ -23,10 +23,13 @@ class Shape:
         Children of a latent at level 1, 2, ..., L.
     nodes : int
         Nodes of the network for each latent.
+    outputs : int, optional
+        Nodes of the root, where they are others.
     """
 
     children: tuple[int, ...]
     nodes: int
+    outputs: int | None = None
 
     @property
     def depth(self) -> int:
@@ -56,6 +59,8 @@ class Shape:
 
     def width(self, level: int) -> int:
         """Number of nodes of a latent at a level; a leaf is one node."""
+        if level == self.depth and self.outputs is not None:
+            return self.outputs
         return self.nodes if level else 1
 
     @property

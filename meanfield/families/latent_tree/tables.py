@@ -54,6 +54,8 @@ class Pass(NamedTuple):
 class Moments(NamedTuple):
     """Moments of the nodes of each latent given its value, root first, shape (latents, nodes).
 
+    A root with a single output has its moments at every node.
+
     Parameters
     ----------
     gap : ndarray
@@ -152,7 +154,7 @@ class Tables:
                 break
             u = A[:, 0]
             for child in range(1, children):
-                u = (u[:, :, None, :] + A[:, child, None, :, :]).reshape(u.shape[0], -1, shape.nodes)
+                u = (u[:, :, None, :] + A[:, child, None, :, :]).reshape(u.shape[0], -1, shape.width(level))
             before.append(u)
             if level < shape.depth:
                 open_.append((u.real > 0.0).astype(float) if gates is None else gates[level - 1])
@@ -220,8 +222,13 @@ class Tables:
                 active = self.given_latent[level] @ found.after[level]
                 gap = active[:, 1] - active[:, 0]
             selectivities.append(0.5 * gap)
-        gap, spread, selectivity = (np.concatenate(found) for found in (gaps, spreads, selectivities))
+        gap, spread, selectivity = (_rows(found, shape.nodes) for found in (gaps, spreads, selectivities))
         return Moments(gap, spread, self.chances[:, None], selectivity)
+
+
+def _rows(levels: list[Array], nodes: int) -> Array:
+    """Rows of all latents."""
+    return np.concatenate([np.broadcast_to(rows, (len(rows), nodes)) for rows in levels])
 
 
 def _marginal(table: Array, children: int) -> Array:

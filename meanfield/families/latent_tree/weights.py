@@ -63,3 +63,24 @@ def uniform_weights(shape: Shape, bias: bool, rng: Generator) -> Weights:
         if bias:
             b.append(rng.uniform(-bound, bound, (latents, shape.nodes)))
     return Weights.nested(shape, W, b)
+
+
+def sphere_weights(shape: Shape, bias: bool, positive: float, rng: Generator) -> Weights:
+    """Hidden weights and biases that are uniform on the unit sphere, and an output that averages nodes of each latent.
+
+    Parameters
+    ----------
+    shape : Shape
+        With two levels and one output.
+    bias : bool
+    positive : float
+        Share of nodes with the outgoing weight 1/nodes; the others have -1/nodes.
+    rng : Generator
+    """
+    latents, nodes = shape.latents[1], shape.nodes
+    drawn = rng.standard_normal((latents, nodes, shape.inputs[0] + bias))
+    drawn /= np.linalg.norm(drawn, axis=-1, keepdims=True)
+    signs = np.where(np.arange(nodes) < round(positive * nodes), 1.0, -1.0)
+    W = [drawn[..., : shape.inputs[0]], np.tile(signs / nodes, latents)[None, None]]
+    b = [drawn[..., -1], np.zeros((1, 1))] if bias else None
+    return Weights.nested(shape, W, b)

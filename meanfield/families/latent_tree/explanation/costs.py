@@ -10,6 +10,8 @@ from meanfield.ensembles.memory import check_memory, predicted_memory
 from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
+from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
+from meanfield.families.latent_tree.many_nodes.solver import check_density
 from meanfield.families.latent_tree.particles.simulation import simulation_of
 from meanfield.families.latent_tree.particles.stepper import Replicas
 from meanfield.families.latent_tree.problem import Problem
@@ -18,6 +20,9 @@ from meanfield.process.cores import available_cores
 
 EVALUATIONS, CHANGES = 60, 10.0
 """Usual number of gradients between two changes of a node, and of changes per unit of time, with unit weights."""
+
+AVERAGES = 120
+"""Usual number of averages over nodes that their flow takes."""
 
 BYTES = 8
 """Number of bytes of a double."""
@@ -39,6 +44,22 @@ def population(problem: Problem) -> Prediction:
     contents = f"{len(weights.vector):,} weights, selectivities, correlations at {problem.time.outputs:,} times"
     memory = BYTES * (COPIES * size_of(problem) + 3 * numbers)
     return Prediction("population", "", gradients * seconds, memory, 2 * BYTES * numbers + HEADER, contents)
+
+
+def density(problem: Problem) -> Prediction:
+    """Cost of the density of nodes.
+
+    Raises
+    ------
+    InputError
+        If the problem has no density in one dimension.
+    """
+    check_density(problem)
+    nodes, outputs = ensemble_of(problem), problem.time.outputs
+    seconds = (AVERAGES + outputs) * seconds_of(lambda: nodes.Delta(0.5 * problem.time.stop * nodes.o))
+    numbers = outputs * len(nodes.pull) * (problem.density.cells + len(nodes.flows.circle.gates))
+    contents = f"densities of {len(nodes.pull):,} kinds of nodes on {problem.density.cells:,} cells"
+    return Prediction("density", "", seconds, 3.0 * BYTES * numbers, BYTES * numbers + HEADER, contents)
 
 
 def particles(problem: Problem) -> Prediction:

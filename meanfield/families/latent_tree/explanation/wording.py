@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from meanfield.families.latent_tree.problem import PolarityLaw, Problem, UniformStart
+from meanfield.families.latent_tree.problem import PolarityLaw, Problem
+from meanfield.families.latent_tree.starts import SphereStart, Start, UniformStart
 
 Statement = tuple[str, str]
 """Label of a sentence, and the sentence."""
@@ -59,12 +60,21 @@ def _tree(problem: Problem) -> str:
 def _network(problem: Problem) -> str:
     network, numbers = problem.network, len(problem.initial_weights.vector)
     bias = "with biases" if network.bias else "without biases"
-    start = "uniform within 1/sqrt(inputs)" if isinstance(network.initial, UniformStart) else "as given"
+    start = _start(network.initial)
     outputs = f"f/(|f| + {network.epsilon:g})" if network.output_normalisation else "the last layer itself"
     return (
         f"{network.nodes_per_latent} ReLU node(s) for each latent, {bias}, {numbers:,} weights in all, {start}; "
         f"outputs are {outputs}"
     )
+
+
+def _start(start: Start) -> str:
+    if isinstance(start, UniformStart):
+        return "uniform within 1/sqrt(inputs)"
+    if isinstance(start, SphereStart):
+        held = "where they stay" if start.fixed_lengths else "from where all are trained"
+        return f"on the unit sphere, {held}, with averages over nodes, of which {start.positive:.4g} count positively"
+    return "as given"
 
 
 def _loss(problem: Problem) -> str:

@@ -38,6 +38,7 @@ class Replicas(PythonStepper):
     def __init__(self, problem: Problem, replicas: range) -> None:
         super().__init__(replicas)
         self.problem, self._start, self._sampler = problem, problem.initial_weights, Sampler(problem)
+        self._motion = problem.motion
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         self.w = np.tile(self._start.vector, (len(replicas), 1))
 
@@ -50,7 +51,8 @@ class Replicas(PythonStepper):
         outputs = normalisation.value(found.last).reshape(*leaves.shape[:-1], -1)
         slope = np.stack([batch_slope(problem.loss.contrast, y)[1] for y in outputs])
         by_last = normalisation.back(found.last, slope.reshape(found.last.shape))
-        self.w = self.w - problem.training.learning_rate * network.gradient(weights, found, by_last).vector
+        moved = self._motion.velocity(weights, network.gradient(weights, found, by_last))
+        self.w = self._motion.held(self._start.like(self.w + problem.training.learning_rate * moved))
 
     @property
     def finite(self) -> NDArray[np.bool_]:

@@ -1,0 +1,177 @@
+"""Flow of nodes on the circle of directions of their two weights, exactly (latent_tree.md, section 3.4).
+
+The selectivity s(w) of a ReLU node is linear on arcs between gates, angles at which an input turns active: s = |g|
+cos(theta - phi) for |w| = 1. On an arc theta' = s'(theta) is tan(x/2) = tan(x0/2) e^(-|g| t) with x = theta - phi, and
+nodes go from arc to arc. Where the next arc does not lead on they stay at the gate. Nodes with |w| = |v| have the same
+directions, and log|w| grows by the integral of s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.typing import FloatArray, IntArray
+
+TURN = 2.0 * np.pi
+
+AT_REST = 1e-13
+"""Sine of the angle between two directions that are the same but for rounding."""
+
+
+@dataclass(frozen=True)
+class Circle:
+    """Directions of nodes that see some inputs, which decide the gates.
+
+    Parameters
+    ----------
+    inputs : ndarray, shape (configurations, 2)
+        Inputs of a node, with a 1 for the bias.
+    """
+
+    inputs: FloatArray
+
+    @cached_property
+    def gates(self) -> FloatArray:
+        """Increasing angles at which an input turns active, within one turn from the first, shape (gates,)."""
+        seen = self.inputs[(self.inputs != 0.0).any(axis=1)]
+        angle = np.arctan2(seen[:, 1], seen[:, 0])[:, None] + 0.5 * np.pi * np.array([-1.0, 1.0])
+        angle = np.sort(np.mod(angle.ravel() + np.pi, TURN) - np.pi)
+        apart = np.diff(angle, append=angle[0] + TURN) > AT_REST
+        return np.asarray(angle[np.roll(apart, 1)])
+
+    @cached_property
+    def ends(self) -> FloatArray:
+        """Both ends of each arc, of which the last goes on to the first gate a turn later, shape (arcs, 2)."""
+        return np.stack([self.gates, np.append(self.gates[1:], self.gates[0] + TURN)], axis=1)
+
+    @cached_property
+    def active(self) -> FloatArray:
+        """1 where an input is active on an arc, else 0, shape (arcs, configurations)."""
+        middle = self.ends.mean(axis=1)
+        return np.asarray(np.stack([np.cos(middle), np.sin(middle)], axis=1) @ self.inputs.T > 0.0, dtype=float)
+
+    def flows(self, difference: FloatArray) -> Flows:
+        """Flows of nodes of several latents.
+
+        Parameters
+        ----------
+        difference : ndarray, shape (latents, configurations)
+            (P(c|1) - P(c|0))/2.
+        """
+        g = np.einsum("ac,lc,ci->lai", self.active, difference, self.inputs)
+        size = np.hypot(g[..., 0], g[..., 1])
+        middle = self.ends.mean(axis=1)
+        offset = np.mod(middle - np.arctan2(g[..., 1], g[..., 0]) + np.pi, TURN) - np.pi
+        return Flows(self, size, middle - offset)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Places of nodes.
+
+    Parameters
+    ----------
+    angle : ndarray, shape (latents, points)
+        Within the arc, or at one of its ends, plus whole turns that lie behind.
+    arc : ndarray of int, shape (latents, points)
+    growth : ndarray, shape (latents, points)
+        log|w| where lengths are trained.
+    """
+
+    angle: FloatArray
+    arc: IntArray
+    growth: FloatArray
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Flow of the nodes of several latents on the same circle.
+
+    Parameters
+    ----------
+    circle : Circle
+    size, phase : ndarray, shape (latents, arcs)
+        |g|, and phi within a turn of the arc.
+    """
+
+    circle: Circle
+    size: FloatArray
+    phase: FloatArray
+
+    def selectivity(self, angle: FloatArray, arc: IntArray) -> FloatArray:
+        """Selectivity s of nodes with |w| = 1, shape (latents, points)."""
+        return np.asarray(_of(self.size, arc) * np.cos(angle - _of(self.phase, arc)))
+
+    def push(self, angle: FloatArray, arc: IntArray, duration: FloatArray) -> Points:
+        """Places of nodes after some time, which may be negative.
+
+        Parameters
+        ----------
+        angle : ndarray, shape (latents, points)
+        arc : ndarray of int, shape (latents, points)
+            The arc of each, which decides for nodes at a gate in which they start.
+        duration : ndarray, shape (latents,)
+        """
+        x, arc, turns, growth = angle.copy(), arc.copy(), np.zeros(angle.shape), np.zeros(angle.shape)
+        sign = np.copysign(1.0, duration)[:, None] + np.zeros(angle.shape)
+        left = np.abs(duration)[:, None] + np.zeros(angle.shape)
+        arcs = len(self.circle.gates)
+        for _ in range(arcs + 1):
+            rate, phase = sign * _of(self.size, arc), _of(self.phase, arc)
+            ahead = _direction(rate, x - phase)
+            end = self.circle.ends[arc, (ahead > 0.0).astype(int)]
+            time = np.where(ahead == 0.0, np.inf, _time(rate, x - phase, end - phase))
+            leaves = time <= left
+            inside = np.where(leaves, time, left)
+            growth += _growth(rate, x - phase, inside)
+            x = np.where(leaves, end, phase + _moved(rate, x - phase, inside))
+            left = left - inside
+            if not leaves.any():
+                break
+            following = (arc + ahead.astype(int)) % arcs
+            wraps = np.where(leaves, (arc + ahead.astype(int) - following) // arcs, 0)
+            there = x - TURN * wraps
+            goes_on = leaves & (
+                _direction(sign * _of(self.size, following), there - _of(self.phase, following)) == ahead
+            )
+            stays = leaves & ~goes_on
+            growth += np.where(stays, left * sign * self.selectivity(x, arc), 0.0)
+            left[stays] = 0.0
+            arc, turns, x = np.where(goes_on, following, arc), turns + goes_on * wraps, np.where(goes_on, there, x)
+        return Points(x + TURN * turns, arc, growth)
+
+
+def _of(table: FloatArray, arc: IntArray) -> FloatArray:
+    return np.take_along_axis(table, arc, axis=1)
+
+
+def _direction(rate: FloatArray, x: FloatArray) -> FloatArray:
+    """Sign of x' = -rate sin x, 0 where nothing moves."""
+    sine = np.sin(x)
+    return np.where(np.abs(sine) > AT_REST, -np.sign(rate * sine), 0.0)
+
+
+def _time(rate: FloatArray, x: FloatArray, end: FloatArray) -> FloatArray:
+    """Time until x' = -rate sin x reaches an end; infinite if it never does."""
+    at_rest = np.abs(np.sin(end)) <= AT_REST
+    with np.errstate(all="ignore"):
+        ratio = np.tan(0.5 * x) / np.tan(0.5 * end)
+        time = np.log(np.where(ratio > 0.0, ratio, np.nan)) / rate
+    return np.where(at_rest | ~(time >= 0.0), np.where(x == end, 0.0, np.inf), time)
+
+
+def _moved(rate: FloatArray, x: FloatArray, time: FloatArray) -> FloatArray:
+    """Solution of x' = -rate sin x on (-pi, pi)."""
+    turned = np.exp(-np.abs(rate) * time)
+    up, down = np.where(rate > 0.0, turned, 1.0), np.where(rate > 0.0, 1.0, turned)
+    return np.asarray(2.0 * np.arctan2(up * np.sin(0.5 * x), down * np.cos(0.5 * x)))
+
+
+def _growth(rate: FloatArray, x: FloatArray, time: FloatArray) -> FloatArray:
+    """Integral of rate cos x along the solution: the logarithm of cosh(rate t) + cos x sinh(rate t)."""
+    c, depth = np.sign(rate) * np.cos(x), np.abs(rate) * time
+    with np.errstate(divide="ignore"):  # at a point of rest one of the two is exactly 0
+        return np.asarray(depth + np.logaddexp(np.log(0.5 * (1.0 + c)), np.log(0.5 * (1.0 - c)) - 2.0 * depth))

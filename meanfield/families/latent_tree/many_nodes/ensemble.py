@@ -1,0 +1,126 @@
+"""Averages over infinitely many nodes that start uniformly on a circle: quadrature along their paths, and densities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.families.latent_tree.many_nodes.circle import TURN, Circle, Flows
+from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.starts import SphereStart
+from meanfield.families.latent_tree.tables import Tables
+from meanfield.typing import FloatArray, IntArray
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
+"""Rule of Gauss and Legendre on pieces that are short enough for it to be exact but for rounding."""
+
+PIECES = 3
+"""Pieces of each arc at the start."""
+
+LONGEST = 40.0
+"""Exponent |g| t beyond which nodes have gathered, but for rounding."""
+
+SIGNS = np.array([-1.0, 1.0])
+"""Signs of outgoing weights."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Infinitely many nodes of every latent below the root.
+
+    Parameters
+    ----------
+    flows : Flows
+        A row for each latent and sign of outgoing weights, the signs of a latent beside each other.
+    polarity : ndarray, shape (latents,)
+        rho_0mu.
+    positive : float
+        Share of nodes with a positive outgoing weight.
+    grows : bool
+        Whether lengths are trained, or stay 1.
+    o : float
+        1 - rho_0^2.
+    """
+
+    flows: Flows
+    polarity: FloatArray
+    positive: float
+    grows: bool
+    o: float
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of the signs, shape (signs,)."""
+        return np.array([1.0 - self.positive, self.positive])
+
+    @cached_property
+    def pull(self) -> FloatArray:
+        """rho_0mu times the sign, of each row: the time of its flow in units of T."""
+        return np.outer(self.polarity, SIGNS).ravel()
+
+    @cached_property
+    def _ladder(self) -> tuple[FloatArray, IntArray]:
+        """Places between which nodes are followed, both ends of every arc among them, and their arcs."""
+        ends = self.flows.circle.ends
+        inside = ends[:, :1] + np.diff(ends, axis=1) * np.linspace(0.0, 1.0, PIECES + 1)
+        return inside.ravel(), np.repeat(np.arange(len(ends)), PIECES + 1)
+
+    def _breaks(self, T: float) -> FloatArray:
+        """Angles at the start between which a node is a smooth function of its own after the time T.
+
+        They are those that were at the ladder at times up to T, so close to each other that tan(x/2) grows no more
+        than e-fold between two of them.
+        """
+        angle, arc = self._ladder
+        rows, rates = len(self.pull), np.abs(self.pull)[:, None] * self.flows.size
+        longest = min(float(rates.max()) * abs(T), LONGEST)
+        found = []
+        for share in np.linspace(0.0, 1.0, int(np.ceil(longest)) + 1):
+            shape = (rows, len(angle))
+            scale = min(abs(T), LONGEST / max(float(rates.max()), 1e-300)) * np.copysign(share, T)
+            back = self.flows.push(np.broadcast_to(angle, shape), np.broadcast_to(arc, shape), -scale * self.pull)
+            found.append(back.angle)
+        first = self.flows.circle.gates[0]
+        return np.sort(np.clip(np.concatenate(found, axis=1), first, first + TURN), axis=1)
+
+    def averages(self, T: float) -> tuple[FloatArray, FloatArray]:
+        """Averages of |v| s and of |w|^2 over nodes at the time T, each of shape (latents, signs)."""
+        breaks = self._breaks(T)
+        half, middle = 0.5 * np.diff(breaks, axis=1), 0.5 * (breaks[:, 1:] + breaks[:, :-1])
+        angle = (middle[..., None] + half[..., None] * NODES).reshape(len(breaks), -1)
+        weight = (half[..., None] * WEIGHTS).reshape(len(breaks), -1) / TURN
+        gates = self.flows.circle.gates
+        arc = np.clip(np.searchsorted(gates, angle, side="right") - 1, 0, len(gates) - 1)
+        found = self.flows.push(angle, arc, T * self.pull)
+        turned = np.mod(found.angle - gates[0], TURN) + gates[0]
+        square = np.exp(2.0 * found.growth) if self.grows else np.ones(angle.shape)
+        s = self.flows.selectivity(turned, found.arc)
+        rows = (len(self.polarity), len(SIGNS))
+        return (weight * square * s).sum(axis=1).reshape(rows), (weight * square).sum(axis=1).reshape(rows)
+
+    def Delta(self, T: float) -> float:
+        """Difference of the mean outputs for the values of the root."""
+        return float(2.0 * self.polarity @ self.averages(T)[0] @ (SIGNS * self.shares))
+
+    def distribution(self, edges: FloatArray, arc: IntArray, T: float) -> FloatArray:
+        """Share of the nodes of each latent and sign that are before places on arcs, shape (latents, signs, places)."""
+        shape = (len(self.pull), len(edges))
+        found = self.flows.push(np.broadcast_to(edges, shape), np.broadcast_to(arc, shape), -T * self.pull)
+        share = (found.angle - self.flows.circle.gates[0]) / TURN
+        return np.asarray(share.reshape(len(self.polarity), len(SIGNS), -1) * self.shares[:, None])
+
+
+def ensemble_of(problem: Problem) -> Ensemble:
+    """Limit of infinitely many nodes of a problem whose nodes have two weights."""
+    start, tables, leaves = problem.network.initial, Tables(problem), np.array(problem.tree.leaves)
+    assert isinstance(start, SphereStart)
+    count = problem.shape.children[0]
+    inputs = leaves[np.indices((2,) * count).reshape(count, -1).T]
+    if problem.network.bias:
+        inputs = np.concatenate([inputs, np.ones((len(inputs), 1))], axis=1)
+    difference = 0.5 * (tables.given_latent[1][:, 1] - tables.given_latent[1][:, 0])
+    flows = Circle(inputs).flows(np.repeat(difference, len(SIGNS), axis=0))
+    o = 4.0 * float(np.prod(problem.tree.root))
+    return Ensemble(flows, problem.tree.polarities[1], start.positive, not start.fixed_lengths, o)
