@@ -70,7 +70,7 @@ def _read_arrays(path: Path, labels: Path | None) -> Images:
             with found:
                 if "images" not in found:
                     raise ValueError(f"it holds {', '.join(found) or 'nothing'}, and no 'images'")
-                return checked_images(str(path), found["images"], found["labels"] if "labels" in found else None)
+                return checked_images(str(path), found["images"], found.get("labels"))
         classes = None if labels is None else np.load(labels, allow_pickle=False)
     except InputError:
         raise

@@ -24,7 +24,8 @@ def test_mnist(tmp_path, compressed):
     pixels, labels = random_pixels(3, 5, 4), np.array([7, 0, 9], dtype=np.uint8)
     images = write_idx(tmp_path / "images", pixels, compressed)
     found = read_images("mnist", [images], write_idx(tmp_path / "labels", labels, compressed))
-    assert np.array_equal(found.pixels, pixels[..., None]) and np.array_equal(found.labels, labels)
+    assert np.array_equal(found.pixels, pixels[..., None])
+    assert np.array_equal(found.labels, labels)
     assert read_images("mnist", [images]).labels is None
     assert np.array_equal(found.values([2, 0]), pixels[[2, 0], :, :, None] / 255.0)
 
@@ -36,7 +37,8 @@ def test_cifar10(tmp_path, protocol):
         write = write_cifar10 if protocol is None else lambda *given: write_cifar10_pickle(*given, protocol)
         paths.append(write(tmp_path / f"data_batch_{number}", pixels[part], labels[part]))
     found = read_images("cifar10", paths)
-    assert np.array_equal(found.pixels, pixels) and found.labels.tolist() == labels
+    assert np.array_equal(found.pixels, pixels)
+    assert found.labels.tolist() == labels
 
 
 def test_a_pickle_as_the_published_one_writes_it(tmp_path):
@@ -61,7 +63,8 @@ def test_stl10(tmp_path):
     images, labels = write_stl10(tmp_path / "train_X.bin", pixels), tmp_path / "train_y.bin"
     labels.write_bytes(bytes([10, 1]))
     found = read_images("stl10", [images], labels)
-    assert np.array_equal(found.pixels, pixels) and found.labels.tolist() == [9, 0]
+    assert np.array_equal(found.pixels, pixels)
+    assert found.labels.tolist() == [9, 0]
     assert read_images("stl10", [images]).labels is None
 
 
@@ -74,7 +77,8 @@ def test_arrays(tmp_path):
         read_images("arrays", [tmp_path / "both.npz"]),
         read_images("arrays", [tmp_path / "images.npy"], tmp_path / "labels.npy"),
     ):
-        assert np.array_equal(found.values(), pixels[..., None]) and np.array_equal(found.labels, labels)
+        assert np.array_equal(found.values(), pixels[..., None])
+        assert np.array_equal(found.labels, labels)
         assert found.inputs == 12
 
 
