@@ -15,7 +15,7 @@ LARGEST = 1e6
 """Largest size of a pixel that is a float."""
 
 WHITE = 255.0
-"""Value of a pixel of 8 bits that becomes 1."""
+"""Largest value of a pixel of 8 bits, which becomes 1."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,13 @@ class Images:
         Of 8 bits without sign, or floats.
     labels : ndarray of int, shape (images,), optional
         Classes from 0 on.
+    white : float, optional
+        Value of a pixel that becomes 1; by default 255 for 8 bits, and 1 for floats.
     """
 
     pixels: NDArray[Any]
     labels: IntArray | None = None
+    white: float | None = None
 
     def __len__(self) -> int:
         return len(self.pixels)
@@ -42,9 +45,11 @@ class Images:
         return int(np.prod(self.pixels.shape[1:]))
 
     def values(self, chosen: Any = slice(None)) -> FloatArray:
-        """Pixels of chosen images as floats; those of 8 bits are divided by 255."""
-        pixels = self.pixels[chosen]
-        return np.asarray(pixels / WHITE if pixels.dtype == np.uint8 else pixels, dtype=float)
+        """Pixels of chosen images as floats, divided by `white`."""
+        pixels, white = self.pixels[chosen], self.white
+        if white is None:
+            white = WHITE if pixels.dtype == np.uint8 else 1.0
+        return np.asarray(pixels / white, dtype=float)
 
 
 def checked_images(source: str, pixels: Any, labels: Any = None) -> Images:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meanfield.families.latent_tree.problem import PolarityLaw, Problem, UniformStart
+from meanfield.families.latent_tree.problem import Loss, PolarityLaw, Problem, UniformStart
 
 Statement = tuple[str, str]
 """Label of a sentence, and the sentence."""
@@ -35,7 +35,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     return [
         ("tree", _tree(problem)),
         ("network", _network(problem)),
-        ("loss", _loss(problem)),
+        ("loss", loss_in_words(problem.loss)),
         ("training", _training(problem)),
         ("time", f"t = 0 to {problem.time.stop:g} in {problem.time.outputs} outputs"),
     ]
@@ -67,8 +67,9 @@ def _network(problem: Problem) -> str:
     )
 
 
-def _loss(problem: Problem) -> str:
-    loss, parts = problem.loss, [LOSSES[problem.loss.kind]]
+def loss_in_words(loss: Loss) -> str:
+    """Sentence about a loss."""
+    parts = [LOSSES[loss.kind]]
     if loss.kind == "beta":
         parts.append(f"beta = {loss.beta:g}")
     elif loss.kind != "simple":
