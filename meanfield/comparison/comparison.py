@@ -59,8 +59,8 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
     held = set(problem.fixed_dims).union(*(dataset.dims for dataset in datasets))
     for name in family.compared_with(held):
         arrays |= _differences(name, datasets, pairs)
-    for name in _coordinates(family):
-        arrays |= {name: dataset[name].values for dataset in datasets[::-1] if name in dataset}
+    for dataset in datasets[::-1]:
+        arrays |= {name: dataset[name].values for name in _coordinates(family) if name in dataset}
     if family.measure_distances:
         arrays |= resolve(family.measure_distances)(datasets, pairs)
     measured = build_dataset("comparison", problem, arrays, "complete", "{}")

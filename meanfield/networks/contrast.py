@@ -87,7 +87,15 @@ class Contrast:
         return Slopes(largest + np.log(total), 1.0 / tau - one / (tau * total), -shares)
 
     def weight(self, distance: FloatArray) -> FloatArray:
-        """Weight xi of a pair of samples in the loss `exact`, that of InfoNCE with one negative."""
+        """Weight xi of a pair of samples, at a distance of each other, in the part of a loss that has an operator.
+
+        That of InfoNCE with one negative for `exact`, for which it is all, and for `infonce`; 1 for `simple` and
+        `beta` (latent_tree.md, section 1.3).
+        """
+        if self.kind in ("simple", "beta"):
+            return np.ones_like(distance)
+        if self.kind == "triplet":
+            return np.asarray(expit((self.margin - distance) / self.temperature))
         return np.asarray(expit(-distance / self.temperature) / self.temperature)
 
     def of_batch_means(self, positive: float, negative: float, outputs: int) -> tuple[float, float]:

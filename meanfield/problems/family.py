@@ -187,6 +187,9 @@ class Family:
         "module:function" of a problem and predictions that returns warnings, each with a remedy.
     key_words : mapping of str to str
         Regular expressions of keys, and the words for them on axes of figures.
+    laws : mapping of str to str
+        "module:FAMILY" by `data.law`: parts of the family for problems with such data, which have its name, and a class
+        and methods of their own. The family declares their variables and kinds, too.
     """
 
     name: str
@@ -203,6 +206,29 @@ class Family:
     wording: str = ""
     warnings: str = ""
     key_words: Mapping[str, str] = field(default_factory=dict)
+    laws: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[Family, ...]:
+        """The family itself, and its parts for problems with other laws of data."""
+        return (self, *(resolve(address) for address in self.laws.values()))
+
+    def part(self, problem: Mapping[str, Any]) -> Family:
+        """Part of the family that a problem belongs to, by the law in its table `data`.
+
+        Raises
+        ------
+        InputError
+            If there is no part for that law.
+        """
+        data = problem.get("data") if self.laws else None
+        law = data.get("law") if isinstance(data, Mapping) else None
+        if law is None:
+            return self
+        if law not in self.laws:
+            raise InputError(f"data.law = {law!r:.60}: unknown; {nearest(str(law), list(self.laws))}")
+        part: Family = resolve(self.laws[law])
+        return part
 
     @property
     def problem_class(self) -> Any:

@@ -121,7 +121,7 @@ def problem_from(data: dict[str, Any], folder: Path | None = None, trusted: bool
     """Validate the data of a problem; see `parse_problem`."""
     rest = dict(data)
     family = find_family(rest.pop("family", DEFAULT), folder, trusted)
-    return validated(family.problem_class, rest, folder, trusted)
+    return validated(family.part(rest).problem_class, rest, folder, trusted)
 
 
 def validated(model: type[P], data: dict[str, Any], folder: Path | None = None, trusted: bool = True) -> P:

@@ -86,7 +86,7 @@ def _remember(name: str, found: Any) -> Family:
         raise InputError(f"family = '{name}': it names {type(found).__name__}, not a meanfield.problems.family.Family")
     before = _found.get(name)
     if before is not None and before is not found:  # its module was imported anew
-        for known in [known for known, (_, family) in _of_class.items() if family is before]:
+        for known in [known for known, (_, family) in _of_class.items() if family in before.parts]:
             del _of_class[known]
     _found[name] = found
     if found.name not in OWN_FAMILIES:
@@ -168,4 +168,5 @@ def _known(problem: Any) -> tuple[str, Family]:
 def _import_classes() -> None:
     """Import the problem classes of the families found so far; no sooner, so that declarations stay light."""
     for name, family in _found.items():
-        _of_class.setdefault(family.problem_class, (name, family))
+        for part in family.parts:
+            _of_class.setdefault(part.problem_class, (name, part))

@@ -61,7 +61,7 @@ def _faults(dataset: xr.Dataset) -> Iterator[str]:
 
 def _faults_of_labels(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]:
     """Faults of attributes that repeat numbers of the problem."""
-    if family_of(problem) is not family_of_result(dataset):
+    if family_of(problem) not in family_of_result(dataset).parts:
         yield f"the attribute 'family' is '{dataset.attrs.get('family')}', but the problem is of another"
     for name, value in problem.labels.items():
         if not np.array_equal(dataset.attrs.get(name, value), value):

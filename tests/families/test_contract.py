@@ -5,7 +5,12 @@ import pytest
 from meanfield.problems.known_families import families
 from meanfield.testing import checks_of
 
-CHECKS = [pytest.param(check, id=f"{family.name}-{name}") for family in families() for name, check in checks_of(family)]
+CHECKS = [
+    pytest.param(check, id="-".join([family.name, *law, name]))
+    for family in families()
+    for law, part in zip([(), *((law,) for law in family.laws)], family.parts, strict=True)
+    for name, check in checks_of(part)
+]
 
 
 @pytest.mark.parametrize("check", CHECKS)

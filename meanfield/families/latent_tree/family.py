@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from meanfield.families.latent_tree.images import results as images
 from meanfield.families.latent_tree.results import KINDS, VARIABLES
 from meanfield.problems.family import Family, Method
 
@@ -12,8 +13,8 @@ FAMILY = Family(
     title="a deep ReLU network that is trained by a contrastive loss to see through a tree of latents",
     problem=f"{HERE}.problem:Problem",
     example=f"{HERE}:example.toml",
-    variables=VARIABLES,
-    kinds=KINDS,
+    variables=VARIABLES | images.VARIABLES,
+    kinds=KINDS | images.KINDS,
     methods={
         "operator": Method(
             "operator",
@@ -53,4 +54,5 @@ FAMILY = Family(
         r"loss\.temperature": r"temperature $\tau$",
         r"loss\.beta": r"$\beta$",
     },
+    laws={"arrays": f"{HERE}.images:FAMILY"},
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meanfield.families.latent_tree.problem import PolarityLaw, Problem
+from meanfield.families.latent_tree.problem import Loss, PolarityLaw, Problem
 from meanfield.families.latent_tree.starts import SphereStart, Start, UniformStart
 
 Statement = tuple[str, str]
@@ -36,7 +36,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     return [
         ("tree", _tree(problem)),
         ("network", _network(problem)),
-        ("loss", _loss(problem)),
+        ("loss", loss_in_words(problem.loss)),
         ("training", _training(problem)),
         ("time", f"t = 0 to {problem.time.stop:g} in {problem.time.outputs} outputs"),
     ]
@@ -77,8 +77,9 @@ def _start(start: Start) -> str:
     return "as given"
 
 
-def _loss(problem: Problem) -> str:
-    loss, parts = problem.loss, [LOSSES[problem.loss.kind]]
+def loss_in_words(loss: Loss) -> str:
+    """Sentence about a loss."""
+    parts = [LOSSES[loss.kind]]
     if loss.kind == "beta":
         parts.append(f"beta = {loss.beta:g}")
     elif loss.kind != "simple":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
 
-from meanfield.families.latent_tree.particles.samples import Sampler
-from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.problem import Loss, Training
 from meanfield.networks.contrast import TRIPLES, Contrast, nt_xent
 from meanfield.typing import FloatArray
 
@@ -16,7 +16,32 @@ Slope = Callable[[Contrast, FloatArray], tuple[float, FloatArray]]
 """Mean loss of a batch, and its derivative, from outputs of shape (views of a sample, samples, outputs)."""
 
 
-def draw_batch(problem: Problem, sampler: Sampler, rng: Generator) -> FloatArray:
+class Trained(Protocol):
+    """Problem, as far as its batches depend on it."""
+
+    @property
+    def loss(self) -> Loss:
+        """Loss, with its number of negatives."""
+
+    @property
+    def training(self) -> Training:
+        """Training, with its size of batches."""
+
+
+class Source(Protocol):
+    """Source of samples, which are known by their roots."""
+
+    def roots(self, rng: Generator, count: int) -> Any:
+        """Roots of independent samples, shape (count,)."""
+
+    def views(self, rng: Generator, roots: Any) -> FloatArray:
+        """Inputs of independent views of samples with these roots."""
+
+    def unaugmented(self, rng: Generator, roots: Any) -> FloatArray:
+        """Inputs of the samples themselves."""
+
+
+def draw_batch(problem: Trained, sampler: Source, rng: Generator) -> FloatArray:
     """Inputs of a batch: anchors, positives, negatives; and for `exact` the samples themselves.
 
     Returns
@@ -25,13 +50,11 @@ def draw_batch(problem: Problem, sampler: Sampler, rng: Generator) -> FloatArray
     """
     B, kind = problem.training.batch_size, problem.loss.kind
     roots = sampler.roots(rng, B)
-    views = [roots, roots]
-    if kind != "nt_xent":
-        others = [sampler.roots(rng, B) for _ in range(problem.loss.negatives)]
-        views += others
-        if kind == "exact":
-            views += [roots, *others]
-    return sampler.views(rng, np.concatenate(views)).reshape(len(views), B, -1)
+    others = [sampler.roots(rng, B) for _ in range(problem.loss.negatives)] if kind != "nt_xent" else []
+    inputs = sampler.views(rng, np.concatenate([roots, roots, *others]))
+    if kind == "exact":
+        inputs = np.concatenate([inputs, sampler.unaugmented(rng, np.concatenate([roots, *others]))])
+    return inputs.reshape(-1, B, inputs.shape[-1])
 
 
 def batch_slope(contrast: Contrast, outputs: FloatArray) -> tuple[float, FloatArray]:

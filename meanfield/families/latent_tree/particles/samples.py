@@ -51,3 +51,7 @@ class Sampler:
     def views(self, rng: Generator, roots: Values) -> FloatArray:
         """Inputs of independent views of samples with these roots."""
         return self.leaves(self.below(rng, roots))
+
+    def unaugmented(self, rng: Generator, roots: Values) -> FloatArray:
+        """Inputs that stand for the samples themselves: a sample of a tree is one more view."""
+        return self.views(rng, roots)

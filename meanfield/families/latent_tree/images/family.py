@@ -1,0 +1,46 @@
+"""Declaration of the part of the family whose data are images."""
+
+from __future__ import annotations
+
+from meanfield.families.latent_tree.images.results import KINDS, VARIABLES
+from meanfield.families.latent_tree.results import VARIABLES as TREE_VARIABLES
+from meanfield.problems.family import Family, Method
+
+HERE = "meanfield.families.latent_tree.images"
+
+SHARED = ("eta", "B", "time", "level", "loss", "gradient_norm", "count", "quantile")
+"""Variables of trees that results on images have, too."""
+
+FAMILY = Family(
+    name="latent_tree",
+    title="a dense ReLU network that is trained by a contrastive loss on views of images",
+    problem=f"{HERE}.problem:ImageProblem",
+    example=f"{HERE}:example.toml",
+    variables={name: TREE_VARIABLES[name] for name in SHARED} | VARIABLES,
+    kinds=KINDS,
+    methods={
+        "operator": Method(
+            "operator",
+            f"{HERE}.operators:find_layer_operators",
+            ("layer_operator",),
+            check=f"{HERE}.operators:check_layer_operators",
+            purpose="covariance operators of layers and the residue of their gradients at the initial weights",
+        ),
+        "particles": Method(
+            "particles",
+            f"{HERE}.simulation:train_on_images",
+            ("image_training", "image_statistics"),
+            check=f"{HERE}.simulation:check_training",
+            cost=f"{HERE}.costs:particles",
+            resumes=True,
+            threads=True,
+        ),
+    },
+    wording=f"{HERE}.wording:in_words",
+    warnings=f"{HERE}.wording:warnings_of",
+    key_words={
+        r"training\.learning_rate": r"learning rate $\eta$",
+        r"loss\.temperature": r"temperature $\tau$",
+        r"loss\.beta": r"$\beta$",
+    },
+)

@@ -1,0 +1,93 @@
+"""Variables and kinds of results on images."""
+
+from __future__ import annotations
+
+from meanfield.mckean_vlasov.declarations import POSITIVE
+from meanfield.problems.family import Kind
+from meanfield.problems.variable import Variable
+
+_RUNS = ("replica",)
+
+OPERATORS = {
+    "layer_operator_norm": Variable(("level",), "Frobenius norm of the covariance operator of a layer", range=POSITIVE),
+    "layer_operator_top": Variable(
+        ("level",), "largest eigenvalue of the covariance operator of a layer", range=POSITIVE
+    ),
+    "residue": Variable(
+        ("level",),
+        "part of a layer's gradient beside its covariance operator, relative to the gradient",
+        range=POSITIVE,
+    ),
+    "between_trace": Variable(
+        ("level",), "trace of VE, the variance between images of mean connections of a layer", range=POSITIVE
+    ),
+    "within_trace": Variable(
+        ("level",), "trace of EV, the mean over images of the variance of connections of their views", range=POSITIVE
+    ),
+}
+
+TRAINING = {
+    "snapshot_time": Variable(
+        ("snapshot_time",), "time at which weights were kept", range=POSITIVE, gaps="never", increasing=True
+    ),
+    "layer_weights": Variable(
+        ("snapshot_time", "weight"),
+        "weights by layer, node and input, then biases",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        needs=("snapshot_time",),
+    ),
+    "sampled_loss": Variable(("time",), "mean loss of fresh batches", optional_dims=_RUNS, gaps="unfinished"),
+    "probe_accuracy": Variable(
+        ("time",),
+        "share of held-out images that a linear classifier of the last hidden layer gets right",
+        optional_dims=_RUNS,
+        range=(0.0, 1.0),
+    ),
+}
+
+STATISTICS = {
+    "sampled_loss_mean": Variable(("time",), "mean of the sampled loss over replicas", gaps="unfinished"),
+    "sampled_loss_variance": Variable(
+        ("time",), "variance of the sampled loss over replicas by eta", range=POSITIVE, gaps="unfinished"
+    ),
+    "sampled_loss_quantile": Variable(
+        ("quantile", "time"), "quantile of the sampled loss over replicas", gaps="unfinished"
+    ),
+    "probe_accuracy_mean": Variable(("time",), "mean accuracy of the linear probe over replicas", range=(0.0, 1.0)),
+    "probe_accuracy_variance": Variable(
+        ("time",), "variance of the accuracy of the linear probe over replicas by eta", range=POSITIVE
+    ),
+}
+
+VARIABLES = OPERATORS | TRAINING | STATISTICS
+
+DISPLAY = "meanfield.families.latent_tree.images.display"
+
+KINDS = {
+    "layer_operator": Kind(
+        "covariance operators of the layers of a network on images",
+        ("loss", "gradient_norm", *OPERATORS, "level"),
+        ("eta", "B"),
+        leading="",
+        made_by="solve",
+        figure=f"{DISPLAY}:plot_layers",
+        numbers=f"{DISPLAY}:of_layers",
+    ),
+    "image_training": Kind(
+        "training on batches of fresh views of images",
+        ("time", "sampled_loss"),
+        ("probe_accuracy", "snapshot_time", "layer_weights", "eta", "B"),
+        made_by="simulate_sgd",
+        figure=f"{DISPLAY}:plot_training",
+        numbers=f"{DISPLAY}:of_training",
+    ),
+    "image_statistics": Kind(
+        "training on batches of fresh views of images, statistics of an ensemble",
+        ("time", "count", "sampled_loss_mean", "sampled_loss_variance"),
+        ("quantile", "sampled_loss_quantile", "probe_accuracy_mean", "probe_accuracy_variance", "eta", "B"),
+        made_by="simulate_sgd",
+        figure=f"{DISPLAY}:plot_training",
+        numbers=f"{DISPLAY}:of_training",
+    ),
+}

@@ -1,0 +1,91 @@
+"""Simulation of training on images: results that are kept, and the memory of a step."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import xarray as xr
+
+from meanfield.ensembles.arrays import Record
+from meanfield.ensembles.run import run_ensemble
+from meanfield.ensembles.simulation import Simulation
+from meanfield.families.latent_tree.images.problem import ImageProblem
+from meanfield.families.latent_tree.images.stepper import ImageReplicas, has_probe
+from meanfield.problems.base import check_problem
+from meanfield.problems.file import format_problem
+from meanfield.results.schema import build_dataset
+
+TOGETHER = 1 << 17
+"""Number of activations of a batch up to which replicas are advanced together: they fit into the caches."""
+
+BYTES = 8
+"""Number of bytes of a double."""
+
+
+def train_on_images(problem: ImageProblem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
+    """Replicas of training on batches of fresh views, all from the same weights.
+
+    Parameters
+    ----------
+    problem : ImageProblem
+    workers : int, optional
+        Threads; by default one per core that this process may use. The numbers do not depend on it.
+    record : Record, optional
+        Where results and states go meanwhile: a `Checkpoint` for runs that shall survive a kill. By default memory.
+
+    Returns
+    -------
+    xarray.Dataset
+        `sampled_loss`, and `probe_accuracy` where images have classes, at the output times, `layer_weights` at
+        snapshots; with `particles.record = 'statistics'` statistics over replicas instead. Output time t is step
+        round(t/eta). What was not reached is NaN.
+
+    Raises
+    ------
+    InputError
+        If the run does not fit into the free memory or into `particles.longest_days`.
+    """
+    simulation = simulation_of(problem)
+    result = run_ensemble(simulation, lambda: partial(ImageReplicas, problem), workers, record)
+    return build_dataset(problem.particles.kind, problem, result.arrays, result.status, result.provenance)
+
+
+def simulation_of(problem: ImageProblem) -> Simulation:
+    """Simulation that a problem describes."""
+    check_problem(problem, ImageProblem)
+    numbers = numbers_of_a_batch(problem)
+    together = max(1, TOGETHER // numbers)
+    weights = problem.initial_weights.vector.size
+    rows: dict[str, tuple[int, ...]] = {"sampled_loss": ()}
+    if has_probe(problem):
+        rows["probe_accuracy"] = ()
+    return Simulation(
+        identity=format_problem(problem),
+        particles=problem.particles,
+        time=problem.time,
+        rows=rows,
+        snapshots={"layer_weights": (weights,)},
+        quantiles=("sampled_loss",),
+        together=together,
+        working_set=8 * BYTES * (numbers + weights) * min(together, problem.particles.replicas),
+        remedy="lower training.learning_rate",
+        steps_per_time=problem.steps_per_time,
+        size="network.widths",
+    )
+
+
+def check_training(problem: ImageProblem) -> None:
+    """Refuse problems for which training cannot give what is asked for.
+
+    Raises
+    ------
+    InputError
+    """
+    _ = simulation_of(problem).snapshot_index
+
+
+def numbers_of_a_batch(problem: ImageProblem) -> int:
+    """Number of inputs and activations of all views of a batch."""
+    loss = problem.loss
+    views = 2 if loss.kind == "nt_xent" else 2 + loss.negatives + (1 + loss.negatives) * (loss.kind == "exact")
+    return problem.training.batch_size * views * sum(problem.widths)

@@ -1,0 +1,139 @@
+"""Replicas of training on images, each with batches of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.families.latent_tree.images.problem import ImageProblem
+from meanfield.families.latent_tree.images.sampler import ImageSampler
+from meanfield.families.latent_tree.particles.batches import batch_slope, draw_batch
+from meanfield.networks.dense import DenseWeights, forward, gradient
+from meanfield.networks.probe import probe_accuracy
+from meanfield.typing import FloatArray
+
+DECAY = (0.9, 0.999)
+"""Decay rates of Adam's means of gradients and of their squares."""
+
+ADAM_EPSILON = 1e-8
+"""Number that keeps Adam's steps finite."""
+
+
+class ImageReplicas(PythonStepper):
+    """Replicas that start with the same weights.
+
+    Parameters
+    ----------
+    problem : ImageProblem
+    replicas : range
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("w", "means", "squares", "rngs")
+
+    def __init__(self, problem: ImageProblem, replicas: range) -> None:
+        super().__init__(replicas)
+        self.problem, self._start, self._sampler = problem, problem.initial_weights, ImageSampler(problem)
+        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
+        self.w = np.tile(self._start.vector, (len(replicas), 1))
+        moments = self.w.shape[1] if problem.training.optimiser == "adam" else 0
+        self.means, self.squares = np.zeros((2, len(replicas), moments))
+        self._epoch = math.ceil(len(problem.data.split[0]) / problem.training.batch_size)
+
+    def step(self, k: int) -> None:
+        """Take step k with the gradient of the loss of a batch."""
+        training = self.problem.training
+        if training.weight_noise > 0.0 and k > 0 and k % self._epoch == 0:
+            self._blend()
+        gradients = self._gradients()
+        if training.optimiser == "adam":
+            gradients = self._adapted(gradients, k)
+        self.w = self.w - training.learning_rate * gradients
+
+    def _gradients(self) -> FloatArray:
+        problem, normalisation = self.problem, self.problem.network.normalisation
+        x = np.stack([draw_batch(problem, self._sampler, rng) for rng in self.rngs])
+        weights = self._start.like(self.w)
+        found = forward(weights, x.reshape(len(x), -1, x.shape[-1]))
+        outputs = normalisation.value(found.last).reshape(*x.shape[:-1], -1)
+        slope = np.stack([batch_slope(problem.loss.contrast, y)[1] for y in outputs])
+        by_last = normalisation.back(found.last, slope.reshape(found.last.shape))
+        return gradient(weights, found, by_last).vector
+
+    def _adapted(self, gradients: FloatArray, k: int) -> FloatArray:
+        """Steps of Adam in place of gradients."""
+        first, second = DECAY
+        self.means = first * self.means + (1.0 - first) * gradients
+        self.squares = second * self.squares + (1.0 - second) * gradients**2
+        size = np.sqrt(self.squares / (1.0 - second ** (k + 1))) + ADAM_EPSILON
+        return self.means / (1.0 - first ** (k + 1)) / size
+
+    def _blend(self) -> None:
+        """Mix weights with fresh ones; biases stay."""
+        eta = self.problem.training.weight_noise
+        for i, rng in enumerate(self.rngs):
+            w = self._start.like(self.w[i])
+            mixed = [(1.0 - eta) * W + eta * _fresh(W, rng) for W in w.W]
+            self.w[i] = DenseWeights(mixed, w.b).vector
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """See `PythonStepper.finite`."""
+        return np.asarray(np.isfinite(self.w).all(axis=1))
+
+    @property
+    def rows(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.rows`."""
+        found = {"sampled_loss": np.array([self._loss(i) for i in range(len(self.w))])}
+        if has_probe(self.problem):
+            found["probe_accuracy"] = np.array([self._probe(i) for i in range(len(self.w))])
+        return found
+
+    @property
+    def snapshot(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.snapshot`."""
+        return {"layer_weights": self.w}
+
+    def _loss(self, i: int) -> float:
+        """Mean loss of fresh batches."""
+        problem, weights = self.problem, self._start.like(self.w[i])
+        rng = replica_generator(problem.particles.seed, self.replicas[i], 1 + int(self.reached[i]))
+        total = 0.0
+        for _ in range(problem.particles.loss_batches):
+            x = draw_batch(problem, self._sampler, rng)
+            outputs = problem.network.normalisation.value(forward(weights, x).last)
+            total += batch_slope(problem.loss.contrast, outputs)[0]
+        return total / problem.particles.loss_batches
+
+    def _probe(self, i: int) -> float:
+        """Accuracy of a linear classifier of the last hidden layer, for images themselves, not for views."""
+        if not np.isfinite(self.w[i]).all():
+            return np.nan
+        images, weights = self.problem.data.read, self._start.like(self.w[i])
+        assert images.labels is not None
+        learnt, held = self.problem.data.split
+        features, others = (
+            features_of(weights, images.values(chosen).reshape(len(chosen), -1)) for chosen in (learnt, held)
+        )
+        return probe_accuracy(features, images.labels[learnt], others, images.labels[held])
+
+
+def features_of(weights: DenseWeights, x: FloatArray) -> FloatArray:
+    """Last hidden layer, or the outputs of a network of one layer, shape (samples, nodes)."""
+    found = forward(weights, x)
+    return found.inputs[-1] if len(weights.W) > 1 else found.last
+
+
+def _fresh(W: FloatArray, rng: Generator) -> FloatArray:
+    """Weights as they are drawn by Xavier's rule."""
+    return rng.uniform(-1.0, 1.0, W.shape) * math.sqrt(6.0 / sum(W.shape))
+
+
+def has_probe(problem: ImageProblem) -> bool:
+    """Whether images have classes, and some are held out."""
+    return problem.data.read.labels is not None and len(problem.data.split[1]) > 0

@@ -1,0 +1,102 @@
+"""Wording of problems on images, and warnings about them."""
+
+from __future__ import annotations
+
+from meanfield.errors import InputError
+from meanfield.explanation.prediction import Prediction
+from meanfield.families.latent_tree.explanation.wording import Statement, loss_in_words
+from meanfield.families.latent_tree.images.problem import ImageProblem
+from meanfield.ingredients.images.augmentation import Augmentation
+
+UNBOUNDED = ("simple", "exact", "beta")
+"""Losses that fall without end where weights grow."""
+
+
+def in_words(problem: ImageProblem, look_up: bool = True) -> list[Statement]:
+    """Sentences about a problem, in the order of its file.
+
+    Parameters
+    ----------
+    problem : ImageProblem
+    look_up : bool
+        Whether images may be read, for their number and size.
+
+    Returns
+    -------
+    list of (str, str)
+        Labels and sentences.
+    """
+    return [
+        ("images", _images(problem, look_up)),
+        ("views", _views(problem.data.augmentation)),
+        ("network", _network(problem)),
+        ("loss", loss_in_words(problem.loss)),
+        ("training", _training(problem)),
+        ("time", f"t = 0 to {problem.time.stop:g} in {problem.time.outputs} outputs"),
+    ]
+
+
+def _images(problem: ImageProblem, look_up: bool) -> str:
+    data = problem.data
+    source = data.images if isinstance(data.images, str) else f"{len(data.images)} files, the first {data.images[0]}"
+    held = f"{data.held_out:.0%} held out"
+    if look_up:
+        try:
+            images = data.read
+        except InputError:
+            return f"{source}, {held}"
+        _, height, width, channels = images.pixels.shape
+        classes = "without classes" if images.labels is None else f"in {len(set(images.labels.tolist()))} classes"
+        return f"{source}: {len(images):,} of {height} x {width} pixels, {channels} channel(s), {classes}, {held}"
+    return f"{source}, {held}"
+
+
+def _views(augmentation: Augmentation) -> str:
+    words = [
+        f"part of the image from {augmentation.crop:g} of its side" if augmentation.crop < 1.0 else "",
+        f"shift by up to {augmentation.shift} pixel(s)" if augmentation.shift else "",
+        "left and right exchanged in half" if augmentation.flip else "",
+        f"intensity changed by up to {augmentation.intensity:g}" if augmentation.intensity else "",
+        f"noise of standard deviation {augmentation.noise:g}" if augmentation.noise else "",
+    ]
+    return ", ".join(filter(None, words)) or "the images themselves"
+
+
+def _network(problem: ImageProblem) -> str:
+    network = problem.network
+    widths = " - ".join(str(width) for width in network.widths)
+    outputs = f"f/(|f| + {network.epsilon:g})" if network.output_normalisation else "the last layer itself"
+    bias = "with biases" if network.bias else "without biases"
+    return f"dense ReLU layers of {widths} nodes, {bias}; outputs are {outputs}"
+
+
+def _training(problem: ImageProblem) -> str:
+    training, steps = problem.training, problem.time.stop * problem.steps_per_time
+    noise = f", and fresh weights mixed in by {training.weight_noise:g} an epoch" if training.weight_noise else ""
+    return (
+        f"{training.optimiser} with the learning rate {training.learning_rate:g} and {training.batch_size} anchors per "
+        f"step, {steps:,.0f} steps to the end{noise}"
+    )
+
+
+def warnings_of(problem: ImageProblem, predicted: list[Prediction]) -> list[str]:
+    """Warnings about a problem, each a sentence with a remedy.
+
+    Parameters
+    ----------
+    problem : ImageProblem
+    predicted : list of Prediction
+        From `meanfield.explanation.prediction`.
+    """
+    found, loss, augmentation = [], problem.loss, problem.data.augmentation
+    if not problem.network.output_normalisation and loss.kind in UNBOUNDED:
+        found.append(
+            "network.output_normalisation = false: nothing bounds the weights under this loss, and with two layers or "
+            "more they become infinite in finite time; set it to true, or take a short time.stop"
+        )
+    if augmentation == Augmentation():
+        found.append(
+            "data.augmentation is empty: both views of an image are the image itself, and training sees no more than "
+            "that images differ; add shift, crop, flip, intensity or noise"
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Images from files in their published formats, from arrays of a user, and their augmentations."""
