@@ -56,8 +56,7 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
     family = family_of_result(datasets[0])
     arrays: dict[str, Any] = {"pair": np.array([f"{names[i]} - {names[j]}" for i, j in pairs])}
     problem = problem_of(datasets[0])
-    held = set(problem.fixed_dims).union(*(dataset.dims for dataset in datasets))
-    for name in family.compared_with(held):
+    for name in family.compared_with({dim for dataset in datasets for dim in dataset.dims}):
         arrays |= _differences(name, datasets, pairs)
     for dataset in datasets[::-1]:
         arrays |= {name: dataset[name].values for name in _coordinates(family) if name in dataset}

@@ -5,6 +5,7 @@ A run is one flat Dataset. Its attributes `family` and `method` say of which fam
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -201,12 +202,8 @@ def validate(dataset: xr.Dataset) -> None:
         _validate_sweep(dataset)
         return
     family = family_of_result(dataset)
-    for name in kind.variables:
-        known = family.all_variables[name]
-        if method == "comparison" and not all(dim in dataset.sizes for dim in known.dims):
-            continue  # none of its results has such dims
-        if name not in dataset.variables and family.exists(known, dataset.sizes):
-            raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
+    for name in missing_variables(dataset, dataset.sizes):
+        raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
     own = variables_of(dataset)
     declared, indices = family.all_variables, family.indices(dataset.sizes)
     for name in map(str, dataset.variables):
@@ -217,6 +214,17 @@ def validate(dataset: xr.Dataset) -> None:
         right = kind.dims(known, indices, dataset.sizes)
         if dims != right and not (known.optional_dims and dims == (*known.optional_dims, *right)):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
+
+
+def missing_variables(dataset: xr.Dataset, held: Container[Any]) -> Iterator[str]:
+    """Names of variables that a Dataset lacks, and that results of its kind with these dims hold."""
+    kind, family = kind_of(dataset), family_of_result(dataset)
+    for name in kind.variables:
+        known = family.all_variables[name]
+        if dataset.attrs["method"] == "comparison" and not all(dim in dataset.sizes for dim in known.dims):
+            continue  # none of its results has such dims
+        if name not in dataset.variables and family.exists(known, held):
+            yield name
 
 
 def _validate_sweep(dataset: xr.Dataset) -> None:
