@@ -161,7 +161,6 @@ FEW_COORDINATES = {
 """The smallest N, at which one to six degrees of freedom are left; one step for each output time."""
 
 AT_64 = (
-    "correlated noise",
     "two features",
     "three features",
     "random start",
