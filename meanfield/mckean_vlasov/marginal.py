@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw
-from meanfield.numerics.mixtures import ContinuousLaw, Mixture, largest_step, resolved, resolving_spacing
+from meanfield.numerics.mixed_laws import Mixture
+from meanfield.numerics.mixtures import ContinuousLaw, largest_step, resolved, resolving_spacing
 from meanfield.numerics.normal_scores import normal_scores
 from meanfield.typing import FloatArray, IntArray
 
@@ -101,7 +102,7 @@ class Laws:
         """Mixture over one coordinate for given values of the others."""
         u, weight, share = self.u[line, axis], self.weight[line], float(self.weight[line].sum())
         if share < UNLIKELY:
-            return Mixture(u, weight / share, self.F[line], MOST_APART)
+            return Mixture.of(u, weight / share, self.F[line], MOST_APART)
         return resolved(law, u, weight / share, self.edges, self.F[line], self.z[line], spacing)
 
 

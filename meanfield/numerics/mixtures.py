@@ -16,6 +16,7 @@ one is taken. Where the sum over nodes agrees with interpolation it stands, beca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -23,8 +24,9 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.special import ndtr
 
+from meanfield.numerics.mixed_laws import Block, Mixture, distance
 from meanfield.numerics.quadrature import panel_rule
-from meanfield.typing import FloatArray
+from meanfield.typing import BoolArray, FloatArray
 
 RESOLVED_STEP = 0.6
 """Largest step of normal scores between neighbouring nodes up to which their sum is exact to exp(-2 pi^2/0.6^2)."""
@@ -85,30 +87,6 @@ class ContinuousLaw(Protocol):
         """Equal laws share their rules."""
 
 
-class Mixture(NamedTuple):
-    """Laws of w at the nodes of a rule in u that is fine enough to add them up.
-
-    Parameters
-    ----------
-    u, weight : ndarray, shape (nodes,)
-        Nodes and weights that add up to one.
-    F : ndarray, shape (nodes, edges)
-        Distribution functions at cell edges.
-    error : float
-        Estimated L1 error of the density of the mixture by interpolation in u.
-    """
-
-    u: FloatArray
-    weight: FloatArray
-    F: FloatArray
-    error: float = 0.0
-
-    @property
-    def average(self) -> FloatArray:
-        """Distribution function of the mixture at the cell edges."""
-        return np.asarray(self.weight @ self.F)
-
-
 def resolved(
     law: ContinuousLaw,
     u: FloatArray,
@@ -133,33 +111,33 @@ def resolved(
     spacing : float, optional
         Largest distance of nodes; without it the nodes stay those of the quadrature where their laws add up.
     """
-    nodes = Mixture(u, weight, F)
+    nodes = Mixture.of(u, weight, F)
     step = largest_step(weight, z)
     if len(u) < 2:
         return nodes
     if spacing is None and step <= RESOLVED_STEP:
-        return nodes._replace(error=_error_of_rule(law, u.tobytes(), weight.tobytes(), _steepness(u, weight, z)))
+        return replace(nodes, error=_error_of_rule(law, u.tobytes(), weight.tobytes(), _steepness(u, weight, z)))
     rule = Rule(law, min(spacing or COARSEST, resolving_spacing(u, weight, z)))
-    best = nodes._replace(error=np.inf)
+    best = replace(nodes, error=np.inf)
     for mixture in _candidates(nodes, edges, z, rule, spacing is None and step <= GOOD_STEP):
         best = min(best, mixture, key=lambda each: each.error)
         if best.error <= GOOD_ENOUGH:
             break
-    return best._replace(error=best.error + LEAST_ERROR)
+    return replace(best, error=best.error + LEAST_ERROR)
 
 
 def _candidates(nodes: Mixture, edges: FloatArray, z: FloatArray, rule: Rule, sum_is_good: bool) -> Iterator[Mixture]:
     """Mixtures with their errors, the cheapest first."""
     u, half = nodes.u, slice(None, None, 2)
     smooth = _by_scores(u, z, rule, SMOOTH_DEGREE)
-    yield (nodes if sum_is_good else smooth)._replace(error=SAFETY * distance(nodes, smooth))
-    yield smooth._replace(error=distance(smooth, _by_scores(u[half], z[half], rule, ROUGH_DEGREE)))
+    yield replace(nodes if sum_is_good else smooth, error=SAFETY * distance(nodes, smooth))
+    yield replace(smooth, error=distance(smooth, _by_scores(u[half], z[half], rule, ROUGH_DEGREE)))
     if sum_is_good:
         return
     for points in CURVE_POINTS:
         every = _by_curves(u, z, edges, rule, points)
         apart = distance(every, _by_curves(u[half], z[half], edges, rule, points))
-        yield every._replace(error=every.error + apart)
+        yield replace(every, error=every.error + apart)
         if apart > every.error:
             return  # more points would not help
 
@@ -182,11 +160,6 @@ def _largest_steps(weight: FloatArray, z: FloatArray) -> FloatArray:
     visible = (np.minimum(np.abs(below), np.abs(above)) < VISIBLE_SCORE) | (below * above < 0)
     visible &= (np.minimum(weight[:-1], weight[1:]) > VISIBLE_WEIGHT)[:, None]
     return np.asarray(np.max(np.abs(above - below), axis=1, where=visible, initial=0.0))
-
-
-def distance(first: Mixture, second: Mixture) -> float:
-    """L1 distance of the densities of two mixtures."""
-    return float(np.abs(np.diff(first.average - second.average)).sum())
 
 
 def _steepness(u: FloatArray, weight: FloatArray, z: FloatArray) -> float:
@@ -261,13 +234,22 @@ def _by_scores(u: FloatArray, z: FloatArray, rule: Rule, degree: int) -> Mixture
     below = np.concatenate([np.maximum(z[:-1], z[1:]) < -FARTHEST_SCORE, none])
     above = np.concatenate([np.minimum(z[:-1], z[1:]) > FARTHEST_SCORE, none])
 
-    def scores(rows: slice) -> FloatArray:
-        between = matrix[rows] @ z
-        between[below[gap[rows]]] = -FARTHEST_SCORE
-        between[above[gap[rows]]] = FARTHEST_SCORE
-        return between
+    def scores(rows: slice) -> tuple[slice, FloatArray]:
+        met = np.unique(gap[rows])
+        near = _columns(below[met].all(axis=0), above[met].all(axis=0))
+        between = matrix[rows] @ z[:, near]
+        between[below[gap[rows], near]] = -FARTHEST_SCORE
+        between[above[gap[rows], near]] = FARTHEST_SCORE
+        return near, between
 
     return _from_scores(rule, z.shape[1], scores)
+
+
+def _columns(below: BoolArray, above: BoolArray) -> slice:
+    """Columns between those to the left that lie below and those to the right that lie above, at least one."""
+    first = int(np.argmin(below))
+    last = len(above) - int(np.argmin(above[::-1]))
+    return slice(min(first, last - 1), max(last, first + 1))
 
 
 def _by_curves(u: FloatArray, z: FloatArray, edges: FloatArray, rule: Rule, count: int) -> Mixture:
@@ -287,11 +269,19 @@ def _by_curves(u: FloatArray, z: FloatArray, edges: FloatArray, rule: Rule, coun
     matrix = rule.interpolation(u, ROUGH_DEGREE)
     error = float(np.abs(rule.shares(u) @ (again - masses)).sum())
 
-    def scores(rows: slice) -> FloatArray:
+    def scores(rows: slice) -> tuple[slice, FloatArray]:
         each = matrix[rows]
-        return _scores_on(_increasing(each @ curves), points, edges - (each @ mean)[:, None])
+        inner, means = _increasing(each @ curves), each @ mean
+        reached = points - inner
+        first = np.maximum(np.argmax(reached > -FARTHEST_SCORE, axis=1) - 1, 0)
+        beyond = reached >= FARTHEST_SCORE
+        last = np.where(beyond.any(axis=1), np.argmax(beyond, axis=1), count - 1)
+        here = np.arange(len(each))
+        ends = float(np.min(means + inner[here, first])), float(np.max(means + inner[here, last]))
+        near = _columns(edges < ends[0], edges > ends[1])
+        return near, _scores_on(inner, points, edges[near] - means[:, None])
 
-    return _from_scores(rule, len(edges), scores)._replace(error=error)
+    return replace(_from_scores(rule, len(edges), scores), error=error)
 
 
 def _scores_on(curves: FloatArray, points: FloatArray, v: FloatArray) -> FloatArray:
@@ -307,15 +297,25 @@ def _increasing(rows: FloatArray) -> FloatArray:
     return rows
 
 
-def _from_scores(rule: Rule, edges: int, scores: Callable[[slice], FloatArray]) -> Mixture:
-    """Mixture of laws at the nodes of a rule; normal scores are asked for some of them at a time."""
+def _from_scores(rule: Rule, edges: int, scores: Callable[[slice], tuple[slice, FloatArray]]) -> Mixture:
+    """Mixture of laws at the nodes of a rule.
+
+    Normal scores are asked for some of them at a time, and at the edges that these laws do not have all on one side:
+    laws that ask for the finest rules are narrow.
+    """
     u, weight = rule.nodes
-    F = np.empty((len(u), edges))
+    average, blocks = np.zeros(edges), []
     for first in range(0, len(u), ROWS):
         rows = slice(first, first + ROWS)
-        z = _increasing(np.clip(scores(rows), -FARTHEST_SCORE, FARTHEST_SCORE))
-        np.greater(z, 0.0, out=F[rows])
+        columns, between = scores(rows)
+        z = _increasing(np.clip(between, -FARTHEST_SCORE, FARTHEST_SCORE))
         near = np.abs(z) < FARTHEST_SCORE
-        F[rows][near] = ndtr(z[near])
-    F[:, 0], F[:, -1] = 0.0, 1.0  # what lies beyond the cells is put into the outermost ones
-    return Mixture(u, weight, F)
+        F = np.array(z > 0.0, dtype=float)
+        F[near] = ndtr(z[near])
+        # What lies beyond the cells is put into the outermost ones.
+        F[:, 0] = 0.0 if columns.start == 0 else F[:, 0]
+        F[:, -1] = 1.0 if columns.stop == edges else F[:, -1]
+        average[columns] += weight[rows] @ F
+        average[columns.stop :] += weight[rows].sum()
+        blocks.append(Block(columns.start, F))
+    return Mixture(u, weight, average, blocks)

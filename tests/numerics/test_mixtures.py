@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import norm
 
 from meanfield.ingredients.laws.coordinate import GaussianCoordinate, LaplaceCoordinate, UniformCoordinate
-from meanfield.numerics.mixtures import GOOD_ENOUGH, distance, resolved
+from meanfield.numerics.mixed_laws import distance
+from meanfield.numerics.mixtures import GOOD_ENOUGH, resolved
 from meanfield.numerics.normal_scores import normal_scores
 from meanfield.numerics.quadrature import panel_rule
 

@@ -37,10 +37,14 @@ LEAST_DAMPING = 1e-60
 SHORTEST = 1e-14
 """Shortest step relative to the time at which the last output lies."""
 
-CAUTION, SHRINK, GROW, RETREAT = 0.9, 0.2, 5.0, 0.25
-"""Factors on the step: on what the estimated error allows, its limits, and after points that are out of order."""
+CAUTION, SHRINK, GROW = 0.9, 0.2, 5.0
+"""Factors on the step: on what the estimated error allows, and its limits."""
 
-RECOVERY = 1.3
+RETREAT, FLIGHT = 0.6, 0.25
+"""Factors on a step with points that are out of order, and on one right after another that was refused. Where nearly
+empty stretches limit steps for long, steps shall stay close to the limit."""
+
+RECOVERY = 1.15
 """Factor by which the growth of steps that a refused one stopped recovers with every step."""
 
 
@@ -307,7 +311,8 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                     reply[i] += feedback[i, j] * change[j]
             _tilt(coupling, reply[1 : d1 + 1], state.tilt_changes)
             correct(state.increments, stage, own, points, reply[0], state.tilt_changes, reply[d1 + 1])
-        factor = RETREAT
+        retreat = RETREAT if clock[3] > 1.0 else FLIGHT
+        factor = retreat
         accepted = False
         if ordered:
             squared_length(state.increments[STAGES - 1], frame, points, state.tilt_changes)
@@ -321,7 +326,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                 call(combine, state.end, state.increments, B, state.stage)
                 accepted = error <= 1.0 and call(average, state.stage, mesh, frame, state.sums, coupling, averages)
                 if not accepted:
-                    factor = min(factor, RETREAT if error <= 1.0 else CAUTION)
+                    factor = min(factor, retreat if error <= 1.0 else CAUTION)
         if accepted:
             factor = min(factor, clock[3])
             clock[3] = min(GROW, RECOVERY * clock[3])
