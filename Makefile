@@ -23,6 +23,8 @@ CHANNELS_STUDIES := $(shell grep -l '^STUDY = ' $(CHANNELS)/*.py)
 CHANNELS_SHARED := validation/study.py $(CHANNELS)/problems.py
 CHANNELS_NUMBERS := $(patsubst $(CHANNELS)/%.py,$(RUNS)/several_channels/%.nc,$(CHANNELS_STUDIES))
 
+DIGITS := $(RUNS)/latent_tree/digits.nc
+
 # Modules are compiled when they are first used, and once for the many processes to come, also where that is switched off:
 # to compile all that pip installs would take two thirds of its time.
 export PYTHONDONTWRITEBYTECODE :=
@@ -71,16 +73,20 @@ faults: $(VENV)/installed $(VENV)/sources
 # Linear algebra on one thread, as two studies have two cores.
 figures: export OMP_NUM_THREADS := 1
 figures: $(VENV)/installed $(VENV)/sources
-	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS)
+	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(DIGITS)
 	$(BIN)/python -m validation.contrastive.figures.page
 	$(BIN)/python -m validation.hidden_manifold.figures.page
 	$(BIN)/python -m validation.contrastive.channels.page
+	$(BIN)/python -m validation.latent_tree.digits_page
 
 $(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
 	$(BIN)/python -m validation.contrastive.figures.$*
 
 $(RUNS)/several_channels/%.nc: $(CHANNELS)/%.py $(LIBRARY) $(CHANNELS_SHARED)
 	$(BIN)/python -m validation.contrastive.channels.$*
+
+$(DIGITS): $(addprefix validation/latent_tree/digits,.py .toml) $(LIBRARY) validation/study.py | $(VENV)/installed-test
+	$(BIN)/python -m validation.latent_tree.digits
 
 $(RUNS)/hidden_manifold/figures/%.nc: $(MANIFOLD)/%.py $(LIBRARY) $(MANIFOLD_SHARED) $(MANIFOLD_RUNS)
 	$(BIN)/python -m validation.hidden_manifold.figures.$*

@@ -21,6 +21,7 @@ OTHERS = {
     "hidden_manifold/sgd_against_theory": "SGD on a hidden manifold",
     "hidden_manifold/averaged_theory": "Inputs with a mean",
     "hidden_manifold/finite_size": "Hidden manifolds at finite N",
+    "latent_tree/digits": "Contrastive losses on real images",
     "benchmarks/channels": "Speed of several channels",
     "benchmarks/hidden_manifold": "Speed on hidden manifolds",
 }
@@ -32,6 +33,7 @@ PAGES = {
     "hidden_manifold/sgd_against_theory": "hidden_manifold_sgd.md",
     "hidden_manifold/averaged_theory": "hidden_manifold_averages.md",
     "hidden_manifold/finite_size": "hidden_manifold_finite_size.md",
+    "latent_tree/digits": "latent_tree_digits.md",
     "benchmarks/channels": "benchmarks.md",
     "benchmarks/hidden_manifold": "benchmarks.md",
 }

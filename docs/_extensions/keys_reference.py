@@ -70,10 +70,17 @@ def laws(key: str, field: FieldInfo, parts: list[type[Part]], place: Place) -> s
     """A section of the laws that a table may name, each with its keys."""
     said = [f"({place.anchor(key)})=\n{place.heading} Laws of {code(key)}\n\n{sentence(described(key, field))}"]
     for part in parts:
-        said.append(f"{place.heading}# {code(part.model_fields['law'].default)}\n\n{plain(part.__doc__ or '')}")
+        said.append(f"{place.heading}# {code(law_of(part))}\n\n{plain(part.__doc__ or '')}")
         if len(part.model_fields) > 1:
             said.append(keys(part, f"{key}.", place))
+            said += sections(part, f"{key}.", place)
     return "\n\n".join(said)
+
+
+def law_of(part: type[Part]) -> str:
+    """Name of a law, which is the only value of its key."""
+    (name,) = get_args(part.model_fields["law"].annotation)
+    return str(name)
 
 
 def keys(model: type[Part], path: str, place: Place, others: Sequence[Sequence[str]] = ()) -> str:

@@ -35,4 +35,10 @@ def section(family: Family) -> str:
     title = plain(family.title[0].upper() + family.title[1:] + ".")
     head = f"(family-{family.name})=\n## Problems of the family {code(family.name)}\n\n{title}"
     anchors = "table" if family.name == DEFAULT else f"table-{family.name}"
-    return f"{head}\n\n{all_keys(family.problem_class, Place('###', anchors), [FAMILY_KEY])}"
+    parts = [f"{head}\n\n{all_keys(family.problem_class, Place('###', anchors), [FAMILY_KEY])}"]
+    for law, other in zip(family.laws, family.parts[1:], strict=True):
+        named = code(f'data.law = "{law}"')
+        said = f"With {named}: {plain(other.title)}."
+        place = Place("####", f"{anchors}-{law}")
+        parts.append(f"### Problems with the law {code(law)}\n\n{said}\n\n{all_keys(other.problem_class, place)}")
+    return "\n\n".join(parts)

@@ -21,7 +21,7 @@ def part(family: Family) -> str:
     rows = [
         [
             code(name),
-            ", ".join(f"[{code(kind)}](#{anchor(family, kind)})" for kind in method.kinds),
+            ", ".join(f"[{code(kind)}](#{anchor(family, kind)})" for kind in kinds_of(family, name)),
             "yes" if method.resumes else "no",
             "yes" if method.threads else "no",
             ", ".join(map(code, method.keep)),
@@ -30,6 +30,11 @@ def part(family: Family) -> str:
     ]
     head_row = ["method", "kinds of results", "goes on when interrupted", "takes `workers`", "kept by sweeps"]
     return "\n\n".join([head + said, table(head_row, rows), *(section(family, kind) for kind in family.all_kinds)])
+
+
+def kinds_of(family: Family, method: str) -> list[str]:
+    """Kinds of results of a method, for every law of data."""
+    return [kind for part in family.parts if method in part.methods for kind in part.methods[method].kinds]
 
 
 def anchor(family: Family, kind: str) -> str:

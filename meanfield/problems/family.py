@@ -221,12 +221,13 @@ class Family:
         InputError
             If there is no part for that law.
         """
-        data = problem.get("data") if self.laws else None
-        law = data.get("law") if isinstance(data, Mapping) else None
-        if law is None:
+        if not self.laws or not isinstance(problem.get("data"), Mapping):
             return self
-        if law not in self.laws:
-            raise InputError(f"data.law = {law!r:.60}: unknown; {nearest(str(law), list(self.laws))}")
+        law, known = problem["data"].get("law"), list(self.laws)
+        if law is None:
+            raise InputError(f"data.law: is missing; known: {', '.join(known)}")
+        if law not in known:
+            raise InputError(f"data.law = {law!r:.60}: unknown; {nearest(str(law), known)}")
         part: Family = resolve(self.laws[law])
         return part
 

@@ -30,7 +30,7 @@ SPLIT = 0
 class ArrayData(NamesFunctions):
     """Images, and how they are augmented."""
 
-    law: Literal["arrays"]
+    law: Literal["arrays"] = "arrays"
     images: str | Paths = Field(
         description="path of a file relative to the problem file, several of CIFAR-10 as a list, or the address "
         "'package.module:name' of arrays, or of a function without arguments that returns them"

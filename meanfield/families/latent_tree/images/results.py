@@ -70,7 +70,6 @@ KINDS = {
         ("loss", "gradient_norm", *OPERATORS, "level"),
         ("eta", "B"),
         leading="",
-        made_by="solve",
         figure=f"{DISPLAY}:plot_layers",
         numbers=f"{DISPLAY}:of_layers",
     ),
