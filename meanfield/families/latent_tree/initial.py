@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from meanfield.families.latent_tree.many_nodes.kernels import wide_limit
 from meanfield.families.latent_tree.operators import check_operators, operators
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.shape import Shape
@@ -36,7 +37,8 @@ def find_operators(problem: Problem) -> xr.Dataset:
         `operator_norm` and `operator_top` by latent, of the operator with -grad L = 2 OP vec W (that of the paper,
         which differentiates one branch; exactly so for the root without biases, while below it operators between
         latents of a level add to the gradient); `growth_rate`, `selectivity` and `correlation` by latent and node. A
-        growth rate is that of the gap of a pre-activation under the flow W' = -grad L of all weights.
+        growth rate is that of the gap of a pre-activation under the flow W' = -grad L of all weights. For a uniform
+        start on leaves 0 and 1 also `correlation_limit` and `growth_limit`, from kernels of infinitely many nodes.
 
     Raises
     ------
@@ -65,6 +67,9 @@ def find_operators(problem: Problem) -> xr.Dataset:
         "correlation": moments.correlation,
         "level": np.array(problem.shape.levels),
     }
+    limit = wide_limit(problem)
+    if limit is not None:
+        arrays |= {"correlation_limit": limit.correlation, "growth_limit": np.array(limit.growth)}
     origin = provenance(time.perf_counter() - started)
     return build_dataset("operator", problem, arrays | places(problem.shape), "complete", origin)
 
