@@ -11,6 +11,7 @@ import xarray as xr
 from meanfield.families.latent_tree.many_nodes.kernels import wide_limit
 from meanfield.families.latent_tree.operators import check_operators, operators
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
@@ -52,7 +53,7 @@ def find_operators(problem: Problem) -> xr.Dataset:
     check_problem(problem, Problem)
     check_operators(problem)
     started = time.perf_counter()
-    tables, weights = Tables(problem), problem.initial_weights
+    tables, weights = tables_of(problem), problem.initial_weights
     found = tables.forward(weights)
     evaluation = tables.evaluate(found)
     gradient = tables.gradient(found, tables.by_last(found, evaluation.slope))

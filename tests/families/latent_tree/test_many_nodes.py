@@ -152,15 +152,15 @@ def test_sgd_follows_the_density():
     training, particles = {"learning_rate": 0.05, "batch_size": 32}, {"replicas": 12, "score_samples": 2}
     for fixed in (True, False):
         more = {"training": training, "particles": particles}
-        problem = on_the_circle(fixed, nodes=1500, stop=1.0, outputs=2, **more)
+        problem = on_the_circle(fixed, nodes=1000, stop=1.0, outputs=2, **more)
         density, sgd = meanfield.solve(problem, "density"), meanfield.solve(problem, "particles")
         Delta = 2.0 * sgd["selectivity"].isel(latent=0, node=0, time=-1)
         error = float(Delta.std("replica", ddof=1)) / np.sqrt(12)
         gap = abs(float(Delta.mean() - density["Delta"][-1]))
         # 4.5 standard errors leave a false alarm once in 1e3 seeds of 12 runs; nodes vary by 1/sqrt(nodes) of s, 0.35
-        assert gap < 4.5 * error + 4.5 * 0.35 / np.sqrt(1500)
+        assert gap < 4.5 * error + 4.5 * 0.35 / np.sqrt(1000)
         if fixed:
-            W = sgd["weights"].isel(time=-1)[:, : 2 * 1500 * 2].values.reshape(12, -1, 2)
+            W = sgd["weights"].isel(time=-1)[:, : 2 * 1000 * 2].values.reshape(12, -1, 2)
             assert np.allclose((W**2).sum(axis=-1), 1.0, rtol=0, atol=1e-12)  # rounding
 
 

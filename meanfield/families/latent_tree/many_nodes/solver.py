@@ -50,6 +50,11 @@ def check_density(problem: Problem) -> None:
     check_problem(problem, Problem)
     start, network = problem.network.initial, problem.network
     instead = "or use the method 'particles'"
+    if problem.data is not None:
+        raise InputError(
+            f"data.law = '{problem.data.law}': its nodes do not see each other, and have no density; use the method "
+            "'population'"
+        )
     if not isinstance(start, SphereStart):
         raise InputError(
             f"network.initial.law = '{start.law}': a density of nodes needs a start with a limit of many of them; set "
