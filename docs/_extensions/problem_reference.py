@@ -36,7 +36,7 @@ def section(family: Family) -> str:
     head = f"(family-{family.name})=\n## Problems of the family {code(family.name)}\n\n{title}"
     anchors = "table" if family.name == DEFAULT else f"table-{family.name}"
     parts = [f"{head}\n\n{all_keys(family.problem_class, Place('###', anchors), [FAMILY_KEY])}"]
-    for law, other in zip(family.laws, family.parts[1:], strict=True):
+    for law, other in zip(filter(family.laws.get, family.laws), family.parts[1:], strict=True):
         named = code(f'data.law = "{law}"')
         said = f"With {named}: {plain(other.title)}."
         place = Place("####", f"{anchors}-{law}")

@@ -189,7 +189,8 @@ class Family:
         Regular expressions of keys, and the words for them on axes of figures.
     laws : mapping of str to str
         "module:FAMILY" by `data.law`: parts of the family for problems with such data, which have its name, and a class
-        and methods of their own. The family declares their variables and kinds, too.
+        and methods of their own; "" for a law that the family's own class knows. The family declares their variables
+        and kinds, too.
     """
 
     name: str
@@ -211,7 +212,7 @@ class Family:
     @property
     def parts(self) -> tuple[Family, ...]:
         """The family itself, and its parts for problems with other laws of data."""
-        return (self, *(resolve(address) for address in self.laws.values()))
+        return (self, *(resolve(address) for address in self.laws.values() if address))
 
     def part(self, problem: Mapping[str, Any]) -> Family:
         """Part of the family that a problem belongs to, by the law in its table `data`.
@@ -228,8 +229,8 @@ class Family:
             raise InputError(f"data.law: is missing; known: {', '.join(known)}")
         if law not in known:
             raise InputError(f"data.law = {law!r:.60}: unknown; {nearest(str(law), known)}")
-        part: Family = resolve(self.laws[law])
-        return part
+        address = self.laws[law]
+        return resolve(address) if address else self
 
     @property
     def problem_class(self) -> Any:

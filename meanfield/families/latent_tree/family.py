@@ -54,5 +54,5 @@ FAMILY = Family(
         r"loss\.temperature": r"temperature $\tau$",
         r"loss\.beta": r"$\beta$",
     },
-    laws={"arrays": f"{HERE}.images:FAMILY"},
+    laws={"ring_objects": "", "arrays": f"{HERE}.images:FAMILY"},
 )

@@ -15,6 +15,7 @@ from meanfield.errors import BlowUpError
 from meanfield.families.latent_tree.initial import places
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.tables import Tables, check_tables
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.problems.base import check_problem
@@ -53,7 +54,7 @@ def solve_population(problem: Problem) -> xr.Dataset:
     check_problem(problem, Problem)
     check_tables(problem)
     started = time.perf_counter()
-    tables, start = Tables(problem), problem.initial_weights
+    tables, start = tables_of(problem), problem.initial_weights
     states, status, pieces = _followed(tables, start)
     arrays = {"time": problem.time.outputs_at, "weights": states} | observables(tables, start, states)
     origin = provenance(time.perf_counter() - started, changes=pieces.changes, slides=pieces.slides)

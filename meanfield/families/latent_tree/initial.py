@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from meanfield.families.latent_tree.many_nodes.kernels import wide_limit
 from meanfield.families.latent_tree.operators import check_operators, operators
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
@@ -36,7 +38,8 @@ def find_operators(problem: Problem) -> xr.Dataset:
         `operator_norm` and `operator_top` by latent, of the operator with -grad L = 2 OP vec W (that of the paper,
         which differentiates one branch; exactly so for the root without biases, while below it operators between
         latents of a level add to the gradient); `growth_rate`, `selectivity` and `correlation` by latent and node. A
-        growth rate is that of the gap of a pre-activation under the flow W' = -grad L of all weights.
+        growth rate is that of the gap of a pre-activation under the flow W' = -grad L of all weights. For a uniform
+        start on leaves 0 and 1 also `correlation_limit` and `growth_limit`, from kernels of infinitely many nodes.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def find_operators(problem: Problem) -> xr.Dataset:
     check_problem(problem, Problem)
     check_operators(problem)
     started = time.perf_counter()
-    tables, weights = Tables(problem), problem.initial_weights
+    tables, weights = tables_of(problem), problem.initial_weights
     found = tables.forward(weights)
     evaluation = tables.evaluate(found)
     gradient = tables.gradient(found, tables.by_last(found, evaluation.slope))
@@ -65,6 +68,9 @@ def find_operators(problem: Problem) -> xr.Dataset:
         "correlation": moments.correlation,
         "level": np.array(problem.shape.levels),
     }
+    limit = wide_limit(problem)
+    if limit is not None:
+        arrays |= {"correlation_limit": limit.correlation, "growth_limit": np.array(limit.growth)}
     origin = provenance(time.perf_counter() - started)
     return build_dataset("operator", problem, arrays | places(problem.shape), "complete", origin)
 

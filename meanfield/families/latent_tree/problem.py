@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from meanfield.families.latent_tree.motion import ManyNodes, Motion
+from meanfield.families.latent_tree.ring.objects import FIELD, RingObjects
 from meanfield.families.latent_tree.settings import DensitySettings, ParticleSettings, PopulationSettings
 from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.starts import MOST_LEVELS, ExplicitStart, Number, SphereStart, Start, UniformStart
@@ -19,6 +20,7 @@ from meanfield.families.latent_tree.weights import Weights
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.networks.contrast import Contrast, Kind
 from meanfield.networks.normalisation import Normalisation
+from meanfield.networks.rectified import Rectified
 from meanfield.problems.base import BaseProblem, Time
 from meanfield.typing import FloatArray
 
@@ -233,7 +235,8 @@ class Problem(BaseProblem):
     settings: ClassVar[frozenset[str]] = frozenset({"population", "particles", "density", "training"})
     seed_key: ClassVar[str | None] = "particles.seed"
 
-    tree: Tree
+    tree: Tree = Field(default=None, description="tree of latents that generates the inputs")
+    data: RingObjects | None = Field(default=None, description="other inputs in place of a tree, law = 'ring_objects'")
     network: Network
     loss: Loss = Loss()
     training: Training = Training()
@@ -241,6 +244,18 @@ class Problem(BaseProblem):
     population: PopulationSettings = PopulationSettings()
     density: DensitySettings = DensitySettings()
     particles: ParticleSettings = ParticleSettings()
+
+    @model_validator(mode="after")
+    def _inputs_are_given_once(self) -> Problem:
+        given: Any = self.tree
+        if (given is None) == (self.data is None):
+            raise ValueError("give one of the tables [tree] and [data], which both say what the inputs are")
+        if self.data is not None and (self.loss.kind != "simple" or self.network.output_normalisation):
+            raise ValueError(
+                "data.law = 'ring_objects' has nodes as outputs and loss.kind = 'simple'; set that, and "
+                "network.output_normalisation to false"
+            )
+        return self
 
     @model_validator(mode="after")
     def _start_fits_the_network(self) -> Problem:
@@ -268,6 +283,8 @@ class Problem(BaseProblem):
     @property
     def shape(self) -> Shape:
         """Shape of the tree and the network."""
+        if self.data is not None:
+            return Shape((FIELD,), self.network.nodes_per_latent)
         outputs = 1 if isinstance(self.network.initial, SphereStart) else None
         return Shape(self.tree.branching, self.network.nodes_per_latent, outputs)
 
@@ -275,6 +292,11 @@ class Problem(BaseProblem):
     def initial_weights(self) -> Weights:
         """Weights at the start."""
         return self.network.initial.weights_of(self.shape, self.network.bias)
+
+    @property
+    def output(self) -> Normalisation | Rectified:
+        """Outputs as a function of the last layer."""
+        return self.network.normalisation if self.data is None else Rectified()
 
     @property
     def motion(self) -> Motion:

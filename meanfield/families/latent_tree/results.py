@@ -97,6 +97,17 @@ DENSITY = {
     "square": Variable(_DIRECTIONS, "mean of |w|^2 over the nodes of a latent with this sign", range=POSITIVE),
 }
 
+LIMITS = {
+    "correlation_limit": Variable(
+        ("latent",),
+        "root mean square correlation of a random node with its latent at the start, for many nodes per latent",
+        range=(0.0, 1.0),
+    ),
+    "growth_limit": Variable(
+        (), "growth rate d log|Delta|/dt at the start of a network with few outputs, for many nodes per latent"
+    ),
+}
+
 STATISTICS = {
     "count": Variable((), "number of replicas in the statistics", range=POSITIVE, gaps="never"),
     "quantile": Variable(("quantile",), "probability of a quantile", range=(0.0, 1.0), gaps="never", increasing=True),
@@ -111,7 +122,7 @@ STATISTICS = {
     "score_covariance": Variable(("time", "latent", "latent_"), "covariance of the scores over replicas by eta"),
 }
 
-VARIABLES = LABELS | PLACES | STATE | OPERATOR | DENSITY | STATISTICS
+VARIABLES = LABELS | PLACES | STATE | OPERATOR | LIMITS | DENSITY | STATISTICS
 
 DISPLAY = "meanfield.families.latent_tree.display"
 ACCURACY = 1e-8
@@ -123,7 +134,7 @@ KINDS = {
     "operator": Kind(
         "covariance operators, gradient and growth of a network as it is",
         ("loss", *OPERATOR, "selectivity", "correlation", *PLACED),
-        ("eta", "B"),
+        ("eta", "B", *LIMITS),
         leading="",
         figure=f"{DISPLAY}:plot_operator",
         numbers=f"{DISPLAY}:of_an_operator",

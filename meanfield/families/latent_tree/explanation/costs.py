@@ -15,7 +15,8 @@ from meanfield.families.latent_tree.many_nodes.solver import check_density
 from meanfield.families.latent_tree.particles.simulation import simulation_of
 from meanfield.families.latent_tree.particles.stepper import Replicas
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.tables import Tables, size_of
+from meanfield.families.latent_tree.ring.tables import tables_of
+from meanfield.families.latent_tree.tables import size_of
 from meanfield.process.cores import available_cores
 
 EVALUATIONS, CHANGES = 60, 10.0
@@ -36,7 +37,7 @@ HEADER = 40_000
 
 def population(problem: Problem) -> Prediction:
     """Cost of the gradient flow."""
-    tables, weights = Tables(problem), problem.initial_weights
+    tables, weights = tables_of(problem), problem.initial_weights
     tables.loss_and_gradient(weights)
     seconds = seconds_of(lambda: tables.loss_and_gradient(weights))
     gradients = EVALUATIONS * (1.0 + CHANGES * problem.time.stop) + 2.0 * problem.time.outputs

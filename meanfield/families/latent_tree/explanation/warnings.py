@@ -38,7 +38,7 @@ def _warnings(problem: Problem) -> Iterator[str]:
             f"network.epsilon = {network.epsilon:g}: outputs that pass through 0 turn round at once, which makes the "
             "gradient flow slow to solve; raise epsilon, or use the method 'particles'"
         )
-    if any(np.any(rho == 0.0) for rho in problem.tree.polarities):
+    if problem.data is None and any(np.any(rho == 0.0) for rho in problem.tree.polarities):
         yield "tree.polarity: an edge with polarity 0 tells nothing of the root; what is below it cannot be learnt"
     if loss.kind == "batch_ratio":
         yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from meanfield.families.latent_tree.problem import Loss, PolarityLaw, Problem
+from meanfield.families.latent_tree.ring.objects import RingObjects
 from meanfield.families.latent_tree.starts import SphereStart, Start, UniformStart
 
 Statement = tuple[str, str]
@@ -34,7 +35,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
         Labels and sentences.
     """
     return [
-        ("tree", _tree(problem)),
+        ("tree", _tree(problem)) if problem.data is None else ("data", _ring(problem.data)),
         ("network", _network(problem)),
         ("loss", loss_in_words(problem.loss)),
         ("training", _training(problem)),
@@ -54,6 +55,13 @@ def _tree(problem: Problem) -> str:
     return (
         f"{tree.depth} level(s), {sum(latents[1:])} latent(s) above {latents[0]} leaves with the values "
         f"{tree.leaves[0]:g} and {tree.leaves[1]:g}; {edges}; the root is 1 with probability {tree.root[1]:g}"
+    )
+
+
+def _ring(data: RingObjects) -> str:
+    return (
+        f"two objects on a ring of {data.sites} pixels, two pixels side by side or with one between them; "
+        "nodes see two neighbouring pixels and are the outputs"
     )
 
 

@@ -74,14 +74,17 @@ class Points:
 
     Parameters
     ----------
-    angle : ndarray, shape (latents, points)
-        Within the arc, or at one of its ends, plus whole turns that lie behind.
-    arc : ndarray of int, shape (latents, points)
-    growth : ndarray, shape (latents, points)
+    angle : ndarray, shape (points,)
+        Within the arc, or at one of its ends.
+    turned : ndarray, shape (points,)
+        The same plus whole turns that lie behind.
+    arc : ndarray of int, shape (points,)
+    growth : ndarray, shape (points,)
         log|w| where lengths are trained.
     """
 
     angle: FloatArray
+    turned: FloatArray
     arc: IntArray
     growth: FloatArray
 
@@ -101,51 +104,48 @@ class Flows:
     size: FloatArray
     phase: FloatArray
 
-    def selectivity(self, angle: FloatArray, arc: IntArray) -> FloatArray:
-        """Selectivity s of nodes with |w| = 1, shape (latents, points)."""
-        return np.asarray(_of(self.size, arc) * np.cos(angle - _of(self.phase, arc)))
+    def selectivity(self, row: IntArray, angle: FloatArray, arc: IntArray) -> FloatArray:
+        """Selectivity s of nodes with |w| = 1, shape (points,)."""
+        return np.asarray(self.size[row, arc] * np.cos(angle - self.phase[row, arc]))
 
-    def push(self, angle: FloatArray, arc: IntArray, duration: FloatArray) -> Points:
+    def push(self, row: IntArray, angle: FloatArray, arc: IntArray, duration: FloatArray) -> Points:
         """Places of nodes after some time, which may be negative.
 
         Parameters
         ----------
-        angle : ndarray, shape (latents, points)
-        arc : ndarray of int, shape (latents, points)
+        row : ndarray of int, shape (points,)
+            Latent of each node.
+        angle : ndarray, shape (points,)
+        arc : ndarray of int, shape (points,)
             The arc of each, which decides for nodes at a gate in which they start.
-        duration : ndarray, shape (latents,)
+        duration : ndarray, shape (points,)
         """
-        x, arc, turns, growth = angle.copy(), arc.copy(), np.zeros(angle.shape), np.zeros(angle.shape)
-        sign = np.copysign(1.0, duration)[:, None] + np.zeros(angle.shape)
-        left = np.abs(duration)[:, None] + np.zeros(angle.shape)
+        x, arc, growth, turns = angle.copy(), arc.copy(), np.zeros(angle.shape), np.zeros(angle.shape)
+        sign, left, goes = np.copysign(1.0, duration), np.abs(duration), np.arange(len(angle))
         arcs = len(self.circle.gates)
-        for _ in range(arcs + 1):
-            rate, phase = sign * _of(self.size, arc), _of(self.phase, arc)
-            ahead = _direction(rate, x - phase)
-            end = self.circle.ends[arc, (ahead > 0.0).astype(int)]
-            time = np.where(ahead == 0.0, np.inf, _time(rate, x - phase, end - phase))
-            leaves = time <= left
-            inside = np.where(leaves, time, left)
-            growth += _growth(rate, x - phase, inside)
-            x = np.where(leaves, end, phase + _moved(rate, x - phase, inside))
-            left = left - inside
-            if not leaves.any():
-                break
-            following = (arc + ahead.astype(int)) % arcs
-            wraps = np.where(leaves, (arc + ahead.astype(int) - following) // arcs, 0)
-            there = x - TURN * wraps
-            goes_on = leaves & (
-                _direction(sign * _of(self.size, following), there - _of(self.phase, following)) == ahead
-            )
-            stays = leaves & ~goes_on
-            growth += np.where(stays, left * sign * self.selectivity(x, arc), 0.0)
-            left[stays] = 0.0
-            arc, turns, x = np.where(goes_on, following, arc), turns + goes_on * wraps, np.where(goes_on, there, x)
-        return Points(x + TURN * turns, arc, growth)
-
-
-def _of(table: FloatArray, arc: IntArray) -> FloatArray:
-    return np.take_along_axis(table, arc, axis=1)
+        while len(goes):
+            here, in_arc = row[goes], arc[goes]
+            rate, phase = sign[goes] * self.size[here, in_arc], self.phase[here, in_arc]
+            offset = x[goes] - phase
+            ahead = _direction(rate, offset)
+            end = self.circle.ends[in_arc, (ahead > 0.0).astype(int)]
+            time = np.where(ahead == 0.0, np.inf, _time(rate, offset, end - phase))
+            leaves = time <= left[goes]
+            inside = np.where(leaves, time, left[goes])
+            growth[goes] += _growth(rate, offset, inside)
+            x[goes] = np.where(leaves, end, phase + _moved(rate, offset, inside))
+            left[goes] -= inside
+            goes, ahead = goes[leaves], ahead[leaves].astype(int)
+            following = arc[goes] + ahead
+            wraps = following // arcs
+            following, there = following - arcs * wraps, x[goes] - TURN * wraps
+            further = sign[goes] * self.size[row[goes], following]
+            crosses = _direction(further, there - self.phase[row[goes], following]) == ahead
+            stays = goes[~crosses]
+            growth[stays] += left[stays] * sign[stays] * self.selectivity(row[stays], x[stays], arc[stays])
+            goes = goes[crosses]
+            arc[goes], x[goes], turns[goes] = following[crosses], there[crosses], turns[goes] + wraps[crosses]
+        return Points(x, x + TURN * turns, arc, growth)
 
 
 def _direction(rate: FloatArray, x: FloatArray) -> FloatArray:

@@ -16,7 +16,10 @@ from meanfield.typing import FloatArray, IntArray
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 """Rule of Gauss and Legendre on pieces that are short enough for it to be exact but for rounding."""
 
-PIECES = 3
+STRIDE = 2.0
+"""Growth of tan(x/2), as an exponent, between two pieces."""
+
+PIECES = 2
 """Pieces of each arc at the start."""
 
 LONGEST = 40.0
@@ -71,34 +74,34 @@ class Ensemble:
         """Angles at the start between which a node is a smooth function of its own after the time T.
 
         They are those that were at the ladder at times up to T, so close to each other that tan(x/2) grows no more
-        than e-fold between two of them.
+        than by STRIDE e-folds between two of them.
         """
         angle, arc = self._ladder
-        rows, rates = len(self.pull), np.abs(self.pull)[:, None] * self.flows.size
-        longest = min(float(rates.max()) * abs(T), LONGEST)
-        found = []
-        for share in np.linspace(0.0, 1.0, int(np.ceil(longest)) + 1):
-            shape = (rows, len(angle))
-            scale = min(abs(T), LONGEST / max(float(rates.max()), 1e-300)) * np.copysign(share, T)
-            back = self.flows.push(np.broadcast_to(angle, shape), np.broadcast_to(arc, shape), -scale * self.pull)
-            found.append(back.angle)
+        rates = np.abs(self.pull)[:, None] * self.flows.size
+        fastest = max(float(rates.max()), 1e-300)
+        longest = min(abs(T), LONGEST / fastest)
+        shares = np.linspace(0.0, 1.0, int(np.ceil(fastest * longest / STRIDE)) + 1)
+        row, share, place = (i.ravel() for i in np.indices((len(self.pull), len(shares), len(angle))))
+        back = -np.copysign(longest, T) * shares[share] * self.pull[row]
+        found = self.flows.push(row, angle[place], arc[place], back).turned
         first = self.flows.circle.gates[0]
-        return np.sort(np.clip(np.concatenate(found, axis=1), first, first + TURN), axis=1)
+        return np.sort(np.clip(found.reshape(len(self.pull), -1), first, first + TURN), axis=1)
 
     def averages(self, T: float) -> tuple[FloatArray, FloatArray]:
         """Averages of |v| s and of |w|^2 over nodes at the time T, each of shape (latents, signs)."""
-        breaks = self._breaks(T)
+        breaks, rows = self._breaks(T), (len(self.polarity), len(SIGNS))
         half, middle = 0.5 * np.diff(breaks, axis=1), 0.5 * (breaks[:, 1:] + breaks[:, :-1])
-        angle = (middle[..., None] + half[..., None] * NODES).reshape(len(breaks), -1)
-        weight = (half[..., None] * WEIGHTS).reshape(len(breaks), -1) / TURN
+        row, piece = np.nonzero(half > 0.0)
+        half, middle = half[row, piece], middle[row, piece]
+        angle = (middle[:, None] + half[:, None] * NODES).ravel()
+        weight, row = (half[:, None] * WEIGHTS).ravel() / TURN, np.repeat(row, len(NODES))
         gates = self.flows.circle.gates
         arc = np.clip(np.searchsorted(gates, angle, side="right") - 1, 0, len(gates) - 1)
-        found = self.flows.push(angle, arc, T * self.pull)
-        turned = np.mod(found.angle - gates[0], TURN) + gates[0]
-        square = np.exp(2.0 * found.growth) if self.grows else np.ones(angle.shape)
-        s = self.flows.selectivity(turned, found.arc)
-        rows = (len(self.polarity), len(SIGNS))
-        return (weight * square * s).sum(axis=1).reshape(rows), (weight * square).sum(axis=1).reshape(rows)
+        found = self.flows.push(row, angle, arc, T * self.pull[row])
+        mass = weight * np.exp(2.0 * found.growth) if self.grows else weight
+        s = self.flows.selectivity(row, found.angle, found.arc)
+        sums = [np.bincount(row, values, len(self.pull)).reshape(rows) for values in (mass * s, mass)]
+        return sums[0], sums[1]
 
     def Delta(self, T: float) -> float:
         """Difference of the mean outputs for the values of the root."""
@@ -106,9 +109,9 @@ class Ensemble:
 
     def distribution(self, edges: FloatArray, arc: IntArray, T: float) -> FloatArray:
         """Share of the nodes of each latent and sign that are before places on arcs, shape (latents, signs, places)."""
-        shape = (len(self.pull), len(edges))
-        found = self.flows.push(np.broadcast_to(edges, shape), np.broadcast_to(arc, shape), -T * self.pull)
-        share = (found.angle - self.flows.circle.gates[0]) / TURN
+        row, place = (i.ravel() for i in np.indices((len(self.pull), len(edges))))
+        found = self.flows.push(row, edges[place], arc[place], -T * self.pull[row])
+        share = (found.turned - self.flows.circle.gates[0]) / TURN
         return np.asarray(share.reshape(len(self.polarity), len(SIGNS), -1) * self.shares[:, None])
 
 

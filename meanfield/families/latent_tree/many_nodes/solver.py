@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import xarray as xr
+from scipy.optimize import brentq
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.latent_tree.initial import places
@@ -18,14 +19,18 @@ from meanfield.families.latent_tree.many_nodes.ensemble import SIGNS, Ensemble, 
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.starts import SphereStart
 from meanfield.families.latent_tree.tables import check_tables
-from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.numerics.ode import Path, Tolerance, solve_ode
 from meanfield.problems.base import check_problem
+from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray, IntArray
 
 TOLERANCE = 1e-10
-"""Error of a step of T, relative and absolute."""
+"""Error of a step, relative to the time and to the last one."""
+
+FARTHEST = 1e15
+"""A time T that is not reached."""
 
 GROWN = 1e9
 """Growth of Delta after which it is about to become infinite."""
@@ -45,6 +50,11 @@ def check_density(problem: Problem) -> None:
     check_problem(problem, Problem)
     start, network = problem.network.initial, problem.network
     instead = "or use the method 'particles'"
+    if problem.data is not None:
+        raise InputError(
+            f"data.law = '{problem.data.law}': its nodes do not see each other, and have no density; use the method "
+            "'population'"
+        )
     if not isinstance(start, SphereStart):
         raise InputError(
             f"network.initial.law = '{start.law}': a density of nodes needs a start with a limit of many of them; set "
@@ -99,28 +109,55 @@ def solve_density(problem: Problem) -> xr.Dataset:
     """
     check_density(problem)
     started = time.perf_counter()
-    nodes, times = ensemble_of(problem), problem.time.outputs_at
-    largest = GROWN * abs(nodes.Delta(0.0))
-    solution = solve_ode(
-        lambda t, T: np.array([nodes.o * nodes.Delta(float(T[0]))]),
-        np.zeros(1),
-        times,
-        Tolerance(TOLERANCE, TOLERANCE),
-        integrator="DOP853",
-        stops=[lambda t, T: largest - abs(nodes.Delta(float(T[0])))],
-        label="density",
-        interruptible=True,
-    )
-    status = solution.status
-    if status != "interrupted" and solution.end_time < times[-1]:
+    nodes = ensemble_of(problem)
+    at, status = _inner_times(nodes, problem.time.outputs_at)
+    origin = provenance(time.perf_counter() - started)
+    arrays = _arrays(problem, nodes, at)
+    return build_dataset("density", problem, arrays | places(problem.shape), status, origin)
+
+
+def _inner_times(nodes: Ensemble, times: FloatArray) -> tuple[FloatArray, str]:
+    """T at each output time, NaN where it was not reached, and the status; from t(T), an integral of 1/(o Delta)."""
+    start, stop = nodes.Delta(0.0), float(times[-1])
+    sign = np.copysign(1.0, start)
+    with progress_bar(stop, "density", "t") as bar:
+
+        def rate(depth: float, t: FloatArray) -> FloatArray:
+            bar.update(min(max(float(t[0]), bar.n), stop) - bar.n)
+            return np.array([1.0 / (nodes.o * abs(nodes.Delta(sign * depth)))])
+
+        solution = solve_ode(
+            rate,
+            np.zeros(1),
+            np.array([0.0, FARTHEST]),
+            Tolerance(TOLERANCE, TOLERANCE * stop),
+            integrator="DOP853",
+            stops=[
+                lambda depth, t: stop - float(t[0]),
+                lambda depth, t: GROWN - abs(nodes.Delta(sign * depth) / start),
+            ],
+            dense=True,
+            interruptible=True,
+        )
+    status, reached = solution.status, float(solution.end[0])
+    if solution.stopped_by == 1:
         status = BlowUpError(
-            solution.end_time,
+            reached,
             f"Delta has grown by {GROWN:.0e} and becomes infinite at this time",
             "set network.initial.fixed_lengths to true, or time.stop to less",
         ).status
-    origin = provenance(time.perf_counter() - started)
-    arrays = _arrays(problem, nodes, solution.values[:, 0])
-    return build_dataset("density", problem, arrays | places(problem.shape), status, origin)
+    path, found = solution.path, np.full(len(times), np.nan)
+    found[0] = 0.0
+    if solution.stopped_by == 0:  # where the last output time is met, but for rounding
+        found[-1] = sign * solution.end_time
+    for k in np.flatnonzero((times > 0.0) & (times < reached) & np.isnan(found)) if path is not None else ():
+        found[k] = sign * _where(path, float(times[k]), solution.end_time)
+    return found, status
+
+
+def _where(path: Path, time: float, end: float) -> float:
+    """T at a time before the last, from t at all T."""
+    return float(brentq(lambda depth: float(path(depth)[0]) - time, 0.0, end, xtol=1e-14 * end, rtol=1e-14))
 
 
 def _arrays(problem: Problem, nodes: Ensemble, at: FloatArray) -> dict[str, FloatArray]:

@@ -7,6 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.ring.objects import RingObjects
 from meanfield.typing import FloatArray
 
 Values = NDArray[np.bool_]
@@ -55,3 +56,19 @@ class Sampler:
     def unaugmented(self, rng: Generator, roots: Values) -> FloatArray:
         """Inputs that stand for the samples themselves: a sample of a tree is one more view."""
         return self.views(rng, roots)
+
+
+class RingSampler(Sampler):
+    """Sampler of objects on a ring: the root is the object, and leaves are the pixels that nodes see."""
+
+    def __init__(self, data: RingObjects) -> None:
+        self._data, self._root, self._leaves = data, 0.5, (0.0, 1.0)
+
+    def below(self, rng: Generator, roots: Values) -> list[Values]:
+        """See `Sampler.below`."""
+        return [roots[:, None], self._data.views(rng, roots)]
+
+
+def sampler_of(problem: Problem) -> Sampler:
+    """Sampler of the data of a problem."""
+    return Sampler(problem) if problem.data is None else RingSampler(problem.data)

@@ -14,8 +14,9 @@ from meanfield.errors import InputError
 from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.flow import observables
 from meanfield.families.latent_tree.particles.batches import batch_slope, draw_batch
-from meanfield.families.latent_tree.particles.samples import Sampler
+from meanfield.families.latent_tree.particles.samples import sampler_of
 from meanfield.families.latent_tree.problem import Loss, Problem
+from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.tables import Tables, check_tables
 from meanfield.networks.population import MOST_TERMS, terms
 from meanfield.typing import FloatArray
@@ -37,20 +38,20 @@ class Replicas(PythonStepper):
 
     def __init__(self, problem: Problem, replicas: range) -> None:
         super().__init__(replicas)
-        self.problem, self._start, self._sampler = problem, problem.initial_weights, Sampler(problem)
+        self.problem, self._start, self._sampler = problem, problem.initial_weights, sampler_of(problem)
         self._motion = problem.motion
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         self.w = np.tile(self._start.vector, (len(replicas), 1))
 
     def step(self, k: int) -> None:
         """Take step k: w <- w - eta grad of the loss of a batch."""
-        problem, normalisation = self.problem, self.problem.network.normalisation
+        problem, output = self.problem, self.problem.output
         leaves = np.stack([draw_batch(problem, self._sampler, rng) for rng in self.rngs])
         weights = self._start.like(self.w)
         found = network.forward(weights, leaves.reshape(len(leaves), -1, leaves.shape[-1]))
-        outputs = normalisation.value(found.last).reshape(*leaves.shape[:-1], -1)
+        outputs = output.value(found.last).reshape(*leaves.shape[:-1], -1)
         slope = np.stack([batch_slope(problem.loss.contrast, y)[1] for y in outputs])
-        by_last = normalisation.back(found.last, slope.reshape(found.last.shape))
+        by_last = output.back(found.last, slope.reshape(found.last.shape))
         moved = self._motion.velocity(weights, network.gradient(weights, found, by_last))
         self.w = self._motion.held(self._start.like(self.w + problem.training.learning_rate * moved))
 
@@ -106,7 +107,7 @@ def exact_tables(problem: Problem) -> Tables | None:
             check_tables(candidate)
         except InputError:
             continue
-        tables = Tables(candidate)
+        tables = tables_of(candidate)
         if not tables.whole or terms(candidate.loss.contrast, problem.shape.configurations[-1]) <= OFTEN:
             return tables
     return None
