@@ -61,4 +61,4 @@ class ManyNodes(Motion):
     def _along(weights: Weights, W: list[Array], b: list[Array]) -> Array:
         """Products of the weights of the nodes below the root with others, shape (..., latents, nodes)."""
         found = (weights.W[0] * W[0]).sum(axis=(-2, -1))
-        return found + weights.b[0] * b[0] if b else found
+        return np.asarray(found + weights.b[0] * b[0] if b else found)

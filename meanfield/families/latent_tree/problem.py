@@ -6,7 +6,7 @@ All quantities are dimensionless; time is that of the flow W' = -grad L (latent_
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -235,7 +235,8 @@ class Problem(BaseProblem):
     settings: ClassVar[frozenset[str]] = frozenset({"population", "particles", "density", "training"})
     seed_key: ClassVar[str | None] = "particles.seed"
 
-    tree: Tree = Field(default=None, description="tree of latents that generates the inputs")
+    # None where the inputs are others: what asks for a tree does so where there is one.
+    tree: Tree = Field(default=cast("Any", None), description="tree of latents that generates the inputs")
     data: RingObjects | None = Field(default=None, description="other inputs in place of a tree, law = 'ring_objects'")
     network: Network
     loss: Loss = Loss()

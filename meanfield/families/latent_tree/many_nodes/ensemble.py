@@ -100,8 +100,8 @@ class Ensemble:
         found = self.flows.push(row, angle, arc, T * self.pull[row])
         mass = weight * np.exp(2.0 * found.growth) if self.grows else weight
         s = self.flows.selectivity(row, found.angle, found.arc)
-        sums = [np.bincount(row, values, len(self.pull)).reshape(rows) for values in (mass * s, mass)]
-        return sums[0], sums[1]
+        first, second = (np.asarray(np.bincount(row, x, len(self.pull)), dtype=float) for x in (mass * s, mass))
+        return first.reshape(rows), second.reshape(rows)
 
     def Delta(self, T: float) -> float:
         """Difference of the mean outputs for the values of the root."""

@@ -96,7 +96,7 @@ def _correlations(Q: FloatArray, kernel: FloatArray, chance: FloatArray) -> Floa
     squares = np.einsum("lkc,cd,lkd->l", gap, kernel, gap)
     spread = np.einsum("lkc,c->l", mean, np.diag(kernel)) - np.einsum("lkc,cd,lkd->l", mean, kernel, mean)
     with np.errstate(invalid="ignore"):
-        return np.sqrt(chance * (1.0 - chance) * squares / spread)
+        return np.asarray(np.sqrt(chance * (1.0 - chance) * squares / spread))
 
 
 def _growth(problem: Problem, Q: FloatArray, kernels: Kernels) -> float:

@@ -146,12 +146,13 @@ def _inner_times(nodes: Ensemble, times: FloatArray) -> tuple[FloatArray, str]:
             f"Delta has grown by {GROWN:.0e} and becomes infinite at this time",
             "set network.initial.fixed_lengths to true, or time.stop to less",
         ).status
-    path, found = solution.path, np.full(len(times), np.nan)
+    found = np.full(len(times), np.nan)
     found[0] = 0.0
     if solution.stopped_by == 0:  # where the last output time is met, but for rounding
         found[-1] = sign * solution.end_time
-    for k in np.flatnonzero((times > 0.0) & (times < reached) & np.isnan(found)) if path is not None else ():
-        found[k] = sign * _where(path, float(times[k]), solution.end_time)
+    if solution.path is not None:
+        for k in np.flatnonzero((times > 0.0) & (times < reached) & np.isnan(found)):
+            found[k] = sign * _where(solution.path, float(times[k]), solution.end_time)
     return found, status
 
 
