@@ -1,0 +1,1 @@
+"""Studies of deep networks on latent trees."""
