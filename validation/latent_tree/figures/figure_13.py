@@ -1,8 +1,8 @@
 """Figure 13 of the paper: norms of the covariance operators of the root's children over training.
 
-Medians over 30 networks, in both readings of the loss, while one of depth, least polarity and number of nodes varies
-about depth 4, 0.8 and 4 nodes. Print has no scales and does not say which values it varies over. Operators are exact,
-of the last layer before its normalisation, as in the public code.
+Medians over 30 networks with the loss and the random signs of the public code, while one of depth, least polarity and
+number of nodes varies about depth 4, 0.8 and 4 nodes. Print has no scales and does not say which values it varies over.
+Operators are exact, of the last layer before its normalisation, as in the public code.
 """
 
 from functools import partial

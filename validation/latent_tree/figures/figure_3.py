@@ -143,7 +143,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
 
 def draw(numbers: xr.Dataset) -> Figure:
     """Phase portrait."""
-    figure, axes = plt.subplots(figsize=(6.4, 5.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6.6, 4.2), layout="constrained")
     grid = np.linspace(-2.9, 2.9, 17)
     w = np.stack(np.meshgrid(grid, grid), axis=-1)
     flow = velocity(w)

@@ -149,7 +149,7 @@ def draw(numbers: xr.Dataset) -> Figure:
         low, half, high = (each.quantile(q, "tree") for q in (0.25, 0.5, 0.75))
         right.errorbar(levels, half, [half - low, high - half], **style)
     left.axhline(0.5, color="0.6", lw=0.8)
-    left.set(ylim=(0.4, 1.0), xticks=levels, xlabel="level, leaves at 0", ylabel="share of gaps that grow")
+    left.set(ylim=(0.3, 1.1), xticks=levels, xlabel="level, leaves at 0", ylabel="share of gaps that grow")
     right.set(ylim=(0, None), xticks=levels, xlabel="level, leaves at 0", ylabel="relative gradient, root = 1")
     plain = numbers.sel(network="plain")
     for place, level in enumerate(range(DEPTH, 0, -1)):

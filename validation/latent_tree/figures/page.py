@@ -53,13 +53,13 @@ def counts() -> str:
     trees, operators = xr.load_dataset(runs.NUMBERS), xr.load_dataset(norms.NUMBERS)
     trained = sum(case.trees for case in runs.CASES)
     minutes = (float(trees.seconds.sum()) + float(operators.seconds)) / 60.0
-    single = operators.sizes["reading"] * operators.sizes["setting"] * operators.sizes["seed"]
+    single = operators.sizes["setting"] * operators.sizes["seed"]
     text = (
         f"For the tables {trained} networks are trained: with 2 nodes and polarities from U[0.7, 1] 100 trees in "
         f"either reading to epoch {runs.LONGEST[-1]}, else {runs.TREES[2]} trees to epoch {runs.EPOCHS[2][-1]} with 2 "
         f"nodes and {runs.TREES[10]} to epoch {runs.EPOCHS[10][-1]} with 10; print has 10 trials and about 50 epochs. "
-        f"The first column is that of {runs.STARTS} trees. For figures 13 and 14 there are {single} networks. Training "
-        f"takes {minutes:.0f} min of processor time, the other studies 3 min."
+        f"The first column is that of {runs.STARTS[2]} and {runs.STARTS[10]} trees. For figures 13 and 14 there are "
+        f"{single} networks. Training takes {minutes:.0f} min of processor time, the other studies 3 min."
     )
     return textwrap.fill(text, 120)
 

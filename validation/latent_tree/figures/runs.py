@@ -36,7 +36,7 @@ EPOCHS = {2: (0, 1, 5, 20), 10: (0, 1, 5)}
 TREES = {2: 60, 10: 20}
 """Trees that are trained, each with its own network; 100 where numbers decide between readings."""
 
-STARTS = 600
+STARTS = {2: 600, 10: 200}
 """Trees of the first column, trained or not."""
 
 LATENTS = {"s": 0, "s0": 1, "s1": 2, "s101": 12, "s0111": 22}
@@ -80,9 +80,9 @@ CASES = [Case(reading, low, nodes) for nodes in NODES for reading in READINGS fo
 def run_case(case: Case) -> xr.Dataset:
     """Scores of all trees of a case at its epochs, and of more trees before training."""
     began, trained, first = time.process_time(), [], []
-    places = list(LATENTS.values())
-    with progress_bar(STARTS, f"trees, {case.reading}, U[{case.low:g}, 1], {case.nodes} nodes") as bar:
-        for seed in range(STARTS):
+    places, starts = list(LATENTS.values()), STARTS[case.nodes]
+    with progress_bar(starts, f"trees, {case.reading}, U[{case.low:g}, 1], {case.nodes} nodes") as bar:
+        for seed in range(starts):
             problem = problem_of(READINGS[case.reading], case.low, case.nodes, seed)
             tables = unnormalised(problem)
             networks = train(problem, seed, case.epochs) if seed < case.trees else [problem.initial_weights]

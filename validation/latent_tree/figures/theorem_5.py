@@ -199,6 +199,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     ends = np.array([float(numbers.bound.min()), float(max(numbers.bound.max(), 0.1))])
     right.plot(ends, ends, color="0.5", lw=0.8)
     right.set(xlabel="bound (130), mean of a tree's lucky nodes", ylabel="least half gap of these")
+    right.locator_params(axis="x", nbins=4)
     right.legend(frameon=False)
     return figure
 
