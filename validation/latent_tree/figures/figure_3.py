@@ -143,7 +143,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
 
 def draw(numbers: xr.Dataset) -> Figure:
     """Phase portrait."""
-    figure, axes = plt.subplots(figsize=(6.6, 4.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
     grid = np.linspace(-2.9, 2.9, 17)
     w = np.stack(np.meshgrid(grid, grid), axis=-1)
     flow = velocity(w)
@@ -151,7 +151,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     axes.quiver(w[moves][:, 0], w[moves][:, 1], *flow[moves].T, color="0.55", width=0.003)
     ends = np.array([0.0, 3.0])
     for sign in (1, -1):
-        label = "line on which weights slide" if sign == 1 else None
+        label = "line of sliding" if sign == 1 else None
         axes.plot(sign * ends, -sign * ends, color="0.2", lw=3.5, alpha=0.45, label=label)
     for place, start in enumerate(STARTS):
         style = {"color": COLOURS[place % 6], "ls": LINES[place % 6]}

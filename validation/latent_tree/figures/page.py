@@ -24,11 +24,11 @@ figures are sketches. The [theory](theory/latent_tree.md) says what is exact, an
 what is wrong in print.
 
 **In short.** Correlations before training are those of print, as they follow from the tree and the initial weights
-alone. After training the printed numbers do not tell the printed loss from that of the public code, which is not
-InfoNCE and not on the same trees: ten trials have a standard error of 0.1 where networks have two nodes. Norms of
-operators grow as figures 13 and 14 show. The explanation is another matter: below the root many gaps shrink, against
-(15), because operators between latents of a level are left out; the Jacobian is far from constant; only the lowest
-level is slower than the others; the number of nodes in theorem 5 is too small, as its bound (112) is not one.
+alone. After training networks as printed, with InfoNCE and positive polarities, end near print. The public code, with
+another loss and random signs, does so with 10 nodes; with 2 nodes its correlations with the root do not grow, and
+several rows disagree with print. The explanation is another matter: below the root many gaps shrink, against (15),
+because operators between latents of a level are left out; the Jacobian is far from constant; only the lowest level is
+slower than the others; the number of nodes in theorem 5 is too small, as its bound (112) is not one.
 
 **Protocol.** As printed: depth 5, two children, batches of 128, learning rate 0.1, temperature 0.1, one negative,
 normalised outputs, 64000 samples per epoch. From the public code, as print does not say: biases, uniform weights within

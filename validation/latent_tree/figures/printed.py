@@ -8,6 +8,9 @@ LOWS = (0.7, 0.8, 0.9)
 NODES = (2, 10)
 COLUMNS = ("initial", "after epoch 1", "converged")
 
+ROUNDING = 0.01 / np.sqrt(12.0)
+"""Standard error of a number with two digits after the point."""
+
 TRIALS = 10
 """Trials behind each printed mean and standard deviation."""
 
@@ -31,9 +34,11 @@ DEVIATIONS = """
 
 
 def printed() -> xr.Dataset:
-    """Means, and their standard errors."""
+    """Means, and their standard errors, rounding included."""
     over = ("latent", "low", "nodes", "column")
     shape = (len(LATENTS), len(LOWS), len(NODES), len(COLUMNS))
     mean, deviation = (np.array(text.split(), dtype=float).reshape(shape) / 100.0 for text in (MEANS, DEVIATIONS))
     coordinates = {"latent": list(LATENTS), "low": list(LOWS), "nodes": list(NODES), "column": list(COLUMNS)}
-    return xr.Dataset({"mean": (over, mean), "error": (over, deviation / np.sqrt(TRIALS))}, coordinates)
+    return xr.Dataset(
+        {"mean": (over, mean), "error": (over, np.hypot(deviation / np.sqrt(TRIALS), ROUNDING))}, coordinates
+    )

@@ -111,6 +111,7 @@ def main() -> int:
         if not case.file.exists() or case.file.stat().st_mtime < newest:
             save(run_case(case), case.file)
     parts = [xr.load_dataset(case.file) for case in CASES]
+    parts = [part.assign_coords({name: np.arange(part.sizes[name]) for name in ("tree", "start")}) for part in parts]
     index = {name: ("case", [getattr(case, name) for case in CASES]) for name in Case._fields}
     data = xr.concat(parts, dim="case", join="outer").assign_coords(index)
     data.attrs = {"Conventions": "CF-1.11", "title": "networks on latent trees, depth 5"}

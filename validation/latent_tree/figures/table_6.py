@@ -1,8 +1,10 @@
 """Table 6 of the paper: the largest correlations of nodes with five latents, before, after one epoch, and in the end.
 
 As table 4, for the root s, its children s0 and s1, and latents three and four levels below it. Points are differences
-from print with three combined standard errors. Printed trials share a tree or not, print does not say; here each has
-its own.
+from print with three combined standard errors, rounding included.
+
+Print does not say whether its ten trials share a tree. Here each has its own; if they do, a printed standard deviation
+does not contain what differs from tree to tree, which is much of it for latents near the leaves with 10 nodes.
 """
 
 from functools import partial

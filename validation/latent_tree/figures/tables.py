@@ -33,10 +33,10 @@ def simulate() -> xr.Dataset:
     trees = np.zeros(last.shape, dtype=int)
     for case in range(runs.sizes["case"]):
         one = runs.isel(case=case)
-        place = readings.index(str(one.reading)), LOWS.index(float(one.low)), NODES.index(int(one.nodes))
+        place = readings.index(one.reading.item()), LOWS.index(one.low.item()), NODES.index(one.nodes.item())
         score = one.score.dropna("epoch", how="all").dropna("tree", how="all")
         last[place], trees[place] = score.epoch[-1], score.sizes["tree"]
-        for column, values in enumerate((one.initial_score, score.sel(epoch=1), score.isel(epoch=-1))):
+        for column, values in enumerate((one.initial_score.dropna("start"), score.sel(epoch=1), score.isel(epoch=-1))):
             over = "start" if column == 0 else "tree"
             where = (place[0], slice(None), place[1], place[2], column)
             mean[where] = values.mean(over)
@@ -50,7 +50,7 @@ def simulate() -> xr.Dataset:
             "sgd_epochs": (places, last),
             "sgd_trees": (places, trees),
         },
-        {"reading": readings},
+        {"reading": readings, **wanted.coords},
     )
 
 
@@ -80,7 +80,7 @@ def judge(numbers: xr.Dataset, columns: tuple[str, ...]) -> list[Statement]:
 
 def draw(numbers: xr.Dataset, columns: tuple[str, ...]) -> Figure:
     """Differences from print with three combined standard errors, by reading and number of nodes."""
-    figure, grid = plt.subplots(2, 2, figsize=(9.0, 6.0), layout="constrained", sharex=True, sharey=True)
+    figure, grid = plt.subplots(2, 2, figsize=(9.0, 6.0), layout="constrained", sharex=True, sharey="col")
     for row, reading in zip(grid, READINGS, strict=True):
         for axes, nodes in zip(row, NODES, strict=True):
             axes.axhline(0.0, color="0.5", lw=0.8)

@@ -4,7 +4,8 @@ A latent with two children of 2 to 100 nodes each, trees and child networks at r
 random nodes are drawn, and those are lucky whose mean pre-activation is above sqrt(c) of its standard deviations where
 the latent is 1 and below 0 where it is 0, (143). Left, the share of them over the chance of lemma 8, by quadrature,
 with the tree's own gamma: 1 in the limit of many inputs. In the middle, that share over the printed bound (112) for the
-chance. Right, half gaps of the activations of lucky nodes against what (130) bounds them by from below.
+chance. Bars are three standard errors over trees. Right, half gaps of the activations of lucky nodes against what (130)
+bounds them by from below.
 
 (130) says nothing here: its sigma_l, the deviation of an input given its own latent, outweighs the other terms.
 """
