@@ -7,8 +7,8 @@ FIGURES := validation/contrastive/figures
 STUDIES := $(shell grep -l '^STUDY = ' $(FIGURES)/*.py)
 SHARED := validation/study.py $(filter-out $(STUDIES) %/page.py,$(wildcard $(FIGURES)/*.py))
 LIBRARY := $(shell find meanfield -name "*.py")
-BENCHMARKS := machine density channel_density particles channels hidden_manifold closures dynamics stationary sweep \
-  first_minutes
+BENCHMARKS := machine density channel_density particles channels hidden_manifold latent_tree closures dynamics stationary \
+  sweep first_minutes
 NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
 # Figures on hidden manifolds: most show the same runs of SGD, which take half an hour and do not depend on the library.
@@ -24,6 +24,13 @@ CHANNELS_SHARED := validation/study.py $(CHANNELS)/problems.py
 CHANNELS_NUMBERS := $(patsubst $(CHANNELS)/%.py,$(RUNS)/several_channels/%.nc,$(CHANNELS_STUDIES))
 
 DIGITS := $(RUNS)/latent_tree/digits.nc
+
+# Tables and two figures on latent trees show the same networks, which take longest.
+TREE := validation/latent_tree/figures
+TREE_STUDIES := $(shell grep -l '^STUDY = ' $(TREE)/*.py)
+TREE_RUNS := $(RUNS)/latent_tree/trees.nc $(RUNS)/latent_tree/norms.nc
+TREE_SHARED := validation/study.py $(filter-out $(TREE_STUDIES) %/page.py,$(wildcard $(TREE)/*.py))
+TREE_NUMBERS := $(patsubst $(TREE)/%.py,$(RUNS)/latent_tree/figures/%.nc,$(TREE_STUDIES))
 
 # Modules are compiled when they are first used, and once for the many processes to come, also where that is switched off:
 # to compile all that pip installs would take two thirds of its time.
@@ -73,11 +80,12 @@ faults: $(VENV)/installed $(VENV)/sources
 # Linear algebra on one thread, as two studies have two cores.
 figures: export OMP_NUM_THREADS := 1
 figures: $(VENV)/installed $(VENV)/sources
-	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(DIGITS)
+	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(TREE_NUMBERS) $(DIGITS)
 	$(BIN)/python -m validation.contrastive.figures.page
 	$(BIN)/python -m validation.hidden_manifold.figures.page
 	$(BIN)/python -m validation.contrastive.channels.page
 	$(BIN)/python -m validation.latent_tree.digits_page
+	$(BIN)/python -m validation.latent_tree.figures.page
 
 $(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
 	$(BIN)/python -m validation.contrastive.figures.$*
@@ -93,6 +101,15 @@ $(RUNS)/hidden_manifold/figures/%.nc: $(MANIFOLD)/%.py $(LIBRARY) $(MANIFOLD_SHA
 
 $(MANIFOLD_RUNS): $(addprefix $(MANIFOLD)/,runs.py laws.py mixtures.py sgd.py)
 	$(BIN)/python -m validation.hidden_manifold.figures.runs
+
+$(RUNS)/latent_tree/figures/%.nc: $(TREE)/%.py $(LIBRARY) $(TREE_SHARED) $(TREE_RUNS)
+	$(BIN)/python -m validation.latent_tree.figures.$*
+
+$(RUNS)/latent_tree/trees.nc: $(addprefix $(TREE)/,runs.py trees.py sgd.py)
+	$(BIN)/python -m validation.latent_tree.figures.runs
+
+$(RUNS)/latent_tree/norms.nc: $(addprefix $(TREE)/,norms.py trees.py sgd.py)
+	$(BIN)/python -m validation.latent_tree.figures.norms
 
 predictions: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.contrastive.predictions

@@ -21,6 +21,7 @@ FAMILY = Family(
             f"{HERE}.initial:find_operators",
             ("operator",),
             check=f"{HERE}.operators:check_operators",
+            cost=f"{HERE}.explanation.costs:operator",
             purpose="covariance operators, gradient, growth rates and selectivities at the initial weights",
         ),
         "population": Method(

@@ -133,3 +133,30 @@ def test_a_replica_does_not_depend_on_those_beside_it():
 def test_contrast_refuses_losses_that_are_no_means_over_triples():
     with pytest.raises(ValueError, match="'exact' is no mean over triples"):
         Contrast("exact").of_triples(np.zeros(1), np.zeros((1, 1)))
+
+
+@pytest.mark.slow
+def test_means_of_sgd_are_off_the_flow_by_the_first_order_of_the_learning_rate():
+    """A minute: the extrapolation of two learning rates to 0 is the flow."""
+    rates, replicas, off, error = (0.2, 0.1, 0.05), 1500, [], []
+    for rate in rates:
+        training, particles = {"learning_rate": rate, "batch_size": 128}, {"replicas": replicas, "score_samples": 2}
+        problem = case_b(normalised=True, stop=1.0, outputs=2, training=training, particles=particles)
+        sgd, flow = meanfield.solve(problem, "particles"), meanfield.solve(problem, "population")
+        found = [
+            np.append(
+                run["selectivity"].isel(time=-1).values.reshape(-1, 6),
+                run["loss"].isel(time=-1).values.reshape(-1, 1),
+                1,
+            )
+            for run in (sgd, flow)
+        ]
+        off.append(found[0].mean(axis=0) - found[1][0])
+        error.append(found[0].std(axis=0, ddof=1) / np.sqrt(replicas))
+    along = off[0] / np.linalg.norm(off[0])
+    sizes = [each @ along for each in off]
+    order = np.log(sizes[0] / sizes[2]) / np.log(rates[0] / rates[2])
+    assert order == pytest.approx(1.0, abs=0.15)  # three standard errors of a share of 0.05, and the second order
+    limit = 2 * off[2] - off[1]
+    assert np.all(np.abs(limit) < 3.5 * np.hypot(2 * error[2], error[1]))  # for a fixed seed: one of 300 others fails
+    assert np.abs(off[0] / error[0]).max() > 10  # else nothing is measured

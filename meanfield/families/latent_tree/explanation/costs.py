@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from itertools import count
 
+import numpy as np
+
 from meanfield.ensembles.ensemble import DAY
 from meanfield.ensembles.memory import check_memory, predicted_memory
 from meanfield.errors import InputError
@@ -12,6 +14,7 @@ from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
 from meanfield.families.latent_tree.many_nodes.solver import check_density
+from meanfield.families.latent_tree.operators import needs_connections
 from meanfield.families.latent_tree.particles.simulation import simulation_of
 from meanfield.families.latent_tree.particles.stepper import Replicas
 from meanfield.families.latent_tree.problem import Problem
@@ -33,6 +36,41 @@ COPIES = 12
 
 HEADER = 40_000
 """Number of bytes of a file besides its numbers."""
+
+BACKWARD = 0.8
+"""Usual time of one backward pass for an operator, with the norms that follow from it, in gradients."""
+
+PRODUCT = 256
+"""Number of rows and columns of the matrices whose product says how fast products are."""
+
+MOVES = 2.5
+"""Usual factor by which products of connections take longer than such a product: their numbers are moved first."""
+
+RESULT = 4e-3
+"""Usual number of processor seconds to check and build the result of operators."""
+
+
+def operator(problem: Problem) -> Prediction:
+    """Cost of the operators at the initial weights."""
+    tables, weights, shape = tables_of(problem), problem.initial_weights, problem.shape
+    if needs_connections(problem):
+        views, each = float(shape.configurations[-1]), [shape.nodes * inputs for inputs in shape.inputs]
+        latents = shape.latents[1:]
+        pairs = views**2 if problem.loss.kind != "beta" else 2.0 * len(problem.tree.root) * views
+        flops = sum(n * 2.0 * shape.nodes * (pairs * w + views * w * w) for n, w in zip(latents, each, strict=True))
+        x = np.ones((PRODUCT, PRODUCT))
+        of_operators = MOVES * seconds_of(lambda: x @ x) * flops / (2.0 * PRODUCT**3)
+        passes, connections = shape.nodes, max(each) * shape.nodes * views
+    else:
+        passes = shape.nodes * (2 if problem.network.output_normalisation else 1)
+        of_operators, connections = 0.0, 0.0
+    gradient = seconds_of(lambda: tables.loss_and_gradient(weights))
+    plain = gradient if not needs_connections(problem) else 0.0
+    seconds = RESULT + 1.2 * gradient + BACKWARD * passes * plain + of_operators
+    numbers = 3 * len(shape.level_of) * shape.nodes
+    memory = BYTES * (COPIES * (1 + passes * bool(plain)) * size_of(problem) + COPIES * connections)
+    contents = f"gradient by level, operators of {len(shape.level_of):,} latents, growth rates of their nodes"
+    return Prediction("operator", "", seconds, memory, 2 * BYTES * numbers + HEADER, contents)
 
 
 def population(problem: Problem) -> Prediction:

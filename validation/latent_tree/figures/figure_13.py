@@ -1,0 +1,24 @@
+"""Figure 13 of the paper: norms of the covariance operators of the root's children over training.
+
+Medians over 30 networks with the loss and the random signs of the public code, while one of depth, least polarity and
+number of nodes varies about depth 4, 0.8 and 4 nodes. Print has no scales and does not say which values it varies over.
+Operators are exact, of the last layer before its normalisation, as in the public code.
+"""
+
+from functools import partial
+
+from validation.latent_tree.figures import FOLDER, growing_norms
+from validation.study import Study, run_study
+
+LATENTS = ("s0", "s1")
+
+STUDY = Study(
+    growing_norms.theory,
+    partial(growing_norms.judge, source="paper, figure 13"),
+    partial(growing_norms.draw, latents=LATENTS),
+    partial(growing_norms.simulate, LATENTS),
+    folder=FOLDER,
+)
+
+if __name__ == "__main__":
+    run_study(STUDY, __file__)

@@ -1,0 +1,79 @@
+"""Writes docs/latent_tree_figures.md: the studies of figures, tables and theorems of Tian et al., from their files."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import xarray as xr
+
+from meanfield.cli import DONE, run
+from validation import ROOT
+from validation.latent_tree.figures import FOLDER, norms, runs
+from validation.latent_tree.figures.tables import table_page
+from validation.pages import in_order, study_section
+
+FIGURES = Path(__file__).resolve().parent
+PAGE = ROOT / "docs" / "latent_tree_figures.md"
+
+HEAD = """# Figures on latent trees
+
+Figures 3, 11, 13 and 14, tables 4 and 6, theorems 5 and 6 and equation (15) of Tian, Yu, Chen and Ganguli (2020),
+*Understanding self-supervised learning with dual deep networks*: what is claimed, and what the numbers say. The other
+figures are sketches. The [theory](theory/latent_tree.md) says what is exact, and the [errata](errata/tian_2020.md) list
+what is wrong in print.
+
+**In short.** Correlations before training are those of print, as they follow from the tree and the initial weights
+alone. After training networks as printed, with InfoNCE and positive polarities, end near print. The public code, with
+another loss and random signs, does so with 10 nodes; with 2 nodes its correlations with the root do not grow, and
+several rows disagree with print. The explanation is another matter: below the root many gaps shrink, against (15),
+because operators between latents of a level are left out; the Jacobian is far from constant; only the lowest level is
+slower than the others; the number of nodes in theorem 5 is too small, as its bound (112) is not one.
+
+**Protocol.** As printed: depth 5, two children, batches of 128, learning rate 0.1, temperature 0.1, one negative,
+normalised outputs, 64000 samples per epoch. From the public code, as print does not say: biases, uniform weights within
+1/sqrt(inputs), 1e-4 in the normalisation, fresh samples in every epoch, the score: the best |correlation| of a
+pre-activation with the latent. Scores, operators and gradients are exact, by tables of all configurations of the
+leaves; SGD that trains hundreds of networks is in single precision.
+{counts}
+
+**Verdicts.** A statement *of the paper* is confirmed or contradicted, one of the errata or *ours* holds or
+fails, and either is undecided where numbers do not tell. Printed means are confirmed if all
+are within three combined standard errors; by chance one of 70 is not. Numbers in brackets are standard errors in units
+of the last digit.
+
+`make figures` makes this page, the figures, and a netCDF file of the numbers behind each in
+data/runs/latent_tree/figures; `python -m validation.latent_tree.figures.runs` and `norms` train the networks that
+tables and two figures share, and `python -m validation.latent_tree.figures.figure_3` makes one of the figures.
+"""
+
+
+def counts() -> str:
+    """Numbers of networks, and the time that they take."""
+    trees, operators = xr.load_dataset(runs.NUMBERS), xr.load_dataset(norms.NUMBERS)
+    trained = sum(case.trees for case in runs.CASES)
+    minutes = (float(trees.seconds.sum()) + float(operators.seconds)) / 60.0
+    single = operators.sizes["setting"] * operators.sizes["seed"]
+    text = (
+        f"For the tables {trained} networks are trained: with 2 nodes and polarities from U[0.7, 1] 100 trees in "
+        f"either reading to epoch {runs.LONGEST[-1]}, else {runs.TREES[2]} trees to epoch {runs.EPOCHS[2][-1]} with 2 "
+        f"nodes and {runs.TREES[10]} to epoch {runs.EPOCHS[10][-1]} with 10; print has 10 trials and about 50 epochs. "
+        f"The first column is that of {runs.STARTS[2]} and {runs.STARTS[10]} trees. For figures 13 and 14 there are "
+        f"{single} networks. Training takes {minutes:.0f} min of processor time, the other studies 3 min."
+    )
+    return textwrap.fill(text, 120)
+
+
+def main() -> int:
+    """Write the page."""
+    sections = []
+    for numbers in in_order(FOLDER):
+        note = table_page(xr.load_dataset(numbers)) if numbers.stem.startswith("table_") else ""
+        sections.append(study_section(numbers, FIGURES, note))
+    PAGE.write_text("\n".join([HEAD.format(counts=counts()), *sections]))
+    print(f"wrote {PAGE.relative_to(ROOT)}")
+    return DONE
+
+
+if __name__ == "__main__":
+    run(main)

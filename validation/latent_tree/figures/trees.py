@@ -1,0 +1,97 @@
+"""Problems of the paper's tables in two readings, and networks that SGD trains on them.
+
+What the paper prints is InfoNCE with one negative and positive polarities. Its public code has another loss and random
+signs. Both have biases, normalised outputs, the usual initial weights, and fresh samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.tables import Pass, Tables
+from meanfield.families.latent_tree.weights import Weights
+from validation.latent_tree.figures.sgd import FloatArray, Net, Training, advance, moves_of
+
+BATCH, EPOCH = 128, 500
+"""Anchors per step, and steps of an epoch: 64000 samples."""
+
+DEPTH = 5
+
+
+class Reading(NamedTuple):
+    """What print leaves open: the loss, its temperature, and the signs of polarities."""
+
+    kind: str
+    temperature: float
+    random_sign: bool
+
+
+READINGS = {
+    "as printed": Reading("infonce", 0.1, False),
+    "public code": Reading("batch_ratio", 0.1, True),
+}
+
+
+def problem_of(reading: Reading, low: float, nodes: int, seed: int, depth: int = DEPTH) -> Problem:
+    """Tree and network of one trial; its seed decides sizes of polarities, their signs, and the initial weights."""
+    data: dict[str, Any] = {
+        "tree": {
+            "depth": depth,
+            "polarity": {"law": "uniform", "low": low, "random_sign": reading.random_sign, "seed": seed},
+        },
+        "network": {
+            "nodes_per_latent": nodes,
+            "bias": True,
+            "initial": {"law": "uniform", "seed": seed},
+            "output_normalisation": True,
+            "epsilon": 1e-4,
+        },
+        "loss": {"kind": reading.kind, "temperature": reading.temperature},
+        "training": {"learning_rate": 0.1, "batch_size": BATCH},
+        "time": {"stop": 50.0},
+    }
+    return Problem.model_validate(data)
+
+
+def start_of(problem: Problem) -> tuple[Net, FloatArray, Training]:
+    """Network before training, chances of its tree, and the training; outputs are normalised, nodes have biases."""
+    start, loss, network, training = problem.initial_weights, problem.loss, problem.network, problem.training
+    W = tuple(W.reshape(*W.shape[:2], -1).astype(np.float32) for W in start.W)
+    net = Net(W, tuple(b.astype(np.float32) for b in start.b))
+    ratio = loss.kind == "batch_ratio"
+    settings = Training(ratio, loss.temperature, network.epsilon, training.learning_rate, training.batch_size)
+    return net, moves_of(problem.tree.polarities), settings
+
+
+def train(problem: Problem, seed: int, epochs: Sequence[int]) -> list[Weights]:
+    """Weights after numbers of epochs, in increasing order."""
+    net, moves, training = start_of(problem)
+    found, done = [], 0
+    for epoch in epochs:
+        advance(net, moves, training, (seed, epoch), (epoch - done) * EPOCH)
+        done = epoch
+        W, b = ([part.astype(float) for part in parts] for parts in net)
+        found.append(Weights.nested(problem.shape, W, b))
+    return found
+
+
+def unnormalised(problem: Problem) -> Tables:
+    """Tables of the network with the last layer itself as its output, and the simple loss, which fit at depth 5."""
+    network = problem.network.model_copy(update={"output_normalisation": False, "epsilon": 0.0})
+    loss = problem.loss.model_copy(update={"kind": "simple"})
+    return Tables(problem.model_copy(update={"network": network, "loss": loss}))
+
+
+def scores(tables: Tables, found: Pass) -> FloatArray:
+    """Largest exact |correlation| of each latent with its pre-activations, 0 where all are constant."""
+    return np.nan_to_num(np.abs(tables.moments(found).correlation)).max(axis=1)
+
+
+def law_of_leaves(tables: Tables) -> FloatArray:
+    """Probabilities of all configurations of the leaves given the root, where that has two children."""
+    left, right = tables.given_parent[-1]
+    return (left[:, :, None] * right[:, None, :]).reshape(2, -1)
