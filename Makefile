@@ -23,6 +23,12 @@ CHANNELS_STUDIES := $(shell grep -l '^STUDY = ' $(CHANNELS)/*.py)
 CHANNELS_SHARED := validation/study.py $(CHANNELS)/problems.py
 CHANNELS_NUMBERS := $(patsubst $(CHANNELS)/%.py,$(RUNS)/several_channels/%.nc,$(CHANNELS_STUDIES))
 
+IMPORTANCE := validation/alpha_contrastive/figures
+IMPORTANCE_STUDIES := $(shell grep -l '^STUDY = ' $(IMPORTANCE)/*.py)
+IMPORTANCE_SHARED := validation/study.py $(addprefix $(IMPORTANCE)/,one_layer.py scores.py)
+IMPORTANCE_NUMBERS := $(patsubst $(IMPORTANCE)/%.py,$(RUNS)/alpha_contrastive/figures/%.nc,$(IMPORTANCE_STUDIES))
+IMPORTANCE_RUNS := $(foreach seed,1 2 3,$(foreach group,infonce quadratic zeta_10 zeta decay,$(RUNS)/alpha_contrastive/runs/$(group)_$(seed).nc))
+
 # Modules are compiled when they are first used, and once for the many processes to come, also where that is switched off:
 # to compile all that pip installs would take two thirds of its time.
 export PYTHONDONTWRITEBYTECODE :=
@@ -71,10 +77,11 @@ faults: $(VENV)/installed $(VENV)/sources
 # Linear algebra on one thread, as two studies have two cores.
 figures: export OMP_NUM_THREADS := 1
 figures: $(VENV)/installed $(VENV)/sources
-	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS)
+	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(IMPORTANCE_NUMBERS)
 	$(BIN)/python -m validation.contrastive.figures.page
 	$(BIN)/python -m validation.hidden_manifold.figures.page
 	$(BIN)/python -m validation.contrastive.channels.page
+	$(BIN)/python -m validation.alpha_contrastive.figures.page
 
 $(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
 	$(BIN)/python -m validation.contrastive.figures.$*
@@ -87,6 +94,12 @@ $(RUNS)/hidden_manifold/figures/%.nc: $(MANIFOLD)/%.py $(LIBRARY) $(MANIFOLD_SHA
 
 $(MANIFOLD_RUNS): $(addprefix $(MANIFOLD)/,runs.py laws.py mixtures.py sgd.py)
 	$(BIN)/python -m validation.hidden_manifold.figures.runs
+
+$(RUNS)/alpha_contrastive/figures/%.nc: $(IMPORTANCE)/%.py $(LIBRARY) $(IMPORTANCE_SHARED) $(IMPORTANCE_RUNS)
+	$(BIN)/python -m validation.alpha_contrastive.figures.$*
+
+$(RUNS)/alpha_contrastive/runs/%.nc: $(addprefix $(IMPORTANCE)/,runs.py two_layers.py token_sgd.py)
+	$(BIN)/python -m validation.alpha_contrastive.figures.runs $*
 
 predictions: $(VENV)/installed $(VENV)/sources
 	$(BIN)/python -m validation.contrastive.predictions

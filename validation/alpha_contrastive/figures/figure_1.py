@@ -149,7 +149,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             f"cosines are {float(numbers['cosine'].min()):.3f} and more",
         ),
         Statement(
-            "besides the patterns another filter attracts, along -U sqrt(q/(1 - q)): it sees the point where all are off",
+            "besides the patterns the filter along -U sqrt(q/(1 - q)) attracts, which sees the point where all are off",
             "theory, section 3",
             float(numbers["others"][0]) > 0.05,
             f"share {float(numbers['others'][0]):.2f} of random starts, with orthogonal patterns",

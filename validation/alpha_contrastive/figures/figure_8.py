@@ -27,7 +27,7 @@ SHOWN = 721
 FILTERS, BATCH, RATE, STOP = 300, 2000, 0.1, 1200.0
 
 AT_REST = 0.03
-"""Distance from a maximum at which a filter of SGD has come to rest there, in radians; maxima are 0.1 apart and more."""
+"""Distance from a maximum, in radians, at which a filter of SGD is at rest; maxima are 0.1 apart and more."""
 
 MOST_SECONDS = 0.05
 """Processor time within which all maxima of the figure should be known."""

@@ -51,7 +51,7 @@ GROUPS: dict[str, tuple[dict[str, Any], Grid]] = {
         {
             "case": {
                 "decay 5e-3": {},
-                "decay 1e-3": {"decay": 1e-3},
+                "decay 5e-3, learning rate 0.002": {"rate": 0.002},
                 "no decay": {"decay": 0.0},
                 "no decay, 3 times as long": {"decay": 0.0, "batches": 15000},
                 "no decay, start / 10": {"decay": 0.0, "scale": 0.1},
@@ -91,7 +91,10 @@ def make_runs(name: str) -> int:
     shape = [len(labels) for labels in grid.values()]
     values = np.moveaxis(np.reshape(rows, (*shape, len(MEASURED))), -1, 0)
     found = xr.Dataset(
-        {key: (tuple(grid), part, {"long_name": what}) for (key, what), part in zip(MEASURED.items(), values)},
+        {
+            key: (tuple(grid), part, {"long_name": what})
+            for (key, what), part in zip(MEASURED.items(), values, strict=True)
+        },
         {dim: list(labels) for dim, labels in grid.items()},
     )
     found["seconds"] = ((), time.process_time() - started, {"long_name": "processor time"})

@@ -39,7 +39,7 @@ def over_cells(values: xr.DataArray) -> xr.DataArray:
 
 
 def better(text: str, source: str, gain: xr.DataArray, level: float = 0.0) -> Statement:
-    """A claim that one score is above another, by `level`, on average over cells and seeds; undecided within 3 errors."""
+    """A claim that a gain, averaged over cells and seeds, is above a level; undecided within three standard errors."""
     each = over_cells(gain)
     number = f"by {with_error(each)} on average, in {int((each > level).sum())} of {each.size} pairs of runs"
     return Statement(text, source, above(each, level), number)
@@ -48,7 +48,9 @@ def better(text: str, source: str, gain: xr.DataArray, level: float = 0.0) -> St
 def listed(values: xr.DataArray, dim: str) -> str:
     """Means along a dim, with its labels."""
     means = values.mean([other for other in values.dims if other != dim])
-    return ", ".join(f"{float(mean):.3f} at {dim} = {label:g}" for label, mean in zip(values[dim].values, means.values))
+    return ", ".join(
+        f"{float(mean):.3f} at {dim} = {label:g}" for label, mean in zip(values[dim].values, means.values, strict=True)
+    )
 
 
 def seeds_of(numbers: xr.Dataset) -> str:

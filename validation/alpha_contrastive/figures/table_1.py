@@ -83,7 +83,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     difference = over_cells(plus.mean("seed") - printed)
     found.append(
         Statement(
-            "printed numbers are those of runs with learning rate 0.02, within 0.1 on average over absolute differences",
+            f"printed numbers are those of runs with learning rate 0.02, but for {ALIKE:g} on average",
             source,
             float(np.abs(difference).mean()) < ALIKE,
             f"{float(np.abs(difference).mean()):.3f} apart, of either sign: mean difference {with_error(difference)}",

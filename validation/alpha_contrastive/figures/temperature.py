@@ -3,8 +3,9 @@
 The paper says that a non-uniform importance creates more optima than the uniform one, since it makes A(w) less rough,
 with the importance held fixed (corollary 2). Here all maxima are enumerated, for the nine points of figure 8 and for
 five points, with the Gaussian and the InfoNCE importance. There are many more of them at small temperatures, and just
-as many as under the uniform importance at large ones. With the importance held fixed, as in the paper's proofs and for one filter among infinitely many,
-most of the new points are no maxima: what makes them so is that the importance answers to the filter.
+as many as under the uniform importance at large ones. With the importance held fixed, as in the paper's proofs and for
+one filter among infinitely many, there are not more but fewer, and none in the end: what makes maxima of the new points
+is that the importance answers to the filter.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from validation.alpha_contrastive.figures.two_layers import (
     BATCH,
     MOMENTUM,
     NORMALISATIONS,
-    RATE,
     TEMPERATURE,
     Array,
     Setting,
@@ -130,8 +129,8 @@ def pair_loss(quadratic, z, view, to_z, to_view):
 def loss_and_gradient(w, V, tokens, lengths, activation, normalisation, quadratic):
     """Loss of a batch of tokens, shape (2, N, places), and its gradients by filters and top."""
     K, d, M = w.shape
-    O, N = V.shape[2], tokens.shape[1]
-    y = np.zeros((2, N, O), w.dtype)
+    outputs, N = V.shape[2], tokens.shape[1]
+    y = np.zeros((2, N, outputs), w.dtype)
     out = np.empty((2, K, d, M), w.dtype)
     slope = np.empty((K, d, M), w.dtype)
     deviation = np.empty((2, K, M), w.dtype)
@@ -147,27 +146,27 @@ def loss_and_gradient(w, V, tokens, lengths, activation, normalisation, quadrati
             normalise(normalisation, h, share[v, k], out[v, k], deviation[v, k])
             top = np.dot(out[v, k], V[k])
             for i in range(N):
-                for o in range(O):
+                for o in range(outputs):
                     y[v, i, o] += top[tokens[v, i, k], o]
     norm = np.empty((2, N), w.dtype)
     for v in range(2):
         for i in range(N):
             norm[v, i] = math.sqrt(product(y[v, i], y[v, i])) + 1e-12
-            for o in range(O):
+            for o in range(outputs):
                 y[v, i, o] /= norm[v, i]
-    force = np.empty((2, N, O), w.dtype)
+    force = np.empty((2, N, outputs), w.dtype)
     loss = pair_loss(quadratic, y[0], y[1], force[0], force[1])
     for v in range(2):
         for i in range(N):
             radial = product(force[v, i], y[v, i])
-            for o in range(O):
+            for o in range(outputs):
                 force[v, i, o] = (force[v, i, o] - radial * y[v, i, o]) / norm[v, i]
-    to_w, to_V = np.zeros((K, d, M), w.dtype), np.zeros((K, M, O), w.dtype)
+    to_w, to_V = np.zeros((K, d, M), w.dtype), np.zeros((K, M, outputs), w.dtype)
     for k in range(K):
         for v in range(2):
-            to_top = np.zeros((d, O), w.dtype)
+            to_top = np.zeros((d, outputs), w.dtype)
             for i in range(N):
-                for o in range(O):
+                for o in range(outputs):
                     to_top[tokens[v, i, k], o] += force[v, i, o]
             to_V[k] += np.dot(out[v, k].T, to_top)
             to_out = np.dot(to_top, V[k].T)
@@ -179,17 +178,17 @@ def loss_and_gradient(w, V, tokens, lengths, activation, normalisation, quadrati
 def draw_batch(generators, d, tokens):
     """Two views of each sample: one generator, and any token where it marks no place."""
     for i in range(tokens.shape[1]):
-        g = np.random.randint(0, generators.shape[0])
+        g = np.random.randint(0, generators.shape[0])  # noqa: NPY002
         for k in range(tokens.shape[2]):
             for v in range(2):
                 marked = generators[g, k]
-                tokens[v, i, k] = marked if marked >= 0 else np.random.randint(0, d)
+                tokens[v, i, k] = marked if marked >= 0 else np.random.randint(0, d)  # noqa: NPY002
 
 
 @njit(cache=True, fastmath=True)
-def descend(w, V, generators, lengths, activation, normalisation, quadratic, decay, batches, seed):
+def descend(w, V, generators, lengths, activation, normalisation, quadratic, rate, decay, batches, seed):
     """Trains filters and top in place; the mean loss of the last tenth of all batches."""
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
     tokens = np.empty((2, BATCH, generators.shape[1]), np.int64)
     speed_w, speed_V = np.zeros_like(w), np.zeros_like(V)
     last, recent = max(1, batches // 10), 0.0
@@ -198,8 +197,8 @@ def descend(w, V, generators, lengths, activation, normalisation, quadratic, dec
         loss, to_w, to_V = loss_and_gradient(w, V, tokens, lengths, activation, normalisation, quadratic)
         speed_w[:] = MOMENTUM * speed_w + to_w + decay * w
         speed_V[:] = MOMENTUM * speed_V + to_V + decay * V
-        w -= RATE * speed_w
-        V -= RATE * speed_V
+        w -= rate * speed_w
+        V -= rate * speed_V
         if step >= batches - last:
             recent += loss / last
     return recent
@@ -218,6 +217,7 @@ def train(setting: Setting) -> tuple[Array, Array, Array, float]:
         ACTIVATIONS.index(setting.activation),
         NORMALISATIONS.index(setting.normalisation),
         setting.loss == "quadratic",
+        np.float32(setting.rate),
         np.float32(setting.decay),
         setting.batches,
         setting.seed,

@@ -15,7 +15,7 @@ import numpy as np
 Array = np.ndarray
 
 PLACES, MARKED, GENERATORS, OUTPUTS = 10, 5, 40, 50
-BATCH, RATE, MOMENTUM, TEMPERATURE = 128, 0.02, 0.9, 0.1
+BATCH, MOMENTUM, TEMPERATURE = 128, 0.9, 0.1
 
 Normalisation = Literal["none", "frozen", "variance", "mean", "both"]
 NORMALISATIONS = "none", "frozen", "variance", "mean", "both"
@@ -40,6 +40,8 @@ class Setting:
         Half the tokens have vectors of length zeta, the others 1/zeta.
     tokens : int
         d.
+    rate : float
+        Learning rate.
     decay : float
         Weight decay.
     scale : float
@@ -55,6 +57,7 @@ class Setting:
     normalisation: Normalisation = "mean"
     zeta: float = 1.0
     tokens: int = 20
+    rate: float = 0.02
     decay: float = 5e-3
     scale: float = 1.0
     batches: int = 5000
