@@ -20,9 +20,10 @@ PAGE = ROOT / "docs" / "alpha_contrastive_figures.md"
 HEAD = """# Figures on contrastive learning with importance
 
 Figures 1, 4, 5 and 8 to 13 and table 1 of Tian (2022), *Understanding the role of nonlinearity in training dynamics of
-contrastive learning*, and three studies of our own: what is claimed, and what the numbers say. Figures 2, 3, 6 and 7 are
-sketches, and figure 9 is decided with figure 4. The [theory](theory/alpha_contrastive.md) says what is exact, and the
-[errata](errata/tian_2022.md) list what is wrong in print.
+contrastive learning*, and three studies of our own: what is claimed, and what the numbers say. Figures 2, 3, 6 and 7
+are sketches; figure 9 is decided with figure 4, and figure 13 with figure 12. The
+[theory](theory/alpha_contrastive.md) says what is exact, and the [errata](errata/tian_2022.md) list what is wrong in
+print.
 
 **In short.** ReLU has many local optima, as the paper says, and most of them are not what it analyses: they are on
 walls, where a point is about to be switched off, and no eigenvectors. A non-uniform importance has more of them at
@@ -38,13 +39,13 @@ the statistics of each view behind the activation, whose gradients pass through 
 {counts}
 
 **Verdicts.** A statement *of the paper* is confirmed or contradicted, one of this documentation (*theory*) or of the
-software (*ours*) holds or fails, and either is undecided where three standard errors do not tell; these are over cells of
-the grid and seeds. Numbers in brackets are standard errors in units of the last digit; bars in figures are standard
+software (*ours*) holds or fails, and either is undecided where three standard errors do not tell; these are over cells
+of the grid and seeds. Numbers in brackets are standard errors in units of the last digit; bars in figures are standard
 deviations over seeds, where there are several.
 
 `make figures` makes this page, the figures, and a netCDF file of the numbers behind each in
-data/runs/alpha_contrastive/figures; `python -m validation.alpha_contrastive.figures.runs infonce_1` makes the runs of one
-seed that figure 4 shows, and `python -m validation.alpha_contrastive.figures.figure_4` the figure.
+data/runs/alpha_contrastive/figures; `python -m validation.alpha_contrastive.figures.runs infonce_1` makes the runs of
+one seed that figure 4 shows, and `python -m validation.alpha_contrastive.figures.figure_4` the figure.
 """
 
 

@@ -64,14 +64,14 @@ def draw_scores(rows: Sequence[tuple[str, Curves]]) -> Figure:
     first = next(iter(rows[0][1].values()))
     figure = Figure(figsize=(9.5, 0.6 + 2.25 * len(rows)), layout="constrained")
     panels = figure.subplots(len(rows), first.sizes["P"], sharex=True, sharey="row", squeeze=False)
-    for line, (label, curves) in zip(panels, rows, strict=True):
-        for axes, P in zip(line, first["P"].values, strict=True):
+    for row, (label, curves) in enumerate(rows):
+        for axes, P in zip(panels[row], first["P"].values, strict=True):
             _draw_panel(axes, {name: values.sel(P=P) for name, values in curves.items()})
-            if line is panels[0]:
+            if row == 0:
                 axes.set_title(f"$P = {P}$")
-            if line is panels[-1]:
+            if row == len(rows) - 1:
                 axes.set_xlabel(r"$\beta$")
-        line[0].set_ylabel(label)
+        panels[row, 0].set_ylabel(label)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6, fontsize="small")
     return figure
 
