@@ -4,8 +4,8 @@ from .ensembles.checkpoint import Checkpoint as Checkpoint
 from .errors import InputError as InputError
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
-from .families.alpha_contrastive.losses import PairLoss as PairLoss
 from .families.alpha_contrastive.losses import contrastive_covariance as contrastive_covariance
+from .families.alpha_contrastive.weighing import PairLoss as PairLoss
 from .families.contrastive.channels.thresholds import collapse_threshold as collapse_threshold
 from .families.contrastive.channels.thresholds import learning_threshold as learning_threshold
 from .families.contrastive.channels.thresholds import mixing_threshold as mixing_threshold

@@ -56,9 +56,11 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
     family = family_of_result(datasets[0])
     arrays: dict[str, Any] = {"pair": np.array([f"{names[i]} - {names[j]}" for i, j in pairs])}
     problem = problem_of(datasets[0])
-    for name in family.compared_with(problem.fixed_dims):
+    held = set(problem.fixed_dims).union(*(dataset.dims for dataset in datasets))
+    for name in family.compared_with(held):
         arrays |= _differences(name, datasets, pairs)
-    arrays |= {name: datasets[0][name].values for name in _coordinates(family) if name in datasets[0]}
+    for name in _coordinates(family):
+        arrays |= {name: dataset[name].values for dataset in datasets[::-1] if name in dataset}
     if family.measure_distances:
         arrays |= resolve(family.measure_distances)(datasets, pairs)
     measured = build_dataset("comparison", problem, arrays, "complete", "{}")

@@ -48,7 +48,7 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
         if not panels or any(np.any(np.nan_to_num(_values(d, name)) != 0) for d in having.values()):
             panels.append(partial(_plot_each, results, name, variable.long_name))
     densities = [d for d in results.values() if d.attrs["method"] == "density"]
-    particles = [d for d in results.values() if "weights" in d]
+    particles = [d for d in results.values() if "weights" in d and "snapshot_time" in d]
     if densities and particles:
         panels += _panels_of_weights(densities[0], particles[0])
     verdicts = [] if comparison is None else verdicts_of(comparison)

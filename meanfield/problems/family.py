@@ -254,8 +254,9 @@ class Family:
         return all(dim in held for dim in needed) and not any(dim in held for dim in variable.unless)
 
     def compared_with(self, held: Container[Any]) -> dict[str, Variable]:
-        """Compared variables that exist in results of a problem that has these dims."""
-        return {name: variable for name, variable in self.compared.items() if self.exists(variable, held)}
+        """Compared variables that exist in results that have these dims."""
+        known = {name: variable for name, variable in self.compared.items() if self.exists(variable, held)}
+        return {name: variable for name, variable in known.items() if all(dim in held for dim in variable.dims)}
 
     @cached_property
     def all_variables(self) -> dict[str, Variable]:

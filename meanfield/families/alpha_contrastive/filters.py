@@ -70,35 +70,50 @@ class RandomStart(Part):
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of the directions")
 
 
+class FanInStart(Part):
+    """Weights uniform in +-scale/sqrt(fan-in), as linear layers of PyTorch begin."""
+
+    law: Literal["fan_in"] = "fan_in"
+    scale: float = Field(default=1.0, gt=0, le=1e3, description="1 for the start of PyTorch, less for small weights")
+
+
 class GivenStart(Part):
-    """Directions one by one."""
+    """Weights one by one."""
 
     law: Literal["points"] = "points"
-    values: Matrix = Field(description="one list of coordinates per filter, of any length greater than 0")
+    values: Matrix = Field(
+        description="one list of coordinates per filter, of any length greater than 0; of two layers place by place"
+    )
+    top: Matrix | None = Field(
+        default=None, description="of two layers: one list per output, with a weight for each of these filters"
+    )
 
     @model_validator(mode="after")
     def _rows_fit(self) -> GivenStart:
         check_rows("values", self.values, 2)
+        if self.top is not None:
+            check_rows("top", self.top, 1)
+            if len(self.top[0]) != len(self.values):
+                raise FieldError(
+                    "top",
+                    f"rows have {len(self.top[0])} number(s), but values has {len(self.values)} row(s); give as many",
+                )
         empty = np.flatnonzero(~np.array(self.values, dtype=float).any(axis=1))
         if len(empty):
             raise FieldError("values", f"row {empty[0]} is 0, which is no direction; change it")
         return self
 
 
-FilterStart = Annotated[UniformStart | FourierStart | RandomStart | GivenStart, Field(discriminator="law")]
+FilterStart = Annotated[UniformStart | FourierStart | RandomStart | FanInStart | GivenStart, Field(discriminator="law")]
 
 
 class Filters(Part):
     """Number of filters, and their start."""
 
-    count: int = Field(default=100, ge=1, le=10**7, description="K, the number of filters of particles and SGD")
+    count: int = Field(
+        default=100,
+        ge=1,
+        le=10**7,
+        description="K, the number of filters of particles and SGD; of two layers M, those of each place",
+    )
     start: FilterStart = Field(default=UniformStart(), description="law of the initial filters, a table with law = ...")
-
-    @model_validator(mode="after")
-    def _count_fits(self) -> Filters:
-        start = self.start
-        if isinstance(start, GivenStart) and len(start.values) != self.count:
-            raise FieldError(
-                "count", f"= {self.count}, but start.values has {len(start.values)} row(s); set count to that"
-            )
-        return self

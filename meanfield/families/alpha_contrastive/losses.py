@@ -6,51 +6,15 @@ gradient of each is -2 N^2 times that of E = tr C/2 with the importance alpha_ij
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logsumexp
 
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.importance import KINDS
-from meanfield.ingredients.nearest import nearest
+from meanfield.families.alpha_contrastive.weighing import PairLoss, half_squares, weighing_of
 from meanfield.typing import BoolArray, FloatArray
-
-Function = Callable[[FloatArray], Any]
-
-Weighing = Callable[[FloatArray, BoolArray], tuple[FloatArray, FloatArray]]
-"""Function of x, shape (N, N), and of the pairs that count, which returns alpha and the terms of the loss."""
-
-EXPONENTIAL = ("infonce", "soft_triplet", "tuplet", "lifted")
-"""Losses with an exponential psi, which are computed by logarithms so that no temperature overflows."""
-
-
-@dataclass(frozen=True)
-class PairLoss:
-    """A loss L = sum_i phi(sum_j psi(x_ij)) of your own.
-
-    Parameters
-    ----------
-    phi, psi : callable
-        Increasing functions of arrays.
-    phi_slope, psi_slope : callable
-        Their derivatives.
-    """
-
-    phi: Function
-    psi: Function
-    phi_slope: Function
-    psi_slope: Function
-
-    def __call__(self, x: FloatArray, counts: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Importance of pairs, shape (N, N), and terms of the loss, shape (N,)."""
-        xi = np.sum(np.where(counts, self.psi(x), 0.0), axis=1)
-        alpha = np.asarray(self.phi_slope(xi))[:, None] * self.psi_slope(x)
-        return np.where(counts, alpha, 0.0), np.asarray(self.phi(xi), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -176,70 +140,15 @@ def _weigh(
     if importance == "gaussian":
         g = f if source is None else _samples("source", source)
         _check_same("source", (len(g),), (len(f),))
-        return np.where(counts, np.exp(-_half_squares(g) / temperature), 0.0), float("nan")
+        return np.where(counts, np.exp(-half_squares(g) / temperature), 0.0), float("nan")
     if source is not None:
         raise InputError("source is for importance = 'gaussian'; remove it")
-    x = 0.5 * np.sum((f - view) ** 2, axis=1)[:, None] - _half_squares(f)
+    x = 0.5 * np.sum((f - view) ** 2, axis=1)[:, None] - half_squares(f)
     with np.errstate(over="ignore", invalid="ignore"):
-        alpha, terms = _weighing(importance, temperature, epsilon)(x, counts)
+        alpha, terms = weighing_of(importance, temperature, epsilon)(x, counts)
     if not np.all(np.isfinite(alpha)):
         raise InputError("the importance of a pair is not finite; lower the outputs, or raise the temperature")
     return alpha, float(np.sum(terms))
-
-
-def _weighing(importance: str | PairLoss, temperature: float, epsilon: float) -> Weighing:
-    """Importance by name.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
-    if isinstance(importance, PairLoss):
-        return importance
-    if importance not in KINDS:
-        raise InputError(f"importance = {importance!r:.60}: {nearest(str(importance), list(KINDS))}")
-    if importance in EXPONENTIAL:
-        return partial(_exponential, importance, temperature, epsilon)
-    if importance == "triplet":
-        return PairLoss(_same, lambda x: np.maximum(x + epsilon, 0.0), np.ones_like, lambda x: 1.0 * (x + epsilon > 0))
-    if importance == "modified_triplet":
-        return PairLoss(
-            _same,
-            lambda x: expit(x / temperature),
-            np.ones_like,
-            lambda x: expit(x / temperature) * expit(-x / temperature) / temperature,
-        )
-    return PairLoss(_same, _same, np.ones_like, np.ones_like)
-
-
-def _same(x: FloatArray) -> FloatArray:
-    return x
-
-
-def _exponential(
-    kind: str, temperature: float, epsilon: float, x: FloatArray, counts: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Importance and terms of the loss where psi is exponential, by logarithms.
-
-    psi is e^(x/tau) of InfoNCE, with phi = tau log(eps + xi), and with a shift and phi = tau log(1 + xi) that of the
-    soft triplet; the N+1 tuplet is the latter at tau = 1 without a shift. Lifted structures have phi = [log xi]_+^2.
-    """
-    scale = temperature if kind in ("infonce", "soft_triplet") else 1.0
-    shift = epsilon if kind in ("soft_triplet", "lifted") else 0.0
-    psi = np.where(counts, x / scale + shift, -np.inf)
-    log_xi = np.asarray(logsumexp(psi, axis=1))
-    if kind == "lifted":
-        positive = np.maximum(log_xi, 0.0)
-        return 2.0 * positive[:, None] * np.exp(psi - log_xi[:, None]), positive**2
-    constant = epsilon if kind == "infonce" else 1.0
-    total = np.logaddexp(log_xi, np.log(constant)) if constant > 0 else log_xi
-    return np.exp(psi - total[:, None]), scale * total
-
-
-def _half_squares(f: FloatArray) -> FloatArray:
-    """Half the squared distance of every two samples."""
-    return np.asarray(0.5 * np.sum((f[:, None] - f[None]) ** 2, axis=-1))
 
 
 def _samples(name: str, given: ArrayLike) -> FloatArray:

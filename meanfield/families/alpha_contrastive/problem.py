@@ -5,22 +5,22 @@ All quantities are dimensionless; time is t = eta k for SGD step k (alpha_contra
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field, model_validator
 
 from meanfield.families.alpha_contrastive.filters import Filters, FourierStart, GivenStart
 from meanfield.families.alpha_contrastive.importance import Importance
 from meanfield.families.alpha_contrastive.laws import DataLaw, Tokens
-from meanfield.families.alpha_contrastive.settings import DensitySettings, SearchSettings, Training
-from meanfield.ingredients.activation_part import NamesActivation
+from meanfield.families.alpha_contrastive.model import Model
+from meanfield.families.alpha_contrastive.settings import (
+    DensitySettings,
+    ParticleSettings,
+    PopulationSettings,
+    SearchSettings,
+    Training,
+)
 from meanfield.problems.base import BaseProblem, Time
-
-
-class Model(NamesActivation):
-    """Network that is trained."""
-
-    layers: Literal[1, 2] = Field(default=1, description="1 for filters on the sphere, 2 for filters with a top layer")
 
 
 class FlowTime(Time):
@@ -37,7 +37,8 @@ class FlowTime(Time):
 class Problem(BaseProblem):
     """Problem of contrastive learning with pairwise importance, with the settings of the methods."""
 
-    settings: ClassVar[frozenset[str]] = frozenset({"density", "critical_points"})
+    settings: ClassVar[frozenset[str]] = frozenset({"density", "critical_points", "population", "particles"})
+    seed_key: ClassVar[str | None] = "particles.seed"
 
     model: Model
     importance: Importance = Importance()
@@ -47,6 +48,8 @@ class Problem(BaseProblem):
     training: Training = Training()
     critical_points: SearchSettings = SearchSettings()
     density: DensitySettings = DensitySettings()
+    population: PopulationSettings = PopulationSettings()
+    particles: ParticleSettings = ParticleSettings()
 
     @model_validator(mode="after")
     def _layers_fit_the_data(self) -> Problem:
@@ -60,24 +63,61 @@ class Problem(BaseProblem):
 
     @model_validator(mode="after")
     def _start_fits_the_data(self) -> Problem:
-        start = self.filters.start
-        d = self.data.vocabulary if isinstance(self.data, Tokens) else self.data.dimension
+        start, d = self.filters.start, self.shape[2]
         if isinstance(start, FourierStart) and (d != 2 or self.model.layers == 2):
             raise ValueError(
                 f"filters.start.law = 'fourier' is a density on the circle, but data have {d} coordinates; take "
                 "'uniform', 'random' or 'points'"
             )
-        if isinstance(start, GivenStart) and len(start.values[0]) != d:
+        if isinstance(start, GivenStart):
+            self._check_given(start)
+        return self
+
+    def _check_given(self, start: GivenStart) -> None:
+        places, filters, d = self.shape
+        if len(start.values[0]) != d:
             raise ValueError(
                 f"filters.start.values has rows of {len(start.values[0])} number(s), but data have {d} coordinates; "
                 "give as many"
             )
+        if len(start.values) != places * filters:
+            each = f" in each of {places} places" if self.model.layers == 2 else ""
+            raise ValueError(
+                f"filters.count = {filters}{each}, but filters.start.values has {len(start.values)} row(s); "
+                "change one of the two"
+            )
+        if (start.top is None) == (self.model.layers == 2):
+            raise ValueError(
+                "filters.start.top is missing; add it"
+                if start.top is None
+                else "filters.start.top is for two layers; remove it"
+            )
+        if start.top is not None and len(start.top) != self.model.outputs:
+            raise ValueError(
+                f"filters.start.top has {len(start.top)} row(s), but model.outputs = {self.model.outputs}; change one"
+            )
+
+    @model_validator(mode="after")
+    def _steps_can_be_counted(self) -> Problem:
+        rate = f"training.learning_rate = {self.training.learning_rate:g}"
+        self.particles.check_steps(self.time, self.steps_per_time, rate, "lower the first or raise the second")
         return self
+
+    @property
+    def steps_per_time(self) -> float:
+        """Steps of SGD per unit of time."""
+        return 1.0 / self.training.learning_rate
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of places, filters of each place, and coordinates of each filter; one layer is a single place."""
+        data, count = self.data, self.filters.count
+        return (data.places, count, data.vocabulary) if isinstance(data, Tokens) else (1, count, data.dimension)
 
     @property
     def fixed_dims(self) -> dict[str, int]:
         """See `BaseProblem.fixed_dims`."""
-        return {} if isinstance(self.data, Tokens) else {"coordinate": self.data.dimension}
+        return {"coordinate": self.shape[2]}
 
     @property
     def labels(self) -> dict[str, float]:

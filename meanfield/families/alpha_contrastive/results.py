@@ -5,13 +5,17 @@ from __future__ import annotations
 from meanfield.families.alpha_contrastive.variables.critical_points import CRITICAL_POINTS
 from meanfield.families.alpha_contrastive.variables.density import DENSITY
 from meanfield.families.alpha_contrastive.variables.filters import FILTERS, NETWORKS, OPTIMAL
+from meanfield.families.alpha_contrastive.variables.training import STATISTICS, TRAINING
 from meanfield.problems.family import Kind
 
-VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | DENSITY
+VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | DENSITY | TRAINING | STATISTICS
+
+SCORES = ("chi_plus", "chi_minus", "loss")
 
 CHECKS = "meanfield.families.alpha_contrastive.checks:faults"
 NUMBERS = "meanfield.families.alpha_contrastive.key_numbers"
 FIGURES = "meanfield.families.alpha_contrastive.figures"
+IN_TRAINING = "meanfield.families.alpha_contrastive.training_display"
 
 KINDS = {
     "critical_points": Kind(
@@ -39,5 +43,21 @@ KINDS = {
         check=CHECKS,
         figure=f"{FIGURES}:plot_optimal_filters",
         numbers=f"{NUMBERS}:of_optimal_filters",
+    ),
+    "particles": Kind(
+        "stochastic gradient descent on batches of pairs",
+        ("time", "energy", "covariance_trace", "weights"),
+        ("top", *SCORES),
+        made_by="simulate_sgd",
+        figure=f"{IN_TRAINING}:plot_training",
+        numbers=f"{IN_TRAINING}:of_training",
+    ),
+    "ensemble": Kind(
+        "stochastic gradient descent on batches of pairs, statistics of an ensemble",
+        ("time", "count", "energy_mean", "energy_variance", "covariance_trace_mean", "covariance_trace_variance"),
+        ("quantile", "energy_quantile", *(f"{name}_{of}" for name in SCORES for of in ("mean", "variance"))),
+        made_by="simulate_sgd",
+        figure=f"{IN_TRAINING}:plot_training",
+        numbers=f"{IN_TRAINING}:of_training",
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from meanfield.ensembles.settings import ReplicaSettings
 from meanfield.ingredients.part import Part
 
 
@@ -36,4 +37,26 @@ class DensitySettings(Part):
         ge=1e-6,
         le=0.1,
         description="error allowed in the moments of the density; cells are halved until two grids agree to it",
+    )
+
+
+class PopulationSettings(Part):
+    """Exact flow of all weights."""
+
+    tolerance: float = Field(
+        default=1e-9, ge=1e-13, le=1e-2, description="error of a step of the integrator, relative to weights of size 1"
+    )
+    finite_batch: bool = Field(
+        default=False, description="whether the drift is that of batches of training.batch_size, or of large ones"
+    )
+    nodes: int = Field(
+        default=16, ge=2, le=200, description="Gauss-Hermite nodes per output of the Gaussian importance of two layers"
+    )
+
+
+class ParticleSettings(ReplicaSettings):
+    """Replicas of SGD."""
+
+    test_batches: int = Field(
+        default=8, ge=1, le=10**5, description="fresh batches whose mean is the energy at an output time"
     )

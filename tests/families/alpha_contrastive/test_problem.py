@@ -52,7 +52,10 @@ WRONG = [
         "'fourier' is a density on the circle, but data have 3 coordinates",
     ),
     (data(filters={"start": {"law": "points", "values": [[0.0, 0.0]]}}), "values: row 0 is 0, which is no direction"),
-    (data(filters={"count": 2, "start": {"law": "points", "values": [[1.0, 0.0]]}}), "filters.count: = 2, but"),
+    (
+        data(filters={"count": 2, "start": {"law": "points", "values": [[1.0, 0.0]]}}),
+        "filters.count = 2, but filters.start.values has 1 row(s)",
+    ),
     (data(training={"batch_size": 1}), "training.batch_size = 1: should be greater than or equal to 2"),
     (data(training={"momentum": 1.0}), "training.momentum = 1.0: should be less than 1"),
     (data(time={"stop": -1.0}), "time.stop = -1.0: should be greater"),
@@ -112,7 +115,10 @@ def test_methods_say_where_they_do_not_apply(given, words):
 
 def test_costs_of_all_methods_are_predicted():
     """Three coordinates have no density, which its row says."""
-    for law, applies in ((LAW_F, [True] * 3), ({"law": "points", "points": np.eye(3).tolist()}, [True, False, True])):
+    for law, applies in (
+        (LAW_F, [True] * 4),
+        ({"law": "points", "points": np.eye(3).tolist()}, [True, False, True, True]),
+    ):
         rows = predictions(problem("relu", law, kernel("gaussian", 0.3)))
         assert [row.applies for row in rows] == applies
         # a start of 3 s, and a fraction of a second for each method, by the allowance of ten of these

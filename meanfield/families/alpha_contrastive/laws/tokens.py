@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from meanfield.families.alpha_contrastive.laws.shared import Vector
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.typing import BoolArray, FloatArray, IntArray
 
 MOST_TOKENS = 1000
 """Largest number of places, of tokens of a vocabulary, and of generators."""
-
-WILDCARD = -1
-"""What stands for any token in a pattern."""
 
 WILDCARD = -1
 """What stands for any token in a pattern."""
@@ -38,6 +37,12 @@ class Tokens(Part):
     seed: int | None = Field(default=None, ge=0, lt=2**63, description="seed of the generators that are drawn")
     magnitudes: Vector | None = Field(
         default=None, description="length of the vector of each token, all 1 if nothing is said"
+    )
+    non_uniformity: float | None = Field(
+        default=None,
+        ge=1e-3,
+        le=1e3,
+        description="zeta, in place of magnitudes: 1/zeta for the first half of the tokens, zeta for the others",
     )
     augmentation: bool = Field(
         default=True, description="whether the second view has other tokens where the generator marks no place"
@@ -77,6 +82,8 @@ class Tokens(Part):
     @model_validator(mode="after")
     def _magnitudes_fit(self) -> Tokens:
         if self.magnitudes is not None:
+            if self.non_uniformity is not None:
+                raise FieldError("non_uniformity", "stands for magnitudes; remove one of the two")
             if len(self.magnitudes) != self.vocabulary:
                 raise FieldError(
                     "magnitudes",
@@ -85,3 +92,37 @@ class Tokens(Part):
             if min(self.magnitudes) <= 0:
                 raise FieldError("magnitudes", f"has {min(self.magnitudes):g}; lengths are greater than 0")
         return self
+
+    @property
+    def rows(self) -> IntArray:
+        """Tokens that generators mark, `WILDCARD` elsewhere, shape (generators, places).
+
+        Drawn generators choose places without repetition, and at each one of the `tokens_per_place` tokens that were
+        drawn for it.
+        """
+        if self.patterns is not None:
+            return np.array(self.patterns, dtype=np.int64)
+        assert self.generators is not None
+        assert self.tokens_per_place is not None
+        assert self.pattern_tokens is not None
+        rng = np.random.default_rng(self.seed)
+        used = np.array([rng.permutation(self.vocabulary)[: self.tokens_per_place] for _ in range(self.places)])
+        rows = np.full((self.generators, self.places), WILDCARD, dtype=np.int64)
+        for row in rows:
+            marked = rng.permutation(self.places)[: self.pattern_tokens]
+            row[marked] = used[marked, rng.integers(self.tokens_per_place, size=len(marked))]
+        return rows
+
+    @property
+    def lengths(self) -> FloatArray:
+        """Length of the vector of each token, shape (vocabulary,)."""
+        if self.magnitudes is not None:
+            return np.array(self.magnitudes, dtype=float)
+        zeta = self.non_uniformity or 1.0
+        return np.where(np.arange(self.vocabulary) < self.vocabulary // 2, 1.0 / zeta, zeta)
+
+    @property
+    def marked(self) -> BoolArray:
+        """Whether some generator marks a place with a token, shape (places, vocabulary)."""
+        rows = self.rows
+        return np.array([np.isin(np.arange(self.vocabulary), column) for column in rows.T])

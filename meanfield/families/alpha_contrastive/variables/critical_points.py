@@ -8,7 +8,13 @@ from meanfield.problems.variable import Variable
 YES_OR_NO = (0.0, 1.0)
 
 CRITICAL_POINTS = {
-    "energy": Variable(("time",), "energy E_alpha = C_alpha[h(w.x)]/2", range=(-1e-12, float("inf")), gaps="never"),
+    "energy": Variable(
+        ("time",),
+        "energy E_alpha = tr C_alpha[f]/2 of the outputs f",
+        optional_dims=("replica",),
+        gaps="unfinished",
+        compared=True,
+    ),
     "objective": Variable(("time",), "objective G of a network of this filter alone", gaps="never"),
     "eigenvalue": Variable(("time",), "w.A w, the eigenvalue of a filter that is an eigenvector of A(w)", gaps="never"),
     "rate": Variable(("time",), "largest growth rate of small deviations, alpha moving with the filter"),

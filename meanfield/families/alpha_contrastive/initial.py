@@ -1,0 +1,80 @@
+"""Weights of a network at the start."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStart, GivenStart, RandomStart
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.typing import FloatArray
+
+NODES = 1 << 14
+"""Angles between which the distribution function of a density on the circle is interpolated."""
+
+
+class Weights(NamedTuple):
+    """Weights of a network, with leading dims for several networks.
+
+    Parameters
+    ----------
+    filters : ndarray, shape (..., places, filters, coordinates)
+    top : ndarray, shape (..., outputs, places * filters)
+        No outputs for one layer, whose filters are the outputs.
+    """
+
+    filters: FloatArray
+    top: FloatArray
+
+
+def initial_weights(problem: Problem, rng: Generator) -> Weights:
+    """Weights at the start; laws without a seed of their own draw from `rng`.
+
+    Parameters
+    ----------
+    problem : Problem
+    rng : Generator
+    """
+    start, shape, model = problem.filters.start, problem.shape, problem.model
+    outputs = model.outputs if model.layers == 2 else 0
+    if isinstance(start, GivenStart):
+        top = np.zeros((0, shape[0] * shape[1])) if start.top is None else np.array(start.top, dtype=float)
+        found = Weights(np.array(start.values, dtype=float).reshape(shape), top)
+    else:
+        if isinstance(start, RandomStart):
+            rng = np.random.default_rng(start.seed)
+        found = _drawn(start, rng, shape, outputs)
+    filters, top = found
+    if model.unit_filters or not isinstance(start, FanInStart | GivenStart):
+        filters = unit(filters, 1)
+    if outputs and (model.unit_top or not isinstance(start, FanInStart | GivenStart)):
+        top = unit(top, 2)
+    return Weights(filters, top)
+
+
+def _drawn(start: object, rng: Generator, shape: tuple[int, int, int], outputs: int) -> Weights:
+    """Random weights, before they are divided by their length."""
+    fan_in = shape[0] * shape[1]
+    if isinstance(start, FanInStart):
+        filters, top = rng.uniform(-1.0, 1.0, shape), rng.uniform(-1.0, 1.0, (outputs, fan_in))
+        return Weights(start.scale * filters / np.sqrt(shape[2]), start.scale * top / np.sqrt(fan_in))
+    if isinstance(start, FourierStart):
+        angle = np.linspace(-np.pi, np.pi, NODES + 1)
+        rise = start.distribution(angle) - start.distribution(angle[:1])
+        drawn = np.interp(rng.random(shape[:2]), rise, angle)
+        return Weights(np.stack([np.cos(drawn), np.sin(drawn)], axis=-1), np.zeros((0, fan_in)))
+    return Weights(rng.standard_normal(shape), rng.standard_normal((outputs, fan_in)))
+
+
+def unit(weights: FloatArray, dims: int) -> FloatArray:
+    """Weights divided by their length in the last dims, one or two."""
+    axes = tuple(range(-dims, 0))
+    return np.asarray(weights / np.sqrt(np.sum(weights * weights, axis=axes, keepdims=True)))
+
+
+def tangential(slope: FloatArray, weights: FloatArray, dims: int) -> FloatArray:
+    """Part of a slope that leaves the length of unit weights, in the last dims, as it is."""
+    axes = tuple(range(-dims, 0))
+    return np.asarray(slope - np.sum(slope * weights, axis=axes, keepdims=True) * weights)

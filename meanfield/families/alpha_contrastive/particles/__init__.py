@@ -1,0 +1,1 @@
+"""SGD on batches of pairs of views."""

@@ -1,0 +1,125 @@
+"""Batches of pairs of views from the law of the data."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.random import Generator
+
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
+from meanfield.families.alpha_contrastive.laws.tokens import WILDCARD
+from meanfield.families.alpha_contrastive.limit.activation import Filter
+from meanfield.families.alpha_contrastive.particles.first_layer import DenseLayer, FirstLayer, TokenLayer
+
+Inputs = Any
+"""Array of inputs: tokens by place, or coordinates by place."""
+
+
+class Batch(NamedTuple):
+    """Inputs of a batch.
+
+    Parameters
+    ----------
+    views : array, shape (views, N, ...)
+        One where both views are the same, else two.
+    source : array, shape (1, N, ...), or None
+        Samples before augmentation, where they are asked for and differ from the views.
+    """
+
+    views: Inputs
+    source: Inputs | None
+
+
+class Sampler(Protocol):
+    """Law of batches, and the first layer that takes their inputs."""
+
+    augments: bool
+    """Whether the two views of a sample differ."""
+
+    def layer(self, h: Filter) -> FirstLayer:
+        """First layer for such inputs."""
+
+    def draw(self, rng: Generator, N: int, with_source: bool) -> Batch:
+        """A batch of N samples."""
+
+
+def sampler_of(data: Any) -> Sampler:
+    """Sampler of a law of the data."""
+    if isinstance(data, Tokens):
+        return TokenSampler(data)
+    return PointSampler(data) if isinstance(data, DiscreteLaw) else MixtureSampler(data)
+
+
+class TokenSampler:
+    """Tokens in places; views share the generator, and what it does not mark is drawn anew for each.
+
+    Parameters
+    ----------
+    data : Tokens
+    """
+
+    def __init__(self, data: Tokens) -> None:
+        self._rows, self._lengths, self._tokens = data.rows, data.lengths, data.vocabulary
+        self.augments = data.augmentation
+
+    def layer(self, h: Filter) -> FirstLayer:
+        """See `Sampler.layer`."""
+        return TokenLayer(h, self._lengths)
+
+    def draw(self, rng: Generator, N: int, with_source: bool) -> Batch:
+        """See `Sampler.draw`."""
+        rows = self._rows[rng.integers(len(self._rows), size=N)]
+        copies = 1 + self.augments * (1 + with_source)
+        drawn = rng.integers(self._tokens, size=(copies, *rows.shape))
+        found = np.where(rows == WILDCARD, drawn, rows)
+        return Batch(found[:2], found[2:] if copies == 3 else None)
+
+
+class PointSampler:
+    """Atoms of a discrete law, without augmentation.
+
+    Parameters
+    ----------
+    data : DiscreteLaw
+    """
+
+    augments = False
+
+    def __init__(self, data: DiscreteLaw) -> None:
+        self._atoms, self._weights = data.atoms, data.weights
+
+    def layer(self, h: Filter) -> FirstLayer:
+        """See `Sampler.layer`."""
+        return DenseLayer(h)
+
+    def draw(self, rng: Generator, N: int, with_source: bool) -> Batch:
+        """See `Sampler.draw`."""
+        chosen = rng.choice(len(self._atoms), size=N, p=self._weights)
+        return Batch(self._atoms[None, chosen, None, :], None)
+
+
+class MixtureSampler:
+    """Samples of a mixture of Gaussians, without augmentation.
+
+    Parameters
+    ----------
+    data : GaussianMixture
+    """
+
+    augments = False
+
+    def __init__(self, data: GaussianMixture) -> None:
+        self._means, self._weights = data.centres, data.weights
+        self._roots = np.linalg.cholesky(data.covariances)
+
+    def layer(self, h: Filter) -> FirstLayer:
+        """See `Sampler.layer`."""
+        return DenseLayer(h)
+
+    def draw(self, rng: Generator, N: int, with_source: bool) -> Batch:
+        """See `Sampler.draw`."""
+        chosen = rng.choice(len(self._means), size=N, p=self._weights)
+        noise = rng.standard_normal((N, self._means.shape[1]))
+        x = self._means[chosen] + np.einsum("iab,ib->ia", self._roots[chosen], noise)
+        return Batch(x[None, :, None, :], None)

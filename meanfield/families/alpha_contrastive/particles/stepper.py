@@ -1,0 +1,127 @@
+"""Replicas of SGD that take their steps together, each with batches of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.families.alpha_contrastive.initial import Weights, initial_weights, tangential, unit
+from meanfield.families.alpha_contrastive.laws import Tokens
+from meanfield.families.alpha_contrastive.limit.activation import Filter
+from meanfield.families.alpha_contrastive.particles.network import Activity, Network
+from meanfield.families.alpha_contrastive.particles.pairs import Pairs
+from meanfield.families.alpha_contrastive.particles.samples import sampler_of
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.families.alpha_contrastive.scores import matches
+from meanfield.typing import FloatArray
+
+
+class Replicas(PythonStepper):
+    """Replicas of a network of one or two layers.
+
+    Parameters
+    ----------
+    problem : Problem
+    replicas : range
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("filters", "top", "filter_speed", "top_speed", "rngs")
+
+    def __init__(self, problem: Problem, replicas: range) -> None:
+        super().__init__(replicas)
+        self.problem, self._h = problem, Filter(problem.model.activation_functions)
+        self._sampler = sampler_of(problem.data)
+        self._pairs = Pairs(problem.importance, problem.training.batch_size)
+        self._network = Network(problem.model, self._sampler.layer(self._h), self._pairs)
+        importance = problem.importance
+        self._with_source = importance.argument == "source" and importance.kind != "quadratic"
+        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
+        starts = [initial_weights(problem, rng) for rng in self.rngs]
+        self.filters, self.top = (np.stack(parts) for parts in zip(*starts, strict=True))
+        self.filter_speed, self.top_speed = np.zeros_like(self.filters), np.zeros_like(self.top)
+
+    @property
+    def weights(self) -> Weights:
+        """Weights of all replicas."""
+        return Weights(self.filters, self.top)
+
+    def step(self, k: int) -> None:
+        """Take step k: speed <- momentum speed + grad E - decay weights, and weights <- weights + eta speed."""
+        training, model = self.problem.training, self.problem.model
+        slope = self._network.slope(self.weights, self._activity(self.rngs))
+        moves = []
+        for weights, by_weights, speed, held, dims in (
+            (self.filters, slope.filters, self.filter_speed, model.unit_filters, 1),
+            (self.top, slope.top, self.top_speed, model.unit_top, 2),
+        ):
+            change = by_weights - training.weight_decay * weights
+            if held and weights.size:
+                change = tangential(change, weights, dims)
+            speed = training.momentum * speed + change
+            moved = weights + training.learning_rate * speed
+            moves.append((unit(moved, dims) if held and weights.size else moved, speed))
+        (self.filters, self.filter_speed), (self.top, self.top_speed) = moves
+
+    def _activity(self, rngs: list[Generator]) -> Activity:
+        """Activity at a fresh batch for each replica."""
+        N = self.problem.training.batch_size
+        batches = [self._sampler.draw(rng, N, self._with_source) for rng in rngs]
+        views = np.stack([batch.views for batch in batches])
+        source = None if batches[0].source is None else np.stack([batch.source for batch in batches])
+        return self._network.forward(self.weights, views, source)
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """See `PythonStepper.finite`."""
+        count = len(self.filters)
+        return np.isfinite(np.concatenate([w.reshape(count, -1) for w in self.weights], axis=1)).all(axis=1)
+
+    @property
+    def rows(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.rows`."""
+        problem, samples = self.problem, self.problem.particles.test_batches
+        rngs = [
+            replica_generator(problem.particles.seed, replica, 1 + int(step))
+            for replica, step in zip(self.replicas, self.reached, strict=True)
+        ]
+        found = [self._activity(rngs) for _ in range(samples)]
+        rows: dict[str, FloatArray] = {
+            "energy": np.mean([one.energy for one in found], axis=0),
+            "covariance_trace": np.mean([one.covariance_trace for one in found], axis=0),
+        }
+        if has_loss(problem):
+            rows["loss"] = np.mean([one.weighed.loss for one in found], axis=0)
+        if isinstance(problem.data, Tokens):
+            rows |= matches(self.filters, problem.data, self._h)
+        if problem.particles.record == "replicas":
+            rows["weights"] = self.filters
+            if problem.model.layers == 2:
+                rows["top"] = self.top.reshape(*self.top.shape[:2], *self.filters.shape[1:3])
+        return {name: rows[name] for name in row_shapes(problem)}
+
+
+def has_loss(problem: Problem) -> bool:
+    """Whether SGD descends a loss, which results then hold: the one whose gradient has the importance of the views."""
+    of_views = problem.importance.argument == "views" or not sampler_of(problem.data).augments
+    return of_views and Pairs(problem.importance, 2).has_loss
+
+
+def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Shapes of what is kept at every output time."""
+    places, filters, _coordinates = problem.shape
+    shapes: dict[str, tuple[int, ...]] = {"energy": (), "covariance_trace": ()}
+    if has_loss(problem):
+        shapes["loss"] = ()
+    if isinstance(problem.data, Tokens):
+        marked = problem.data.marked
+        shapes |= {"chi_plus": ()} | ({} if marked.all() else {"chi_minus": ()})
+    if problem.particles.record == "replicas":
+        shapes["weights"] = problem.shape
+        if problem.model.layers == 2:
+            shapes["top"] = (problem.model.outputs, places, filters)
+    return shapes
