@@ -82,7 +82,10 @@ def draw(numbers: xr.Dataset) -> Figure:
         (("sgd_plus", r"$\bar\chi_+$, patterns", "o"), ("sgd_minus", r"$\bar\chi_-$, noise tokens", "s"))
     ):
         for s, seed in enumerate(numbers["seed"].values):
-            values, places = numbers[name].sel(seed=seed), np.arange(len(cases)) + 0.06 * (s - 1)
+            values, places = (
+                numbers[name].sel(seed=seed),
+                np.arange(len(cases)) + 0.06 * (s - 0.5 * (numbers.sizes["seed"] - 1)),
+            )
             axes.plot(places, values, marker, color=COLOURS[k], label=label if s == 0 else None, markersize=6)
     axes.set_xticks(np.arange(len(cases)), [str(case).replace(", ", ",\n") for case in cases])
     axes.set(ylabel="score", ylim=(-0.03, 1.03))
