@@ -7,7 +7,7 @@ from meanfield.families.alpha_contrastive.particles.stepper import Replicas
 from meanfield.families.alpha_contrastive.scores import effective_rank as library_rank
 from meanfield.families.alpha_contrastive.scores import matches as library_matches
 from meanfield.problems.file import problem_from
-from validation.alpha_contrastive.figures import image_sgd
+from validation.alpha_contrastive.figures import image_sgd, theorem_4
 from validation.alpha_contrastive.figures.one_layer import FIVE, gaussian_objective, push
 from validation.alpha_contrastive.figures.two_layers import (
     ACTIVATIONS,
@@ -155,3 +155,34 @@ def test_push_ascends_the_objective_of_networks():
         rise = gaussian_objective(FIVE, theta + move, tau) - gaussian_objective(FIVE, theta - move, tau)
         # each filter has the weight 1/4 in the network; rounding 1e-17 over the step
         assert 4.0 * rise[0] / (2.0 * step) == pytest.approx(found[k], abs=1e-9)
+
+
+@pytest.mark.parametrize("augmented", theorem_4.AUGMENTED)
+def test_exact_flow_of_two_layers(augmented):
+    """Its covariance against all strings of tokens of all generators, and its gradient against differences."""
+    rng, step = np.random.default_rng(0), 1e-6
+    generators = rng.integers(-1, 3, (4, 3))
+    pi, w, s = theorem_4.shares(generators, 3), rng.standard_normal((3, 3, 2)), rng.standard_normal((3, 2))
+
+    def covariance(w):
+        return theorem_4.covariance(pi, np.maximum(w, 0.0), augmented)
+
+    outputs, chance, means = [], [], []
+    for row in pi:
+        each = [
+            np.concatenate([np.maximum(w[k, a], 0.0) for k, a in enumerate(string)]) for string in np.ndindex(3, 3, 3)
+        ]
+        p = [np.prod([row[k, a] for k, a in enumerate(string)]) for string in np.ndindex(3, 3, 3)]
+        outputs += each
+        chance += [x / len(pi) for x in p]
+        means.append(np.array(p) @ np.array(each))
+    expected = (
+        np.cov(means, rowvar=False, bias=True) if augmented else np.cov(np.transpose(outputs), aweights=chance, ddof=0)
+    )
+    np.testing.assert_allclose(covariance(w), expected, rtol=0.0, atol=1e-14)  # rounding
+    found = theorem_4.gradient(pi, np.maximum(w, 0.0), 1.0 * (w > 0.0), s, augmented)
+    for place in np.ndindex(w.shape):
+        move = np.zeros_like(w)
+        move[place] = step
+        rise = 0.5 * s.ravel() @ (covariance(w + move) - covariance(w - move)) @ s.ravel()
+        assert found[place] == pytest.approx(rise / (2.0 * step), abs=1e-9)  # rounding 1e-16 over the step
