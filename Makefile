@@ -98,6 +98,8 @@ $(MANIFOLD_RUNS): $(addprefix $(MANIFOLD)/,runs.py laws.py mixtures.py sgd.py)
 $(RUNS)/alpha_contrastive/figures/%.nc: $(IMPORTANCE)/%.py $(LIBRARY) $(IMPORTANCE_SHARED) $(IMPORTANCE_RUNS)
 	$(BIN)/python -m validation.alpha_contrastive.figures.$*
 
+# Files that no rule names are taken for intermediate ones, and removed.
+.SECONDARY: $(IMPORTANCE_RUNS)
 $(RUNS)/alpha_contrastive/runs/%.nc: $(addprefix $(IMPORTANCE)/,runs.py two_layers.py token_sgd.py)
 	$(BIN)/python -m validation.alpha_contrastive.figures.runs $*
 
