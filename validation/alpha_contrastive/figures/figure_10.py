@@ -10,8 +10,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from validation.alpha_contrastive.figures import FOLDER
-from validation.alpha_contrastive.figures.figure_4 import CO_LINEAR, MANY, gain_of
-from validation.alpha_contrastive.figures.scores import NAMES, better, draw_scores, listed, nothing, sgd_runs
+from validation.alpha_contrastive.figures.figure_4 import MANY, gain_of, ranks
+from validation.alpha_contrastive.figures.figure_4 import draw as draw_activations
+from validation.alpha_contrastive.figures.scores import NAMES, better, nothing, sgd_runs
 from validation.study import Statement, Study, run_study
 
 
@@ -29,8 +30,6 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     plus = numbers["sgd_plus"].sel(loss="quadratic")
     lost = numbers["sgd_plus"].sel(loss="infonce") - plus
     relu, linear = plus.sel(activation="relu"), plus.sel(activation="linear")
-    top = numbers["sgd_top_rank"].sel(loss="quadratic", activation="linear").sel(MANY)
-    filters = numbers["sgd_filter_rank"].sel(loss="quadratic", activation="linear").sel(MANY)
     source = "paper, section 5.1, figures 4 and 10"
     return [
         *(
@@ -43,28 +42,13 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         ),
         better("P > 1 and beta > 1: ReLU matches better than linear here too", source, (relu - linear).sel(MANY)),
         better("ReLU matches better at beta = 10 than at 1 here too", source, gain_of(relu)),
-        Statement(
-            "the top has rank one, as theorem 4 assumes: this loss learns one output",
-            "theory, section 5",
-            float(top.max()) < CO_LINEAR,
-            f"effective rank {listed(top, 'P')}",
-        ),
-        Statement(
-            "linear filters of a place end up co-linear",
-            "paper, theorem 4",
-            float(filters.max()) < CO_LINEAR,
-            f"effective rank {listed(filters, 'P')}",
-        ),
+        *ranks(numbers.sel(loss="quadratic")),
     ]
 
 
 def draw(numbers: xr.Dataset) -> Figure:
     """Both scores of all activations with the quadratic loss."""
-    quadratic = numbers.sel(loss="quadratic")
-    rows = []
-    for name, label in (("sgd_plus", r"$\bar\chi_+$"), ("sgd_minus", r"$\bar\chi_-$")):
-        rows.append((label, {NAMES[kind]: quadratic[name].sel(activation=kind) for kind in NAMES}))
-    return draw_scores(rows)
+    return draw_activations(numbers.sel(loss="quadratic"))
 
 
 STUDY = Study(nothing, judge, draw, simulate, folder=FOLDER)

@@ -1,8 +1,8 @@
 """Figure 11 of the paper: batch normalisation where tokens have vectors of different lengths, with ReLU.
 
-Half the tokens have vectors of length zeta, the others 1/zeta, for zeta = 1 (figure 4), 2, 5 and 10. The paper says
-that batch normalisation does not help much where zeta is small, and does where it is large and there are several
-patterns and more filters than patterns. Its gradients pass through the mean alone.
+Half the tokens have vectors of length zeta, the others 1/zeta, for zeta = 2, 5 and 10. The paper says that batch
+normalisation does not help much where zeta is small, and does where it is large and there are several patterns and more
+filters than patterns. Its gradients pass through the mean alone.
 """
 
 from __future__ import annotations

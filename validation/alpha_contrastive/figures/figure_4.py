@@ -63,7 +63,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             LITTLE * gain_of(relu) - gain_of(linear),
         ),
         *_noise(minus),
-        *_ranks(numbers),
+        *ranks(numbers),
     ]
 
 
@@ -111,7 +111,7 @@ def _noise(minus: xr.DataArray) -> list[Statement]:
     ]
 
 
-def _ranks(numbers: xr.Dataset) -> list[Statement]:
+def ranks(numbers: xr.Dataset) -> list[Statement]:
     """What theorem 4 assumes and concludes."""
     linear = numbers.sel(activation="linear").sel(MANY)
     filters, top = linear["sgd_filter_rank"], linear["sgd_top_rank"]

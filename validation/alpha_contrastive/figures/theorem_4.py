@@ -133,7 +133,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         ),
         Statement(
             "so that they match patterns with chi+ of 1/sqrt(P) at most",
-            "theory, section 8",
+            "ours",
             bool((linear["plus"] <= most).all()),
             f"chi+ {float(linear['plus'].max()):.3f}, {most:.3f}",
         ),

@@ -61,13 +61,13 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         ),
         Statement(
             "without decay the loss is lower all the same",
-            "theory, section 5",
+            "ours",
             float(loss.sel(case=WITHOUT)) < float(loss.sel(case=WITH)),
             f"{float(loss.sel(case=WITHOUT)):.4f} against {float(loss.sel(case=WITH)):.4f}",
         ),
         Statement(
             "what is left of the start matters: a tenth of it raises chi+ and lowers chi- without decay",
-            "theory, section 5",
+            "ours",
             bool((plus.sel(case=SMALL) > plus.sel(case=WITHOUT)) and (minus.sel(case=SMALL) < minus.sel(case=WITHOUT))),
             shown(SMALL),
         ),
