@@ -241,5 +241,5 @@ def test_what_has_no_exact_averages_is_refused(case, words):
 
 
 def test_filters_of_one_layer_with_kinks_are_refused():
-    with pytest.raises(InputError, match="model.activation = 'relu' has kinks, and filters of one layer gather"):
+    with pytest.raises(InputError, match=r"model\.activation = 'relu' has kinks, and filters of one layer gather"):
         check_population(problem_from(data("relu", LAW_F)))

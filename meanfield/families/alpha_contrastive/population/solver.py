@@ -149,8 +149,8 @@ def check_population(problem: Problem) -> None:
         )
     if problem.model.activation_functions.kinks:
         raise InputError(
-            f"model.activation = '{problem.model.activation}' has kinks, and filters of one layer gather where they meet "
-            "a sample, so that their flow is no smooth one; take another activation, or solve by particles or density"
+            f"model.activation = '{problem.model.activation}' has kinks, and filters of one layer gather where "
+            "they meet a sample, so that their flow is not smooth; take another, or solve by particles or density"
         )
     if make_pairs(importance, data.weights).normalised and finite:
         raise InputError(
