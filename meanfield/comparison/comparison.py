@@ -60,7 +60,8 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
     for name in family.compared_with(held):
         arrays |= _differences(name, datasets, pairs)
     for name in _coordinates(family):
-        arrays |= {name: dataset[name].values for dataset in datasets[::-1] if name in dataset}
+        having = [dataset for dataset in datasets if name in dataset]
+        arrays |= {name: having[0][name].values} if having else {}
     if family.measure_distances:
         arrays |= resolve(family.measure_distances)(datasets, pairs)
     measured = build_dataset("comparison", problem, arrays, "complete", "{}")

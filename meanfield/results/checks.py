@@ -17,7 +17,7 @@ from meanfield.problems.base import BaseProblem
 from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 from meanfield.problems.variable import Variable
-from meanfield.results.schema import family_of_result, kind_of, problem_of, validate, variables_of
+from meanfield.results.schema import family_of_result, kind_of, problem_of, required, validate, variables_of
 
 PACKING = ("scale_factor", "add_offset", "missing_value", "_FillValue")
 """Attributes by which readers change numbers. Files of the library have gaps that are NaN, and nothing else."""
@@ -111,8 +111,8 @@ def _faults_of_sizes(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]
     family = family_of_result(dataset)
     for name in family.particular_dims & set(map(str, dataset.sizes)) - set(problem.fixed_dims):
         yield f"dim '{name}' is there, but the problem has a single one"
-    for name in kind_of(dataset).variables:
-        if name not in dataset.variables and family.exists(family.all_variables[name], problem.fixed_dims):
+    for name in required(dataset, problem.fixed_dims):
+        if name not in dataset.variables:
             yield f"variable '{name}' is missing, which results of this problem hold"
     for name in variables_of(dataset):
         missing = set(family.all_variables[name].last_dims) & set(problem.fixed_dims) - set(dataset.sizes)

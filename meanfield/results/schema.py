@@ -5,6 +5,7 @@ A run is one flat Dataset. Its attributes `family` and `method` say of which fam
 
 from __future__ import annotations
 
+from collections.abc import Container
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -201,11 +202,8 @@ def validate(dataset: xr.Dataset) -> None:
         _validate_sweep(dataset)
         return
     family = family_of_result(dataset)
-    for name in kind.variables:
-        known = family.all_variables[name]
-        if method == "comparison" and not all(dim in dataset.sizes for dim in known.dims):
-            continue  # none of its results has such dims
-        if name not in dataset.variables and family.exists(known, dataset.sizes):
+    for name in required(dataset, dataset.sizes):
+        if name not in dataset.variables:
             raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
     own = variables_of(dataset)
     declared, indices = family.all_variables, family.indices(dataset.sizes)
@@ -217,6 +215,18 @@ def validate(dataset: xr.Dataset) -> None:
         right = kind.dims(known, indices, dataset.sizes)
         if dims != right and not (known.optional_dims and dims == (*known.optional_dims, *right)):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
+
+
+def required(dataset: xr.Dataset, held: Container[Any]) -> list[str]:
+    """Names of the variables that a result must hold, of a problem that has these dims.
+
+    A comparison has no variables with dims that none of its results has.
+    """
+    kind, family = kind_of(dataset), family_of_result(dataset)
+    names = [name for name in kind.variables if family.exists(family.all_variables[name], held)]
+    if dataset.attrs["method"] != "comparison":
+        return names
+    return [name for name in names if all(dim in dataset.sizes for dim in family.all_variables[name].dims)]
 
 
 def _validate_sweep(dataset: xr.Dataset) -> None:
