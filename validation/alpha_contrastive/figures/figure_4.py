@@ -58,7 +58,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         ),
         better("ReLU matches better at beta = 10 than at 1", "paper, section 5.1", gain_of(relu)),
         better(
-            f"linear filters gain less than {LITTLE:g} of that",
+            "linear filters gain less than a third of that",
             "paper, section 5.1, figure 4",
             LITTLE * gain_of(relu) - gain_of(linear),
         ),
