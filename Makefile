@@ -23,6 +23,12 @@ CHANNELS_STUDIES := $(shell grep -l '^STUDY = ' $(CHANNELS)/*.py)
 CHANNELS_SHARED := validation/study.py $(CHANNELS)/problems.py
 CHANNELS_NUMBERS := $(patsubst $(CHANNELS)/%.py,$(RUNS)/several_channels/%.nc,$(CHANNELS_STUDIES))
 
+IMPORTANCE := validation/alpha_contrastive/figures
+IMPORTANCE_STUDIES := $(shell grep -l '^STUDY = ' $(IMPORTANCE)/*.py)
+IMPORTANCE_SHARED := validation/study.py $(addprefix $(IMPORTANCE)/,one_layer.py scores.py)
+IMPORTANCE_NUMBERS := $(patsubst $(IMPORTANCE)/%.py,$(RUNS)/alpha_contrastive/figures/%.nc,$(IMPORTANCE_STUDIES))
+IMPORTANCE_RUNS := $(foreach seed,1 2 3,$(foreach group,infonce quadratic zeta_10 zeta decay,$(RUNS)/alpha_contrastive/runs/$(group)_$(seed).nc))
+
 DIGITS := $(RUNS)/latent_tree/digits.nc
 
 # Tables and two figures on latent trees show the same networks, which take longest.
@@ -80,10 +86,11 @@ faults: $(VENV)/installed $(VENV)/sources
 # Linear algebra on one thread, as two studies have two cores.
 figures: export OMP_NUM_THREADS := 1
 figures: $(VENV)/installed $(VENV)/sources
-	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(TREE_NUMBERS) $(DIGITS)
+	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(IMPORTANCE_NUMBERS) $(TREE_NUMBERS) $(DIGITS)
 	$(BIN)/python -m validation.contrastive.figures.page
 	$(BIN)/python -m validation.hidden_manifold.figures.page
 	$(BIN)/python -m validation.contrastive.channels.page
+	$(BIN)/python -m validation.alpha_contrastive.figures.page
 	$(BIN)/python -m validation.latent_tree.digits_page
 	$(BIN)/python -m validation.latent_tree.figures.page
 
@@ -101,6 +108,14 @@ $(RUNS)/hidden_manifold/figures/%.nc: $(MANIFOLD)/%.py $(LIBRARY) $(MANIFOLD_SHA
 
 $(MANIFOLD_RUNS): $(addprefix $(MANIFOLD)/,runs.py laws.py mixtures.py sgd.py)
 	$(BIN)/python -m validation.hidden_manifold.figures.runs
+
+$(RUNS)/alpha_contrastive/figures/%.nc: $(IMPORTANCE)/%.py $(LIBRARY) $(IMPORTANCE_SHARED) $(IMPORTANCE_RUNS)
+	$(BIN)/python -m validation.alpha_contrastive.figures.$*
+
+# Files that no rule names are taken for intermediate ones, and removed.
+.SECONDARY: $(IMPORTANCE_RUNS)
+$(RUNS)/alpha_contrastive/runs/%.nc: $(addprefix $(IMPORTANCE)/,runs.py two_layers.py token_sgd.py)
+	$(BIN)/python -m validation.alpha_contrastive.figures.runs $*
 
 $(RUNS)/latent_tree/figures/%.nc: $(TREE)/%.py $(LIBRARY) $(TREE_SHARED) $(TREE_RUNS)
 	$(BIN)/python -m validation.latent_tree.figures.$*

@@ -9,6 +9,7 @@ STUDIES = (
     "figures",
     "several_channels_study",
     "hidden_manifold_figures",
+    "alpha_contrastive_figures",
     "hidden_manifold_sgd",
     "hidden_manifold_averages",
     "hidden_manifold_finite_size",

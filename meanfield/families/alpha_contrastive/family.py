@@ -37,6 +37,13 @@ FAMILY = Family(
             check=f"{HERE}.optimal_filters.solver:check_optimal_filters",
             cost=f"{HERE}.explanation.costs:optimal_filters",
         ),
+        "population": Method(
+            "population",
+            f"{HERE}.population:solve_population",
+            ("population",),
+            check=f"{HERE}.population.solver:check_population",
+            cost=f"{HERE}.explanation.training_costs:population",
+        ),
         "particles": Method(
             "particles",
             f"{HERE}.particles.simulation:simulate_sgd",

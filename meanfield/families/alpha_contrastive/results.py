@@ -53,6 +53,14 @@ KINDS = {
         figure=f"{FIGURES}:plot_optimal_filters",
         numbers=f"{NUMBERS}:of_optimal_filters",
     ),
+    "population": Kind(
+        "exact flow of all weights",
+        ("time", "energy", "covariance_trace", "weights", "filter_rank"),
+        ("top", "chi_plus", "chi_minus", "top_rank"),
+        made_by="solve_population",
+        figure=f"{IN_TRAINING}:plot_training",
+        numbers=f"{IN_TRAINING}:of_training",
+    ),
     "particles": Kind(
         "stochastic gradient descent on batches of pairs",
         ("time", "energy", "covariance_trace", "weights"),

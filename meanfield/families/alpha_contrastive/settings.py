@@ -49,13 +49,13 @@ class PopulationSettings(Part):
     """Exact flow of all weights."""
 
     tolerance: float = Field(
-        default=1e-9, ge=1e-13, le=1e-2, description="error of a step of the integrator, relative to weights of size 1"
+        default=1e-9,
+        ge=1e-13,
+        le=1e-2,
+        description="error of a step of the integrator, of weights of size 1, and of a Gaussian importance",
     )
     finite_batch: bool = Field(
         default=False, description="whether the drift is that of batches of training.batch_size, or of large ones"
-    )
-    nodes: int = Field(
-        default=16, ge=2, le=200, description="Gauss-Hermite nodes per output of the Gaussian importance of two layers"
     )
 
 

@@ -19,7 +19,7 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
         From `meanfield.explanation.prediction`.
     """
     importance = problem.importance
-    if importance.kind in IN_SUMS and importance.epsilon != 0.0:
+    if problem.model.layers == 1 and importance.kind in IN_SUMS and importance.epsilon != 0.0:
         return [
             f"importance.epsilon = {importance.epsilon:g} has no effect in the limit of large batches, in which it is "
             "beside a sum over the batch, or cancels; meanfield.contrastive_covariance takes it in for a batch"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meanfield.families.alpha_contrastive.filters import FourierStart, GivenStart, RandomStart
+from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStart, GivenStart, RandomStart
 from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE, Importance
 from meanfield.families.alpha_contrastive.laws import (
     GaussianMixture,
@@ -59,8 +59,16 @@ def _data(problem: Problem) -> str:
 
 
 def _network(problem: Problem) -> str:
-    layers = "filters on the sphere" if problem.model.layers == 1 else "filters for each place, and a linear top layer"
-    return f"{layers}, activation {problem.model.activation}"
+    model = problem.model
+    if model.layers == 1:
+        return f"filters on the sphere, activation {model.activation}"
+    words = (
+        f"filters for each place, activation {model.activation}, and a linear top layer with {model.outputs} outputs"
+    )
+    words += ", divided by their length" * model.normalise_outputs
+    words += "; batch normalisation behind the activation" * model.batch_norm.active
+    kept = ["filters"] * model.unit_filters + ["the top layer"] * model.unit_top
+    return words + (f"; {' and '.join(kept)} kept at length 1" if kept else "")
 
 
 def _importance(importance: Importance) -> str:
@@ -80,9 +88,11 @@ def _filters(problem: Problem) -> str:
         where = f"at independent random directions, seed {start.seed}"
     elif isinstance(start, GivenStart):
         where = "at the directions that the file lists"
+    elif isinstance(start, FanInStart):
+        where = f"with weights uniform in +-{start.scale:g}/sqrt(fan-in)"
     else:
         where = "evenly in all directions"
-    return f"they start {where}; {count} of them in SGD"
+    return f"they start {where}; {count} of them in SGD" + " for each place" * (problem.model.layers == 2)
 
 
 def _training(problem: Problem) -> str:

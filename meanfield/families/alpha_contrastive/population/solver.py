@@ -1,0 +1,188 @@
+"""Exact flow of all weights: theta' = grad E with the importances held fixed, less the decay of weights."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.ensembles.stepper import replica_generator
+from meanfield.errors import InputError
+from meanfield.families.alpha_contrastive.initial import Weights, initial_weights, tangential
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, Tokens
+from meanfield.families.alpha_contrastive.limit.activation import Filter
+from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
+from meanfield.families.alpha_contrastive.population.drift import Drift
+from meanfield.families.alpha_contrastive.population.points import PointDrift
+from meanfield.families.alpha_contrastive.population.tokens import TokenDrift
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.families.alpha_contrastive.scores import effective_rank, matches
+from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.problems.base import check_problem
+from meanfield.results.provenance import provenance
+from meanfield.results.schema import build_dataset
+from meanfield.typing import FloatArray
+
+KERNELS = ("quadratic", "gaussian")
+"""Importances with exact averages over tokens."""
+
+
+def solve_population(problem: Problem) -> xr.Dataset:
+    """Exact flow of all weights on the energy of the population.
+
+    Parameters
+    ----------
+    problem : Problem
+        `population.tolerance` is the error of a step; with `population.finite_batch` the drift is the mean of that of
+        batches of `training.batch_size`.
+
+    Returns
+    -------
+    xarray.Dataset
+        `energy`, `covariance_trace`, `weights` and their effective ranks `filter_rank`; for two layers `top`, its
+        `top_rank`, and the scores `chi_plus` and `chi_minus`. The start is that of replica 0 of SGD.
+
+    Raises
+    ------
+    InputError
+        If there are no exact averages; see `check_population`.
+
+    Notes
+    -----
+    SGD with momentum m follows the flow at 1/(1 - m) times its speed, which is in the flow. Source:
+    alpha_contrastive.md, sections 3, 4 and 6.
+    """
+    check_problem(problem, Problem)
+    check_population(problem)
+    started = time.perf_counter()
+    flow = Flow(problem, drift_of(problem))
+    error = problem.population.tolerance
+    solution = solve_ode(
+        flow.rate,
+        flow.start,
+        problem.time.outputs_at,
+        Tolerance(error, error),
+        integrator="DOP853",
+        label="exact flow",
+        interruptible=True,
+    )
+    arrays = {"time": problem.time.outputs_at} | flow.observables(solution.values)
+    return build_dataset("population", problem, arrays, solution.status, provenance(time.perf_counter() - started))
+
+
+def drift_of(problem: Problem) -> Drift:
+    """Exact drift of a problem that `check_population` lets through."""
+    return TokenDrift(problem) if isinstance(problem.data, Tokens) else PointDrift(problem)
+
+
+class Flow:
+    """Flow of all weights as a vector.
+
+    Parameters
+    ----------
+    problem : Problem
+    drift : Drift
+    """
+
+    def __init__(self, problem: Problem, drift: Drift) -> None:
+        self._problem, self._drift = problem, drift
+        first = initial_weights(problem, replica_generator(problem.particles.seed, 0))
+        self._shapes = first.filters.shape, first.top.shape
+        self.start = self._joined(first)
+
+    def weights(self, vector: FloatArray) -> Weights:
+        """Weights in a vector, or in several."""
+        split = int(np.prod(self._shapes[0]))
+        parts = vector[..., :split], vector[..., split:]
+        return Weights(
+            *(part.reshape(*vector.shape[:-1], *shape) for part, shape in zip(parts, self._shapes, strict=True))
+        )
+
+    def _joined(self, weights: Weights) -> FloatArray:
+        return np.concatenate([part.ravel() for part in weights])
+
+    def rate(self, t: float, vector: FloatArray) -> FloatArray:
+        """Rate of change of all weights."""
+        training, model, weights = self._problem.training, self._problem.model, self.weights(vector)
+        slope, moves = self._drift(weights).slope, []
+        for part, by_part, held, dims in zip(weights, slope, (model.unit_filters, model.unit_top), (1, 2), strict=True):
+            change = by_part - training.weight_decay * part
+            moves.append(tangential(change, part, dims) if held else change)
+        return self._joined(Weights(*moves)) / (1.0 - training.momentum)
+
+    def observables(self, states: FloatArray) -> dict[str, Any]:
+        """Energy, scores and ranks of weights in rows; NaN for rows that are not finite."""
+        weights, data = self.weights(states), self._problem.data
+        reached = np.isfinite(states).all(axis=1)
+        energy, trace = np.full((2, len(states)), np.nan)
+        for i in np.flatnonzero(reached):
+            found = self._drift(Weights(weights.filters[i], weights.top[i]))
+            energy[i], trace[i] = found.energy, found.covariance_trace
+        arrays = {"energy": energy, "covariance_trace": trace, "weights": weights.filters}
+        arrays["filter_rank"] = effective_rank(weights.filters)
+        if isinstance(data, Tokens):
+            arrays["top"] = weights.top.reshape(*weights.top.shape[:2], *self._shapes[0][:2])
+            arrays["top_rank"] = effective_rank(weights.top)
+            scores = matches(weights.filters, data, Filter(self._problem.model.activation_functions))
+            arrays |= {name: score for name, score in scores.items() if np.isfinite(score).any()}
+        for name in arrays:
+            arrays[name][~reached] = np.nan
+        return arrays
+
+
+def check_population(problem: Problem) -> None:
+    """Refuse problems without exact averages.
+
+    Raises
+    ------
+    InputError
+    """
+    data, importance, finite = problem.data, problem.importance, problem.population.finite_batch
+    if isinstance(data, Tokens):
+        _check_two_layers(problem, data)
+        return
+    if not isinstance(data, DiscreteLaw):
+        raise InputError(
+            f"data.law = '{data.law}' has no exact flow of many filters; take 'points', or solve by particles"
+        )
+    if problem.model.activation_functions.kinks:
+        raise InputError(
+            f"model.activation = '{problem.model.activation}' has kinks, and filters of one layer gather where "
+            "they meet a sample, so that their flow is not smooth; take another, or solve by particles or density"
+        )
+    if make_pairs(importance, data.weights).normalised and finite:
+        raise InputError(
+            f"population.finite_batch = true has no exact drift for importance.kind = '{importance.kind}', which is "
+            "divided by a sum over the batch; take 'quadratic' or 'gaussian', or solve by particles"
+        )
+
+
+def _check_two_layers(problem: Problem, data: Tokens) -> None:
+    importance, model, population = problem.importance, problem.model, problem.population
+    other = "solve by particles"
+    if importance.kind not in KERNELS:
+        raise InputError(
+            f"importance.kind = '{importance.kind}' has no exact averages over tokens; take one of "
+            f"{', '.join(KERNELS)}, or {other}"
+        )
+    if model.normalise_outputs:
+        raise InputError(
+            "model.normalise_outputs = true leaves no exact averages, because places no longer add up; set it to "
+            f"false, or {other}"
+        )
+    if population.finite_batch and model.batch_norm.active:
+        raise InputError(
+            "population.finite_batch = true has no exact drift with model.batch_norm, whose statistics are those of "
+            f"the batch; set one to false, or {other}"
+        )
+    if importance.kind == "quadratic":
+        return
+    if not data.augmentation or importance.argument == "views":
+        key = "data.augmentation = false" if not data.augmentation else "importance.argument = 'views'"
+        raise InputError(
+            f"{key} has no exact averages with importance.kind = 'gaussian'; set data.augmentation to true and "
+            f"importance.argument to 'source', take 'quadratic', or {other}"
+        )
+    drift_of(problem)(initial_weights(problem, replica_generator(problem.particles.seed, 0)))

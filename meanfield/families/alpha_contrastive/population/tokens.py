@@ -1,0 +1,141 @@
+"""Exact covariances of filters at tokens, and the slope of the energy (alpha_contrastive.md, section 6).
+
+Given the generator, tokens of different places are independent. So means given the generator decide everything but
+covariances within a place, and these count only where views share what generators do not mark, or where a batch is
+finite and a sample makes a pair with itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.families.alpha_contrastive.initial import Weights
+from meanfield.families.alpha_contrastive.laws import Tokens
+from meanfield.families.alpha_contrastive.laws.tokens import WILDCARD
+from meanfield.families.alpha_contrastive.limit.activation import Filter
+from meanfield.families.alpha_contrastive.model import BatchNorm
+from meanfield.families.alpha_contrastive.population.drift import Found, share_of_pairs
+from meanfield.families.alpha_contrastive.population.kernel import GeneratorKernel
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class Table:
+    """Values of what the top layer reads, at each token.
+
+    Parameters
+    ----------
+    z : ndarray, shape (places, tokens, filters)
+        What the activation is taken of.
+    values : ndarray, shape (places, tokens, filters)
+        Activations, with batch normalisation where there is one.
+    gain : ndarray, shape (places, 1, filters)
+        1/sigma of it, or 1.
+    """
+
+    z: FloatArray
+    values: FloatArray
+    gain: FloatArray
+
+
+class TokenDrift:
+    """Drift of two layers on tokens.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        data, self._h, self._norm = problem.data, Filter(problem.model.activation_functions), problem.model.batch_norm
+        assert isinstance(data, Tokens)
+        rows, tokens = data.rows, np.arange(data.vocabulary)
+        chance = np.where(rows[..., None] == WILDCARD, 1.0 / data.vocabulary, rows[..., None] == tokens)
+        self._chance = np.ascontiguousarray(np.swapaxes(chance, 0, 1))  # (places, generators, tokens)
+        self._alone = chance.mean(axis=0)[..., None]  # (places, tokens, 1)
+        self._spread = np.mean(rows == WILDCARD, axis=0)[:, None, None] / data.vocabulary
+        self._lengths = data.lengths[:, None]
+        self._between, self._within = weights_of_variances(problem, data)
+        G = len(rows)
+        self._uniform = self._between * (np.eye(G) / G - np.full((G, G), 1.0 / G**2))
+        self._kernel = None
+        if problem.importance.kind == "gaussian":
+            accuracy = problem.population.tolerance
+            self._kernel = GeneratorKernel(self._chance, problem.importance.temperature, accuracy)
+
+    def __call__(self, weights: Weights) -> Found:
+        """See `Drift.__call__`."""
+        table = self.table(weights.filters)
+        places, _, count = table.values.shape
+        V = np.ascontiguousarray(np.swapaxes(weights.top.reshape(-1, places, count), 0, 1))  # (places, outputs, M)
+        F = self._chance @ table.values  # (places, generators, M)
+        U = (F @ np.swapaxes(V, 1, 2)).sum(axis=0)  # (generators, outputs)
+        L = self._laplacian(table.values, V)
+        LU = L @ U
+        by_top = LU.T @ F  # (places, outputs, M)
+        by_values = np.swapaxes(self._chance, 1, 2) @ (LU @ V)  # (places, tokens, M)
+        energy = 0.5 * float(np.sum(U * LU))
+        trace = float(np.sum(F * (L @ F)))
+        if self._within != 0.0:
+            share = self._within * self._spread
+            apart = table.values - table.values.mean(axis=1, keepdims=True)
+            P = apart @ np.swapaxes(V, 1, 2)  # (places, tokens, outputs)
+            energy += 0.5 * float(np.sum(share * P * P))
+            trace += float(np.sum(share * apart * apart))
+            by_top = by_top + share * (np.swapaxes(P, 1, 2) @ apart)
+            by_values += share * (P @ V)
+        return Found(energy, trace, Weights(self._by_filters(table, by_values), _flat(by_top)))
+
+    def _laplacian(self, values: FloatArray, V: FloatArray) -> FloatArray:
+        """Laplacian of the importances of pairs of generators, over their squared number."""
+        if self._kernel is None:
+            return self._uniform
+        return self._between * self._kernel.laplacian(values @ np.swapaxes(V, 1, 2))
+
+    def table(self, filters: FloatArray) -> Table:
+        """What the top layer reads, at each token."""
+        z = np.swapaxes(filters, 1, 2) * self._lengths
+        values = self._h.value(z)
+        if not self._norm.active:
+            return Table(z, values, np.ones((len(z), 1, z.shape[2])))
+        values -= np.sum(self._alone * values, axis=1, keepdims=True)
+        variance = np.sum(self._alone * values * values, axis=1, keepdims=True)
+        gain = np.divide(1.0, np.sqrt(variance + self._norm.epsilon), out=np.zeros_like(variance), where=variance > 0.0)
+        return Table(z, values * gain, gain)
+
+    def _by_filters(self, table: Table, slope: FloatArray) -> FloatArray:
+        """Derivative by the filters from that by the values of the table."""
+        if self._norm.active:
+            slope = _through_statistics(self._norm, self._alone, table, slope)
+        return np.asarray(np.swapaxes(slope * self._h.slope(table.z) * self._lengths, 1, 2))
+
+
+def weights_of_variances(problem: Problem, data: Tokens) -> tuple[float, float]:
+    """Factors of the covariance of means given the generator, and of the mean covariance given it.
+
+    A batch of N samples has the first times 1 - 1/N, and with pairs of a sample with itself less than nothing of the
+    second, what varies between its views, over N.
+    """
+    between = share_of_pairs(problem)
+    if not data.augmentation:
+        return between, between
+    own = problem.population.finite_batch and problem.importance.diagonal == "include"
+    return between, -1.0 / problem.training.batch_size if own else 0.0
+
+
+def _through_statistics(norm: BatchNorm, alone: FloatArray, table: Table, slope: FloatArray) -> FloatArray:
+    """Derivative by activations from that by normalised ones, over the law of tokens of each place."""
+    found = slope
+    if norm.differentiate_mean:
+        found = found - alone * slope.sum(axis=1, keepdims=True)
+    if norm.differentiate_variance:
+        found = found - alone * table.values * np.sum(slope * table.values, axis=1, keepdims=True)
+    return np.asarray(found * table.gain)
+
+
+def _flat(top: FloatArray) -> FloatArray:
+    """Weights of the top layer as a matrix, from shape (places, outputs, filters)."""
+    return np.ascontiguousarray(np.swapaxes(top, 0, 1)).reshape(top.shape[1], -1)

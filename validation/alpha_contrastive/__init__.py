@@ -1,0 +1,1 @@
+"""Studies of contrastive learning with pairwise importance."""
