@@ -17,7 +17,7 @@ from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, MakeFlow, MixtureFlow
 from meanfield.families.alpha_contrastive.density.grid import Grid, make_grid
 from meanfield.families.alpha_contrastive.filters import FourierStart, UniformStart
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import walls_of
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field, scale_of_angles
 from meanfield.families.alpha_contrastive.problem import Problem
@@ -66,8 +66,10 @@ def check_density(problem: Problem) -> None:
     InputError
     """
     check_problem(problem, Problem)
-    if isinstance(problem.data, Tokens):
-        raise InputError("data.law = 'tokens' is for two layers, which have no density on a circle; take other data")
+    if isinstance(problem.data, Tokens | Images):
+        raise InputError(
+            "data.law = '{problem.data.law}' is for two layers, which have no density on a circle; take other data"
+        )
     if problem.data.dimension != 2:
         raise InputError(
             f"data have {problem.data.dimension} coordinates, and the density of filters is on the circle; take data "

@@ -16,7 +16,7 @@ from meanfield.families.alpha_contrastive.density.solver import (
     predicted_steps,
     walls_of_problem,
 )
-from meanfield.families.alpha_contrastive.laws import Tokens
+from meanfield.families.alpha_contrastive.laws import Images, Tokens
 from meanfield.families.alpha_contrastive.problem import Problem
 
 SAMPLED_STARTS = 10
@@ -94,5 +94,5 @@ def _timed(problem: Problem, starts: int) -> float:
 
 def _dimension(problem: Problem) -> int:
     """Number of coordinates of data for one layer, which methods have checked."""
-    assert not isinstance(problem.data, Tokens)
+    assert not isinstance(problem.data, Tokens | Images)
     return problem.data.dimension
