@@ -43,8 +43,8 @@ def check_critical_points(problem: Problem) -> None:
     check_problem(problem, Problem)
     if isinstance(problem.data, Tokens | Images):
         raise InputError(
-            f"data.law = '{problem.data.law}' is for two layers, whose critical points are not enumerated; take points or "
-            "a mixture with model.layers = 1"
+            f"data.law = '{problem.data.law}' is for two layers, whose critical points are not enumerated; take points "
+            "or a mixture with model.layers = 1"
         )
     if isinstance(problem.data, GaussianMixture):
         mixture_field(problem, problem.data)

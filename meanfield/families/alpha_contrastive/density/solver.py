@@ -68,7 +68,7 @@ def check_density(problem: Problem) -> None:
     check_problem(problem, Problem)
     if isinstance(problem.data, Tokens | Images):
         raise InputError(
-            "data.law = '{problem.data.law}' is for two layers, which have no density on a circle; take other data"
+            f"data.law = '{problem.data.law}' is for two layers, which have no density on a circle; take other data"
         )
     if problem.data.dimension != 2:
         raise InputError(

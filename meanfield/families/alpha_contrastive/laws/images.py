@@ -38,8 +38,8 @@ class Images(FilePart):
     file: str = Field(
         min_length=1,
         max_length=1000,
-        description="images in the IDX format of MNIST, such as train-images-idx3-ubyte, also with .gz; relative to the "
-        "problem file",
+        description="images in the IDX format of MNIST, such as train-images-idx3-ubyte, also with .gz; relative to "
+        "the problem file",
     )
     rows: int = Field(ge=2, le=1000, multiple_of=2, description="number of rows of an image, for instance 28")
     columns: int = Field(ge=2, le=1000, multiple_of=2, description="number of columns of an image, for instance 28")
@@ -73,8 +73,8 @@ class Images(FilePart):
         found = read_idx(path, path.stat().st_mtime_ns if path.is_file() else 0)
         if found.shape[1:] != (self.rows, self.columns):
             raise InputError(
-                f"file = '{self.file}' has images of {found.shape[1]} x {found.shape[2]} pixels, but rows = {self.rows} "
-                f"and columns = {self.columns}; set these to the size of the images"
+                f"file = '{self.file}' has images of {found.shape[1]} x {found.shape[2]} pixels, but rows = "
+                f"{self.rows} and columns = {self.columns}; set these to the size of the images"
             )
         return found
 
