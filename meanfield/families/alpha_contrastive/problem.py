@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from meanfield.families.alpha_contrastive.filters import Filters, FourierStart, GivenStart
 from meanfield.families.alpha_contrastive.importance import Importance
-from meanfield.families.alpha_contrastive.laws import DataLaw, Tokens
+from meanfield.families.alpha_contrastive.laws import DataLaw, Images, Tokens
 from meanfield.families.alpha_contrastive.model import Model
 from meanfield.families.alpha_contrastive.settings import (
     DensitySettings,
@@ -53,9 +53,9 @@ class Problem(BaseProblem):
 
     @model_validator(mode="after")
     def _layers_fit_the_data(self) -> Problem:
-        tokens = isinstance(self.data, Tokens)
-        if tokens != (self.model.layers == 2):
-            needed, law = (2, "tokens") if tokens else (1, self.data.law)
+        places = isinstance(self.data, Tokens | Images)
+        if places != (self.model.layers == 2):
+            needed, law = (2, self.data.law) if places else (1, self.data.law)
             raise ValueError(
                 f"model.layers = {self.model.layers}, but data.law = '{law}' is for {needed} layer(s); change one"
             )
@@ -112,7 +112,9 @@ class Problem(BaseProblem):
     def shape(self) -> tuple[int, int, int]:
         """Numbers of places, filters of each place, and coordinates of each filter; one layer is a single place."""
         data, count = self.data, self.filters.count
-        return (data.places, count, data.vocabulary) if isinstance(data, Tokens) else (1, count, data.dimension)
+        if isinstance(data, Tokens):
+            return data.places, count, data.vocabulary
+        return data.places if isinstance(data, Images) else 1, count, data.dimension
 
     @property
     def fixed_dims(self) -> dict[str, int]:

@@ -116,8 +116,8 @@ def test_methods_say_where_they_do_not_apply(given, words):
 def test_costs_of_all_methods_are_predicted():
     """Three coordinates have no density, which its row says."""
     for law, applies in (
-        (LAW_F, [True] * 4),
-        ({"law": "points", "points": np.eye(3).tolist()}, [True, False, True, True]),
+        (LAW_F, [True] * 5),
+        ({"law": "points", "points": np.eye(3).tolist()}, [True, False, True, True, True]),
     ):
         rows = predictions(problem("quadratic", law, kernel("gaussian", 0.3)))
         assert [row.applies for row in rows] == applies

@@ -12,7 +12,7 @@ from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.circle import CirclePoint, circle_points
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
 from meanfield.families.alpha_contrastive.critical_points.sphere import ON_WALL, SpherePoint, sphere_points
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential, walls_of
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field, scale_of_angles
@@ -41,10 +41,10 @@ def check_critical_points(problem: Problem) -> None:
     InputError
     """
     check_problem(problem, Problem)
-    if isinstance(problem.data, Tokens):
+    if isinstance(problem.data, Tokens | Images):
         raise InputError(
-            "data.law = 'tokens' is for two layers, whose critical points are not enumerated; take points or a mixture "
-            "with model.layers = 1"
+            f"data.law = '{problem.data.law}' is for two layers, whose critical points are not enumerated; take points "
+            "or a mixture with model.layers = 1"
         )
     if isinstance(problem.data, GaussianMixture):
         mixture_field(problem, problem.data)

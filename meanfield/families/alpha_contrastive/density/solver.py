@@ -19,7 +19,7 @@ from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, Flow
 from meanfield.families.alpha_contrastive.density.noise import check_noise, noisy_path
 from meanfield.families.alpha_contrastive.density.sphere import SphereCells
 from meanfield.families.alpha_contrastive.filters import FourierStart, UniformStart
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.base import check_problem
@@ -71,8 +71,10 @@ def check_density(problem: Problem) -> None:
     InputError
     """
     check_problem(problem, Problem)
-    if isinstance(problem.data, Tokens):
-        raise InputError("data.law = 'tokens' is for two layers, which have no density on a sphere; take other data")
+    if isinstance(problem.data, Tokens | Images):
+        raise InputError(
+            f"data.law = '{problem.data.law}' is for two layers, which have no density on a sphere; take other data"
+        )
     if problem.data.dimension > 3:
         raise InputError(
             f"data have {problem.data.dimension} coordinates, and densities of filters are on the circle and the "

@@ -15,7 +15,7 @@ from meanfield.families.alpha_contrastive.density.solver import (
     example_step,
     predicted_steps,
 )
-from meanfield.families.alpha_contrastive.laws import Tokens
+from meanfield.families.alpha_contrastive.laws import Images, Tokens
 from meanfield.families.alpha_contrastive.problem import Problem
 
 SAMPLED_STARTS = 10
@@ -92,5 +92,5 @@ def _timed(problem: Problem, starts: int) -> float:
 
 def _dimension(problem: Problem) -> int:
     """Number of coordinates of data for one layer, which methods have checked."""
-    assert not isinstance(problem.data, Tokens)
+    assert not isinstance(problem.data, Tokens | Images)
     return problem.data.dimension

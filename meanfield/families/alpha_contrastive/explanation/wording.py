@@ -6,6 +6,7 @@ from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStar
 from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE, Importance
 from meanfield.families.alpha_contrastive.laws import (
     GaussianMixture,
+    Images,
     LatentCategorical,
     LatentSummation,
     Points,
@@ -52,6 +53,9 @@ def _data(problem: Problem) -> str:
         return f"one of {len(data.probabilities)} patterns with {data.dimension} coordinates"
     if isinstance(data, LatentSummation):
         return f"sum of {len(data.probabilities)} independent patterns with {data.dimension} coordinates"
+    if isinstance(data, Images):
+        views = "random parts of them are its views" if data.crop else "both views are the same"
+        return f"images of {data.rows} x {data.columns} pixels in '{data.file}', in four receptive fields; {views}"
     assert isinstance(data, Tokens)
     count = len(data.patterns) if data.patterns is not None else data.generators
     other = "are drawn anew in the second view" if data.augmentation else "are the same in both views"

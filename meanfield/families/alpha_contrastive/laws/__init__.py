@@ -1,13 +1,25 @@
-"""Laws of the data: weighted points, Gaussian mixtures, latent categories and sums, and tokens in places."""
+"""Laws of the data: points, Gaussian mixtures, latent categories and sums, tokens in places, and images."""
 
 from typing import Annotated
 
 from pydantic import Field
 
 from meanfield.families.alpha_contrastive.laws.discrete import DiscreteLaw, LatentCategorical, LatentSummation, Points
+from meanfield.families.alpha_contrastive.laws.images import Images
 from meanfield.families.alpha_contrastive.laws.mixture import GaussianMixture
 from meanfield.families.alpha_contrastive.laws.tokens import Tokens
 
-DataLaw = Annotated[Points | GaussianMixture | LatentCategorical | LatentSummation | Tokens, Field(discriminator="law")]
+DataLaw = Annotated[
+    Points | GaussianMixture | LatentCategorical | LatentSummation | Tokens | Images, Field(discriminator="law")
+]
 
-__all__ = ["DataLaw", "DiscreteLaw", "GaussianMixture", "LatentCategorical", "LatentSummation", "Points", "Tokens"]
+__all__ = [
+    "DataLaw",
+    "DiscreteLaw",
+    "GaussianMixture",
+    "Images",
+    "LatentCategorical",
+    "LatentSummation",
+    "Points",
+    "Tokens",
+]

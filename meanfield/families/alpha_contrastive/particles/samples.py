@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.random import Generator
 
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
+from meanfield.families.alpha_contrastive.laws.images import cropped, quarters
 from meanfield.families.alpha_contrastive.laws.tokens import WILDCARD
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.particles.first_layer import DenseLayer, FirstLayer, TokenLayer
@@ -48,6 +49,8 @@ def sampler_of(data: Any) -> Sampler:
     """Sampler of a law of the data."""
     if isinstance(data, Tokens):
         return TokenSampler(data)
+    if isinstance(data, Images):
+        return ImageSampler(data)
     return PointSampler(data) if isinstance(data, DiscreteLaw) else MixtureSampler(data)
 
 
@@ -123,3 +126,27 @@ class MixtureSampler:
         noise = rng.standard_normal((N, self._means.shape[1]))
         x = self._means[chosen] + np.einsum("iab,ib->ia", self._roots[chosen], noise)
         return Batch(x[None, :, None, :], None)
+
+
+class ImageSampler:
+    """Images of a file through their receptive fields, pixels from 0 to 1.
+
+    Parameters
+    ----------
+    data : Images
+    """
+
+    def __init__(self, data: Images) -> None:
+        self._images, self.augments = data.atoms, data.crop
+
+    def layer(self, h: Filter) -> FirstLayer:
+        """See `Sampler.layer`."""
+        return DenseLayer(h)
+
+    def draw(self, rng: Generator, N: int, with_source: bool) -> Batch:
+        """See `Sampler.draw`."""
+        images = self._images[rng.integers(len(self._images), size=N)] / 255.0
+        if not self.augments:
+            return Batch(quarters(images)[None], None)
+        views = np.stack([quarters(cropped(images, rng)) for _ in range(2)])
+        return Batch(views, quarters(images)[None] if with_source else None)

@@ -144,9 +144,7 @@ def check_population(problem: Problem) -> None:
         _check_two_layers(problem, data)
         return
     if not isinstance(data, DiscreteLaw):
-        raise InputError(
-            f"data.law = '{data.law}' has no exact flow of many filters; take 'points', or solve by particles"
-        )
+        raise InputError(f"data.law = '{data.law}' has no exact flow; take 'points' or 'tokens', or solve by particles")
     if problem.model.activation_functions.kinks:
         raise InputError(
             f"model.activation = '{problem.model.activation}' has kinks, and filters of one layer gather where "
