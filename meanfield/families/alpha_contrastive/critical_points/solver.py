@@ -11,7 +11,8 @@ import xarray as xr
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.circle import CirclePoint, circle_points
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
-from meanfield.families.alpha_contrastive.critical_points.sphere import ON_WALL, SpherePoint, sphere_points
+from meanfield.families.alpha_contrastive.critical_points.rest import ON_WALL, SpherePoint
+from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential, walls_of
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
@@ -95,7 +96,7 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
         else:
             found = mixture_points(mixture, problem.critical_points.starts, problem.critical_points.seed)
             rows = [_row_of_mixture(mixture, w, share) for w, share in found]
-            warning = _SEARCHED
+            warning = INCOMPLETE["searched"]
     else:
         assert isinstance(data, DiscreteLaw)
         field = discrete_field(problem, data)
@@ -103,9 +104,9 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
             walls = walls_of(data.atoms, field.filter.kinks)
             rows = _rows_of_circle(field, circle_points(tangential(field), walls, scale_of_angles(problem)))
         else:
-            points, _ = sphere_points(field, problem.critical_points.starts, problem.critical_points.seed)
+            points, completeness = sphere_points(field, problem.critical_points.starts, problem.critical_points.seed)
             rows = [_row_of_sphere(field, point, problem.critical_points.starts) for point in points]
-            warning = _SEARCHED
+            warning = INCOMPLETE[completeness]
     rows.sort(key=lambda row: (-round(row["energy"], 12), *np.round(-row["w"], 9)))
     arrays = {name: np.array([row[name] for row in rows]) for name in (rows or [_empty(data.dimension)])[0]}
     if not rows:
@@ -117,10 +118,15 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
     return build_dataset("critical_points", problem, arrays, "complete", origin, warning)
 
 
-_SEARCHED = (
-    "with more than two coordinates critical points are searched for from random filters, not enumerated: points with "
-    "small basins, saddles and points on walls that do not attract may be missing; raise critical_points.starts"
-)
+INCOMPLETE = {
+    "complete": "",
+    "mesh": "points on walls are enumerated, but those between walls are the roots that a mesh of spacing 0.05 shows: "
+    "pairs that are closer may be missing",
+    "searched": "with more than three coordinates, or many atoms, critical points are searched for from random "
+    "filters, not enumerated: points with small basins, saddles and points on walls that do not attract may be "
+    "missing; raise critical_points.starts",
+}
+"""Warnings about critical points, by how many of them are known."""
 
 _RESTING = (
     "filters rest on arcs where the field is 0, because no atom is active there; they belong to no basin, so that the "

@@ -67,10 +67,14 @@ class CoupledFlow:
         return np.asarray((pull * slope) @ self._atoms), self.walls.jumps(pull)
 
     def rate(self, L: FloatArray) -> float:
-        """Bound of the rate at which filters come together or part, but for h''."""
-        reach = float(self.walls.lengths.max())
+        """Scale of the rates at which filters come together or part.
+
+        That of the uniform importance is added for the answer of the importance to all filters.
+        """
+        reach, p = float(self.walls.lengths.max()), self.field.pairs.probability
         slope = float(np.abs(self.field.filter.slope(np.linspace(-reach, reach, 65))).max())
-        return slope**2 * float(np.linalg.eigvalsh(self._atoms.T @ L @ self._atoms)[-1])
+        total = L if self.field.pairs.uniform else L + np.diag(p) - np.outer(p, p)
+        return slope**2 * float(np.linalg.eigvalsh(self._atoms.T @ total @ self._atoms)[-1])
 
     def summary(self, filters: Filters, weight: FloatArray) -> tuple[float, float]:
         """Objective G, and what E_alpha of the best filter is above its average over the density."""
