@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from meanfield.families.alpha_contrastive.variables.critical_points import CRITICAL_POINTS
+from meanfield.families.alpha_contrastive.variables.critical_points import BRANCHES, CRITICAL_POINTS
 from meanfield.families.alpha_contrastive.variables.density import DENSITY, SPHERE
 from meanfield.families.alpha_contrastive.variables.filters import FILTERS, NETWORKS, OPTIMAL
 from meanfield.problems.family import Kind
 
-VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | DENSITY | SPHERE
+VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | BRANCHES | DENSITY | SPHERE
 
 CHECKS = "meanfield.families.alpha_contrastive.checks:faults"
 NUMBERS = "meanfield.families.alpha_contrastive.key_numbers"
 FIGURES = "meanfield.families.alpha_contrastive.figures"
+
+OF_A_BRANCH = ("energy", "objective", "eigenvalue", "rate", "rate_frozen", "stable", "lme", "gap")
 
 KINDS = {
     "critical_points": Kind(
@@ -22,6 +24,14 @@ KINDS = {
         check=CHECKS,
         figure=f"{FIGURES}:plot_critical_points",
         numbers=f"{NUMBERS}:of_critical_points",
+    ),
+    "critical_point_branches": Kind(
+        "branches of critical points",
+        ("w", *OF_A_BRANCH, *BRANCHES),
+        leading="point",
+        made_by="continue_critical_points",
+        check=CHECKS,
+        figure=f"{FIGURES}:plot_branches",
     ),
     "density": Kind(
         "density of filters on the circle",

@@ -11,12 +11,14 @@ import xarray as xr
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.circle import CirclePoint, circle_points
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
+from meanfield.families.alpha_contrastive.critical_points.power_iteration import NAMES as POWER
+from meanfield.families.alpha_contrastive.critical_points.power_iteration import at_point
 from meanfield.families.alpha_contrastive.critical_points.rest import ON_WALL, SpherePoint
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential, walls_of
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
-from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field, scale_of_angles
+from meanfield.families.alpha_contrastive.limit.fields import AnyField, discrete_field, mixture_field, scale_of_angles
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.base import check_problem
@@ -134,23 +136,45 @@ _RESTING = (
 )
 
 
-def _common(field: DiscreteField | MixtureField, w: FloatArray) -> dict[str, Any]:
+def field_of(problem: Problem) -> AnyField:
+    """Field of a filter of a problem with one layer."""
+    data = problem.data
+    if isinstance(data, GaussianMixture):
+        return mixture_field(problem, data)
+    assert isinstance(data, DiscreteLaw)
+    return discrete_field(problem, data)
+
+
+def _power(field: AnyField, w: FloatArray, J: FloatArray, basis: FloatArray) -> dict[str, float]:
+    """Quantities of power iteration where the field is A(w) w, between walls."""
+    activation = field.filter if not isinstance(field, MixtureField) else None
+    if activation is not None and activation.straight is None:
+        return _NO_POWER
+    return at_point(field.matrix, w, J, basis)
+
+
+_NO_POWER = dict.fromkeys(POWER, np.nan)
+
+
+def _common(field: AnyField, w: FloatArray) -> dict[str, Any]:
     row = w[None]
     return {"w": w, "energy": float(field.energy(row)[0]), "objective": float(field.objective(row)[0])}
 
 
-def _rows_of_circle(field: DiscreteField | MixtureField, points: list[CirclePoint]) -> list[dict[str, Any]]:
+def _rows_of_circle(field: AnyField, points: list[CirclePoint]) -> list[dict[str, Any]]:
     return [_row_of_circle(field, point) for point in points]
 
 
-def _row_of_circle(field: DiscreteField | MixtureField, point: CirclePoint) -> dict[str, Any]:
+def _row_of_circle(field: AnyField, point: CirclePoint) -> dict[str, Any]:
     w = on_circle(np.array([point.angle]))[0]
-    rates = {"rate": np.nan, "rate_frozen": np.nan}
+    rates, power = {"rate": np.nan, "rate_frozen": np.nan}, _NO_POWER
     if point.wall:
         sides = [field.matrix(on_circle(np.array([point.angle + step]))[0]) for step in (-BESIDE, BESIDE)]
     else:
         sides = [field.matrix(w)]
-        moving, frozen = field.jacobians(w, np.array([[-w[1]], [w[0]]]))
+        basis = np.array([[-w[1]], [w[0]]])
+        moving, frozen = field.jacobians(w, basis)
+        power = _power(field, w, moving, basis)
         rates = {"rate": float(moving[0, 0]), "rate_frozen": float(frozen[0, 0])}
     return (
         _common(field, w)
@@ -158,6 +182,7 @@ def _row_of_circle(field: DiscreteField | MixtureField, point: CirclePoint) -> d
         | {"stable": int(point.attracts), "wall": int(point.wall)}
         | eigen_properties(sides, w)
         | {"basin_share": point.share}
+        | power
     )
 
 
@@ -167,24 +192,31 @@ def _row_of_sphere(field: DiscreteField, point: SpherePoint, starts: int) -> dic
     rates = [rate if np.isfinite(rate) else np.nan for rate in (point.rate, point.rate_frozen)]
     matrices = [field.matrix(point.w, point.slope)]
     properties = eigen_properties(matrices, point.w)
+    power = _NO_POWER
     if point.held.any():  # on neither side is it an eigenvector
         properties |= {"lme": 0}
+    elif not wall:
+        basis = np.linalg.svd(point.w[None])[2][1:].T
+        power = _power(field, point.w, field.jacobians(point.w, basis)[0], basis)
     return (
         _common(field, point.w)
         | {"rate": rates[0], "rate_frozen": rates[1], "stable": int(point.rate < 0), "wall": int(wall)}
         | properties
         | {"basin_share": point.votes / starts}
+        | power
     )
 
 
-def _row_of_mixture(field: MixtureField, w: FloatArray, share: float) -> dict[str, Any]:
+def _row_of_mixture(field: AnyField, w: FloatArray, share: float) -> dict[str, Any]:
     basis = np.linalg.svd(w[None])[2][1:].T
-    rate = float(np.linalg.eigvalsh(field.jacobians(w, basis)[0])[-1])
+    J = field.jacobians(w, basis)[0]
+    rate = float(np.linalg.eigvalsh(J)[-1])
     return (
         _common(field, w)
         | {"rate": rate, "rate_frozen": rate, "stable": int(rate < 0), "wall": 0}
         | eigen_properties([field.matrix(w)], w)
         | {"basin_share": share}
+        | _power(field, w, J, basis)
     )
 
 
@@ -212,4 +244,5 @@ def eigen_properties(matrices: list[FloatArray], w: FloatArray) -> dict[str, Any
 
 def _empty(dimension: int) -> dict[str, Any]:
     names = ("energy", "objective", "rate", "rate_frozen", "stable", "wall", "eigenvalue", "lme", "gap", "basin_share")
+    names += POWER
     return {"w": np.zeros(dimension)} | dict.fromkeys(names, 0.0)

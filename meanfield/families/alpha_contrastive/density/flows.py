@@ -13,12 +13,14 @@ import numpy as np
 
 from meanfield.families.alpha_contrastive.density.carried import Filters, advance
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
+from meanfield.families.alpha_contrastive.limit.fields import AnyField
+from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.limit.networks import Network, network_of, with_importance
 from meanfield.families.alpha_contrastive.limit.walls import make_walls
 from meanfield.typing import FloatArray
 
-Best = Callable[[DiscreteField | MixtureField], float]
+Best = Callable[[AnyField], float]
 """Function of a field that returns the largest energy of a filter."""
 
 SAMPLED = 64
@@ -86,7 +88,7 @@ class CoupledFlow:
 class MixtureFlow:
     """Flow of filters at a Gaussian mixture, each by itself; see `CoupledFlow`."""
 
-    def __init__(self, field: MixtureField, best: Best) -> None:
+    def __init__(self, field: MixtureField | KernelMixtureField, best: Best) -> None:
         self.field, self._best_of, self.dimension = field, best, field.mean.shape[1]
         self.normal, self.offset = np.empty((0, 3)), np.empty(0)
 

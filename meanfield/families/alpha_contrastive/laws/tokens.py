@@ -15,9 +15,6 @@ MOST_TOKENS = 1000
 WILDCARD = -1
 """What stands for any token in a pattern."""
 
-WILDCARD = -1
-"""What stands for any token in a pattern."""
-
 Token = Annotated[int, Field(ge=WILDCARD, lt=MOST_TOKENS)]
 Pattern = Annotated[tuple[Token, ...], Field(strict=False, min_length=1, max_length=MOST_TOKENS)]
 Count = Annotated[int, Field(ge=1, le=MOST_TOKENS)]
