@@ -4,6 +4,9 @@ from .ensembles.checkpoint import Checkpoint as Checkpoint
 from .errors import InputError as InputError
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
+from .families.alpha_contrastive.critical_points import (
+    continue_critical_points as continue_critical_points,
+)
 from .families.alpha_contrastive.losses import contrastive_covariance as contrastive_covariance
 from .families.alpha_contrastive.weighing import PairLoss as PairLoss
 from .families.contrastive.channels.thresholds import collapse_threshold as collapse_threshold
@@ -74,6 +77,7 @@ __all__ = [
     "best_augmentation",
     "collapse_threshold",
     "compare",
+    "continue_critical_points",
     "continue_fixed_points",
     "continue_stationary_states",
     "contrastive_covariance",

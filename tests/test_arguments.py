@@ -21,6 +21,7 @@ OF_A_PROBLEM = [
 MORE = {
     "solve": ("density",),
     "critical_values": ("prior.strength", 0.0, 1.0),
+    "continue_critical_points": ("importance.temperature", 0.1, 1.0),
     "continue_fixed_points": ("prior.strength", 0.0, 1.0),
     "continue_stationary_states": ("prior.strength", 0.0, 1.0),
     "solve_from_run": (xr.Dataset(),),

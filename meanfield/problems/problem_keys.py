@@ -74,7 +74,14 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
 
 
 def check_range(
-    problem: BaseProblem, key: str, start: float, stop: float, points: int, parts: Sequence[str], what: str
+    problem: BaseProblem,
+    key: str,
+    start: float,
+    stop: float,
+    points: int,
+    parts: Sequence[str],
+    what: str,
+    at: Callable[[BaseProblem, str, float], BaseProblem] | None = None,
 ) -> None:
     """Refuse a range of a number over which no branches can be followed.
 
@@ -91,6 +98,8 @@ def check_range(
         Parts of the problem that the branches depend on.
     what : str
         What the branches consist of, for the message.
+    at : callable, optional
+        Problem with a value of the number, if others change with it.
 
     Raises
     ------
@@ -108,7 +117,7 @@ def check_range(
     if points < 2:
         raise InputError(f"points = {points}: give at least 2, the ends of the range")
     for end in (start, stop):
-        with_value(problem, key, end)
+        (at or with_value)(problem, key, end)
 
 
 def _steps(key: str) -> list[str | int]:

@@ -46,6 +46,7 @@ def continue_states(
     without: Mapping[str, Any],
     none_found: Callable[[], str] = lambda: "complete",
     tolerance: float = TOLERANCE,
+    at: Callable[[Any, str, float], Any] = with_value,
 ) -> xr.Dataset:
     """Branches of states as a number of the problem goes from `start` to `stop`, around turning points too.
 
@@ -73,6 +74,8 @@ def continue_states(
         Gives the attribute `status` of a result without points.
     tolerance : float
         Largest component of F at a root.
+    at : callable
+        Problem with a value of the number, if others change with it.
 
     Returns
     -------
@@ -85,7 +88,7 @@ def continue_states(
     InputError
         If there is no such key, it holds no real number, the states do not depend on it, or a value is not allowed.
     """
-    check_range(problem, key, start, stop, points, parts, states)
+    check_range(problem, key, start, stop, points, parts, states, at)
     started = time.perf_counter()
     made = equations((min(start, stop), max(start, stop)))
     with progress_bar(1, states, "diagram") as bar:
@@ -102,12 +105,12 @@ def continue_states(
     origin = provenance(time.perf_counter() - started, key=key)
     result = build_dataset(kind, problem, arrays, "complete" if rows else none_found(), origin)
     result["parameter"].attrs["key"] = key
-    return result.drop_vars(_varied(problem, key, start, stop), errors="ignore")
+    first, last = (at(problem, key, value).labels for value in (start, stop))
+    return result.drop_vars(_varied(problem, first, last), errors="ignore")
 
 
-def _varied(problem: BaseProblem, key: str, start: float, stop: float) -> list[str]:
-    """Names of variables that repeat a number of the problem which is not the same at all points."""
-    first, last = (with_value(problem, key, value).labels for value in (start, stop))
+def _varied(problem: BaseProblem, first: Mapping[str, float], last: Mapping[str, float]) -> list[str]:
+    """Names of variables that repeat a number of the problem which is not the same at both ends."""
     known = family_of(problem).variables
     return [name for name in known if first.get(known[name].label) != last.get(known[name].label)]
 

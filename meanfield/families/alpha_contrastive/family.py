@@ -21,7 +21,8 @@ FAMILY = Family(
             ("critical_points",),
             check=f"{HERE}.critical_points.solver:check_critical_points",
             cost=f"{HERE}.explanation.costs:critical_points",
-            purpose="all filters at rest in the plane: stable or not, on walls or not, with basins",
+            keep=("critical_points",),
+            purpose="all filters at rest: stable or not, on walls or not, with basins",
         ),
         "density": Method(
             "density",
@@ -54,6 +55,7 @@ FAMILY = Family(
             threads=True,
         ),
     },
+    reductions={"critical_points": f"{HERE}.reductions:critical_points"},
     wording=f"{HERE}.explanation.wording:in_words",
     warnings=f"{HERE}.explanation.warnings:warnings_of",
     key_words={

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from meanfield.families.alpha_contrastive.laws import GaussianMixture
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
-from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, time_styles
+from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, key_words, time_styles
 from meanfield.results.schema import problem_of
 
 CURVE_POINTS = 721
@@ -35,6 +35,10 @@ KINDS_OF_POINTS = (
     ("not stable", "o", "white"),
 )
 """Label, marker and filling of the critical points of a figure."""
+
+
+BRANCH_STYLES = {True: (COLOURS[0], "-", 2.0), False: (COLOURS[1], "--", 1.2)}
+"""Colour, line style and width of branches, by whether they are stable."""
 
 
 def plot_critical_points(dataset: xr.Dataset) -> Figure:
@@ -89,6 +93,40 @@ def _places(dataset: xr.Dataset) -> tuple[np.ndarray, str]:
         w = dataset["w"].values
         return np.arctan2(w[:, 1], w[:, 0]) / np.pi, r"angle $\theta/\pi$ of the filter"
     return np.arange(1, dataset.sizes["point"] + 1), "critical point, in the order of energy"
+
+
+def plot_branches(dataset: xr.Dataset) -> Figure:
+    """Objective of critical points against the number that varies, and their angles if they are on a circle."""
+    panels: list[Panel] = [_plot_branch_objectives]
+    if dataset.sizes["coordinate"] == 2:
+        panels.append(_plot_branch_angles)
+    return draw_panels(dataset, panels)
+
+
+def _plot_branch_objectives(dataset: xr.Dataset, axes: Axes) -> Axes:
+    return _plot_along(dataset, axes, dataset["objective"].values, "objective $G$ of a filter")
+
+
+def _plot_branch_angles(dataset: xr.Dataset, axes: Axes) -> Axes:
+    w = dataset["w"].values
+    return _plot_along(dataset, axes, np.arctan2(w[:, 1], w[:, 0]) / np.pi, r"angle $\theta/\pi$ of the filter")
+
+
+def _plot_along(dataset: xr.Dataset, axes: Axes, values: np.ndarray, label: str) -> Axes:
+    """Branches, stable points thick and solid, others thin and dashed."""
+    p, stable = dataset["parameter"].values, dataset["stable"].values > 0
+    named: set[bool] = set()
+    for number in np.unique(dataset["branch"]):
+        index = np.flatnonzero(dataset["branch"].values == number)
+        cuts = np.flatnonzero((np.diff(stable[index]) != 0) | (np.abs(np.diff(values[index])) > np.ptp(values) / 2)) + 1
+        for part in np.split(index, cuts):
+            kind = bool(stable[part[0]])
+            style = dict(zip(("color", "linestyle", "linewidth"), BRANCH_STYLES[kind], strict=True))
+            name = None if kind in named else ("stable" if kind else "not stable")
+            named.add(kind)
+            axes.plot(p[part], values[part], label=name, **style)
+    axes.set(xlabel=key_words(dataset, dataset["parameter"].attrs["key"]), ylabel=label)
+    return axes
 
 
 def plot_density(dataset: xr.Dataset) -> Figure:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from meanfield.families.alpha_contrastive.variables.critical_points import CRITICAL_POINTS
+from meanfield.families.alpha_contrastive.variables.critical_points import BRANCHES, CRITICAL_POINTS
 from meanfield.families.alpha_contrastive.variables.density import DENSITY, SPHERE
 from meanfield.families.alpha_contrastive.variables.filters import FILTERS, NETWORKS, OPTIMAL
 from meanfield.families.alpha_contrastive.variables.training import STATISTICS, TRAINING
 from meanfield.problems.family import Kind
 
-VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | DENSITY | SPHERE | TRAINING | STATISTICS
+VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | BRANCHES | DENSITY | SPHERE | TRAINING | STATISTICS
 
 SCORES = ("chi_plus", "chi_minus", "loss")
 
@@ -16,6 +16,8 @@ CHECKS = "meanfield.families.alpha_contrastive.checks:faults"
 NUMBERS = "meanfield.families.alpha_contrastive.key_numbers"
 FIGURES = "meanfield.families.alpha_contrastive.figures"
 IN_TRAINING = "meanfield.families.alpha_contrastive.training_display"
+
+OF_A_BRANCH = ("energy", "objective", "eigenvalue", "rate", "rate_frozen", "stable", "lme", "gap")
 
 KINDS = {
     "critical_points": Kind(
@@ -26,6 +28,14 @@ KINDS = {
         check=CHECKS,
         figure=f"{FIGURES}:plot_critical_points",
         numbers=f"{NUMBERS}:of_critical_points",
+    ),
+    "critical_point_branches": Kind(
+        "branches of critical points",
+        ("w", *OF_A_BRANCH, *BRANCHES),
+        leading="point",
+        made_by="continue_critical_points",
+        check=CHECKS,
+        figure=f"{FIGURES}:plot_branches",
     ),
     "density": Kind(
         "density of filters on the circle",

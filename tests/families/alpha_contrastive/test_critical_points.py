@@ -1,12 +1,19 @@
 """Critical points against references of the theory page and brute force (alpha_contrastive.md, section 3)."""
 
+from dataclasses import dataclass
+from math import comb
+
 import numpy as np
 import pytest
 
 import meanfield
+from meanfield.families.alpha_contrastive.critical_points.arrangement import cells
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
+from meanfield.families.alpha_contrastive.density.carried import NONE, Filters, advance
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential
+from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field
+from meanfield.families.alpha_contrastive.limit.walls import make_walls
 from meanfield.numerics.analytic_roots import roots_between
 from tests.families.alpha_contrastive.problems import LAW_F, NINE_POINTS, kernel, problem, solved
 
@@ -153,9 +160,13 @@ def test_sums_of_patterns_on_walls():
     assert [int(point.held.sum()) for point in found if point.rate < 0 and point.held.any()].count(2) == 1
     field, rng = discrete_field(given, given.data), np.random.default_rng(0)
     for point in found:
-        near = point.w + 1e-4 * rng.standard_normal((500, 3))
+        step = 1e-4 * rng.standard_normal((500, 3))
+        normal = np.linalg.pinv(field.atoms[point.held])
+        step[250:] -= step[250:] @ field.atoms[point.held].T @ normal.T  # along the walls, where a saddle may rise
+        near = point.w + step
         near /= np.linalg.norm(near, axis=1, keepdims=True)
-        assert (point.rate < 0) == bool(np.all(field.energy(near) < field.energy(point.w[None])))
+        highest = field.energy(point.w[None]) + 1e-15  # rounding, for steps that the walls leave no room
+        assert (point.rate < 0) == bool(np.all(field.energy(near) <= highest))
 
 
 def test_categories_rest_on_the_walls_of_all_others():
@@ -213,6 +224,87 @@ def test_no_critical_point_of_random_data_is_missed():
 @pytest.mark.slow
 def test_no_critical_point_of_many_random_data_is_missed():
     check_random(range(200), 200_000)
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Flow of filters each of which moves its importance by itself, for `advance`."""
+
+    field: DiscreteField
+
+    def __post_init__(self):
+        object.__setattr__(self, "walls", make_walls(self.field.atoms, self.field.filter))
+        object.__setattr__(self, "normal", self.walls.normal)
+        object.__setattr__(self, "offset", self.walls.offset)
+
+    def forces(self, w, side, L, share):
+        h, slope = self.walls.outputs(w @ self.field.atoms.T, side)
+        pull = self.field.pull(h)
+        return (pull * slope) @ self.field.atoms, self.walls.jumps(pull)
+
+
+def ends_of_flows(field, points, starts, rng, steps=600):
+    """Filters that come to rest, by the flow itself from random starts: sliding along walls, without any search."""
+    flow, w = Alone(field), rng.standard_normal((starts, 3))
+    filters = Filters(w / np.linalg.norm(w, axis=1, keepdims=True), None, np.full((starts, 2), NONE))
+    filters.side = flow.walls.side(filters.w)
+    slopes = [np.linalg.norm(field.jacobians(p.w, np.linalg.svd(p.w[None])[2][1:].T, p.slope)[0], 2) for p in points]
+    dt = 0.5 / max(slopes)
+    for _ in range(steps):
+        before = filters
+        filters = advance(before, flow, (None, None), dt)
+    return filters.w[np.linalg.norm(filters.w - before.w, axis=1) < 1e-10]
+
+
+def random_in_space(rng):
+    n = int(rng.integers(3, 8))
+    chance = rng.dirichlet(np.full(n, 3.0))
+    law = {"law": "points", "points": rng.normal(0.0, 1.0, (n, 3)).tolist()}
+    law["probabilities"] = (chance / chance.sum()).tolist()
+    importance = kernel(str(rng.choice(["quadratic", "gaussian", "infonce"])), float(10.0 ** rng.uniform(-1.0, 0.5)))
+    return problem(str(rng.choice(["relu", "quadratic", "tanh", "leaky_relu"])), law, importance)
+
+
+def check_in_space(seeds, starts, steps=600):
+    """No flow ends at a point that is not among the stable ones; numbers of points of smooth energies add up."""
+    rested = 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        given = random_in_space(rng)
+        field = discrete_field(given, given.data)
+        points, completeness = sphere_points(field, 10, 0)
+        assert completeness == ("complete" if field.pairs.uniform and field.filter.straight else "mesh")
+        stable = np.array([point.w for point in points if point.rate < 0.0])
+        ends = ends_of_flows(field, points, starts, rng, steps)
+        size = np.abs(field.field(np.concatenate([[p.w for p in points], ends]))).max(axis=1, initial=0.0)
+        active = size[len(points) :] > 1e-6 * size.max()  # filters that no atom moves, or hardly, rest anywhere
+        apart = np.linalg.norm(ends[active, None] - stable, axis=2).min(axis=1, initial=np.inf)
+        assert apart.max(initial=0.0) < 1e-5, f"seed {seed}"  # steps of 1e-10 at rates of 1e-5 of the largest
+        rested += len(ends)
+        if not field.filter.kinks:
+            bases = [np.linalg.svd(point.w[None])[2][1:].T for point in points]
+            signs = [np.sign(np.linalg.det(field.jacobians(p.w, V)[0])) for p, V in zip(points, bases, strict=True)]
+            assert sum(signs) == 2, f"seed {seed}"  # Euler's characteristic of the sphere: maxima - saddles + minima
+    return rested
+
+
+def test_no_critical_point_of_random_data_in_space_is_missed():
+    assert check_in_space(range(4), 10, 200) > 10  # a quarter of the flows come to rest in that time
+
+
+@pytest.mark.slow
+def test_no_critical_point_of_many_random_data_in_space_is_missed():
+    assert check_in_space(range(200), 60) > 6000  # half of the flows come to rest in that time
+
+
+def test_cells_of_an_arrangement():
+    """Numbers of cells of planes through 0: 2 sum of C(n-1, i) in general position, the signs of many points always."""
+    rng = np.random.default_rng(0)
+    for n, d in ((5, 2), (6, 3), (6, 4)):
+        assert len(cells(rng.standard_normal((n, d)))) == 2 * sum(comb(n - 1, i) for i in range(d))
+    special = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [2, 0, 0]], dtype=float)
+    seen = np.unique(np.sign(rng.standard_normal((20_000, 3)) @ special.T), axis=0)
+    np.testing.assert_array_equal(np.unique(cells(special), axis=0), seen)
 
 
 def test_jacobians_are_derivatives_of_the_field():

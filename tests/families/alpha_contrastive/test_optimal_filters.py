@@ -56,4 +56,4 @@ def test_filters_of_space():
     best = solved("optimal_filters", "relu", space, importance, critical_points={"starts": 40})
     plane = solved("optimal_filters", "relu", LAW_F, importance)
     np.testing.assert_allclose(best["G"], plane["G"], rtol=1e-9)  # where both searches end
-    assert "the certificate is no proof" in best.attrs["warning"]
+    assert "warning" not in best.attrs  # all cells of the sphere are looked at

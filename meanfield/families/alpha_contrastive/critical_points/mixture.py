@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 UPHILL_STEPS = 400
@@ -17,14 +19,14 @@ SAME = 1e-7
 """Distance of two points that are one."""
 
 
-def mixture_points(field: MixtureField, starts: int, seed: int) -> list[tuple[FloatArray, float]]:
+def mixture_points(field: MixtureField | KernelMixtureField, starts: int, seed: int) -> list[tuple[FloatArray, float]]:
     """Critical points that are found, with the share of random filters that come to them.
 
     Attractors are followed uphill from every start; Newton's method from the starts themselves adds saddles.
 
     Parameters
     ----------
-    field : MixtureField
+    field : MixtureField or KernelMixtureField
     starts : int
         Number of random filters.
     seed : int
@@ -51,21 +53,23 @@ def mixture_points(field: MixtureField, starts: int, seed: int) -> list[tuple[Fl
     return [(point, count / starts) for point, count in zip(found, votes, strict=True)]
 
 
-def _uphill(field: MixtureField, w: FloatArray) -> FloatArray:
+def _uphill(field: MixtureField | KernelMixtureField, w: FloatArray) -> FloatArray:
     """Filters at the end of their way uphill."""
-    step, height = np.ones(len(w)), field.energy(w)
-    for _ in range(UPHILL_STEPS):
-        F = field.field(w)
-        trial = w + step[:, None] * (F - np.sum(F * w, axis=1, keepdims=True) * w)
-        trial /= np.linalg.norm(trial, axis=1, keepdims=True)
-        new = field.energy(trial)
-        better = new > height
-        w, height = np.where(better[:, None], trial, w), np.where(better, new, height)
-        step = np.where(better, 1.5 * step, 0.4 * step)
+    step, height = np.ones(len(w)), field.objective(w)
+    with progress_bar(UPHILL_STEPS, "filters uphill", "step") as bar:
+        for _ in range(UPHILL_STEPS):
+            F = field.field(w)
+            trial = w + step[:, None] * (F - np.sum(F * w, axis=1, keepdims=True) * w)
+            trial /= np.linalg.norm(trial, axis=1, keepdims=True)
+            new = field.objective(trial)
+            better = new > height
+            w, height = np.where(better[:, None], trial, w), np.where(better, new, height)
+            step = np.where(better, 1.5 * step, 0.4 * step)
+            bar.update(1)
     return w
 
 
-def _newton(field: MixtureField, w: FloatArray) -> FloatArray | None:
+def _newton(field: MixtureField | KernelMixtureField, w: FloatArray) -> FloatArray | None:
     """Critical point by Newton's method on the sphere; None if it does not converge."""
     for _ in range(NEWTON_STEPS):
         basis = np.linalg.svd(w[None])[2][1:].T

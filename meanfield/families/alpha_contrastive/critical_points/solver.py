@@ -11,11 +11,14 @@ import xarray as xr
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.circle import CirclePoint, circle_points
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
-from meanfield.families.alpha_contrastive.critical_points.sphere import ON_WALL, SpherePoint, sphere_points
+from meanfield.families.alpha_contrastive.critical_points.power_iteration import NAMES as POWER
+from meanfield.families.alpha_contrastive.critical_points.power_iteration import at_point
+from meanfield.families.alpha_contrastive.critical_points.rest import ON_WALL, SpherePoint
+from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential, walls_of
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
-from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field, scale_of_angles
+from meanfield.families.alpha_contrastive.limit.fields import AnyField, discrete_field, mixture_field, scale_of_angles
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.base import check_problem
@@ -95,7 +98,7 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
         else:
             found = mixture_points(mixture, problem.critical_points.starts, problem.critical_points.seed)
             rows = [_row_of_mixture(mixture, w, share) for w, share in found]
-            warning = _SEARCHED
+            warning = INCOMPLETE["searched"]
     else:
         assert isinstance(data, DiscreteLaw)
         field = discrete_field(problem, data)
@@ -103,9 +106,9 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
             walls = walls_of(data.atoms, field.filter.kinks)
             rows = _rows_of_circle(field, circle_points(tangential(field), walls, scale_of_angles(problem)))
         else:
-            points, _ = sphere_points(field, problem.critical_points.starts, problem.critical_points.seed)
+            points, completeness = sphere_points(field, problem.critical_points.starts, problem.critical_points.seed)
             rows = [_row_of_sphere(field, point, problem.critical_points.starts) for point in points]
-            warning = _SEARCHED
+            warning = INCOMPLETE[completeness]
     rows.sort(key=lambda row: (-round(row["energy"], 12), *np.round(-row["w"], 9)))
     arrays = {name: np.array([row[name] for row in rows]) for name in (rows or [_empty(data.dimension)])[0]}
     if not rows:
@@ -117,10 +120,15 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
     return build_dataset("critical_points", problem, arrays, "complete", origin, warning)
 
 
-_SEARCHED = (
-    "with more than two coordinates critical points are searched for from random filters, not enumerated: points with "
-    "small basins, saddles and points on walls that do not attract may be missing; raise critical_points.starts"
-)
+INCOMPLETE = {
+    "complete": "",
+    "mesh": "points on walls are enumerated, but those between walls are the roots that a mesh of spacing 0.05 shows: "
+    "pairs that are closer may be missing",
+    "searched": "with more than three coordinates, or many atoms, critical points are searched for from random "
+    "filters, not enumerated: points with small basins, saddles and points on walls that do not attract may be "
+    "missing; raise critical_points.starts",
+}
+"""Warnings about critical points, by how many of them are known."""
 
 _RESTING = (
     "filters rest on arcs where the field is 0, because no atom is active there; they belong to no basin, so that the "
@@ -128,23 +136,45 @@ _RESTING = (
 )
 
 
-def _common(field: DiscreteField | MixtureField, w: FloatArray) -> dict[str, Any]:
+def field_of(problem: Problem) -> AnyField:
+    """Field of a filter of a problem with one layer."""
+    data = problem.data
+    if isinstance(data, GaussianMixture):
+        return mixture_field(problem, data)
+    assert isinstance(data, DiscreteLaw)
+    return discrete_field(problem, data)
+
+
+def _power(field: AnyField, w: FloatArray, J: FloatArray, basis: FloatArray) -> dict[str, float]:
+    """Quantities of power iteration where the field is A(w) w, between walls."""
+    activation = field.filter if not isinstance(field, MixtureField) else None
+    if activation is not None and activation.straight is None:
+        return _NO_POWER
+    return at_point(field.matrix, w, J, basis)
+
+
+_NO_POWER = dict.fromkeys(POWER, np.nan)
+
+
+def _common(field: AnyField, w: FloatArray) -> dict[str, Any]:
     row = w[None]
     return {"w": w, "energy": float(field.energy(row)[0]), "objective": float(field.objective(row)[0])}
 
 
-def _rows_of_circle(field: DiscreteField | MixtureField, points: list[CirclePoint]) -> list[dict[str, Any]]:
+def _rows_of_circle(field: AnyField, points: list[CirclePoint]) -> list[dict[str, Any]]:
     return [_row_of_circle(field, point) for point in points]
 
 
-def _row_of_circle(field: DiscreteField | MixtureField, point: CirclePoint) -> dict[str, Any]:
+def _row_of_circle(field: AnyField, point: CirclePoint) -> dict[str, Any]:
     w = on_circle(np.array([point.angle]))[0]
-    rates = {"rate": np.nan, "rate_frozen": np.nan}
+    rates, power = {"rate": np.nan, "rate_frozen": np.nan}, _NO_POWER
     if point.wall:
         sides = [field.matrix(on_circle(np.array([point.angle + step]))[0]) for step in (-BESIDE, BESIDE)]
     else:
         sides = [field.matrix(w)]
-        moving, frozen = field.jacobians(w, np.array([[-w[1]], [w[0]]]))
+        basis = np.array([[-w[1]], [w[0]]])
+        moving, frozen = field.jacobians(w, basis)
+        power = _power(field, w, moving, basis)
         rates = {"rate": float(moving[0, 0]), "rate_frozen": float(frozen[0, 0])}
     return (
         _common(field, w)
@@ -152,6 +182,7 @@ def _row_of_circle(field: DiscreteField | MixtureField, point: CirclePoint) -> d
         | {"stable": int(point.attracts), "wall": int(point.wall)}
         | eigen_properties(sides, w)
         | {"basin_share": point.share}
+        | power
     )
 
 
@@ -161,24 +192,31 @@ def _row_of_sphere(field: DiscreteField, point: SpherePoint, starts: int) -> dic
     rates = [rate if np.isfinite(rate) else np.nan for rate in (point.rate, point.rate_frozen)]
     matrices = [field.matrix(point.w, point.slope)]
     properties = eigen_properties(matrices, point.w)
+    power = _NO_POWER
     if point.held.any():  # on neither side is it an eigenvector
         properties |= {"lme": 0}
+    elif not wall:
+        basis = np.linalg.svd(point.w[None])[2][1:].T
+        power = _power(field, point.w, field.jacobians(point.w, basis)[0], basis)
     return (
         _common(field, point.w)
         | {"rate": rates[0], "rate_frozen": rates[1], "stable": int(point.rate < 0), "wall": int(wall)}
         | properties
         | {"basin_share": point.votes / starts}
+        | power
     )
 
 
-def _row_of_mixture(field: MixtureField, w: FloatArray, share: float) -> dict[str, Any]:
+def _row_of_mixture(field: AnyField, w: FloatArray, share: float) -> dict[str, Any]:
     basis = np.linalg.svd(w[None])[2][1:].T
-    rate = float(np.linalg.eigvalsh(field.jacobians(w, basis)[0])[-1])
+    J = field.jacobians(w, basis)[0]
+    rate = float(np.linalg.eigvalsh(J)[-1])
     return (
         _common(field, w)
         | {"rate": rate, "rate_frozen": rate, "stable": int(rate < 0), "wall": 0}
         | eigen_properties([field.matrix(w)], w)
         | {"basin_share": share}
+        | _power(field, w, J, basis)
     )
 
 
@@ -206,4 +244,5 @@ def eigen_properties(matrices: list[FloatArray], w: FloatArray) -> dict[str, Any
 
 def _empty(dimension: int) -> dict[str, Any]:
     names = ("energy", "objective", "rate", "rate_frozen", "stable", "wall", "eigenvalue", "lme", "gap", "basin_share")
+    names += POWER
     return {"w": np.zeros(dimension)} | dict.fromkeys(names, 0.0)

@@ -13,7 +13,7 @@ from meanfield.families.alpha_contrastive.density.flows import Flow
 from meanfield.families.alpha_contrastive.density.grid import TURN, Grid, make_grid
 from meanfield.families.alpha_contrastive.density.start import masses
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, walls_of
-from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
+from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.typing import BoolArray, FloatArray
 
@@ -105,6 +105,6 @@ def _embedded(angle: FloatArray) -> FloatArray:
 
 
 def _angles_of_walls(flow: Flow) -> FloatArray:
-    if isinstance(flow.field, MixtureField):
+    if not isinstance(flow.field, DiscreteField):
         return np.empty(0)
     return walls_of(flow.field.atoms, flow.field.filter.kinks)

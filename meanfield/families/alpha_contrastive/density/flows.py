@@ -13,12 +13,14 @@ import numpy as np
 
 from meanfield.families.alpha_contrastive.density.carried import Filters, advance
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
+from meanfield.families.alpha_contrastive.limit.fields import AnyField
+from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.limit.networks import Network, network_of, with_importance
 from meanfield.families.alpha_contrastive.limit.walls import make_walls
 from meanfield.typing import FloatArray
 
-Best = Callable[[DiscreteField | MixtureField], float]
+Best = Callable[[AnyField], float]
 """Function of a field that returns the largest energy of a filter."""
 
 SAMPLED = 64
@@ -67,10 +69,14 @@ class CoupledFlow:
         return np.asarray((pull * slope) @ self._atoms), self.walls.jumps(pull)
 
     def rate(self, L: FloatArray) -> float:
-        """Bound of the rate at which filters come together or part, but for h''."""
-        reach = float(self.walls.lengths.max())
+        """Scale of the rates at which filters come together or part.
+
+        That of the uniform importance is added for the answer of the importance to all filters.
+        """
+        reach, p = float(self.walls.lengths.max()), self.field.pairs.probability
         slope = float(np.abs(self.field.filter.slope(np.linspace(-reach, reach, 65))).max())
-        return slope**2 * float(np.linalg.eigvalsh(self._atoms.T @ L @ self._atoms)[-1])
+        total = L if self.field.pairs.uniform else L + np.diag(p) - np.outer(p, p)
+        return slope**2 * float(np.linalg.eigvalsh(self._atoms.T @ total @ self._atoms)[-1])
 
     def summary(self, filters: Filters, weight: FloatArray) -> tuple[float, float]:
         """Objective G, and what E_alpha of the best filter is above its average over the density."""
@@ -82,7 +88,7 @@ class CoupledFlow:
 class MixtureFlow:
     """Flow of filters at a Gaussian mixture, each by itself; see `CoupledFlow`."""
 
-    def __init__(self, field: MixtureField, best: Best) -> None:
+    def __init__(self, field: MixtureField | KernelMixtureField, best: Best) -> None:
         self.field, self._best_of, self.dimension = field, best, field.mean.shape[1]
         self.normal, self.offset = np.empty((0, 3)), np.empty(0)
 

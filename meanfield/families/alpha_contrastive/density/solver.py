@@ -100,6 +100,11 @@ def make_flow(problem: Problem) -> Flow:
     """
     best = best_energy(problem)
     if isinstance(problem.data, GaussianMixture):
+        if problem.importance.kind != "quadratic":
+            raise InputError(
+                f"importance.kind = '{problem.importance.kind}' depends on the distances of all samples of data.law = "
+                "'gaussian_mixture', which are no finite number; take 'quadratic', or data.law = 'points'"
+            )
         return MixtureFlow(mixture_field(problem, problem.data), best)
     assert isinstance(problem.data, DiscreteLaw)
     return CoupledFlow(discrete_field(problem, problem.data), best)

@@ -18,21 +18,6 @@ MOST_POINTS = 400
 MOST_PATTERNS = 10
 """Largest number of patterns of a latent summation, whose 2^M values are enumerated."""
 
-MOST_TOKENS = 1000
-"""Largest number of places, of tokens of a vocabulary, and of generators."""
-
-WILDCARD = -1
-"""What stands for any token in a pattern."""
-
-MOST_PATTERNS = 10
-"""Largest number of patterns of a latent summation, whose 2^M values are enumerated."""
-
-MOST_TOKENS = 1000
-"""Largest number of places, of tokens of a vocabulary, and of generators."""
-
-WILDCARD = -1
-"""What stands for any token in a pattern."""
-
 
 class DiscreteLaw(Part):
     """Law of finitely many atoms, which pairs of samples visit."""

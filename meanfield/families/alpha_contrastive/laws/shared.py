@@ -14,18 +14,6 @@ SUM_TOLERANCE = 1e-9
 NEGATIVE = 1e-12
 """Most negative eigenvalue of a covariance, relative to the largest, that is rounding."""
 
-MOST_POINTS = 400
-"""Largest number of points: pairs of them are kept."""
-
-MOST_PATTERNS = 10
-"""Largest number of patterns of a latent summation, whose 2^M values are enumerated."""
-
-MOST_TOKENS = 1000
-"""Largest number of places, of tokens of a vocabulary, and of generators."""
-
-WILDCARD = -1
-"""What stands for any token in a pattern."""
-
 MOST_NUMBERS = 1000
 """Largest number of elements of a list."""
 

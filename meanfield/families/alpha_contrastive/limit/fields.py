@@ -8,9 +8,13 @@ from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
+from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
 from meanfield.families.alpha_contrastive.problem import Problem
+
+AnyField = DiscreteField | MixtureField | KernelMixtureField
+"""Field of a filter at data of any law."""
 
 LONGEST = np.pi / 4
 """Longest interval of angles on which a field of a mild problem varies once."""
@@ -23,6 +27,9 @@ SHORTEST = 1e-4
 
 MOST_AMPLIFIED = 1e6
 """Largest squared output, relative to the temperature, at which shares of pairs have digits left."""
+
+MOST_NODES = 2000
+"""Largest number of nodes of the quadrature over a mixture, of which all pairs are looked at."""
 
 MOST_PAIRED = 400
 """Largest number of atoms of which all pairs are looked at."""
@@ -52,26 +59,38 @@ def discrete_field(problem: Problem, data: DiscreteLaw) -> DiscreteField:
     return field
 
 
-def mixture_field(problem: Problem, data: GaussianMixture) -> MixtureField:
-    """Field for a Gaussian mixture.
+def mixture_field(problem: Problem, data: GaussianMixture) -> MixtureField | KernelMixtureField:
+    """Field for a Gaussian mixture, in closed form where there is one.
 
     Raises
     ------
     InputError
-        If the importance or the activation has no closed averages.
+        If the importance has no smooth limit, or needs very many nodes.
     """
-    if problem.importance.kind != "quadratic":
+    pairs = make_pairs(problem.importance, data.weights)
+    functions = Filter(problem.model.activation_functions)
+    if pairs.uniform and functions.straight is not None:
+        return MixtureField(data.weights, data.centres, data.covariances, *functions.straight)
+    field = KernelMixtureField(
+        data.weights, data.centres, data.covariances, pairs, functions, _width_in_output(problem, functions, data)
+    )
+    if field.size > MOST_NODES:
         raise InputError(
-            f"importance.kind = '{problem.importance.kind}' has no closed averages over data.law = 'gaussian_mixture'; "
-            "take 'quadratic', or data.law = 'points'"
+            f"importance.temperature = {problem.importance.temperature:g} needs {field.size} nodes of quadrature for "
+            f"the broadest component, and {MOST_NODES} are allowed; raise it, or lower data.covariance"
         )
-    straight = Filter(problem.model.activation_functions).straight
-    if straight is None:
-        raise InputError(
-            f"model.activation = '{problem.model.activation}' has no closed averages over data.law = "
-            "'gaussian_mixture'; take relu, leaky_relu, abs or linear, or data.law = 'points'"
-        )
-    return MixtureField(data.weights, data.centres, data.covariances, *straight)
+    return field
+
+
+def _width_in_output(problem: Problem, functions: Filter, data: GaussianMixture) -> float:
+    """Change of w.x in which an importance varies."""
+    if problem.importance.kind == "quadratic":
+        return np.inf
+    temperature = 1.0 if problem.importance.kind == "tuplet" else problem.importance.temperature
+    spread = float(np.sqrt(max(np.linalg.eigvalsh(S)[-1] for S in data.covariances)))
+    reach = float(np.linalg.norm(data.centres, axis=1).max()) + 4.0 * spread
+    slope = float(np.abs(functions.slope(np.linspace(-reach, reach, 65))).max())
+    return float(np.sqrt(temperature)) / max(slope, 1e-12)
 
 
 def scale_of_angles(problem: Problem) -> float:
@@ -80,6 +99,7 @@ def scale_of_angles(problem: Problem) -> float:
     if isinstance(data, GaussianMixture):
         width = np.sqrt(min(np.linalg.eigvalsh(S)[0] for S in data.covariances))
         size = float(np.linalg.norm(data.centres, axis=1).max()) + 1e-300
+        width = min(width, _width_in_output(problem, Filter(problem.model.activation_functions), data))
     else:
         assert isinstance(data, DiscreteLaw)
         if importance.kind == "quadratic":

@@ -84,13 +84,22 @@ class Pairs:
         terms = weight * np.exp(-np.where(weight > 0, D - offset[..., None], 0.0) / tau)
         return terms, terms.sum(axis=-1), offset
 
-    def importance(self, D: FloatArray) -> FloatArray:
-        """M, the symmetric importance of pairs with their probabilities, shape (..., atoms, atoms)."""
+    def shares(self, D: FloatArray) -> FloatArray:
+        """Shares of the second atom in a normalised importance of the first, shape (..., atoms, atoms)."""
+        terms, mean, _ = self._shares(D)
+        return np.asarray(terms / mean[..., None])
+
+    def importance(self, D: FloatArray, with_itself: bool = False) -> FloatArray:
+        """M, the symmetric importance of pairs with their probabilities, shape (..., atoms, atoms).
+
+        `with_itself` keeps pairs of an atom with itself, which are of two samples where an atom stands for many.
+        """
         if self.normalised:
-            terms, mean, _ = self._shares(D)
-            shares = self.probability[:, None] * terms / mean[..., None]
-            return _without_diagonal(0.5 * (shares + np.swapaxes(shares, -1, -2)))
-        return _without_diagonal(self.weight * (1.0 if self.kernel is None else self.kernel.value(D)))
+            shares = self.probability[:, None] * self.shares(D)
+            M = 0.5 * (shares + np.swapaxes(shares, -1, -2))
+        else:
+            M = self.weight * (1.0 if self.kernel is None else self.kernel.value(D))
+        return np.asarray(M if with_itself else _without_diagonal(M))
 
     def response(self, D: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
         """Change of 1/2 sum_ij M_ij u_ij when D changes by v_ij, shape (...).
@@ -103,8 +112,7 @@ class Pairs:
         if self.uniform:
             return np.zeros(np.shape(D)[:-2])
         if self.normalised:
-            terms, mean, _ = self._shares(D)
-            share = terms / mean[..., None]
+            share = self.shares(D)
             mean_u, mean_v = np.sum(share * u, axis=-1), np.sum(share * v, axis=-1)
             covariance = np.sum(share * u * v, axis=-1) - mean_u * mean_v
             return np.asarray(-0.5 / self.normalised * (covariance @ self.probability))

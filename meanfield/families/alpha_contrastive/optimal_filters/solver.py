@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.families.alpha_contrastive.critical_points.enumeration import enumerated_points
 from meanfield.families.alpha_contrastive.critical_points.solver import check_critical_points
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw
@@ -107,15 +108,15 @@ def find_optimal_filters(problem: Problem) -> xr.Dataset:
     warning = ""
     if gap > CERTIFIED * network.objective:
         warning = f"another network may be better by {gap:.2g}: the search ended after {rounds} rounds"
-    if data.dimension > 2:
+    if data.dimension > 2 and enumerated_points(with_importance(field, network))[1] != "complete":
         warning = f"{warning}; {_SEARCHED}" if warning else _SEARCHED
     origin = provenance(time.perf_counter() - started, rounds=rounds)
     return build_dataset("optimal_filters", problem, arrays, "complete", origin, warning)
 
 
 _SEARCHED = (
-    "with more than two coordinates the best filter is searched for from random ones, so that the certificate is no "
-    "proof; raise critical_points.starts"
+    "the best filter is not enumerated but searched for from random ones, so that the certificate is no proof; raise "
+    "critical_points.starts"
 )
 
 

@@ -31,4 +31,32 @@ CRITICAL_POINTS = {
     "basin_share": Variable(
         ("time",), "share of the sphere from which filters come to it", range=PROBABILITY, gaps="never"
     ),
+    "roughness": Variable(
+        ("time",), "largest rate at which A(v) w changes with v along the sphere, between walls", range=POSITIVE
+    ),
+    "power_factor": Variable(
+        ("time",),
+        "factor by which a step of power iteration takes filters beside it towards it, if less than 1, or away",
+        range=POSITIVE,
+    ),
+    "cosine_top": Variable(("time",), "c, the cosine of the filter and the top eigenvector of A(w)", range=PROBABILITY),
+    "mu": Variable(("time",), "mu = (1 + c)/(2 c^2) (l_2/l_1)^2 of the existence theorem", range=POSITIVE),
+    "nu": Variable(
+        ("time",), "nu = 2 kappa L^2 (1 + mu c) + (2 L/gap) sqrt(mu (1 + mu c)) of that theorem", range=POSITIVE
+    ),
+    "omega": Variable(("time",), "omega = mu + nu: below 1 around it, power iteration converges", range=POSITIVE),
+}
+
+BRANCHES = {
+    "parameter": Variable(("time",), "value of the key that is varied", gaps="never", coordinate=True),
+    "branch": Variable(
+        ("time",),
+        "number of the branch that a point belongs to; points are in its order",
+        range=POSITIVE,
+        gaps="never",
+        coordinate=True,
+    ),
+    "turning": Variable(
+        ("time",), "1 where the parameter has an extremum along the branch", range=YES_OR_NO, gaps="never"
+    ),
 }

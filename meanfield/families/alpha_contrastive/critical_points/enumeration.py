@@ -1,0 +1,182 @@
+"""All critical points of a filter in space: cell by cell, wall by wall, and where walls meet.
+
+Where A(w) is constant between walls, the eigenvectors of A in every cell are all there are, and likewise in the
+subspaces in which walls meet, for which multipliers of the walls are then found. Otherwise, in three coordinates, roots
+on the circle of each wall are enumerated as on any circle, and those between walls are the ones that the field shows on
+a mesh, extended smoothly beyond the walls of each cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from meanfield.families.alpha_contrastive.critical_points.arrangement import Flat, cells, flats, is_small
+from meanfield.families.alpha_contrastive.critical_points.rest import SpherePoint, held_point, polished
+from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
+from meanfield.families.alpha_contrastive.limit.walls import Walls, make_walls
+from meanfield.numerics.analytic_roots import roots_between
+from meanfield.typing import BoolArray, FloatArray
+
+Completeness = Literal["complete", "mesh", "searched"]
+"""How many critical points are known: all; all but pairs closer than a mesh; those that random filters find."""
+
+MERIDIAN = 64
+"""Number of edges of the mesh from pole to pole."""
+
+OUTSIDE = 0.35
+"""How far beyond a triangle, relative to it, the root of the linear field in it may be."""
+
+SIMPLE = 1e-9
+"""Smallest distance of eigenvalues, relative to the largest, whose eigenvectors are isolated."""
+
+PIECES = 8
+"""Least number of intervals of a circle."""
+
+TURN = 2.0 * np.pi
+
+
+def enumerated_points(field: DiscreteField) -> tuple[list[SpherePoint], Completeness]:
+    """Critical points that are enumerated, and whether these are all."""
+    d = field.atoms.shape[1]
+    walls = make_walls(field.atoms, field.filter)
+    constant = (field.frozen is not None or field.pairs.uniform) and field.filter.straight is not None
+    if not is_small(len(walls.offset), d) or not (constant or d == 3):
+        return [], "searched"
+    found: list[SpherePoint] = []
+    for flat in flats(walls.normal, d):
+        hold = np.zeros(len(field.atoms), dtype=bool)
+        hold[walls.atom[np.isin(walls.number, flat.planes)]] = True
+        if constant or flat.basis.shape[1] == 1:
+            candidates = _eigenvectors(field, walls, flat)
+        elif flat.basis.shape[1] == 2:
+            candidates = _on_circle_of_wall(field, walls, flat)
+        else:
+            found += _on_mesh(field, walls)
+            continue
+        points = (held_point(field, w, hold) for w in candidates)
+        found += [point for point in points if point is not None]
+    return found, "complete" if constant else "mesh"
+
+
+def _eigenvectors(field: DiscreteField, walls: Walls, flat: Flat) -> Iterator[FloatArray]:
+    """Eigenvectors of A in a flat, in those of its cells for which A is."""
+    V = flat.basis
+    if V.shape[1] == 1:
+        yield from (V[:, 0], -V[:, 0])
+        return
+    others = np.setdiff1d(np.arange(len(walls.offset)), flat.planes)
+    signs = np.ones((1, len(walls.offset)))
+    inside = cells(walls.normal[others] @ V)
+    signs = np.repeat(signs, len(inside), axis=0)
+    signs[:, others] = inside
+    L = field.laplacian(np.eye(len(V))[0])
+    _, slope = walls.outputs(np.zeros((len(signs), len(field.atoms))), signs)
+    x = slope[:, :, None] * (field.atoms @ V)
+    values, vectors = np.linalg.eigh(np.swapaxes(x, 1, 2) @ (L @ x))
+    gaps = np.diff(values, axis=1, prepend=-np.inf, append=np.inf)
+    isolated = np.minimum(gaps[:, :-1], gaps[:, 1:]) > SIMPLE * np.abs(values[:, -1:])
+    for sign in (1.0, -1.0):
+        w = sign * np.swapaxes(vectors, 1, 2) @ V.T
+        fits = np.all((w @ walls.normal[others].T > 0.0) == (inside > 0.0)[:, None], axis=2)
+        yield from w[fits & isolated]
+
+
+def _on_circle_of_wall(field: DiscreteField, walls: Walls, flat: Flat) -> Iterator[FloatArray]:
+    """Roots of the field along a circle in which walls hold filters."""
+    V = flat.basis
+    others = np.setdiff1d(np.arange(len(walls.offset)), flat.planes)
+    on_wall = walls.number[np.isin(walls.number, flat.planes)]
+    hold = np.isin(np.arange(len(field.atoms)), walls.atom[np.isin(walls.number, on_wall)])
+
+    def along(angle: FloatArray) -> tuple[FloatArray, FloatArray]:
+        w = np.stack([np.cos(angle), np.sin(angle)], axis=1) @ V.T
+        z = np.where(hold, 0.0, w @ field.atoms.T)
+        F = (field.pull(field.filter.value(z)) * np.where(hold, 0.0, field.filter.slope(z))) @ field.atoms
+        ahead = np.stack([-np.sin(angle), np.cos(angle)], axis=1) @ V.T
+        return np.sum(F * ahead, axis=1), np.abs(F).sum(axis=1) * field.amplification
+
+    directions = walls.normal[others] @ V
+    crossed = np.arctan2(directions[:, 1], directions[:, 0])[:, None] + np.array([0.5, -0.5]) * np.pi
+    regular = np.linspace(0.0, TURN, PIECES + 1)
+    ends = np.unique(np.concatenate([np.mod(crossed.ravel(), TURN), regular]))
+    ends = ends[np.append(np.diff(ends) > 1e-10, True)]
+    for angle in roots_between(along, ends):
+        if np.abs(np.cos(angle - np.arctan2(directions[:, 1], directions[:, 0]))).min(initial=1.0) > 1e-10:
+            yield V @ np.array([np.cos(angle), np.sin(angle)])
+
+
+def _on_mesh(field: DiscreteField, walls: Walls) -> list[SpherePoint]:
+    """Critical points between walls, from triangles in which the field, extended from one side, has a root."""
+    corners, triangles = _mesh()
+    side = walls.side(corners)
+    patterns = [side[triangles[:, k]] for k in range(3)]
+    found: list[SpherePoint] = []
+    for k, pattern in enumerate(patterns):
+        new = np.ones(len(triangles), dtype=bool)
+        for earlier in patterns[:k]:
+            new &= np.any(pattern != earlier, axis=1)
+        chosen = np.flatnonzero(new)
+        starts = _linear_roots(field, walls, corners[triangles[chosen]], pattern[chosen])
+        found += _polished_distinct(field, starts)
+    inside = cells(walls.normal) if len(walls.offset) else np.ones((1, 0))
+    middles = np.array([_middle(walls.normal, signs) for signs in inside])
+    return found + _polished_distinct(field, middles)
+
+
+def _middle(normal: FloatArray, signs: FloatArray) -> FloatArray:
+    """A point in a cell: the sum of its rays, or of the normals that point into it."""
+    inward = signs[:, None] * normal
+    rays = np.cross(inward[:, None], inward[None]).reshape(-1, 3)
+    rays = np.concatenate([rays, -rays])
+    rays = rays[np.linalg.norm(rays, axis=1) > 1e-9]
+    rays /= np.linalg.norm(rays, axis=1, keepdims=True)
+    rays = rays[np.all(rays @ inward.T >= -1e-9, axis=1)]
+    total = rays.sum(axis=0) if len(rays) else inward.sum(axis=0) + np.array([1e-3, 2e-3, 3e-3])
+    return np.asarray(total / max(float(np.linalg.norm(total)), 1e-300))
+
+
+def _polished_distinct(field: DiscreteField, starts: FloatArray) -> list[SpherePoint]:
+    points = [polished(field, w, -1.0) for w in starts]
+    return [point for point in points if point is not None]
+
+
+def _linear_roots(field: DiscreteField, walls: Walls, corners: FloatArray, side: FloatArray) -> FloatArray:
+    """Roots of the tangential field, linear in each triangle, that are in it or near, shape (roots, 3)."""
+    flat = corners.reshape(-1, 3)
+    h, slope = walls.outputs(flat @ field.atoms.T, np.repeat(side, 3, axis=0))
+    F = ((field.pull(h) * slope) @ field.atoms).reshape(corners.shape)
+    F -= np.sum(F * corners, axis=2, keepdims=True) * corners
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    first = corners[:, 1] - corners[:, 0]
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    second = np.cross(normal, first)
+    second /= np.maximum(np.linalg.norm(second, axis=1, keepdims=True), 1e-300)
+    plane = np.einsum("tcx,atx->tca", F, np.stack([first, second]))
+    system = np.concatenate([np.swapaxes(plane, 1, 2), np.ones((len(plane), 1, 3))], axis=1)
+    share = np.linalg.pinv(system) @ np.array([0.0, 0.0, 1.0])
+    residual = np.abs(np.einsum("tab,tb->ta", system, share) - np.array([0.0, 0.0, 1.0])).max(axis=1)
+    near: BoolArray = np.all(share > -OUTSIDE, axis=1) & (residual < 1e-6)
+    w = np.einsum("tc,tcx->tx", share[near], corners[near])
+    return np.asarray(w / np.linalg.norm(w, axis=1, keepdims=True))
+
+
+def _mesh() -> tuple[FloatArray, FloatArray]:
+    """Corners of a mesh of the sphere, and the corners of its triangles."""
+    polar, around = np.linspace(0.0, np.pi, MERIDIAN + 1), 2 * MERIDIAN
+    azimuth = TURN * (np.arange(around) + 0.123) / around
+    sine = np.sin(polar[1:-1])[:, None]
+    z = np.broadcast_to(np.cos(polar[1:-1])[:, None], (MERIDIAN - 1, around))
+    inner = np.stack([sine * np.cos(azimuth), sine * np.sin(azimuth), z], axis=-1).reshape(-1, 3)
+    corners = np.concatenate([inner, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]])
+    here = np.arange(len(inner)).reshape(MERIDIAN - 1, around)
+    right = np.roll(here, -1, axis=1)
+    parts = [
+        (here[:-1], right[:-1], here[1:]),
+        (right[:-1], right[1:], here[1:]),
+        (here[0], right[0], np.full(around, len(inner))),
+        (here[-1], right[-1], np.full(around, len(inner) + 1)),
+    ]
+    return corners, np.concatenate([np.stack([each.ravel() for each in part], axis=1) for part in parts])

@@ -1,0 +1,79 @@
+"""Quadrature over Gaussian mixtures against closed averages, other quadratures and differences (section 3)."""
+
+import numpy as np
+import pytest
+
+from meanfield.families.alpha_contrastive.limit.activation import Filter
+from meanfield.families.alpha_contrastive.limit.circle import on_circle
+from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
+from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
+from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
+from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
+from tests.families.alpha_contrastive.problems import LAW_F, kernel, problem, solved
+
+WEIGHT, MEAN = np.array([0.6, 0.4]), np.array([[1.0, 0.2], [-0.4, 0.9]])
+COVARIANCE = np.array([[[0.1, 0.02], [0.02, 0.2]], [[0.15, 0.0], [0.0, 0.1]]])
+W = on_circle(np.array([0.4, 2.5]))
+
+
+def by_quadrature(activation, importance):
+    given = problem(activation, LAW_F, importance)
+    functions = Filter(given.model.activation_functions)
+    return KernelMixtureField(WEIGHT, MEAN, COVARIANCE, make_pairs(given.importance, WEIGHT), functions, 0.3)
+
+
+def test_the_uniform_importance_has_closed_averages():
+    found, exact = by_quadrature("leaky_relu", None), MixtureField(WEIGHT, MEAN, COVARIANCE, 0.01, 0.99)
+    assert tuple(np.round(found.filter.straight, 12)) == (0.01, 0.99)
+    basis = np.array([[-W[0, 1]], [W[0, 0]]])
+    for a, b in (
+        (found.field(W), exact.field(W)),
+        (found.energy(W), exact.energy(W)),
+        (found.matrix(W[0]), exact.matrix(W[0])),
+        (found.jacobians(W[0], basis)[0], exact.jacobians(W[0], basis)[0]),
+    ):
+        np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-13)  # rounding: panels resolve a normal density
+
+
+@pytest.mark.parametrize("importance", [kernel("gaussian", 0.3), kernel("infonce", 0.3)])
+def test_smooth_fields_are_those_of_many_atoms(importance):
+    """Nodes of Gauss and Hermite in both coordinates of each component, as atoms."""
+    x, weight = np.polynomial.hermite_e.hermegauss(18)
+    plane = np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1).reshape(-1, 2)
+    share = np.outer(weight, weight).ravel() / weight.sum() ** 2
+    roots = [np.linalg.cholesky(S) for S in COVARIANCE]
+    atoms = np.concatenate([mu + plane @ root.T for mu, root in zip(MEAN, roots, strict=True)])
+    found = by_quadrature("tanh", importance)
+    pairs = make_pairs(problem("tanh", LAW_F, importance | {"diagonal": "include"}).importance, np.kron(WEIGHT, share))
+    other = DiscreteField(atoms, pairs, found.filter)
+    np.testing.assert_allclose(found.field(W), other.field(W), rtol=0.0, atol=1e-8)  # of the 18 nodes in tanh
+    np.testing.assert_allclose(found.objective(W), other.objective(W), rtol=0.0, atol=1e-8)  # the same
+
+
+@pytest.mark.parametrize("activation", ["relu", "hard_tanh", "tanh"])
+@pytest.mark.parametrize("importance", [kernel("gaussian", 0.1), kernel("infonce", 0.3)])
+def test_fields_are_gradients_and_jacobians_their_derivatives(activation, importance):
+    field, step = by_quadrature(activation, importance), 1e-3
+
+    def along(angle):
+        w = on_circle(np.array([angle]))
+        F = field.field(w)[0]
+        return float(field.objective(w)[0]), float(F[1] * w[0, 0] - F[0] * w[0, 1])
+
+    sides = [along(0.4 + k * step) for k in (-2, -1, 1, 2)]
+    G, F = [(a - 8.0 * b + 8.0 * c - d) / (12.0 * step) for a, b, c, d in zip(*sides, strict=True)]
+    allowed = 1e-9  # differences of fourth order: 1e-12 of fifth derivatives of up to 1e3
+    assert abs(G - along(0.4)[1]) < allowed
+    J, _ = field.jacobians(W[0], np.array([[-W[0, 1]], [W[0, 0]]]))
+    assert abs(F - J[0, 0]) < allowed
+
+
+def test_warm_kernels_are_uniform():
+    """At a temperature of 1e5 the critical points are those of the uniform importance."""
+    law = {"law": "gaussian_mixture", "probabilities": [0.6, 0.4], "means": MEAN.tolist(), "covariance": 0.1}
+    warm, uniform = (
+        solved("critical_points", "relu", law, kernel("gaussian", 1e5)),
+        solved("critical_points", "relu", law),
+    )
+    np.testing.assert_allclose(warm["w"], uniform["w"], atol=1e-4)  # D/tau of 1e-5, over gaps of rates
+    np.testing.assert_array_equal(warm["stable"], uniform["stable"])
