@@ -10,7 +10,7 @@ from validation.benchmarks.table import NUMBERS, saved_tables
 PAGE = ROOT / "docs" / "benchmarks.md"
 ORDER = (
     "machine", "density", "channel_density", "particles", "channels", "hidden_manifold", "closures", "dynamics",
-    "stationary", "sweep", "first_minutes",
+    "stationary", "sweep", "first_minutes", "alpha_contrastive",
 )  # fmt: skip
 
 HEAD = """# Benchmarks
