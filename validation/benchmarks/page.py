@@ -9,8 +9,8 @@ from validation.benchmarks.table import NUMBERS, saved_tables
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 ORDER = (
-    "machine", "density", "channel_density", "particles", "channels", "hidden_manifold", "latent_tree", "closures",
-    "dynamics", "stationary", "sweep", "first_minutes",
+    "machine", "density", "channel_density", "particles", "channels", "hidden_manifold", "alpha_contrastive",
+    "latent_tree", "closures", "dynamics", "stationary", "sweep", "first_minutes",
 )  # fmt: skip
 
 HEAD = """# Benchmarks

@@ -1,16 +1,14 @@
-"""Images in the format of MNIST: files good and bad, receptive fields, random parts, and SGD on them."""
-
-import gzip
-import struct
+"""Images in the format of MNIST: receptive fields, random parts, and SGD on them."""
 
 import numpy as np
 import pytest
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.laws.images import cropped, quarters, read_idx, write_idx
+from meanfield.families.alpha_contrastive.laws.images import cropped, quarters
 from tests.families.alpha_contrastive.problems import data, problem_from
 from tests.families.alpha_contrastive.test_particles import check_gradient
+from tests.ingredients.images.files import write_idx
 
 IMAGES = np.arange(3 * 4 * 6, dtype=np.uint8).reshape(3, 4, 6)
 
@@ -26,35 +24,6 @@ def problem(folder, activation="tanh", **law):
     importance = {"kind": "infonce", "temperature": 0.5, "epsilon": 1.0}
     found = data(law=given, importance=importance, **tables)
     return problem_from(found | {"model": {"activation": activation, "layers": 2, "outputs": 3}}, folder)
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_files_hold_what_was_written(tmp_path, packed):
-    path = tmp_path / "images"
-    write_idx(path, IMAGES)
-    assert path.read_bytes()[:16] == bytes([0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 6])  # as MNIST's page says
-    if packed:
-        path.write_bytes(gzip.compress(path.read_bytes()))
-    np.testing.assert_array_equal(read_idx(path, 0), IMAGES)
-
-
-GOOD = struct.pack(">4I", 0x803, 1, 2, 2) + bytes(4)
-BAD = [
-    (b"", "has 0 bytes, and its header alone 16"),
-    (struct.pack(">4I", 0x801, 4, 0, 0), "begins with 0x00000801, and images in the IDX format with 0x00000803"),
-    (GOOD[:-1], "says that it has 4 bytes of pixels, but there are 3"),
-    (GOOD + b"0", "says that it has 4 bytes of pixels, but there are more"),
-    (struct.pack(">4I", 0x803, 0, 2, 2), "says that it has 0 bytes of pixels"),
-    (struct.pack(">4I", 0x803, 2**31, 2**10, 2**10), "bytes of pixels; 1 to 2,147,483,648 are read"),
-    (gzip.compress(GOOD)[:-9], "cannot be read"),
-]
-
-
-@pytest.mark.parametrize(("content", "words"), BAD)
-def test_bad_files_are_refused(tmp_path, content, words):
-    (tmp_path / "images").write_bytes(content)
-    with pytest.raises(InputError, match=words):
-        read_idx(tmp_path / "images", 0)
 
 
 def test_problems_with_bad_files_are_refused(tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import struct
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -14,18 +12,10 @@ from pydantic import Field
 
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
+from meanfield.ingredients.images.idx import read_idx
 from meanfield.typing import FloatArray
 
 Pixels = NDArray[np.uint8]
-
-MAGIC = 0x00000803
-"""First four bytes of a file of unsigned bytes in three dims: images, rows, columns."""
-
-HEADER = 16
-"""Bytes before the first pixel."""
-
-MOST_BYTES = 1 << 31
-"""Largest number of bytes of images."""
 
 FIELDS = 4
 """Number of receptive fields: the quarters of an image."""
@@ -70,66 +60,22 @@ class Images(FilePart):
         """
         self.check_trusted("file", self.file)
         path = Path(self.file)
-        found = read_idx(path, path.stat().st_mtime_ns if path.is_file() else 0)
+        found = _pixels(path, path.stat().st_mtime_ns if path.is_file() else 0)
         if found.shape[1:] != (self.rows, self.columns):
             raise InputError(
-                f"file = '{self.file}' has images of {found.shape[1]} x {found.shape[2]} pixels, but rows = "
+                f"data.file = '{self.file}' has images of {found.shape[1]} x {found.shape[2]} pixels, but rows = "
                 f"{self.rows} and columns = {self.columns}; set these to the size of the images"
             )
         return found
 
 
 @lru_cache(maxsize=4)
-def read_idx(path: Path, version: int) -> Pixels:
-    """Images of a file in the IDX format, shape (images, rows, columns).
-
-    Parameters
-    ----------
-    path : Path
-    version : int
-        Time at which the file was changed, so that it is then read again.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is damaged or of another format.
-    """
+def _pixels(path: Path, version: int) -> Pixels:
+    """Images of a file that was changed last at the time `version`, so that a new one is read again."""
     try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as file:
-            header = file.read(HEADER)
-            if len(header) < HEADER:
-                raise InputError(
-                    f"file = '{path}' has {len(header)} bytes, and its header alone {HEADER}; get it again"
-                )
-            magic, *shape = struct.unpack(">4I", header)
-            size = int(np.prod([float(length) for length in shape]))
-            if magic != MAGIC:
-                raise InputError(
-                    f"file = '{path}' begins with {magic:#010x}, and images in the IDX format with {MAGIC:#010x}; give "
-                    "the file of images, not that of labels"
-                )
-            if not 0 < size <= MOST_BYTES:
-                raise InputError(
-                    f"file = '{path}' says that it has {size:,} bytes of pixels; 1 to {MOST_BYTES:,} are read"
-                )
-            pixels = file.read(size + 1)
-    except (OSError, EOFError) as error:
-        raise InputError(
-            f"file = '{path}' cannot be read ({error}); give a file of images in the IDX format"
-        ) from error
-    if len(pixels) != size:
-        more = "more" if len(pixels) > size else f"{len(pixels):,}"
-        raise InputError(
-            f"file = '{path}' says that it has {size:,} bytes of pixels, but there are {more}; get it again"
-        )
-    return np.frombuffer(pixels, dtype=np.uint8).reshape(shape)
-
-
-def write_idx(path: Path, images: Pixels) -> None:
-    """Write images, shape (images, rows, columns), as a file in the IDX format."""
-    path.write_bytes(struct.pack(">4I", MAGIC, *images.shape) + np.ascontiguousarray(images, np.uint8).tobytes())
+        return read_idx(path, 3)
+    except InputError as error:
+        raise InputError(f"data.file: {error}") from None
 
 
 def quarters(images: FloatArray) -> FloatArray:

@@ -78,8 +78,7 @@ class Replicas(PythonStepper):
     @property
     def finite(self) -> NDArray[np.bool_]:
         """See `PythonStepper.finite`."""
-        count = len(self.filters)
-        return np.isfinite(np.concatenate([w.reshape(count, -1) for w in self.weights], axis=1)).all(axis=1)
+        return np.isfinite(self.filters.sum(axis=(1, 2, 3)) + self.top.sum(axis=(1, 2)))
 
     @property
     def rows(self) -> Mapping[str, FloatArray]:
