@@ -27,10 +27,10 @@ print.
 
 **In short.** ReLU has many local optima, as the paper says, and most of them are not what it analyses: they are on
 walls, where a point is about to be switched off, and no eigenvectors. A non-uniform importance has more of them at
-small temperatures, because it answers to the filter; held fixed, as the paper has it, there are fewer. Two layers learn
-patterns with ReLU and InfoNCE as figure 4 shows. But linear filters do not fail for the reason given, since the top
-does not have rank one, and noise tokens are kept out by weight decay: without it the loss is lower, and filters match
-them nearly as well as at the start.
+small temperatures, because it answers to the filter; held fixed, as the paper has it, none is left there. Two layers
+learn patterns with ReLU and InfoNCE as figure 4 shows. But linear filters do not fail for the reason given, since the
+top does not have rank one, and noise tokens are kept out by weight decay: without it the loss is lower, and filters
+match them nearly as well as at the start.
 
 **Protocol.** One layer: exact, with plain SGD beside it. Two layers: ten places, 40 generators that mark five each, 20
 tokens, batches of 128, 5000 of them, momentum 0.9, weight decay 0.005, temperature 0.1. Not printed, and taken from the

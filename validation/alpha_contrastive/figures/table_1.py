@@ -13,7 +13,15 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from validation.alpha_contrastive.figures import FOLDER
-from validation.alpha_contrastive.figures.scores import better, draw_scores, nothing, over_cells, sgd_runs, with_error
+from validation.alpha_contrastive.figures.scores import (
+    better,
+    draw_scores,
+    nothing,
+    over_cells,
+    seeds_of,
+    sgd_runs,
+    with_error,
+)
 from validation.pages import markdown_table
 from validation.study import Statement, Study, run_study
 
@@ -127,7 +135,7 @@ def table_page(numbers: xr.Dataset) -> str:
                 for name in COLUMNS
             ]
             rows.append((beta, P, *pairs))
-    heading = f"chi+ of our runs ({numbers.sizes['seed']} seeds) / as printed, by what gradients pass through:"
+    heading = f"chi+ of our runs ({seeds_of(numbers)}) / as printed, by what gradients pass through:"
     return f"{heading}\n\n" + markdown_table(("beta", "P", *NAMES.values()), rows)
 
 

@@ -4,8 +4,8 @@ The paper says that a non-uniform importance creates more optima than the unifor
 with the importance held fixed (corollary 2). Here all maxima are enumerated, for the nine points of figure 8 and for
 five points, with the Gaussian and the InfoNCE importance. There are many more of them at small temperatures, and just
 as many as under the uniform importance at large ones. With the importance held fixed, as in the paper's proofs and for
-one filter among infinitely many, there are not more but fewer, and none in the end: what makes maxima of the new points
-is that the importance answers to the filter.
+one filter among infinitely many, hardly any is added, and at small temperatures none is left: what makes maxima of the
+new points is that the importance answers to the filter.
 """
 
 from __future__ import annotations
