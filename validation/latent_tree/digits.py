@@ -352,7 +352,7 @@ def _draw_differences(numbers: xr.Dataset, axes: Axes) -> None:
     axes.axhline(0.0, color="0.6", lw=0.8)
     axes.set(ylabel=f"difference in points, {ERRORS:g} standard errors")
     axes.set_xticks(np.arange(len(PAIRS)), [words.replace(", ", ",\n") for words in PAIRS], rotation=20, fontsize=8)
-    axes.legend(fontsize="x-small")
+    axes.legend(fontsize="x-small", loc="upper left")
 
 
 STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
