@@ -1,5 +1,6 @@
 """Calls of compiled functions that are not linked into their callers."""
 
+import json
 import os
 import subprocess
 import sys
@@ -76,34 +77,38 @@ print(whole(1.0), sum(whole.stats.cache_hits.values()))
 """
 
 
-@pytest.fixture
-def run(tmp_path):
-    """Run the modules in a new process, of which the caller multiplies and the callee adds a number."""
+PROCESSES = """
+import json, os, sys
+from pathlib import Path
+import numba
+import meanfield.numerics.compiled.separate_calls
+
+numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
+for caller, callee in json.loads(sys.argv[1]):
+    Path("caller.py").write_text(caller)
+    Path("callee.py").write_text(callee)
+    if not os.fork():
+        import caller
+        sys.exit()
+    print("exit code", os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
+"""Process that forks another one for each pair of texts, in which nothing of them is compiled or loaded."""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
+def test_callers_from_the_cache_call_functions_as_they_are_now(tmp_path):
+    """Else LLVM ends the process when it takes a new caller from the cache, whose symbols nobody has loaded."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
         "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
     }
-    (tmp_path / "middle.py").write_text(MIDDLE)
-
-    def run(factor, added):  # numbers of another length each time, so that files have another stamp
-        (tmp_path / "caller.py").write_text(CALLER.format(factor))
-        (tmp_path / "callee.py").write_text(CALLEE.format(added))
-        command = [sys.executable, "-B", "-c", "import caller"]
-        return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
-
-    return run
-
-
-def test_a_caller_from_the_cache_calls_the_function_as_it_is_now(run):
-    assert run("1.0", "1.0").stdout == "4.0 0\n"
-    assert run("1.0", "10.0").stdout == "22.0 1\n"
-    refused = run("1.0", "100j")
-    assert refused.returncode == 1
-    assert "callee.plus returns complex128, but compiled code on disk expects float64" in refused.stderr
-
-
-def test_a_new_caller_of_a_function_from_the_cache_finds_what_that_calls(run):
-    """Else LLVM ends the process when it takes the new caller from the cache, whose symbols nobody has loaded."""
-    assert run("1.0", "1.0").stdout == "4.0 0\n"
-    assert run("10.0", "1.0").stdout == "40.0 0\n"
-    assert run("10.0", "1.0").stdout == "40.0 1\n"
+    # The caller multiplies, the callee adds; numbers of another length each time, so that files have another stamp.
+    numbers = [("1.0", "1.0"), ("10.0", "1.0"), ("10.0", "1.0"), ("10.0", "10.0"), ("10.0", "100.0j")]
+    texts = [(CALLER.format(factor), CALLEE.format(added)) for factor, added in numbers]
+    for name, text in {"caller": texts[0][0], "middle": MIDDLE, "callee": texts[0][1]}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    command = [sys.executable, "-B", "-c", PROCESSES, json.dumps(texts)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    shown = [f"{result}\nexit code 0\n" for result in ("4.0 0", "40.0 0", "40.0 1", "220.0 1")]
+    assert done.stdout == "".join([*shown, "exit code 1\n"]), done.stderr
+    assert "callee.plus returns complex128, but compiled code on disk expects float64" in done.stderr
