@@ -20,6 +20,10 @@ TRIPLES = ("simple", "triplet", "infonce", "beta")
 """Losses that are means over triples."""
 
 
+WIDEST = 30.0
+"""Largest range of exponents whose sums of exponentials are taken as they are: their logarithms lose 1e-15."""
+
+
 class Slopes(NamedTuple):
     """Value of a loss for each triple, and its derivatives by the distances.
 
@@ -67,8 +71,9 @@ class Contrast:
         negative : ndarray, shape (..., negatives)
             Distances of anchor and negatives.
         """
-        tau, ones = self.temperature, np.ones(np.broadcast_shapes(positive.shape, negative.shape[:-1]))
+        tau = self.temperature
         if self.kind in ("simple", "beta"):
+            ones = np.ones(np.broadcast_shapes(positive.shape, negative.shape[:-1]))
             beta = self.beta if self.kind == "beta" else 0.0
             value = (1.0 + beta) * positive - negative[..., 0]
             return Slopes(value, (1.0 + beta) * ones, -ones[..., None])
@@ -76,9 +81,10 @@ class Contrast:
             raise ValueError(f"the loss '{self.kind}' is no mean over triples")
         if self.kind == "triplet" or negative.shape[-1] == 1:  # InfoNCE with one negative is that, divided by tau
             margin, unit = (self.margin, tau) if self.kind == "triplet" else (0.0, 1.0)
-            value, slope = _soft_plus((positive - negative[..., 0] + margin) / tau)
+            value, slope = _soft_plus_of_difference((positive + margin) / tau, negative[..., 0] / tau)
             slope *= unit / tau
-            return Slopes(value * unit, slope, -slope[..., None])
+            value *= unit
+            return Slopes(value, slope, -slope[..., None])
         x = (positive[..., None] - negative) / tau
         largest = np.maximum(x.max(axis=-1), 0.0)  # so that nothing overflows
         shares, one = np.exp(x - largest[..., None]), np.exp(-largest)
@@ -106,6 +112,19 @@ class Contrast:
         scale = 2.0 / (outputs * self.temperature)
         share = float(expit(scale * (negative - positive)))
         return -share, scale * share * (1.0 - share)
+
+
+def _soft_plus_of_difference(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """log(1 + e^(x - y)) and its derivative by x; of all pairs of few x and y with exponentials of these alone."""
+    low, high = min(x.min(), y.min()), max(x.max(), y.max())
+    if x.size + y.size >= np.broadcast(x, y).size or not high - low <= WIDEST:
+        return _soft_plus(x - y)
+    e, e_ = np.exp(x - low), np.exp(y - low)
+    total = e + e_
+    slope = e / total
+    value = np.log(total, out=total)
+    value -= y - low
+    return value, slope
 
 
 def _soft_plus(x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -39,6 +39,7 @@ def lucky_chance(c: float, gamma: float) -> float:
 
     Examples
     --------
+    >>> from meanfield.families.latent_tree.many_nodes.luck import lucky_chance
     >>> round(lucky_chance(9.0, 0.2), 10)
     0.0003397672
     """
@@ -67,6 +68,7 @@ def nodes_for_luck(c: float, gamma: float, miss: float) -> float:
 
     Examples
     --------
+    >>> from meanfield.families.latent_tree.many_nodes.luck import nodes_for_luck
     >>> round(nodes_for_luck(9.0, 0.2, 0.05), 1)
     8815.5
     """
