@@ -72,13 +72,14 @@ class Replicas(PythonStepper):
         N = self.problem.training.batch_size
         batches = [self._sampler.draw(rng, N, self._with_source) for rng in rngs]
         views = np.stack([batch.views for batch in batches])
-        source = None if batches[0].source is None else np.stack([batch.source for batch in batches])
+        sources = [batch.source for batch in batches if batch.source is not None]
+        source = np.stack(sources) if sources else None
         return self._network.forward(self.weights, views, source)
 
     @property
     def finite(self) -> NDArray[np.bool_]:
         """See `PythonStepper.finite`."""
-        return np.isfinite(self.filters.sum(axis=(1, 2, 3)) + self.top.sum(axis=(1, 2)))
+        return np.asarray(np.isfinite(self.filters.sum(axis=(1, 2, 3)) + self.top.sum(axis=(1, 2))))
 
     @property
     def rows(self) -> Mapping[str, FloatArray]:

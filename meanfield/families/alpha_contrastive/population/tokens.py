@@ -93,7 +93,7 @@ class TokenDrift:
         """Laplacian of the importances of pairs of generators, over their squared number."""
         if self._kernel is None:
             return self._uniform
-        return self._between * self._kernel.laplacian(values @ np.swapaxes(V, 1, 2))
+        return np.asarray(self._between * self._kernel.laplacian(values @ np.swapaxes(V, 1, 2)))
 
     def table(self, filters: FloatArray) -> Table:
         """What the top layer reads, at each token."""
