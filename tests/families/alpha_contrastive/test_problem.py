@@ -118,7 +118,7 @@ def test_costs_of_all_methods_are_predicted():
         (LAW_F, [True] * 5),
         ({"law": "points", "points": np.eye(4).tolist()}, [True, False, True, True, True]),
     ):
-        rows = predictions(problem("relu", law, kernel("gaussian", 0.3)))
+        rows = predictions(problem("quadratic", law, kernel("gaussian", 0.3)))
         assert [row.applies for row in rows] == applies
         # a start of 3 s, and a fraction of a second for each method, by the allowance of ten of these
         assert all(START < row.seconds < START + 5.0 for row in rows if row.applies)
