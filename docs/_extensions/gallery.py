@@ -56,12 +56,14 @@ def page() -> str:
     further = [card for card in figures if card not in paper]
     channels = cards("several_channels_study.md", "errata.md")
     manifolds = cards("hidden_manifold_figures.md", "errata/bae_jeong_2024.md")
+    trees = cards("latent_tree_figures.md", "errata/tian_2020.md")
     return "\n\n".join(
         [
             f"## The figures of the paper\n\n{grid(paper)}",
             f"## Further studies\n\n{grid(further)}",
             f"## Several channels\n\n{grid(channels)}",
             f"## The figures of a paper on hidden manifolds\n\n{grid(manifolds)}",
+            f"## The figures of a paper on latent trees\n\n{grid(trees)}",
             f"## The software against references\n\n{grid([other_card(name) for name in OTHERS])}",
             *ours,
         ]

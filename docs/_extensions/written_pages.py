@@ -12,6 +12,7 @@ STUDIES = (
     "hidden_manifold_sgd",
     "hidden_manifold_averages",
     "hidden_manifold_finite_size",
+    "latent_tree_figures",
     "verdicts",
     "cost",
     "benchmarks",
