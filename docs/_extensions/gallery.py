@@ -59,6 +59,7 @@ def page() -> str:
     channels = cards("several_channels_study.md", "errata.md")
     manifolds = cards("hidden_manifold_figures.md", "errata/bae_jeong_2024.md")
     importances = cards("alpha_contrastive_figures.md", "errata/tian_2022.md")
+    trees = cards("latent_tree_figures.md", "errata/tian_2020.md")
     return "\n\n".join(
         [
             f"## The figures of the paper\n\n{grid(paper)}",
@@ -66,6 +67,7 @@ def page() -> str:
             f"## Several channels\n\n{grid(channels)}",
             f"## The figures of a paper on hidden manifolds\n\n{grid(manifolds)}",
             f"## The figures of a paper on pairs with an importance\n\n{grid(importances)}",
+            f"## The figures of a paper on latent trees\n\n{grid(trees)}",
             f"## The software against references\n\n{grid([other_card(name) for name in OTHERS])}",
             *ours,
         ]

@@ -14,6 +14,7 @@ STUDIES = (
     "hidden_manifold_averages",
     "hidden_manifold_finite_size",
     "latent_tree_digits",
+    "latent_tree_figures",
     "verdicts",
     "cost",
     "benchmarks",

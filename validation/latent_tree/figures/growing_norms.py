@@ -41,6 +41,8 @@ def judge(numbers: xr.Dataset, source: str) -> list[Statement]:
     single = norm.isel(epoch=-1) / norm.isel(epoch=0)
     middle = norm.median("seed")
     growth = (middle.isel(epoch=-1) / middle.isel(epoch=0)).stack(entry=("setting", "latent")).dropna("entry")
+    less = growth[growth <= 1.0]
+    names = {_name(numbers.isel(setting=setting), name) for setting, name in less.entry.values}
     single = single.stack(entry=("setting", "seed", "latent")).dropna("entry")
     both = numbers.sgd_norm.sel(contraction="code") / numbers.sgd_norm.sel(contraction="paper")
     ratio = both.where(np.isfinite(both))
@@ -50,7 +52,8 @@ def judge(numbers: xr.Dataset, source: str) -> list[Statement]:
             source,
             bool((growth > 1.0).all()),
             f"medians {float(growth.min()):.3g} to {float(growth.max()):.3g} times as large by setting and latent; it "
-            f"grows in {float((single > 1.0).mean()):.0%} of single networks",
+            f"grows in {float((single > 1.0).mean()):.0%} of single networks"
+            + "".join(f"; not {name}" for name in sorted(names)),
         ),
         Statement(
             "it makes no difference that the code contracts nodes instead of outputs",
@@ -62,22 +65,27 @@ def judge(numbers: xr.Dataset, source: str) -> list[Statement]:
     ]
 
 
+def _name(one: xr.Dataset, latent: str) -> str:
+    return f"{latent} with {int(one.nodes)} nodes, low = {float(one.low):g}, depth {int(one.depth)}"
+
+
 def draw(numbers: xr.Dataset, latents: Sequence[str]) -> Figure:
     """A row for each latent, a panel for each number that varies."""
     rows = len(latents)
-    figure, grid = plt.subplots(rows, 3, figsize=(10.5, 2.9 * rows), layout="constrained", sharex=True, squeeze=False)
+    figure, grid = plt.subplots(rows, 3, figsize=(10.5, 2.9 * rows), layout="constrained", squeeze=False)
     for row, latent in zip(grid, latents, strict=True):
         for axes, (key, said) in zip(row, PANELS.items(), strict=True):
             some = along(numbers, key).sel(latent=latent, contraction="paper")
             middle = some.sgd_norm.median("seed").dropna("setting")
+            if middle.sizes["setting"] == 0:
+                axes.remove()
+                continue
             for place in range(middle.sizes["setting"]):
                 one = middle.isel(setting=place)
                 style = {"color": COLOURS[place], "marker": MARKERS[place], "ms": 5, "ls": LINES[place]}
                 axes.plot(np.arange(len(one)), one, label=f"{float(one[key]):g}", **style)
-            axes.set(yscale="log")
+            axes.set(yscale="log", xlabel="epochs")
             axes.set_xticks(np.arange(middle.sizes["epoch"]), [str(epoch) for epoch in middle.epoch.values])
             axes.legend(title=said, frameon=False, fontsize=8)
         row[0].set_ylabel(f"median |OP| at {latent}")
-    for axes in grid[-1]:
-        axes.set_xlabel("epochs")
     return figure

@@ -45,10 +45,11 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         listed = ", ".join(f"{low:g}" for low in LOWS)
         for text, change, error in (
             ("correlations grow with the number of nodes", more, more_error),
-            ("correlations grow in training", gain, gain_error),
+            ("correlations grow in training, with 2 and with 10 nodes", gain, gain_error),
         ):
             clear = bool((change > 3.0 * error).all())
-            shown = ", ".join(f"{value:+.2f}" for value in change.transpose("low", ...).values.ravel())
+            rows = change.transpose("low", ...).values.reshape(len(LOWS), -1)
+            shown = ", ".join(" and ".join(f"{value:+.2f}" for value in row) for row in rows)
             holds = True if clear else False if bool((change < -3.0 * error).any()) else None
             found.append(Statement(f"{text}, {reading}", "paper, table 4", holds, f"{shown} for low = {listed}"))
     return found
