@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from meanfield.ingredients.laws.coordinate import GaussianCoordinate, LaplaceCoordinate, UniformCoordinate
+from meanfield.numerics import mixtures
 from meanfield.numerics.mixed_laws import distance
 from meanfield.numerics.mixtures import GOOD_ENOUGH, resolved
 from meanfield.numerics.normal_scores import normal_scores
@@ -102,6 +103,16 @@ def test_nodes_as_close_as_asked_for_keep_the_mixture():
     exact = norm.cdf(EDGES, 0.5 * fine.u[:, None], 0.8)
     np.testing.assert_allclose(fine.F, exact, rtol=0, atol=1e-6)  # tails beyond a score of five
     assert distance(fine, mixture) < 1e-3  # twelve nodes are few
+
+
+def test_splines_at_a_place_depend_on_near_nodes_only(monkeypatch):
+    def average(reach):
+        monkeypatch.setattr(mixtures, "SPLINE_REACH", reach)
+        return mixture_of(GAUSSIAN, gaussians(lambda u: u + 0.3 * np.sin(u), lambda u: 0.01), 200)[-1].average
+
+    usual, everything = mixtures.SPLINE_REACH, average(200)
+    assert l1(average(usual), everything) < 1e-11  # 0.43^40 of scores up to some hundreds
+    assert l1(average(4), everything) > 1e-9  # fewer would show
 
 
 @pytest.mark.parametrize("slope", [0.3, 0.6, 1.0])

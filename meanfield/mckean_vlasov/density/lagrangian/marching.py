@@ -41,8 +41,7 @@ CAUTION, SHRINK, GROW = 0.9, 0.2, 5.0
 """Factors on the step: on what the estimated error allows, and its limits."""
 
 RETREAT, FLIGHT = 0.6, 0.25
-"""Factors on a step with points that are out of order, and on one right after another that was refused. Where nearly
-empty stretches limit steps for long, steps shall stay close to the limit."""
+"""Factors on a step with points out of order, and on one right after another: empty stretches limit steps for long."""
 
 RECOVERY = 1.15
 """Factor by which the growth of steps that a refused one stopped recovers with every step."""
@@ -311,8 +310,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                     reply[i] += feedback[i, j] * change[j]
             _tilt(coupling, reply[1 : d1 + 1], state.tilt_changes)
             correct(state.increments, stage, own, points, reply[0], state.tilt_changes, reply[d1 + 1])
-        retreat = RETREAT if clock[3] > 1.0 else FLIGHT
-        factor = retreat
+        factor = retreat = RETREAT if clock[3] > 1.0 else FLIGHT
         accepted = False
         if ordered:
             squared_length(state.increments[STAGES - 1], frame, points, state.tilt_changes)

@@ -46,8 +46,8 @@ LOOSER = 10.0
 NODES_TOLERANCE = 1e-8
 """Accuracy for which the default numbers of nodes are a good start; errors fall exponentially with the nodes."""
 
-MORE_NODES = 1.35
-"""Factor on the number of nodes in u from one trial to the next."""
+MORE_NODES, MANY_MORE_NODES, SLOW_TRIALS = 1.35, 1.9, 3
+"""Factor on nodes per feature from one trial to the next, and on all nodes after so many: laws have a kink in u."""
 
 NODES_SHARE = 0.5
 """Share of the tolerance that is left to the error of the nodes in u."""
@@ -225,11 +225,13 @@ class Search:
         changed, enough = np.zeros(by_steps[0].moments.shape[1] - 2), True
         while True:
             rule = rules[-1]
-            more = self._nodes_of(MORE_NODES * rule.scale)
+            many = MANY_MORE_NODES ** (1.0 / len(self._limit.coordinates))
+            scale = rule.scale * (max(MORE_NODES, many) if len(rules) > SLOW_TRIALS else MORE_NODES)
+            more = self._nodes_of(scale)
             growth = len(more.u_weight) / rule.size
             if growth == 1.0 or not (enough or self._budget.allows(NODES_WORK * growth * rule.first.work)):
                 break  # laws of finitely many values and rules that have no more nodes, or no work left
-            rules.append(self._with_more(rule, more))
+            rules.append(self._with_more(rule, scale, more))
             changed, enough = self._change(rules)
             if enough or rules[-1].size > MOST_NODES:
                 break
@@ -240,14 +242,14 @@ class Search:
         self._nodes = base.frames.nodes
         return by_steps if base is rules[0] else self._with_short_steps(base.first)
 
-    def _with_more(self, rule: Rule, nodes: Nodes) -> Rule:
+    def _with_more(self, rule: Rule, scale: float, nodes: Nodes) -> Rule:
         """First level of a rule with more nodes."""
         if any(each.size for each in rule.frames.jumps):
             known = None if rule.frames.grading.terms.size else rule.frames
             frames, trial = self._prepared(nodes, known)
         else:
             frames, trial = continued(rule.frames, nodes), None
-        return Rule(MORE_NODES * rule.scale, frames, trial, self._coarsest(frames, self._step_tolerance))
+        return Rule(scale, frames, trial, self._coarsest(frames, self._step_tolerance))
 
     def _change(self, rules: list[Rule]) -> tuple[FloatArray, bool]:
         """Change of q and r by the last rule, and whether it is small; of two levels if the change before needed it."""
