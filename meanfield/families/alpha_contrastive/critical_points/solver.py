@@ -244,5 +244,4 @@ def eigen_properties(matrices: list[FloatArray], w: FloatArray) -> dict[str, Any
 
 def _empty(dimension: int) -> dict[str, Any]:
     names = ("energy", "objective", "rate", "rate_frozen", "stable", "wall", "eigenvalue", "lme", "gap", "basin_share")
-    names += POWER
-    return {"w": np.zeros(dimension)} | dict.fromkeys(names, 0.0)
+    return {"w": np.zeros(dimension)} | dict.fromkeys((*names, *POWER), 0.0)
