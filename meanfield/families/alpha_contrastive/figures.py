@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -37,7 +39,7 @@ KINDS_OF_POINTS = (
 """Label, marker and filling of the critical points of a figure."""
 
 
-BRANCH_STYLES = {True: (COLOURS[0], "-", 2.0), False: (COLOURS[1], "--", 1.2)}
+BRANCH_STYLES: dict[bool, tuple[Any, ...]] = {True: (COLOURS[0], "-", 2.0), False: (COLOURS[1], "--", 1.2)}
 """Colour, line style and width of branches, by whether they are stable."""
 
 
@@ -121,7 +123,7 @@ def _plot_along(dataset: xr.Dataset, axes: Axes, values: np.ndarray, label: str)
         cuts = np.flatnonzero((np.diff(stable[index]) != 0) | (np.abs(np.diff(values[index])) > np.ptp(values) / 2)) + 1
         for part in np.split(index, cuts):
             kind = bool(stable[part[0]])
-            style = dict(zip(("color", "linestyle", "linewidth"), BRANCH_STYLES[kind], strict=True))
+            style: dict[str, Any] = dict(zip(("color", "linestyle", "linewidth"), BRANCH_STYLES[kind], strict=True))
             name = None if kind in named else ("stable" if kind else "not stable")
             named.add(kind)
             axes.plot(p[part], values[part], label=name, **style)

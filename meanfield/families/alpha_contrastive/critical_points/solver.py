@@ -123,7 +123,7 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
 INCOMPLETE = {
     "complete": "",
     "mesh": "points on walls are enumerated, but those between walls are the roots that a mesh of spacing 0.05 shows: "
-    "pairs that are closer may be missing",
+    "pairs that are closer may be missing, and unstable points where the importance is next to nothing",
     "searched": "with more than three coordinates, or many atoms, critical points are searched for from random "
     "filters, not enumerated: points with small basins, saddles and points on walls that do not attract may be "
     "missing; raise critical_points.starts",
@@ -244,5 +244,4 @@ def eigen_properties(matrices: list[FloatArray], w: FloatArray) -> dict[str, Any
 
 def _empty(dimension: int) -> dict[str, Any]:
     names = ("energy", "objective", "rate", "rate_frozen", "stable", "wall", "eigenvalue", "lme", "gap", "basin_share")
-    names += POWER
-    return {"w": np.zeros(dimension)} | dict.fromkeys(names, 0.0)
+    return {"w": np.zeros(dimension)} | dict.fromkeys((*names, *POWER), 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 from meanfield.families.alpha_contrastive.critical_points.circle import circle_points
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
+from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import AnyField, scale_of_angles
@@ -34,4 +35,5 @@ def best_energy(problem: Problem) -> Callable[[AnyField], float]:
             points = [w for w, _ in mixture_points(field, settings.starts, settings.seed)]
         return float(field.energy(np.array(points).reshape(-1, 3)).max(initial=0.0))
 
+    assert not isinstance(problem.data, Tokens)
     return in_plane if problem.data.dimension == 2 else in_space

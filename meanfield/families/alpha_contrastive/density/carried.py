@@ -100,7 +100,7 @@ def projected(w: FloatArray, held: IntArray, normal: FloatArray, force: FloatArr
         line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-300)
         along[slides] = np.sum(force[slides] * line, axis=1, keepdims=True) * line
         along[held[:, 1] != NONE] = 0.0
-    return along
+    return np.asarray(along)
 
 
 def _moved(

@@ -47,10 +47,10 @@ class CircleCells:
         middle = np.repeat(0.5 * (ends[1:] + ends[:-1]), counts + 1)
         angle = np.concatenate(arcs)
         gaps = np.cumsum(counts + 1)[:-1] - 1
-        self.mass = masses(problem, angle)
+        self.mass: FloatArray = masses(problem, angle)
         self.mass[gaps] = 0.0
         self.mass /= self.mass.sum()
-        self.weight = 0.5 * (np.append(self.mass, 0.0) + np.append(0.0, self.mass))
+        self.weight: FloatArray = 0.5 * (np.append(self.mass, 0.0) + np.append(0.0, self.mass))
         side = np.where(_embedded(middle) @ flow.normal.T >= flow.offset, 1.0, -1.0)
         self.filters = Filters(_embedded(angle), side, np.full((len(angle), 2), NONE))
         self.grid = make_grid(walls, self._attracting(flow, walls), cells)
@@ -91,7 +91,7 @@ class CircleCells:
 
     def coordinates(self) -> dict[str, FloatArray]:
         """Angles of the grid, and the orders of moments."""
-        return {**angles_of(self.grid), "harmonic": np.arange(1, HARMONICS + 1)}
+        return {**angles_of(self.grid), "harmonic": np.arange(1.0, HARMONICS + 1)}
 
 
 def angles_of(grid: Grid) -> dict[str, FloatArray]:

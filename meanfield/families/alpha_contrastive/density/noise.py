@@ -48,7 +48,7 @@ def check_noise(problem: Problem) -> None:
             "so that their noise is common and the density of a run obeys no Fokker-Planck equation; set filters.count "
             "= 1 for the law of one filter over runs, or density.noise = false"
         )
-    if problem.data.dimension != 2 or not isinstance(problem.data, DiscreteLaw):
+    if not isinstance(problem.data, DiscreteLaw) or problem.data.dimension != 2:
         raise InputError(
             f"density.noise = true is for finitely many points in the plane, not for data.law = '{problem.data.law}' "
             "or more coordinates; take such points, or density.noise = false"
@@ -105,7 +105,7 @@ def noisy_path(problem: Problem, cells: int) -> tuple[dict[str, FloatArray], dic
             f"density.noise = true: the law of the filter is narrower than a cell, of which there are {cells}; lower "
             f"time.stop = {problem.time.stop:g}, or raise training.learning_rate = {training.learning_rate:g}"
         )
-    k = np.arange(1, HARMONICS + 1)
+    k = np.arange(1.0, HARMONICS + 1)
     damping = np.sinc(0.5 * width * k / np.pi)
     arrays = {
         "rho": np.maximum(masses_at, 0.0) / width,

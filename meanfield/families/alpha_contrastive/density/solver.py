@@ -139,6 +139,7 @@ def solve_density(problem: Problem) -> xr.Dataset:
     """
     check_density(problem)
     started = time.perf_counter()
+    assert not isinstance(problem.data, Tokens)
     d = problem.data.dimension
     cells = FEWEST[d]
     steps = predicted_steps(problem, cells)

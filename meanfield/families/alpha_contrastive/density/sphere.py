@@ -44,7 +44,7 @@ class SphereCells:
         mass = np.repeat(0.5 * -np.diff(np.cos(polar)) / (2 * cells), 2 * cells)
         self._corners = self._numbers()
         self.mass = mass / mass.sum()
-        self.weight = np.bincount(self._corners.ravel(), np.repeat(0.25 * self.mass, 4), len(w))
+        self.weight: FloatArray = np.bincount(self._corners.ravel(), np.repeat(0.25 * self.mass, 4), len(w))
         side = np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0)
         self.filters = Filters(w, side, np.full((len(w), 2), NONE))
         self._seen = max(1, cells // COARSER)

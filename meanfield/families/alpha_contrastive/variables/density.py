@@ -53,15 +53,12 @@ SPHERE = {
         range=(0.0, inf),
         gaps="unfinished",
     ),
-    "mean": Variable(
-        ("time", "coordinate"), "mean E[w] of the filters", range=MOMENT, gaps="unfinished", compared=True
-    ),
+    "mean": Variable(("time", "coordinate"), "mean E[w] of the filters", range=MOMENT, gaps="unfinished"),
     "second_moment": Variable(
         ("time", "coordinate", "other_coordinate"),
         "second moment E[w w^T] of the filters",
         range=MOMENT,
         gaps="unfinished",
-        compared=True,
     ),
     "mean_error": Variable(("time", "coordinate"), "estimated error of that moment", range=POSITIVE),
     "second_moment_error": Variable(
