@@ -92,7 +92,7 @@ class TokenDrift:
     def _laplacian(self, values: FloatArray, V: FloatArray) -> FloatArray:
         """Laplacian of the importances of pairs of generators, over their squared number."""
         if self._kernel is None:
-            return self._uniform
+            return np.asarray(self._uniform)
         return np.asarray(self._between * self._kernel.laplacian(values @ np.swapaxes(V, 1, 2)))
 
     def table(self, filters: FloatArray) -> Table:

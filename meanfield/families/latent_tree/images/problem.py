@@ -8,7 +8,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import ReplicaSettings
-from meanfield.families.latent_tree.problem import Loss, Training, TrainingTime, UniformStart
+from meanfield.families.latent_tree.problem import Loss, Training, TrainingTime
+from meanfield.families.latent_tree.starts import UniformStart
 from meanfield.ingredients.images.part import ArrayData
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.networks.dense import DenseWeights, uniform_start
