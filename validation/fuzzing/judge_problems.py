@@ -26,6 +26,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.hidden_manifold.problem import Problem as HiddenManifold
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.file import format_problem, load_problem, parse_problem, problem_from
+from meanfield.problems.known_families import families, family_of
 from meanfield.problems.messages import MOST_CHARACTERS, MOST_LINES, _field_names
 from meanfield.results import checks
 from validation import ROOT
@@ -34,7 +35,8 @@ SOLVERS = ROOT / "solvers"
 SCRIPTS = (*("solve_density", "solve_order_parameters", "simulate_sgd", "find_stationary_states", "analyse_dynamics"),)
 
 PLACES = ("family", r"line \d+", "key", "character", "cannot be read")
-NAMES = re.compile(rf"\b({'|'.join([*_field_names(Problem), *_field_names(HiddenManifold), *PLACES])})\b")
+KEYS = sorted({key for family in families() for part in family.parts for key in _field_names(part.problem_class)})
+NAMES = re.compile(rf"\b({'|'.join([*KEYS, *PLACES])})\b")
 """Pattern of the names in messages about a refused file, which must have one: a key, or a place in the file."""
 
 LONGEST_MESSAGE = (MOST_LINES + 1) * (MOST_CHARACTERS + 10)
@@ -44,6 +46,9 @@ TINY: dict[str, dict[str, Any]] = {
     "lagrangian": {"tolerance": 1e-2, "feature_nodes": 5},
 }
 """Settings of each scheme of the density with which it is quick."""
+
+SEARCHES = ("critical_points", "optimal_filters")
+"""Methods that look everywhere, which may take minutes."""
 
 LOST = 1e-9
 """Largest loss of probability by rounding over the few steps of a tiny run."""
@@ -107,7 +112,11 @@ def tiny(problem: BaseProblem) -> BaseProblem:
         data["order_parameters"] = {"tolerance": 1e-2}
         data["particles"] = {"method": problem.particles.method, "dimension": 24, "replicas": 2}
         return problem_from({"family": "hidden_manifold"} | data, Path())
-    assert isinstance(problem, Problem)
+    if not isinstance(problem, Problem):
+        data["time"] |= {"stop": min(problem.time.stop, 1.0), "outputs": 3}
+        data["training"]["batch_size"] = min(data["training"]["batch_size"], 16)
+        data["particles"] |= {"replicas": 2}
+        return problem_from({"family": family_of(problem).name} | data, Path())
     data["model"]["batch_size"] = min(problem.model.batch_size, 20)
     data["time"] = {"stop": min(problem.time.stop, 1.0), "outputs": 3}
     given_width = problem.density.half_width is not None
@@ -143,7 +152,9 @@ def _methods_of(problem: BaseProblem, everything: bool) -> dict[str, Callable[[A
     if isinstance(problem, HiddenManifold):
         named = ("order_parameters", "density", "particles", *(("fixed_points",) if everything else ()))
         return {name: partial(meanfield.solve, method=name) for name in named}
-    assert isinstance(problem, Problem)
+    if not isinstance(problem, Problem):
+        named = tuple(name for name in family_of(problem).methods if everything or name not in SEARCHES)
+        return {name: partial(meanfield.solve, method=name) for name in named}
     if len(problem.features) > 2:  # nodes of three features are many
         return {}
     methods: dict[str, Callable[[Any], xr.Dataset]] = {

@@ -10,7 +10,7 @@ from validation.latent_tree import digits
 def made_up(**gains):
     """Numbers in which rows of the tables differ by given points, with a spread of 0.2 points between seeds."""
     accuracy = np.full((len(digits.ROWS), len(digits.SEEDS), len(digits.EPOCHS)), 0.9)
-    spread = 0.002 * np.array([-1.0, 1.0, 0.0, 0.5, -0.5])
+    spread = 0.002 * np.linspace(-1.0, 1.0, len(digits.SEEDS))
     for i, row in enumerate(digits.ROWS):
         accuracy[i] += 0.01 * gains.get(row, 0.0) + spread[:, None] * (i % 2)
     along = (2, len(digits.SEEDS), len(digits.EPOCHS), 3)

@@ -13,7 +13,7 @@ from tests.ingredients.images.files import random_pixels, write_cifar10, write_i
 
 WRONG = [
     ("data", "law = 'arays'", "data.law = 'arays': unknown; did you mean 'arrays'?"),
-    ("data", f"images = '{BARS}'", "data.law: is missing; known: arrays"),
+    ("data", f"images = '{BARS}'", "data.law: is missing; known: ring_objects, arrays"),
     ("data", "law = ['arrays']", "data.law = ['arrays']: unknown"),
     ("data", "law = 'arrays'", "data.images: is missing; add it"),
     ("data", "law = 'arrays'\nimages = ['a.npz', 'b.npz']", "data.images: a list belongs to format = 'cifar10'"),
