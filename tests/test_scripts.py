@@ -88,7 +88,7 @@ def test_workers_and_backend_options(folder, runs, inside):
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, inside):
-    text = SMALL.replace('method = "plain"', 'method = "projected"').replace("dimension = 64", "dimension = 14000")
+    text = SMALL.replace('method = "plain"', 'method = "projected"').replace("dimension = 64", "dimension = 10000")
     (tmp_path / "long.toml").write_text(text)
     out = tmp_path / "out.nc"
     command = [sys.executable, str(ROOT / "solvers/simulate_sgd.py"), str(tmp_path / "long.toml"), "-o", str(out)]
@@ -97,7 +97,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, inside):
     overlaps = out.with_name("out.nc.checkpoint") / "q.npy"
     while not (overlaps.exists() and np.isfinite(np.load(overlaps)).any()) and time.monotonic() < deadline:
         time.sleep(0.01)
-    time.sleep(0.2)  # the first replica is on its way, and all take a second
+    time.sleep(0.1)  # the next replica is on its way, which takes half a second
     process.send_signal(signal.SIGINT)
     _, message = process.communicate(timeout=120)
     assert process.returncode == 1
