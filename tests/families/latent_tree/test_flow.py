@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 import meanfield
 from meanfield.families.latent_tree.pieces import Pieces
@@ -27,6 +28,22 @@ def test_a_linear_network_grows_along_its_operator():
         assert np.allclose(weights.W[0][0, :, :, 0], expected, rtol=1e-8)  # ten times the tolerance of a step
     expected = float(result["loss"][0]) * np.exp(2 * rate * result["time"])
     assert np.allclose(result["loss"], expected, rtol=2e-8)  # a square: twice the weights'
+
+
+def test_a_node_moves_along_the_reference_path():
+    """The path of (w, v) is that of one node among many, whatever the clock: (w, v) at the v of the reference."""
+    data = {
+        "tree": {"depth": 2, "children": [1, 2], "polarity": [[0.8], [0.9, 0.6]]},
+        "network": {"initial": {"law": "explicit", "weights": [[[[0.7, -0.3]]], [[[0.5]]]]}, "nodes_per_latent": 1},
+        "time": {"stop": 3.5, "outputs": 141},
+        "population": {"tolerance": 1e-12},
+    }
+    problem = Problem.model_validate(data)
+    path = weights_of(meanfield.solve(problem, "population"), problem)
+    w, v = np.array([x.W[0].ravel() for x in path]), np.array([x.W[1].item() for x in path])
+    found = CubicSpline(v, w)(0.642587773615)
+    digits = 1e-12  # half a unit of the last printed digit of w and v, and rounding
+    assert np.allclose(found, [0.842688857268, -0.181092618943], rtol=0, atol=digits)
 
 
 def test_weights_become_infinite_at_the_reference_time():
