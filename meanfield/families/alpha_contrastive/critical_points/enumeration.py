@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from meanfield.families.alpha_contrastive.critical_points.arrangement import Flat, cells, flats, is_small
-from meanfield.families.alpha_contrastive.critical_points.rest import SpherePoint, held_point, polished
+from meanfield.families.alpha_contrastive.critical_points.rest import SpherePoint, held_point, polished, tangent_of
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.walls import Walls, make_walls
 from meanfield.numerics.analytic_roots import roots_between
@@ -23,11 +23,20 @@ from meanfield.typing import BoolArray, FloatArray
 Completeness = Literal["complete", "mesh", "searched"]
 """How many critical points are known: all; all but pairs closer than a mesh; those that random filters find."""
 
-MERIDIAN = 64
-"""Number of edges of the mesh from pole to pole."""
+MERIDIANS = (64, 128, 256)
+"""Numbers of edges of the mesh from pole to pole: the next one is taken where indices of points do not add up."""
+
+EULER = 2
+"""Euler's characteristic of the sphere: numbers of maxima less those of saddles and plus those of minima."""
+
+SAME = 1e-7
+"""Distance of two points that are one."""
 
 OUTSIDE = 0.35
 """How far beyond a triangle, relative to it, the root of the linear field in it may be."""
+
+FELT = 1e-9
+"""Size of the field in a triangle, relative to its largest one, below which its roots are rounding."""
 
 SIMPLE = 1e-9
 """Smallest distance of eigenvalues, relative to the largest, whose eigenvectors are isolated."""
@@ -109,8 +118,27 @@ def _on_circle_of_wall(field: DiscreteField, walls: Walls, flat: Flat) -> Iterat
 
 
 def _on_mesh(field: DiscreteField, walls: Walls) -> list[SpherePoint]:
-    """Critical points between walls, from triangles in which the field, extended from one side, has a root."""
-    corners, triangles = _mesh()
+    """Critical points between walls; where there are no walls, on meshes so fine that their indices add up."""
+    found: list[SpherePoint] = []
+    for meridian in MERIDIANS:
+        found = _roots_of_mesh(field, walls, meridian)
+        if len(walls.offset) or _sum_of_indices(field, found) == EULER:
+            break
+    return found
+
+
+def _sum_of_indices(field: DiscreteField, points: list[SpherePoint]) -> int:
+    """Maxima less saddles plus minima of a smooth energy, each counted once."""
+    once: list[FloatArray] = []
+    for point in points:
+        if all(np.linalg.norm(point.w - w) > SAME for w in once):
+            once.append(point.w)
+    return sum(int(np.sign(np.linalg.det(field.jacobians(w, tangent_of(np.eye(3), w))[0]))) for w in once)
+
+
+def _roots_of_mesh(field: DiscreteField, walls: Walls, meridian: int) -> list[SpherePoint]:
+    """Critical points in triangles of a mesh in which the field, extended from one side, has a root."""
+    corners, triangles = _mesh(meridian)
     side = walls.side(corners)
     patterns = [side[triangles[:, k]] for k in range(3)]
     found: list[SpherePoint] = []
@@ -144,7 +172,7 @@ def _polished_distinct(field: DiscreteField, starts: FloatArray) -> list[SphereP
 
 
 def _linear_roots(field: DiscreteField, walls: Walls, corners: FloatArray, side: FloatArray) -> FloatArray:
-    """Roots of the tangential field, linear in each triangle, that are in it or near, shape (roots, 3)."""
+    """Roots of the direction of the tangential field, linear in each triangle, in it or near, shape (roots, 3)."""
     flat = corners.reshape(-1, 3)
     h, slope = walls.outputs(flat @ field.atoms.T, np.repeat(side, 3, axis=0))
     F = ((field.pull(h) * slope) @ field.atoms).reshape(corners.shape)
@@ -154,24 +182,26 @@ def _linear_roots(field: DiscreteField, walls: Walls, corners: FloatArray, side:
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     second = np.cross(normal, first)
     second /= np.maximum(np.linalg.norm(second, axis=1, keepdims=True), 1e-300)
-    plane = np.einsum("tcx,atx->tca", F, np.stack([first, second]))
+    size = np.linalg.norm(F, axis=2, keepdims=True)  # directions have the same roots, and no steep decay
+    plane = np.einsum("tcx,atx->tca", F / np.maximum(size, 1e-300), np.stack([first, second]))
     system = np.concatenate([np.swapaxes(plane, 1, 2), np.ones((len(plane), 1, 3))], axis=1)
     share = np.linalg.pinv(system) @ np.array([0.0, 0.0, 1.0])
     residual = np.abs(np.einsum("tab,tb->ta", system, share) - np.array([0.0, 0.0, 1.0])).max(axis=1)
-    near: BoolArray = np.all(share > -OUTSIDE, axis=1) & (residual < 1e-6)
+    felt = size.max(axis=(1, 2)) > FELT * size.max(initial=0.0)
+    near: BoolArray = np.all(share > -OUTSIDE, axis=1) & (residual < 1e-6) & felt
     w = np.einsum("tc,tcx->tx", share[near], corners[near])
     return np.asarray(w / np.linalg.norm(w, axis=1, keepdims=True))
 
 
-def _mesh() -> tuple[FloatArray, FloatArray]:
-    """Corners of a mesh of the sphere, and the corners of its triangles."""
-    polar, around = np.linspace(0.0, np.pi, MERIDIAN + 1), 2 * MERIDIAN
+def _mesh(meridian: int) -> tuple[FloatArray, FloatArray]:
+    """Corners of a mesh of the sphere with so many edges from pole to pole, and the corners of its triangles."""
+    polar, around = np.linspace(0.0, np.pi, meridian + 1), 2 * meridian
     azimuth = TURN * (np.arange(around) + 0.123) / around
     sine = np.sin(polar[1:-1])[:, None]
-    z = np.broadcast_to(np.cos(polar[1:-1])[:, None], (MERIDIAN - 1, around))
+    z = np.broadcast_to(np.cos(polar[1:-1])[:, None], (meridian - 1, around))
     inner = np.stack([sine * np.cos(azimuth), sine * np.sin(azimuth), z], axis=-1).reshape(-1, 3)
     corners = np.concatenate([inner, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]])
-    here = np.arange(len(inner)).reshape(MERIDIAN - 1, around)
+    here = np.arange(len(inner)).reshape(meridian - 1, around)
     right = np.roll(here, -1, axis=1)
     parts = [
         (here[:-1], right[:-1], here[1:]),

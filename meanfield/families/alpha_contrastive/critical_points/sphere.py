@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.alpha_contrastive.critical_points.arrangement import unit
-from meanfield.families.alpha_contrastive.critical_points.enumeration import Completeness, enumerated_points
+from meanfield.families.alpha_contrastive.critical_points.enumeration import SAME, Completeness, enumerated_points
 from meanfield.families.alpha_contrastive.critical_points.rest import SpherePoint, polished
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.process.progress import progress_bar
@@ -27,9 +27,6 @@ UPHILL_STEPS = 400
 
 CHECKED, AT_REST = 25, 1e-13
 """Number of steps after which the climb ends if it gained less than this, relative to its height."""
-
-SAME = 1e-7
-"""Distance of two points that are one."""
 
 
 def sphere_points(field: DiscreteField, starts: int, seed: int) -> tuple[list[SpherePoint], Completeness]:
