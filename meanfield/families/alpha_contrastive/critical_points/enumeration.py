@@ -35,6 +35,9 @@ SAME = 1e-7
 OUTSIDE = 0.35
 """How far beyond a triangle, relative to it, the root of the linear field in it may be."""
 
+RESOLVED = 1e-6
+"""Least energy, relative to the largest one, with which all indices are counted: importances underflow below it."""
+
 FELT = 1e-9
 """Size of the field in a triangle, relative to its largest one, below which its roots are rounding."""
 
@@ -119,10 +122,12 @@ def _on_circle_of_wall(field: DiscreteField, walls: Walls, flat: Flat) -> Iterat
 
 def _on_mesh(field: DiscreteField, walls: Walls) -> list[SpherePoint]:
     """Critical points between walls; where there are no walls, on meshes so fine that their indices add up."""
+    energy = field.energy(_mesh(MERIDIANS[0])[0])
+    countable = not len(walls.offset) and energy.min() > RESOLVED * energy.max()
     found: list[SpherePoint] = []
     for meridian in MERIDIANS:
         found = _roots_of_mesh(field, walls, meridian)
-        if len(walls.offset) or _sum_of_indices(field, found) == EULER:
+        if not countable or _sum_of_indices(field, found) == EULER:
             break
     return found
 
@@ -147,8 +152,10 @@ def _roots_of_mesh(field: DiscreteField, walls: Walls, meridian: int) -> list[Sp
         for earlier in patterns[:k]:
             new &= np.any(pattern != earlier, axis=1)
         chosen = np.flatnonzero(new)
-        starts = _linear_roots(field, walls, corners[triangles[chosen]], pattern[chosen])
-        found += _polished_distinct(field, starts)
+        roots, around = _linear_roots(field, walls, corners[triangles[chosen]], pattern[chosen])
+        found += _polished_distinct(field, roots)
+        if meridian > MERIDIANS[0]:  # of two points in a triangle, corners on either side lead to each
+            found += _polished_distinct(field, around)
     inside = cells(walls.normal) if len(walls.offset) else np.ones((1, 0))
     middles = np.array([_middle(walls.normal, signs) for signs in inside])
     return found + _polished_distinct(field, middles)
@@ -171,8 +178,10 @@ def _polished_distinct(field: DiscreteField, starts: FloatArray) -> list[SphereP
     return [point for point in points if point is not None]
 
 
-def _linear_roots(field: DiscreteField, walls: Walls, corners: FloatArray, side: FloatArray) -> FloatArray:
-    """Roots of the direction of the tangential field, linear in each triangle, in it or near, shape (roots, 3)."""
+def _linear_roots(
+    field: DiscreteField, walls: Walls, corners: FloatArray, side: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Roots of the direction of the tangential field, linear in each triangle, in it or near, and its corners."""
     flat = corners.reshape(-1, 3)
     h, slope = walls.outputs(flat @ field.atoms.T, np.repeat(side, 3, axis=0))
     F = ((field.pull(h) * slope) @ field.atoms).reshape(corners.shape)
@@ -190,7 +199,7 @@ def _linear_roots(field: DiscreteField, walls: Walls, corners: FloatArray, side:
     felt = size.max(axis=(1, 2)) > FELT * size.max(initial=0.0)
     near: BoolArray = np.all(share > -OUTSIDE, axis=1) & (residual < 1e-6) & felt
     w = np.einsum("tc,tcx->tx", share[near], corners[near])
-    return np.asarray(w / np.linalg.norm(w, axis=1, keepdims=True))
+    return w / np.linalg.norm(w, axis=1, keepdims=True), corners[near].reshape(-1, 3)
 
 
 def _mesh(meridian: int) -> tuple[FloatArray, FloatArray]:
