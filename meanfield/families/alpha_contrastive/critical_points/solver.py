@@ -122,8 +122,9 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
 
 INCOMPLETE = {
     "complete": "",
-    "mesh": "points on walls are enumerated, but those between walls are the roots that a mesh of spacing 0.05 shows: "
-    "pairs that are closer may be missing, and unstable points where the importance is next to nothing",
+    "mesh": "points on walls are enumerated, but those between walls are the roots that a mesh of spacing 0.05 shows, "
+    "or a finer one where there are no walls and indices do not add up: pairs that are closer may be missing, and "
+    "unstable points where the importance is next to nothing",
     "searched": "with more than three coordinates, or many atoms, critical points are searched for from random "
     "filters, not enumerated: points with small basins, saddles and points on walls that do not attract may be "
     "missing; raise critical_points.starts",
