@@ -18,11 +18,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--backend",
         choices=["numba", "fipy"],
-        default="numba",
-        help="numba: our kernel (default); fipy: the same scheme in FiPy, a slow reference",
+        help="numba: our kernel (default); fipy: the same scheme in FiPy, a slow reference, for contrastive problems",
     )
 
 
 def run(arguments: Namespace) -> int:
     """Solve the problem, and save the density."""
-    return solve_and_save(arguments, "density", backend=arguments.backend)
+    chosen = {} if arguments.backend is None else {"backend": arguments.backend}
+    return solve_and_save(arguments, "density", **chosen)

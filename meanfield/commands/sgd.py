@@ -23,4 +23,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Run the simulation, and save its result."""
-    return solve_and_save(arguments, "particles", workers=arguments.workers)
+    chosen = {} if arguments.workers is None else {"workers": arguments.workers}
+    return solve_and_save(arguments, "particles", **chosen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,9 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
     if options.get("workers") is not None and not declared.threads:
         raise InputError(f"--workers: the method '{method}' takes no number of threads; leave it out")
     with start_up():
-        resolve(declared.solve)
+        solver = resolve(declared.solve)
+    for name in options.keys() - signature(solver).parameters.keys() - {"workers"}:
+        raise InputError(f"--{name}: the method '{method}' of this problem's family does not take it; leave it out")
     if not declared.resumes:
         dataset = solve(problem, method, **options)
         save(dataset, arguments.output)

@@ -107,6 +107,16 @@ def test_solve_finds_the_method_in_the_family_of_the_problem(call, tmp_path):
     assert "--workers: the method 'order_parameters' takes no number of threads; leave it out" in err
 
 
+def test_a_command_for_a_method_takes_problems_of_every_family_that_has_it(call, tmp_path):
+    """Whatever it is given besides, and refuses what a family does not know."""
+    example, out = ROOT / "meanfield/families/alpha_contrastive/example.toml", tmp_path / "out.nc"
+    assert call("density", example, "-o", out)[::2] == (0, "")
+    code, _, err = call("density", example, "-o", out, "--backend", "fipy")
+    assert code == 2
+    assert "--backend: the method 'density' of this problem's family does not take it; leave it out" in err
+    assert call("sgd", example, "-o", out, "--workers", 1)[0] == 0
+
+
 @pytest.mark.parametrize("workers", [(), ("--workers", 1)])
 def test_solve_keeps_states_where_a_method_resumes(call, tmp_path, workers):
     (tmp_path / "small.toml").write_text(SMALL)
