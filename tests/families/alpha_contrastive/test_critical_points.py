@@ -335,7 +335,7 @@ def test_jacobians_are_derivatives_of_the_field():
                 change.append(basis.T @ (projected[0] - projected[1]) / (2.0 * step))
             size = max(1.0, np.abs(J).max())
             allowed = 3e-9 * size  # differences of step 1e-5: 1e-10 of third derivatives of size 10, and rounding/1e-5
-            np.testing.assert_allclose(J, np.array(change), atol=allowed, err_msg=activation)
+            np.testing.assert_allclose(J, np.array(change), atol=allowed, err_msg=activation)  # of differences
 
 
 def test_roots_between_finds_near_tangencies():

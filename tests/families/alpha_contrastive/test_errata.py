@@ -125,9 +125,8 @@ def test_linear_filters_of_a_place_become_one_direction():
         values, vectors = np.linalg.eigh(outputs)
         s = vectors[:, -1].reshape(K, M)
         b = np.einsum("kalb,ln,lnb->ka", C, s, w)
-        np.testing.assert_allclose(
-            np.einsum("kma,ka->km", w, b), values[-1] * s, atol=1e-12
-        )  # so b = 0 needs lambda = 0
+        along = np.einsum("kma,ka->km", w, b)  # lambda s, so that b = 0 needs lambda = 0
+        np.testing.assert_allclose(along, values[-1] * s, atol=1e-12)  # rounding of eigenvectors, lambda of size 1
         push = s[:, :, None] * b[:, None]
         w = w + 0.2 * (push - np.sum(push * w, axis=2, keepdims=True) * w)
         w /= np.linalg.norm(w, axis=2, keepdims=True)
@@ -144,7 +143,7 @@ def basin_edge(a, b, c):
             y = np.cos(theta), np.sin(theta)
             return [(a * (y[1] - y[0]) - c) * y[0] * y[1]]
 
-        return solve_ivp(slope, (0.0, 400.0), [theta], rtol=1e-10, atol=1e-12).y[0, -1]
+        return solve_ivp(slope, (0.0, 400.0), [theta], rtol=1e-10, atol=1e-12).y[0, -1]  # moves the edge by 1e-9
 
     # near the edge deviations grow by exp(400 a/sqrt 2): the end is 0 or pi/2
     return brentq(lambda theta: end(theta) - np.pi / 4.0, 0.5, 1.5, xtol=1e-7)

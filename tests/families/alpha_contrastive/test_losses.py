@@ -64,7 +64,7 @@ def test_gradients_of_losses_are_those_of_the_energy_with_fixed_importance(kind,
     )
     np.testing.assert_allclose(again.matrix, gradient, atol=1e-13)  # rounding of sums of size 1
     allowed = 1e-9 * np.abs(differences).max()  # step 2e-4: 5e-17 of fifth derivatives of 1e4, rounding 1e-16/2e-4
-    np.testing.assert_allclose(-2.0 * len(x) ** 2 * gradient, differences, rtol=0.0, atol=allowed)
+    np.testing.assert_allclose(-2.0 * len(x) ** 2 * gradient, differences, rtol=0.0, atol=allowed)  # of differences
 
 
 def test_no_temperature_overflows():

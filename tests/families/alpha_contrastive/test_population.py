@@ -99,8 +99,8 @@ def test_covariances_and_slopes_are_those_of_all_strings(case):
     found = drift_of(problem)(Weights(FILTERS, 0.3 * TOP))
     frozen = (FILTERS, 0.3 * TOP)
     energy, trace = by_enumeration(problem, *frozen, frozen)
-    # rounding; the kernel's error is 1e-13 at most
-    assert (found.energy, found.covariance_trace) == pytest.approx((energy, trace), rel=1e-12, abs=1e-13)
+    close = {"rel": 1e-12, "abs": 1e-13}  # rounding; the kernel's error is 1e-13 at most
+    assert (found.energy, found.covariance_trace) == pytest.approx((energy, trace), **close)
     for moved in (0, 1):
         direction = rng.standard_normal(frozen[moved].shape)
         at = [part + 1e-30j * direction if k == moved else part + 0j for k, part in enumerate(frozen)]
