@@ -100,7 +100,7 @@ $(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
 $(RUNS)/several_channels/%.nc: $(CHANNELS)/%.py $(LIBRARY) $(CHANNELS_SHARED)
 	$(BIN)/python -m validation.contrastive.channels.$*
 
-$(DIGITS): $(addprefix validation/latent_tree/digits,.py .toml) $(LIBRARY) validation/study.py | $(VENV)/installed-test
+$(DIGITS): $(addprefix validation/latent_tree/digits,.py _theory.py .toml) $(LIBRARY) validation/study.py | $(VENV)/installed-test
 	$(BIN)/python -m validation.latent_tree.digits
 
 $(RUNS)/hidden_manifold/figures/%.nc: $(MANIFOLD)/%.py $(LIBRARY) $(MANIFOLD_SHARED) $(MANIFOLD_RUNS)

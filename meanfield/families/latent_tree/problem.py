@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from meanfield.families.latent_tree.motion import ManyNodes, Motion
+from meanfield.families.latent_tree.outputs import NormalisesOutputs
 from meanfield.families.latent_tree.ring.objects import FIELD, RingObjects
 from meanfield.families.latent_tree.settings import DensitySettings, ParticleSettings, PopulationSettings
 from meanfield.families.latent_tree.shape import Shape
@@ -159,7 +160,7 @@ def _place(number: int, depth: int) -> str:
     return "below the root" if number == 0 else f"above level {depth - 1 - number}"
 
 
-class Network(Part):
+class Network(NormalisesOutputs):
     """Network with the shape of the tree: some nodes for each latent, fed by all nodes of its children."""
 
     nodes_per_latent: int = Field(ge=1, le=MOST_NODES, description="nodes for each latent, the root included")
@@ -167,19 +168,6 @@ class Network(Part):
     initial: Start = Field(
         default=UniformStart(law="uniform"), description="weights at the start, { law = 'uniform', seed = 0 }"
     )
-    output_normalisation: bool = Field(default=False, description="whether outputs are f/(|f| + epsilon), or f itself")
-    epsilon: float = Field(default=0.0, ge=0, le=1e3, description="of the normalisation; the public code has 1e-4")
-
-    @model_validator(mode="after")
-    def _keys_fit(self) -> Network:
-        if self.epsilon and not self.output_normalisation:
-            raise FieldError("epsilon", "belongs to output_normalisation = true; set that, or remove epsilon")
-        return self
-
-    @property
-    def normalisation(self) -> Normalisation:
-        """Outputs as a function of the last layer."""
-        return Normalisation(self.output_normalisation, self.epsilon)
 
 
 class Loss(Part):
@@ -210,6 +198,13 @@ class Loss(Part):
     def contrast(self) -> Contrast:
         """The loss as a function."""
         return Contrast(self.kind, self.temperature, self.margin, self.negatives, self.beta)
+
+    @property
+    def views(self) -> int:
+        """Number of views that a step takes for each anchor, the samples themselves for exact weights included."""
+        if self.kind == "nt_xent":
+            return 2
+        return 2 + self.negatives + (1 + self.negatives) * (self.kind == "exact")
 
 
 class Training(Part):

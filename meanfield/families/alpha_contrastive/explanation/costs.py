@@ -8,6 +8,7 @@ import numpy as np
 
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.replicas import HEADER
 from meanfield.families.alpha_contrastive.critical_points import find_critical_points
 from meanfield.families.alpha_contrastive.density.solver import (
     FEWEST,
@@ -38,9 +39,6 @@ BYTES = 8.0
 
 COPIES = 30
 """Usual number of arrays at once, of numbers for each cell and atom."""
-
-HEADER = 40e3
-"""Bytes of a file besides its numbers."""
 
 
 def critical_points(problem: Problem) -> Prediction:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from itertools import count
+from functools import partial
 
-from meanfield.ensembles.ensemble import DAY
-from meanfield.ensembles.memory import check_memory, predicted_memory
-from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.replicas import HEADER, cost_of_replicas
 from meanfield.families.alpha_contrastive.particles.simulation import simulation_of
 from meanfield.families.alpha_contrastive.particles.stepper import Replicas
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
 from meanfield.families.alpha_contrastive.problem import Problem
-from meanfield.process.cores import available_cores
 
 BYTES = 8
 """Number of bytes of a double."""
@@ -24,9 +20,6 @@ EVALUATIONS, STEPS = 12, 3.0
 
 COPIES = 3
 """Usual number of arrays of the size of all outputs at once."""
-
-HEADER = 40_000
-"""Number of bytes of a file besides its numbers."""
 
 
 def population(problem: Problem) -> Prediction:
@@ -47,21 +40,4 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    simulation, settings, workers = simulation_of(problem), problem.particles, available_cores()
-    check_memory(simulation, workers, in_memory=False)
-    calls, stepper = count(), Replicas(problem, simulation.blocks[0])
-    per_step = seconds_of(lambda: stepper.advance(next(calls), 1))
-    per_output = seconds_of(lambda: stepper.rows)
-    rounds = math.ceil(len(simulation.blocks) / workers)
-    seconds = rounds * (problem.time.stop * problem.steps_per_time * per_step + problem.time.outputs * per_output)
-    if seconds > settings.longest_days * DAY:
-        raise InputError(
-            f"{settings.replicas:,} replicas would take about {seconds / DAY:,.2g} days, and particles.longest_days = "
-            f"{settings.longest_days:g}; lower time.stop or particles.replicas, or raise training.learning_rate or "
-            "particles.longest_days"
-        )
-    numbers = problem.time.outputs * sum(map(math.prod, simulation.rows.values()))
-    size = BYTES * numbers * (1 if settings.record == "statistics" else settings.replicas)
-    contents = f"{', '.join(simulation.rows)} of {settings.replicas:,} replicas"
-    memory = predicted_memory(simulation, workers, in_memory=False)
-    return Prediction("particles", "", seconds, memory, size + HEADER, contents)
+    return cost_of_replicas(simulation_of(problem), partial(Replicas, problem))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
-from meanfield.ensembles.ensemble import DAY
 from meanfield.ensembles.memory import check_memory, predicted_memory
-from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.replicas import check_days, contents_of
 from meanfield.families.contrastive.explanation.analysis_costs import (
     channels_seconds,
     dynamics_seconds,
@@ -92,23 +89,11 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    settings, outputs = problem.particles, problem.time.outputs
     simulation, workers = simulation_of(problem), available_cores()
     check_memory(simulation, workers, in_memory=False)
+    snapshots = problem.particles.replicas * simulation.snapshot_bytes
+    seconds = particle_seconds(problem, simulation.label) + SECONDS_PER_BYTE * snapshots
+    check_days(simulation, seconds)
     memory = predicted_memory(simulation, workers, in_memory=False)
-    numbers, names = sum(map(math.prod, simulation.rows.values())), ", ".join(simulation.rows)
-    statistics = settings.record == "statistics"
-    size = BYTES_PER_NUMBER * outputs * numbers * (numbers + 4 if statistics else settings.replicas)
-    contents = f"{'statistics' if statistics else names} of {settings.replicas:,} replicas"
-    weights = settings.replicas * simulation.snapshot_bytes
-    if weights:
-        contents += f", weights at {len(simulation.snapshot_index)} times"
-    seconds = particle_seconds(problem, simulation.label) + SECONDS_PER_BYTE * weights
-    if seconds > settings.longest_days * DAY:
-        steps = problem.time.stop * settings.dimension
-        raise InputError(
-            f"{settings.replicas:,} replicas of {steps:.3g} steps would take about {seconds / DAY:,.2g} days, and "
-            f"particles.longest_days = {settings.longest_days:g}; lower time.stop, particles.dimension or "
-            "particles.replicas, or raise particles.longest_days"
-        )
-    return Prediction("particles", "", seconds, memory, size + weights + HEADER, f"{contents} ('{simulation.label}')")
+    contents, size = contents_of(simulation, ", ".join(simulation.rows))
+    return Prediction("particles", "", seconds, memory, size + HEADER, f"{contents} ('{simulation.label}')")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from itertools import count
 
-from meanfield.ensembles.ensemble import DAY
 from meanfield.ensembles.memory import check_memory, predicted_memory
-from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.replicas import check_days, contents_of
 from meanfield.families.hidden_manifold.particles.features import blocks_of, latent_dimension
 from meanfield.families.hidden_manifold.particles.plain import SAMPLES
-from meanfield.families.hidden_manifold.particles.simulation import BYTES_PER_NUMBER, simulation_of
+from meanfield.families.hidden_manifold.particles.simulation import simulation_of
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.process.cores import available_cores
@@ -36,23 +35,13 @@ def cost(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    settings, simulation, workers = problem.particles, simulation_of(problem), available_cores()
+    simulation, workers = simulation_of(problem), available_cores()
     check_memory(simulation, workers, in_memory=False)
-    memory = predicted_memory(simulation, workers, in_memory=False)
     seconds = _seconds(problem, simulation.label)
-    if seconds > settings.longest_days * DAY:
-        raise InputError(
-            f"{settings.replicas:,} replicas of {problem.time.stop * settings.dimension:.3g} steps would take about "
-            f"{seconds / DAY:,.2g} days, and particles.longest_days = {settings.longest_days:g}; lower time.stop, "
-            "particles.dimension or particles.replicas, or raise particles.longest_days"
-        )
-    numbers = sum(map(math.prod, simulation.rows.values()))
-    statistics, weights = settings.record == "statistics", settings.replicas * simulation.snapshot_bytes
-    size = problem.time.outputs * numbers * (numbers + 5 if statistics else settings.replicas) * BYTES_PER_NUMBER
-    contents = f"{'statistics' if statistics else 'Q, R, v, ...'} of {settings.replicas:,} replicas"
-    if weights:
-        contents += f", weights at {len(simulation.snapshot_index)} times"
-    return Prediction("particles", "", seconds, memory, size + weights + HEADER, f"{contents} ('{simulation.label}')")
+    check_days(simulation, seconds)
+    memory = predicted_memory(simulation, workers, in_memory=False)
+    contents, size = contents_of(simulation, "Q, R, v, ...")
+    return Prediction("particles", "", seconds, memory, size + HEADER, f"{contents} ('{simulation.label}')")
 
 
 def _seconds(problem: Problem, method: str) -> float:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from itertools import count
+from functools import partial
 
 import numpy as np
 
-from meanfield.ensembles.ensemble import DAY
-from meanfield.ensembles.memory import check_memory, predicted_memory
-from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.replicas import HEADER, cost_of_replicas
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
 from meanfield.families.latent_tree.many_nodes.solver import check_density
 from meanfield.families.latent_tree.operators import needs_connections
@@ -20,7 +17,6 @@ from meanfield.families.latent_tree.particles.stepper import Replicas
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.tables import size_of
-from meanfield.process.cores import available_cores
 
 EVALUATIONS, CHANGES = 60, 10.0
 """Usual number of gradients between two changes of a node, and of changes per unit of time, with unit weights."""
@@ -33,9 +29,6 @@ BYTES = 8
 
 COPIES = 12
 """Usual number of arrays of the size of all tables at once."""
-
-HEADER = 40_000
-"""Number of bytes of a file besides its numbers."""
 
 BACKWARD = 0.8
 """Usual time of one backward pass for an operator, with the norms that follow from it, in gradients."""
@@ -109,23 +102,4 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    simulation, settings, workers = simulation_of(problem), problem.particles, available_cores()
-    check_memory(simulation, workers, in_memory=False)
-    replicas, calls = simulation.blocks[0], count()
-    stepper = Replicas(problem, replicas)
-    per_step = seconds_of(lambda: stepper.advance(next(calls), 1))
-    per_output = seconds_of(lambda: stepper.rows)
-    rounds = math.ceil(len(simulation.blocks) / workers)
-    seconds = rounds * (problem.time.stop * problem.steps_per_time * per_step + problem.time.outputs * per_output)
-    if seconds > settings.longest_days * DAY:
-        raise InputError(
-            f"{settings.replicas:,} replicas would take about {seconds / DAY:,.2g} days, and particles.longest_days = "
-            f"{settings.longest_days:g}; lower time.stop or particles.replicas, or raise training.learning_rate or "
-            "particles.longest_days"
-        )
-    numbers = problem.time.outputs * sum(map(math.prod, simulation.rows.values()))
-    statistics = settings.record == "statistics"
-    size = BYTES * numbers * (numbers / problem.time.outputs if statistics else settings.replicas)
-    contents = f"{', '.join(simulation.rows)} of {settings.replicas:,} replicas"
-    memory = predicted_memory(simulation, workers, in_memory=False)
-    return Prediction("particles", "", seconds, memory, size + HEADER, contents)
+    return cost_of_replicas(simulation_of(problem), partial(Replicas, problem))

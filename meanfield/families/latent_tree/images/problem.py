@@ -8,12 +8,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import ReplicaSettings
+from meanfield.families.latent_tree.outputs import NormalisesOutputs
 from meanfield.families.latent_tree.problem import Loss, Training, TrainingTime
 from meanfield.families.latent_tree.starts import UniformStart
 from meanfield.ingredients.images.part import ArrayData
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import Part
 from meanfield.networks.dense import DenseWeights, uniform_start
-from meanfield.networks.normalisation import Normalisation
 from meanfield.problems.base import BaseProblem
 
 MOST_WIDTH = 100_000
@@ -23,25 +23,12 @@ Width = Annotated[int, Field(ge=1, le=MOST_WIDTH)]
 Widths = Annotated[tuple[Width, ...], Field(strict=False, min_length=1, max_length=16)]
 
 
-class DenseNetwork(Part):
+class DenseNetwork(NormalisesOutputs):
     """Dense network of ReLU nodes; its inputs are the pixels of an image, row by row, channels last."""
 
     widths: Widths = Field(description="nodes of each layer, for instance [128, 32]; the last one is not rectified")
     bias: bool = Field(default=False, description="whether nodes have biases")
     initial: UniformStart = UniformStart(law="uniform")
-    output_normalisation: bool = Field(default=False, description="whether outputs are f/(|f| + epsilon), or f itself")
-    epsilon: float = Field(default=0.0, ge=0, le=1e3, description="of the normalisation; the public code has 1e-4")
-
-    @model_validator(mode="after")
-    def _keys_fit(self) -> DenseNetwork:
-        if self.epsilon and not self.output_normalisation:
-            raise FieldError("epsilon", "belongs to output_normalisation = true; set that, or remove epsilon")
-        return self
-
-    @property
-    def normalisation(self) -> Normalisation:
-        """Outputs as a function of the last layer."""
-        return Normalisation(self.output_normalisation, self.epsilon)
 
 
 class ImageTraining(Training):

@@ -86,6 +86,4 @@ def check_training(problem: ImageProblem) -> None:
 
 def numbers_of_a_batch(problem: ImageProblem) -> int:
     """Number of inputs and activations of all views of a batch."""
-    loss = problem.loss
-    views = 2 if loss.kind == "nt_xent" else 2 + loss.negatives + (1 + loss.negatives) * (loss.kind == "exact")
-    return problem.training.batch_size * views * sum(problem.widths)
+    return problem.training.batch_size * problem.loss.views * sum(problem.widths)

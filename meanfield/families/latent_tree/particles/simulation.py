@@ -89,7 +89,6 @@ def check_simulation(problem: Problem) -> None:
 
 def activations_of_a_batch(problem: Problem) -> int:
     """Number of inputs and activations of all views of a batch."""
-    shape, loss = problem.shape, problem.loss
-    views = 2 if loss.kind == "nt_xent" else 2 + loss.negatives + (1 + loss.negatives) * (loss.kind == "exact")
+    shape = problem.shape
     nodes = shape.latents[0] + sum(shape.latents[1:]) * shape.nodes
-    return problem.training.batch_size * views * nodes
+    return problem.training.batch_size * problem.loss.views * nodes

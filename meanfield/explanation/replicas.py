@@ -1,0 +1,79 @@
+"""Predicted cost of replicas: processor time of some steps, memory at the peak, and the size of the file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from meanfield.ensembles.ensemble import DAY
+from meanfield.ensembles.memory import BYTES_PER_NUMBER, check_memory, predicted_memory
+from meanfield.ensembles.simulation import Simulation
+from meanfield.ensembles.statistics import LEVELS
+from meanfield.errors import InputError
+from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.rates import seconds_of
+from meanfield.process.cores import available_cores
+
+HEADER = 40_000
+"""Usual number of bytes of a file besides its numbers."""
+
+
+def cost_of_replicas(simulation: Simulation, make: Callable[[range], Any]) -> Prediction:
+    """Cost of all replicas, from some steps of one block of them.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    make : callable
+        Stepper of a range of replicas.
+
+    Raises
+    ------
+    InputError
+        If they would take longer than `particles.longest_days`, or more memory than is free.
+    """
+    check_memory(simulation, available_cores(), in_memory=False)
+    calls, stepper = count(), make(simulation.blocks[0])
+    per_step = seconds_of(lambda: stepper.advance(next(calls), 1))
+    per_output = seconds_of(lambda: stepper.rows)
+    rounds = math.ceil(len(simulation.blocks) / available_cores())
+    seconds = rounds * (simulation.time.stop * simulation.N * per_step + simulation.time.outputs * per_output)
+    check_days(simulation, seconds)
+    contents, size = contents_of(simulation, ", ".join(simulation.rows))
+    memory = predicted_memory(simulation, available_cores(), in_memory=False)
+    return Prediction("particles", "", seconds, memory, size + HEADER, contents)
+
+
+def check_days(simulation: Simulation, seconds: float) -> None:
+    """Refuse replicas that would take longer than `particles.longest_days`.
+
+    Raises
+    ------
+    InputError
+        With the keys to change.
+    """
+    settings = simulation.particles
+    if seconds > settings.longest_days * DAY:
+        raise InputError(
+            f"{settings.replicas:,} replicas of {simulation.time.stop * simulation.N:.3g} steps would take about "
+            f"{seconds / DAY:,.2g} days, and particles.longest_days = {settings.longest_days:g}; lower time.stop, "
+            f"{simulation.size} or particles.replicas, or raise particles.longest_days"
+        )
+
+
+def contents_of(simulation: Simulation, names: str) -> tuple[str, int]:
+    """What a file holds in words, and the number of bytes of its numbers."""
+    settings, statistics = simulation.particles, simulation.particles.record == "statistics"
+    widths = {name: math.prod(shape) for name, shape in simulation.rows.items()}
+    ranked = widths if simulation.quantiles is None else simulation.quantiles
+    numbers = sum(
+        n * (1 + n + len(LEVELS) * (name in ranked)) if statistics else n * settings.replicas
+        for name, n in widths.items()
+    )
+    snapshots = settings.replicas * simulation.snapshot_bytes
+    contents = f"{'statistics' if statistics else names} of {settings.replicas:,} replicas"
+    if snapshots:
+        contents += f", weights at {len(simulation.snapshot_index)} times"
+    return contents, BYTES_PER_NUMBER * simulation.time.outputs * numbers + snapshots
