@@ -15,6 +15,7 @@ import numba
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values, register_closure
+from meanfield.numerics.compiled.array_operations import copy
 from meanfield.typing import FloatArray, IntArray
 
 FEATURES = 2
@@ -107,6 +108,11 @@ def _lies_on(place, q):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def _is_same(place, other):  # type: ignore[no-untyped-def]
+    return place[0] == other[0] and place[1] == other[1] and place[2] == other[2]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _tile_of(tiled, q):  # type: ignore[no-untyped-def]
     """Number of the largest tile around q that is accurate, made if need be; -1 if there is none."""
     tiles, place = tiled.tiles, np.empty(3, dtype=np.int64)
@@ -117,12 +123,12 @@ def _tile_of(tiled, q):  # type: ignore[no-untyped-def]
         if side > NEAREST * (1.0 - radius):
             continue
         number = 0
-        while number < tiles.counts[0] and not (tiles.places[number] == place).all():
+        while number < tiles.counts[0] and not _is_same(tiles.places[number], place):
             number += 1
         if number == tiles.counts[0]:
             if number == tiles.good.size or tiles.counts[1] >= MOST_DIVIDED:
                 return -1
-            tiles.places[number] = place
+            copy(place, tiles.places[number])
             _fill(tiled, number)
         if tiles.good[number]:
             return number
@@ -146,19 +152,22 @@ def _fill(tiled, number):  # type: ignore[no-untyped-def]
             q[0] = side * (tiles.places[number, 1] + 0.5 * (1.0 + x[i]))
             q[1] = side * (tiles.places[number, 2] + 0.5 * (1.0 + x[j]))
             values = closure_values(tiled.closure, q)
-            largest = np.maximum(largest, np.abs(values))
-            for k in range(DEGREES):
-                first[k, j] += polynomials[k, i] * values
-    coefficients = tiles.coefficients[number]
-    coefficients[:] = 0.0
-    last = np.zeros(3)
+            for n in range(3):
+                largest[n] = max(largest[n], abs(values[n]))
+                for k in range(DEGREES):
+                    first[k, j, n] += polynomials[k, i] * values[n]
+    coefficients, last = tiles.coefficients[number], np.zeros(3)
     for k in range(DEGREES):
         for m in range(DEGREES):
-            for j in range(DEGREES):
-                coefficients[k, m] += polynomials[m, j] * first[k, j]
-            if max(k, m) >= DEGREES - 2:
-                last += np.abs(coefficients[k, m])
-    good = (last <= TILE_TOLERANCE * largest).all()  # not where a value is not finite
+            for n in range(3):
+                coefficients[k, m, n] = 0.0
+                for j in range(DEGREES):
+                    coefficients[k, m, n] += polynomials[m, j] * first[k, j, n]
+                if max(k, m) >= DEGREES - 2:
+                    last[n] += abs(coefficients[k, m, n])
+    good = True
+    for n in range(3):
+        good = good and last[n] <= TILE_TOLERANCE * largest[n]  # not where a value is not finite
     tiles.good[number] = 1 if good else 0
     tiles.counts[0] += 1
     tiles.counts[1] += 0 if good else 1

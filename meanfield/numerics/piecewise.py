@@ -305,5 +305,11 @@ def interpolate(table, panel, x, out):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def panel_of(table, x):  # type: ignore[no-untyped-def]
     """Index of the panel that holds x; the outermost ones hold everything beyond."""
-    index = np.searchsorted(table.edges, x, side="right") - 1
-    return min(max(index, 0), table.edges.size - 2)
+    low, high = 0, table.edges.size - 2
+    while low < high:
+        middle = (low + high + 1) // 2
+        if x < table.edges[middle]:
+            high = middle - 1
+        else:
+            low = middle
+    return low

@@ -18,6 +18,8 @@ from numba.core import cgutils, types
 from numba.core.compiler import CompileResult
 from numba.extending import intrinsic
 
+from meanfield.process.entry_points import make_entry_point
+
 
 @intrinsic
 def call(typing_context, function, *arguments):  # type: ignore[no-untyped-def]
@@ -64,7 +66,7 @@ def _load(module: str, name: str, kinds: tuple[Any, ...], result: Any) -> str:
     """
     dispatcher = getattr(import_module(module), name)
     dispatcher.compile(kinds)
-    compiled = dispatcher.overloads[kinds]
+    compiled = make_entry_point(dispatcher, kinds)
     if compiled.signature.return_type != result:
         raise RuntimeError(
             f"{module}.{name} returns {compiled.signature.return_type}, but compiled code on disk expects {result}; "

@@ -229,4 +229,16 @@ def _cuts(first_edges, second_edges, slope, b, deviation):  # type: ignore[no-un
             if low < x < high:
                 cuts[count] = x
                 count += 1
-    return np.sort(cuts[:count])
+    _sort(cuts[:count])
+    return cuts[:count]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _sort(values):  # type: ignore[no-untyped-def]
+    """Sort few values in place; for `np.sort` numba compiles a sort for many, which takes a second."""
+    for i in range(1, values.size):
+        value, place = values[i], i
+        while place > 0 and values[place - 1] > value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value

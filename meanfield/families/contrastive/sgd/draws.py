@@ -116,9 +116,15 @@ def draw_hidden(draws, key, replica, slot, uniforms, normals, chosen, c):  # typ
 def _choose(cumulative, low, last, uniforms, chosen):  # type: ignore[no-untyped-def]
     """Choose a component for every sample, from `low` to `last`."""
     if last - low > FEW:
-        edges = cumulative[low:last]
         for b in range(chosen.size):
-            chosen[b] = low + np.searchsorted(edges, uniforms[b], side="left")
+            first, end = low, last
+            while first < end:
+                middle = (first + end) // 2
+                if cumulative[middle] < uniforms[b]:
+                    first = middle + 1
+                else:
+                    end = middle
+            chosen[b] = first
     else:
         chosen[:] = low
         for a in range(low, last):

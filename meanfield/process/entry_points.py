@@ -1,0 +1,189 @@
+"""Machine code of numba for entry points alone: functions that something other than compiled code calls.
+
+numba makes every function that compiled code calls ready for Python: it optimises all that the function calls together
+with it, generates machine code and wrappers, and writes them to disk. A function at the end of a chain of calls is
+optimised as often as the chain has links, and only its copy in the first link is ever run. Here a function of this
+package that compiled code asks for is typed and translated to the language of LLVM, no more; the entry point at the
+start of the chain links what it needs, optimises it once, and is kept on disk. Should Python call an inner function
+later, that becomes an entry point, too. A first density takes half of the time that way.
+
+Imports numba, and is imported when something else has imported it.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+from numba.core import caching, dispatcher, sigutils
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.environment import lookup_environment
+
+PACKAGE = "meanfield."
+
+_chain: list[str] = []
+"""Modules of the functions that are being compiled, each for the one before it. The lock of numba's compiler guards
+it."""
+
+
+def make_entry_point(function: Any, kinds: tuple[Any, ...]) -> Any:
+    """Give a compiled function machine code for arguments of these types, if it has none; its result of compilation.
+
+    Parameters
+    ----------
+    function : numba.core.dispatcher.Dispatcher
+        Compiled for these types, perhaps as an inner function.
+    kinds : tuple of numba types
+    """
+    with global_compiler_lock:
+        result = function.overloads[kinds]
+        if isinstance(result.entry_point, _InnerFunction):
+            context, library = function.targetctx, result.library
+            wrapped = library, result.fndesc, result.environment, result.call_helper
+            with context.push_code_library(library):
+                context.create_cpython_wrapper(*wrapped, release_gil=bool(function.targetoptions.get("nogil")))
+            entry = context.get_executable(library, result.fndesc, result.environment)
+            context.insert_user_function(entry, result.fndesc, [library])
+            result = result._replace(entry_point=entry, reload_init=list(library._reload_init))
+            function.add_overload(result)
+            function._cache.save_overload(kinds, result)
+        return result
+
+
+class _InnerFunction:
+    """What stands for the entry point of a function that has none; numba looks its code up by it."""
+
+
+class _Library(JITCodeLibrary):  # type: ignore[misc]
+    """Code of a function and of what was written for it, into which that of its callees is linked at the end."""
+
+    _for_linking: Any = None
+
+    def add_linking_library(self, library: Any) -> None:
+        """Remember a library to link, as it is."""
+        self._linking_libraries.append(library)
+
+    def finalize(self) -> None:
+        """Link all libraries of the chain that begins here, each once; optimise, and generate machine code."""
+        self._raise_if_finalized()
+        for library in self._linked():
+            self._reload_init.update(library._reload_init)
+            own = not library._finalized
+            module = library._own_module_for_linking() if own else library._get_module_for_linking()
+            self._final_module.link_in(module, preserve=True)
+        self._optimize_final_module()
+        self._final_module.verify()
+        self._finalize_final_module()
+        for variable in self._final_module.global_variables:
+            environment = lookup_environment(variable.name)
+            if environment is not None:
+                self._codegen.set_env(variable.name, environment)
+
+    def _linked(self) -> list[Any]:
+        """Libraries to link; one that is complete contains those that it needs."""
+        found = list(dict.fromkeys(self._linking_libraries))
+        for library in found:  # grows meanwhile
+            if not library._finalized:
+                found += [other for other in dict.fromkeys(library._linking_libraries) if other not in found]
+        return [library for library in found if library is not self]
+
+    def _own_module_for_linking(self) -> Any:
+        """The code of this library alone, whose functions may be defined many times and inlined."""
+        if self._for_linking is None:
+            self._for_linking = self._final_module.clone()
+            for function in self._for_linking.functions:
+                if not function.is_declaration and function.linkage.name == "external":
+                    function.linkage = "linkonce_odr"
+        return self._for_linking
+
+
+@contextmanager
+def _compiling(module: str) -> Iterator[None]:
+    """Have the compiler work for a function of a module.
+
+    It makes millions of small objects, almost all of which live until it is done: to look for garbage among them again
+    and again takes a quarter of its time.
+    """
+    pause = _is_ours(module) and gc.isenabled()
+    if pause:
+        gc.disable()
+    _chain.append(module)
+    try:
+        yield
+    finally:
+        _chain.pop()
+        if pause:
+            gc.enable()
+
+
+def _is_ours(module: str) -> bool:
+    return module.startswith(PACKAGE)
+
+
+def _is_inner() -> bool:
+    """Whether the function that is being compiled serves another one, in a chain that concerns this package."""
+    return len(_chain) > 1 and any(map(_is_ours, _chain))
+
+
+def _extend(owner: Any, name: str) -> Any:
+    """Decorator that replaces a method of numba by a function of it and its arguments."""
+    method = getattr(owner, name)
+
+    def replace(function: Any) -> Any:
+        @wraps(method)
+        def extended(self: Any, *arguments: Any) -> Any:
+            return function(method, self, *arguments)
+
+        setattr(owner, name, extended)
+        return function
+
+    return replace
+
+
+def compile_entry_points_alone() -> None:
+    """Change the compiler of numba in this process, for chains of calls that concern this package."""
+    JITCPUCodegen._library_class = _Library
+    compiler = dispatcher._FunctionCompiler
+
+    @_extend(compiler, "compile")
+    def compile_in_chain(method: Any, self: Any, kinds: Any, result: Any) -> Any:
+        with _compiling(self.py_func.__module__):
+            compiled = method(self, kinds, result)
+            if _is_inner():
+                compiled = compiled._replace(entry_point=_InnerFunction())
+                self.targetdescr.target_context.insert_user_function(
+                    compiled.entry_point, compiled.fndesc, [compiled.library]
+                )
+            return compiled
+
+    @_extend(compiler, "_customize_flags")
+    def flags_of(method: Any, self: Any, flags: Any) -> Any:
+        flags = method(self, flags)
+        if _is_inner():
+            flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        return flags
+
+    @_extend(dispatcher.Dispatcher, "add_overload")
+    def add_overload(method: Any, self: Any, compiled: Any) -> None:
+        if isinstance(compiled.entry_point, _InnerFunction):  # Python shall not know it
+            self.overloads[tuple(compiled.signature.args)] = compiled
+        else:
+            method(self, compiled)
+
+    @_extend(dispatcher.Dispatcher, "compile")
+    def compile_for_python(method: Any, self: Any, signature: Any) -> Any:
+        with global_compiler_lock:
+            entry = method(self, signature)
+            if _chain:
+                return entry
+            kinds, _ = sigutils.normalize_signature(signature)
+            return make_entry_point(self, tuple(kinds)).entry_point
+
+    @_extend(caching.Cache, "save_overload")
+    def save_overload(method: Any, self: Any, signature: Any, compiled: Any) -> None:
+        if not isinstance(compiled.entry_point, _InnerFunction):
+            method(self, signature, compiled)
