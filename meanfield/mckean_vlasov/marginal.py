@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw
+from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.mixed_laws import Mixture
-from meanfield.numerics.mixtures import ContinuousLaw, largest_step, resolved, resolving_spacing
+from meanfield.numerics.mixtures import GOOD_ENOUGH, largest_step, resolved, resolving_spacing
 from meanfield.numerics.normal_scores import normal_scores
 from meanfield.typing import FloatArray, IntArray
 
@@ -75,13 +76,17 @@ class Laws:
         """Largest step of normal scores from node to node along a coordinate."""
         return max(largest_step(self.weight[line], self.z[line]) for line in self.lines(axis))
 
-    def averaged(self, axis: int, law: ContinuousLaw) -> Laws:
-        """Laws with one coordinate averaged out."""
+    def averaged(self, axis: int, law: ContinuousLaw, good_enough: float, summed: bool) -> Laws:
+        """Laws with one coordinate averaged out, which will be `summed` or shown one by one.
+
+        In a sum rare ones may have larger errors: at the ends of a law of u they are the narrowest.
+        """
         lines = self.lines(axis)
-        mixtures = [self._mixture(line, axis, law) for line in lines]
+        weight = np.array([self.weight[line].sum() for line in lines])
+        allowed = good_enough / np.minimum(1.0, len(lines) * weight if summed else 1.0) * np.ones(len(lines))
+        mixtures = [self._mixture(*each, axis, law) for each in zip(lines, allowed, strict=True)]
         u = self.u[[line[0] for line in lines]]
         u[:, axis] = np.nan
-        weight = np.array([self.weight[line].sum() for line in lines])
         error = self.error + float(weight @ [mixture.error for mixture in mixtures])
         return Laws(self.edges, u, weight, np.array([mixture.average for mixture in mixtures]), error)
 
@@ -89,7 +94,7 @@ class Laws:
         """Laws at values of one coordinate that are as close as asked for, and as it takes to add them up."""
         lines = self.lines(axis)
         needed = [resolving_spacing(self.u[line, axis], self.weight[line], self.z[line]) for line in lines]
-        mixtures = [self._mixture(line, axis, law, min(spacing, *needed)) for line in lines]
+        mixtures = [self._mixture(line, GOOD_ENOUGH, axis, law, min(spacing, *needed)) for line in lines]
         counts = [len(mixture.u) for mixture in mixtures]
         u = np.repeat(self.u[[line[0] for line in lines]], counts, axis=0)
         u[:, axis] = np.concatenate([mixture.u for mixture in mixtures])
@@ -98,12 +103,14 @@ class Laws:
         error = self.error + float(shares @ [mixture.error for mixture in mixtures])
         return Laws(self.edges, u, weight, np.concatenate([mixture.F for mixture in mixtures]), error)
 
-    def _mixture(self, line: IntArray, axis: int, law: ContinuousLaw, spacing: float | None = None) -> Mixture:
+    def _mixture(
+        self, line: IntArray, good_enough: float, axis: int, law: ContinuousLaw, spacing: float | None = None
+    ) -> Mixture:
         """Mixture over one coordinate for given values of the others."""
         u, weight, share = self.u[line, axis], self.weight[line], float(self.weight[line].sum())
         if share < UNLIKELY:
             return Mixture.of(u, weight / share, self.F[line], MOST_APART)
-        return resolved(law, u, weight / share, self.edges, self.F[line], self.z[line], spacing)
+        return resolved(law, u, weight / share, self.edges, self.F[line], self.z[line], spacing, good_enough)
 
 
 def laws_given(
@@ -113,6 +120,7 @@ def laws_given(
     edges: FloatArray,
     P: FloatArray,
     feature: int | None = None,
+    good_enough: float = GOOD_ENOUGH,
 ) -> Laws:
     """Laws of w given one feature coordinate, or given none of the continuous ones.
 
@@ -128,6 +136,8 @@ def laws_given(
     feature : int, optional
         Number of the coordinate that is not averaged out. If it is continuous, nodes in it are at most `SHOWN_SPACING`
         apart.
+    good_enough : float
+        Error by interpolation in u with which no better way is looked for.
     """
     masses = P * np.diff(edges)
     F = np.zeros((len(u), len(edges)))
@@ -136,14 +146,19 @@ def laws_given(
     continuous = {k: law for k, law in enumerate(coordinates) if isinstance(law, ContinuousLaw)}
     others = [k for k in continuous if k != feature]
     for k in sorted(others, key=laws.sharpness, reverse=True) if len(others) > 1 else others:
-        laws = laws.averaged(k, continuous[k])
+        laws = laws.averaged(k, continuous[k], good_enough, summed=feature is None)
     if feature is not None and feature in continuous:
         return laws.refined(feature, continuous[feature], SHOWN_SPACING)
     return laws
 
 
 def marginal_density(
-    coordinates: Sequence[CoordinateLaw], u: FloatArray, u_weight: FloatArray, edges: FloatArray, P: FloatArray
+    coordinates: Sequence[CoordinateLaw],
+    u: FloatArray,
+    u_weight: FloatArray,
+    edges: FloatArray,
+    P: FloatArray,
+    good_enough: float = GOOD_ENOUGH,
 ) -> tuple[FloatArray, FloatArray]:
     """Density of w alone at several times, averaged over cells, and its error by interpolation in u.
 
@@ -153,6 +168,8 @@ def marginal_density(
         As for `laws_given`.
     P : ndarray, shape (times, nodes, cells)
         P(w|u) averaged over cells; NaN at times that were not reached.
+    good_enough : float
+        As for `laws_given`; infinite for the cheapest way, whatever its error.
 
     Returns
     -------
@@ -164,6 +181,6 @@ def marginal_density(
     P_w, error = np.full((len(P), P.shape[2]), np.nan), np.full(len(P), np.nan)
     for index, each in enumerate(P):
         if np.isfinite(each).all():
-            laws = laws_given(coordinates, u, u_weight, edges, each)
+            laws = laws_given(coordinates, u, u_weight, edges, each, good_enough=good_enough)
             P_w[index], error[index] = np.maximum(np.diff(laws.average), 0.0) / np.diff(edges), laws.error
     return P_w, error

@@ -18,14 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 from scipy.special import ndtr
 
+from meanfield.numerics.fine_rules import COARSEST, FINEST, ContinuousLaw, Rule
 from meanfield.numerics.mixed_laws import Block, Mixture, distance
-from meanfield.numerics.quadrature import panel_rule
 from meanfield.typing import BoolArray, FloatArray
 
 RESOLVED_STEP = 0.6
@@ -44,7 +42,7 @@ VISIBLE_WEIGHT = 1e-7
 """Least weight of neighbouring nodes between which a step counts."""
 
 GOOD_ENOUGH = 3e-5
-"""Error of a mixture with which no other interpolation is tried."""
+"""Error of a mixture with which no other interpolation is tried, where it is all that is shown."""
 
 LEAST_ERROR = 5e-6
 """What rules for interpolated laws, and straight tails of scores, leave at most."""
@@ -55,17 +53,8 @@ LEAST_STEEPNESS = 0.1
 SAFETY = 2.0
 """Safety factor on the distance of two interpolations, both of which may be wrong, but not alike."""
 
-FINEST, COARSEST = 1e-3, 0.25
-"""Least and largest distance of nodes of a rule for interpolated laws."""
-
-NEGLIGIBLE = 1e-8
-"""Probability at each end of a law that rules for interpolated laws leave out."""
-
 SMOOTH_DEGREE, ROUGH_DEGREE = 5, 3
 """Degree of splines in u, and that of splines which must bear with laws that change much from node to node."""
-
-SPLINE_REACH = 40
-"""Number of nodes up to which a spline depends on values: every node takes off a factor of 0.43 at degree five."""
 
 FARTHEST_SCORE = 6.0
 """Largest score of points of a curve, and of those for which its probability is computed: beyond lies 1e-9."""
@@ -77,19 +66,6 @@ CURVE_POINTS = (201, 1201)
 """Numbers of points of a curve, the second for laws with jumps."""
 
 
-@runtime_checkable
-class ContinuousLaw(Protocol):
-    """Law of a parameter with a density, which is smooth between neighbouring points of `support`."""
-
-    support: ClassVar[tuple[float, ...]]
-
-    def density(self, u: FloatArray) -> FloatArray:
-        """Probability density at u."""
-
-    def __hash__(self) -> int:
-        """Equal laws share their rules."""
-
-
 def resolved(
     law: ContinuousLaw,
     u: FloatArray,
@@ -98,6 +74,7 @@ def resolved(
     F: FloatArray,
     z: FloatArray,
     spacing: float | None = None,
+    good_enough: float = GOOD_ENOUGH,
 ) -> Mixture:
     """Mixture of laws that are known at the nodes of a quadrature rule, on a rule that resolves them.
 
@@ -113,6 +90,8 @@ def resolved(
         `meanfield.numerics.normal_scores.normal_scores`.
     spacing : float, optional
         Largest distance of nodes; without it the nodes stay those of the quadrature where their laws add up.
+    good_enough : float
+        Error with which no other interpolation is tried.
     """
     nodes = Mixture.of(u, weight, F)
     step = largest_step(weight, z)
@@ -120,11 +99,11 @@ def resolved(
         return nodes
     if spacing is None and step <= RESOLVED_STEP:
         return replace(nodes, error=_error_of_rule(law, u.tobytes(), weight.tobytes(), _steepness(u, weight, z)))
-    rule = Rule(law, min(spacing or COARSEST, resolving_spacing(u, weight, z)))
+    rule = Rule.between(law, u, np.minimum(spacing or COARSEST, _resolving_spacings(u, weight, z)))
     best = replace(nodes, error=np.inf)
     for mixture in _candidates(nodes, edges, z, rule, spacing is None and step <= GOOD_STEP):
         best = min(best, mixture, key=lambda each: each.error)
-        if best.error <= GOOD_ENOUGH:
+        if best.error <= good_enough:
             break
     return replace(best, error=best.error + LEAST_ERROR)
 
@@ -151,10 +130,14 @@ def largest_step(weight: FloatArray, z: FloatArray) -> float:
 
 
 def resolving_spacing(u: FloatArray, weight: FloatArray, z: FloatArray) -> float:
-    """Distance of nodes that resolves laws with these normal scores; powers of sqrt(2), so that there are few rules."""
-    slope = float((_largest_steps(weight, z) / np.diff(u)).max(initial=0.0))
-    spacing = np.clip(FINE_STEP / max(slope, FINE_STEP), FINEST, COARSEST)
-    return float(2.0 ** (0.5 * np.floor(2.0 * np.log2(spacing))))
+    """Distance of nodes that resolves laws with these normal scores everywhere."""
+    return float(_resolving_spacings(u, weight, z).min(initial=COARSEST))
+
+
+def _resolving_spacings(u: FloatArray, weight: FloatArray, z: FloatArray) -> FloatArray:
+    """The same for each gap between nodes, of whose visible scores that of the steepest edge counts."""
+    slopes = _largest_steps(weight, z) / np.diff(u)
+    return np.clip(FINE_STEP / np.maximum(slopes, FINE_STEP), FINEST, COARSEST)
 
 
 def _largest_steps(weight: FloatArray, z: FloatArray) -> FloatArray:
@@ -178,57 +161,10 @@ def _error_of_rule(law: ContinuousLaw, nodes: bytes, weights: bytes, slope: floa
     It comes of cutting the law of u, say. The mixture has a variance near 1.
     """
     u, weight, w = np.frombuffer(nodes), np.frombuffer(weights), np.linspace(-20.0, 20.0, 401)
-    x, fine = _panels(law, min(COARSEST, FINE_STEP / slope))
+    x, fine = Rule.between(law, u, np.full(len(u) - 1, FINE_STEP / slope)).nodes
     deviation = 1.0 / np.sqrt(1.0 + slope * slope)
     sums = [each @ ndtr(w / deviation - slope * at[:, None]) for each, at in ((weight, u), (fine, x))]
     return SAFETY * float(np.abs(np.diff(sums[0] - sums[1])).sum())
-
-
-class Rule(NamedTuple):
-    """Rule for a law with nodes at most some distance apart."""
-
-    law: ContinuousLaw
-    spacing: float
-
-    @property
-    def nodes(self) -> tuple[FloatArray, FloatArray]:
-        """Nodes and weights."""
-        return _panels(self.law, self.spacing)
-
-    def shares(self, u: FloatArray) -> FloatArray:
-        """Probability that a parameter is nearest to each of some values."""
-        x, weight = self.nodes
-        return np.asarray(np.bincount(np.searchsorted(0.5 * (u[1:] + u[:-1]), x), weight, len(u)), dtype=float)
-
-    def neighbours(self, u: FloatArray, rows: slice) -> slice:
-        """Nodes that splines at some nodes of the rule depend on, to rounding."""
-        x = self.nodes[0][rows]
-        first, last = np.searchsorted(u, (x[0], x[-1]))
-        return slice(max(int(first) - SPLINE_REACH, 0), int(last) + SPLINE_REACH)
-
-    def interpolation(self, u: FloatArray, degree: int) -> FloatArray:
-        """Matrix that takes values at some nodes to those at the nodes of the rule."""
-        return _splines(u.tobytes(), self, min(degree, len(u) - 1))
-
-
-@lru_cache(maxsize=64)
-def _panels(law: ContinuousLaw, spacing: float) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of a rule, without those at both ends that count for nothing."""
-    x, weight = panel_rule(law.support, law.density, spacing)
-    below = np.cumsum(weight)
-    kept = (below > NEGLIGIBLE) & (below - weight < 1.0 - NEGLIGIBLE)
-    return x[kept], weight[kept] / weight[kept].sum()
-
-
-@lru_cache(maxsize=64)
-def _splines(nodes: bytes, rule: Rule, degree: int) -> FloatArray:
-    """Splines between nodes, and straight lines beyond them."""
-    u, at = np.frombuffer(nodes), rule.nodes[0]
-    if degree == 0:
-        return np.ones((len(at), 1))
-    spline = make_interp_spline(u, np.eye(len(u)), k=degree)
-    within = np.clip(at, u[0], u[-1])
-    return np.asarray(spline(within) + spline.derivative()(within) * (at - within)[:, None])
 
 
 def _by_scores(u: FloatArray, z: FloatArray, rule: Rule, degree: int) -> Mixture:

@@ -20,6 +20,9 @@ EMPTY = 8.0
 
 EMPTY_TAIL = float(ndtr(-EMPTY))
 
+ROWS = 32
+"""Number of laws at a time: they stay in the fast memory of a processor."""
+
 
 def normal_scores(edges: FloatArray, masses: FloatArray) -> FloatArray:
     """Normal scores of distribution functions at cell edges, shape (..., cells + 1), increasing along the last axis.
@@ -35,16 +38,24 @@ def normal_scores(edges: FloatArray, masses: FloatArray) -> FloatArray:
     Far tails are straight lines, because rounding leaves no digits of small probabilities: they continue the slope
     between the last two scores below `LARGEST_SCORE`, or from the median to there where that is steeper.
     """
-    zero = np.zeros((*masses.shape[:-1], 1))
-    below = np.concatenate([zero, np.cumsum(masses, axis=-1)], axis=-1)
-    above = np.concatenate([np.cumsum(masses[..., ::-1], axis=-1)[..., ::-1], zero], axis=-1)
+    rows = masses.reshape(-1, masses.shape[-1])
+    z = np.empty((len(rows), len(edges)))
+    for first in range(0, len(rows), ROWS):
+        block = slice(first, first + ROWS)
+        z[block] = _raw_scores(rows[block])
+        _straighten(edges, z[block])
+    return z.reshape(*masses.shape[:-1], len(edges))
+
+
+def _raw_scores(masses: FloatArray) -> FloatArray:
+    """Scores of probabilities, whatever digits their sums have."""
+    below, above = np.zeros((2, len(masses), masses.shape[1] + 1))
+    np.cumsum(masses, axis=1, out=below[:, 1:])
+    np.cumsum(masses[:, ::-1], axis=1, out=above[:, -2::-1])
     tail = np.minimum(below, above)  # the smaller one has the digits
-    z = np.full(tail.shape, -EMPTY)
-    near = tail > EMPTY_TAIL
-    z[near] = ndtri(tail[near])
-    rows = np.where(below < above, z, -z).reshape(-1, len(edges))
-    _straighten(edges, rows)
-    return rows.reshape(below.shape)
+    z = np.full_like(tail, -EMPTY)
+    ndtri(tail, out=z, where=tail > EMPTY_TAIL)
+    return np.negative(z, out=z, where=below >= above)
 
 
 def _straighten(edges: FloatArray, z: FloatArray) -> None:
@@ -70,4 +81,4 @@ def _extend(
     apart = edges[median] - edges[end]
     average = np.divide(z[rows, median] - at, apart, where=apart != 0, out=np.zeros(len(z)))
     line = at[:, None] + np.maximum(slope, average)[:, None] * (edges - edges[end][:, None])
-    z[beyond] = line[beyond]
+    np.copyto(z, line, where=beyond)

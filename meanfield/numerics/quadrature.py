@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import reduce
-from itertools import pairwise
 
 import numpy as np
 
@@ -35,21 +34,23 @@ def gaussian_trapezoid(nodes: int, cutoff: float = 8.5) -> tuple[FloatArray, Flo
     return x / np.sqrt(weight @ (x * x)), weight
 
 
-def panel_rule(
-    cuts: Sequence[float], density: Callable[[FloatArray], FloatArray], spacing: float
-) -> tuple[FloatArray, FloatArray]:
-    """Gauss-Legendre rule on panels for a law, with nodes no further apart than asked for.
+def widest_panel(spacing: FloatArray) -> FloatArray:
+    """Widths of panels of `panel_rule` whose neighbouring nodes are no further apart than asked for."""
+    points, _ = np.polynomial.legendre.leggauss(PANEL_NODES)
+    return np.asarray(2.0 * spacing / np.diff(points).max())
 
-    Unlike a Gauss rule of the law it resolves integrands that vary over some `spacing`, wherever they do.
+
+def panel_rule(ends: FloatArray, density: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Gauss-Legendre rule on panels for a law.
+
+    Unlike a Gauss rule of the law it resolves integrands that vary over the distance of nodes, wherever they do.
 
     Parameters
     ----------
-    cuts : sequence of float
-        Ends of the law, and points in between where its density is not smooth.
+    ends : ndarray, shape (panels + 1,)
+        Increasing ends of the panels, with all points where the density is not smooth.
     density : callable
         Probability density of the law.
-    spacing : float
-        Largest distance of neighbouring nodes.
 
     Returns
     -------
@@ -57,10 +58,7 @@ def panel_rule(
         Increasing nodes, and weights that add up to one.
     """
     points, weights = np.polynomial.legendre.leggauss(PANEL_NODES)
-    widest = 2.0 * spacing / float(np.diff(points).max())
-    edges = [np.linspace(a, b, math.ceil((b - a) / widest) + 1) for a, b in pairwise(cuts)]
-    left = np.concatenate([part[:-1] for part in edges])[:, None]
-    width = np.concatenate([np.diff(part) for part in edges])[:, None]
+    left, width = ends[:-1, None], np.diff(ends)[:, None]
     x = (left + 0.5 * width * (points + 1.0)).ravel()
     weight = (width * weights).ravel() * density(x)
     return x, weight / weight.sum()

@@ -15,7 +15,9 @@ from meanfield.ingredients.laws.coordinate import (
 )
 from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.marginal import laws_given, marginal_density
+from meanfield.numerics import mixtures
 from meanfield.numerics.distances import l1_distance
+from meanfield.numerics.mixtures import GOOD_ENOUGH
 
 EDGES = np.linspace(-11.0, 11.0, 551)
 GAUSSIAN, RADEMACHER, SPARSE = GaussianCoordinate(), RademacherCoordinate(), ThreePointCoordinate(fourth_moment=5.0)
@@ -96,3 +98,41 @@ def test_times_that_were_not_reached_stay_unknown():
     assert np.isfinite(P_w[0]).all()
     assert np.isnan(P_w[1]).all()
     assert np.isnan(error[1])
+
+
+def bent_densities(u):
+    """Cell averages of narrow laws along a bend, which scores at fixed w do not follow."""
+    F = norm.cdf(EDGES, (u + 0.3 * np.sin(u)).sum(axis=1)[:, None], 0.08)
+    return np.diff(F / F[:, -1:], axis=1) / np.diff(EDGES)
+
+
+def test_the_cheapest_way_knows_what_it_misses():
+    u, weight = feature_quadrature((GAUSSIAN,), 40)
+    fine, fine_weight = feature_quadrature((GAUSSIAN,), 2000)
+    exact = fine_weight @ bent_densities(fine)
+    best, cheapest = (
+        marginal_density((GAUSSIAN,), u, weight, EDGES, bent_densities(u)[None], good_enough)
+        for good_enough in (GOOD_ENOUGH, np.inf)
+    )
+    for (P_w,), (error,) in (best, cheapest):
+        assert l1_distance(EDGES, P_w, exact) <= error + 1e-6  # the rule, whose corners are left out
+    assert best[1][0] < 0.5 * cheapest[1][0]
+
+
+def test_a_sum_is_good_where_laws_of_rare_values_are_worse(monkeypatch):
+    """Laws at rare values of one coordinate are narrow and bent; only where they are shown alone are they looked at."""
+    coordinates, ways = (GAUSSIAN, ThreePointCoordinate(fourth_moment=2000.0)), []
+    by_curves = mixtures._by_curves
+    monkeypatch.setattr(mixtures, "_by_curves", lambda *each: ways.append(each) or by_curves(*each))
+
+    def densities(u):
+        rare = (np.abs(u[:, 1]) > 1.0)[:, None]
+        return np.where(rare, bent_densities(u[:, :1]), conditional_densities(u[:, :1], np.array([0.5])))
+
+    u, weight = feature_quadrature(coordinates, 40)
+    fine, fine_weight = feature_quadrature(coordinates, 2000)
+    (P_w,), (error,) = marginal_density(coordinates, u, weight, EDGES, densities(u)[None])
+    assert l1_distance(EDGES, P_w, fine_weight @ densities(fine)) <= error < 1e-4
+    assert not ways
+    laws_given(coordinates, u, weight, EDGES, densities(u), feature=1)
+    assert ways

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from meanfield.ingredients.laws.coordinate import GaussianCoordinate, LaplaceCoordinate, UniformCoordinate
-from meanfield.numerics import mixtures
+from meanfield.numerics import fine_rules
 from meanfield.numerics.mixed_laws import distance
 from meanfield.numerics.mixtures import GOOD_ENOUGH, resolved
 from meanfield.numerics.normal_scores import normal_scores
@@ -46,7 +46,8 @@ def mixture_of(law, conditional, nodes):
 
 def summed(law, conditional):
     """Distribution function of the mixture by brute force."""
-    u, weight = panel_rule(law.support, law.density, 0.01)
+    ends = np.linspace(law.support[0], law.support[-1], 501)  # a corner of the density in the middle is one of them
+    u, weight = panel_rule(ends, law.density)
     parts = zip(np.array_split(u, 40), np.array_split(weight, 40), strict=True)
     return sum(w @ conditional(x[:, None]) for x, w in parts)
 
@@ -107,10 +108,10 @@ def test_nodes_as_close_as_asked_for_keep_the_mixture():
 
 def test_splines_at_a_place_depend_on_near_nodes_only(monkeypatch):
     def average(reach):
-        monkeypatch.setattr(mixtures, "SPLINE_REACH", reach)
+        monkeypatch.setattr(fine_rules, "SPLINE_REACH", reach)
         return mixture_of(GAUSSIAN, gaussians(lambda u: u + 0.3 * np.sin(u), lambda u: 0.01), 200)[-1].average
 
-    usual, everything = mixtures.SPLINE_REACH, average(200)
+    usual, everything = fine_rules.SPLINE_REACH, average(200)
     assert l1(average(usual), everything) < 1e-11  # 0.43^40 of scores up to some hundreds
     assert l1(average(4), everything) > 1e-9  # fewer would show
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +13,7 @@ from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.numerics.mixtures import GOOD_ENOUGH
 from meanfield.typing import FloatArray, IntArray
 
 SAMPLED_OUTPUTS = 5
@@ -74,9 +76,13 @@ class Solution:
         return float(error.max())
 
     def _marginal(self, limit: Limit, outputs: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Density of w alone at some output times and its error by interpolation in u; each is computed once."""
+        """Density of w alone at some output times and its error by interpolation in u; each is computed once.
+
+        Solutions that are not complete have that of the first way to interpolate: who looks at them waits already.
+        """
         left, grid = [index for index in outputs if index not in self._marginals], self.grid
-        found = marginal_density(limit.coordinates, grid.u, grid.u_weight, grid.edges, self.density[left])
+        good_enough = GOOD_ENOUGH if self.status == "complete" else math.inf
+        found = marginal_density(limit.coordinates, grid.u, grid.u_weight, grid.edges, self.density[left], good_enough)
         self._marginals.update(zip(left, zip(*found, strict=True), strict=True))
         P_w, error = zip(*(self._marginals[index] for index in outputs), strict=True)
         return np.array(P_w), np.array(error)
