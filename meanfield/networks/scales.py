@@ -86,7 +86,7 @@ class Scales:
         self._intervals = 1 + int(reach / (tau * WIDTH))
         self._scale = 0.5 / (tau * WIDTH)
         count = int(sizes(contrast, reach)[1]) + 1
-        s = -DECAY + min(0.0, shift) - math.log(contrast.each) + STEP * np.arange(count)
+        s: FloatArray = -DECAY + min(0.0, shift) - math.log(contrast.each) + STEP * np.arange(count)
         x = WIDTH * (np.arange(self._intervals)[:, None] + 0.5 + 0.5 * _POINTS)
         self._near = _series(np.exp(-_powers(s - shift, x)))
         t = _powers(s, x)
@@ -100,9 +100,9 @@ class Scales:
         wanted = self._laws > 0.0
         wanted[0] = True
         shape = (anchors, len(self._laws), self._intervals, POLYNOMIALS)
-        M = np.zeros(shape)
-        moments(self._y, self._scale, self._laws, wanted, first, M)
-        M = M.reshape(anchors, len(self._laws), -1)
+        table = np.zeros(shape)
+        moments(self._y, self._scale, self._laws, wanted, first, table)
+        M = table.reshape(anchors, len(self._laws), -1)
         psi, missing, chi = M[:, 1:] @ self._near, M[:, 0] @ self._far, M[:, 0] @ self._pull
         missing = np.minimum(missing, 1.0 - 1e-16)  # of 1, which is phi + missing
         H = contrast.each
