@@ -31,8 +31,8 @@ def pair_matrix(evaluation: Evaluation, views: Views) -> FloatArray:
     views : Views
         Of one part.
     """
-    if evaluation.pairs is not None:
-        both = evaluation.pairs + evaluation.pairs.T
+    if evaluation.pull is not None:
+        both = evaluation.pull(np.eye(len(views.whole[0])))
         return np.asarray(0.5 * (both - np.diag(both.sum(axis=1))))
     assert evaluation.between is not None
     p, P = views.p, views.whole

@@ -61,6 +61,21 @@ class Contrast:
     negatives: int = 1
     beta: float = 0.0
 
+    @property
+    def each(self) -> int:
+        """Number of negatives of an anchor in losses of triples."""
+        return self.negatives if self.kind == "infonce" else 1
+
+    @property
+    def unit(self) -> float:
+        """Factor of the logarithm in `triplet` and `infonce`."""
+        return self.temperature if self.kind == "triplet" else 1.0
+
+    @property
+    def shift(self) -> float:
+        """Margin in units of the temperature."""
+        return self.margin / self.temperature if self.kind == "triplet" else 0.0
+
     def of_triples(self, positive: FloatArray, negative: FloatArray) -> Slopes:
         """Loss of triples.
 
@@ -80,10 +95,9 @@ class Contrast:
         if self.kind not in ("triplet", "infonce"):
             raise ValueError(f"the loss '{self.kind}' is no mean over triples")
         if self.kind == "triplet" or negative.shape[-1] == 1:  # InfoNCE with one negative is that, divided by tau
-            margin, unit = (self.margin, tau) if self.kind == "triplet" else (0.0, 1.0)
-            value, slope = _soft_plus_of_difference((positive + margin) / tau, negative[..., 0] / tau)
-            slope *= unit / tau
-            value *= unit
+            value, slope = _soft_plus_of_difference(positive / tau + self.shift, negative[..., 0] / tau)
+            slope *= self.unit / tau
+            value *= self.unit
             return Slopes(value, slope, -slope[..., None])
         x = (positive[..., None] - negative) / tau
         largest = np.maximum(x.max(axis=-1), 0.0)  # so that nothing overflows
@@ -154,7 +168,23 @@ def nt_xent(views: FloatArray, temperature: float) -> tuple[float, FloatArray]:
     flat = views.reshape(-1, views.shape[-1])
     length = np.sqrt((flat * flat).sum(axis=1, keepdims=True))
     unit = np.divide(flat, length, out=np.zeros_like(flat), where=length > 0.0)
-    count = len(flat)
+    value, by_similarity = cross_entropy(unit, temperature)
+    by_unit = (by_similarity + by_similarity.T) @ unit
+    inward = (by_unit * unit).sum(axis=1, keepdims=True) * unit
+    slope = np.divide(by_unit - inward, length, out=np.zeros_like(flat), where=length > 0.0)
+    return value, slope.reshape(views.shape)
+
+
+def cross_entropy(unit: FloatArray, temperature: float) -> tuple[float, FloatArray]:
+    """Loss of `nt_xent` for directions of views, and its derivative by the similarity of each view and another.
+
+    Parameters
+    ----------
+    unit : ndarray, shape (views, outputs)
+        Directions; views of one sample stand side by side.
+    temperature : float
+    """
+    count = len(unit)
     similarity = unit @ unit.T / temperature
     np.fill_diagonal(similarity, -np.inf)
     similarity -= similarity.max(axis=1, keepdims=True)
@@ -164,7 +194,4 @@ def nt_xent(views: FloatArray, temperature: float) -> tuple[float, FloatArray]:
     value = float(np.mean(np.log(total[:, 0]) - similarity[np.arange(count), other]))
     chance /= total
     chance[np.arange(count), other] -= 1.0
-    by_unit = (chance + chance.T) @ unit / (temperature * count)
-    inward = (by_unit * unit).sum(axis=1, keepdims=True) * unit
-    slope = np.divide(by_unit - inward, length, out=np.zeros_like(flat), where=length > 0.0)
-    return value, slope.reshape(views.shape)
+    return value, chance / (temperature * count)

@@ -7,18 +7,22 @@ of the whole need not be listed (latent_tree.md, sections 1.3 and 3.1).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from meanfield.networks.contrast import Contrast
+from meanfield.networks.distinct import merged
+from meanfield.networks.triples import Triples
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-MOST_TERMS = 1e8
-"""Largest number of terms of an enumeration of anchors, positives and negatives: some seconds."""
+BLOCK = 1 << 18
+"""Number of pairs that are taken at once: they fit into the caches."""
 
-BLOCK = 1 << 15
-"""Number of terms that are computed at once: they fit into the caches."""
+TRIPLES = 40.0
+"""Usual time of a pair of views in losses of triples, relative to that in a loss of pairs."""
 
 MOMENTS = ("simple", "beta", "batch_ratio")
 """Losses that depend on the means and variances of outputs given the sample alone."""
@@ -58,24 +62,23 @@ class Evaluation:
         kappa, for losses -sum_{z,z'} p p' kappa |E[y|z] - E[y|z']|^2/2 + beta E|y - E[y|z]|^2, to first order.
     within : float
         beta.
-    pairs : ndarray, shape (views, views), or None
-        Derivative by the distance of two views, for other losses.
+    pull : callable, or None
+        Product of columns, shape (views, columns), and G + G^T, with the derivative G(c, c') of the loss by the
+        distance of two views, for other losses.
     """
 
     value: float
     slope: FloatArray
     between: FloatArray | None = None
     within: float = 0.0
-    pairs: FloatArray | None = None
+    pull: Callable[[FloatArray], FloatArray] | None = None
 
 
 def terms(contrast: Contrast, views: int) -> float:
-    """Number of terms of the enumeration that a loss needs, with a number of views."""
+    """Time that a loss takes with a number of views, in terms of a loss of pairs."""
     if contrast.kind in MOMENTS:
         return float(views)
-    if contrast.kind == "exact":
-        return float(views) ** 2
-    return float(views) ** (2 + (contrast.negatives if contrast.kind == "infonce" else 1))
+    return float(views) ** 2 * (1.0 if contrast.kind == "exact" else TRIPLES)
 
 
 def evaluate(
@@ -86,7 +89,7 @@ def evaluate(
     Parameters
     ----------
     contrast : Contrast
-        Any but `nt_xent`, which has no population without a size of batches; `batch_ratio` is that of large batches.
+        Any but `nt_xent`, which depends on batches (`networks.whole_batches`); `batch_ratio` is that of large ones.
     views : Views
     outputs : ndarray, shape (parts, views, outputs)
     unaugmented : ndarray, shape (samples, outputs), optional
@@ -125,46 +128,28 @@ def evaluate(
 def _weights(contrast: Contrast, views: Views, outputs: FloatArray, unaugmented: FloatArray | None) -> FloatArray:
     """Mean weight of pairs of samples in the loss `exact`, shape (samples, samples)."""
     if unaugmented is not None:
-        return contrast.weight(distances(unaugmented))
-    return np.asarray(views.whole @ contrast.weight(distances(outputs[0])) @ views.whole.T)
+        return contrast.weight(distances(unaugmented, unaugmented))
+    different, place = merged(outputs[0])
+    chance = np.array([np.bincount(place, row, len(different)) for row in views.whole])
+    found, step = np.zeros((len(chance), len(chance))), max(1, BLOCK // len(different))
+    with progress_bar(len(different), "weights of pairs", "sample") as bar:
+        for first in range(0, len(different), step):
+            some = slice(first, first + step)
+            found += chance[:, some] @ contrast.weight(distances(different[some], different)) @ chance.T
+            bar.update(len(different[some]))
+    return found
 
 
-def distances(outputs: FloatArray) -> FloatArray:
-    """Distances r = |y - y'|^2/2 of all pairs, shape (views, views)."""
-    r = np.zeros((len(outputs), len(outputs)))
-    for y in outputs.T:
-        r += 0.5 * np.subtract.outer(y, y) ** 2
+def distances(outputs: FloatArray, others: FloatArray) -> FloatArray:
+    """Distances r = |y - y'|^2/2 of all pairs, shape (views, others)."""
+    r = np.zeros((len(outputs), len(others)))
+    for y, y_ in zip(outputs.T, others.T, strict=True):
+        r += 0.5 * np.subtract.outer(y, y_) ** 2
     return r
 
 
 def _of_triples(contrast: Contrast, views: Views, outputs: FloatArray) -> Evaluation:
-    """Triplet and InfoNCE losses, by the enumeration of anchor, positive and negatives with different outputs.
-
-    Many views have the same output, where nodes are not active: these stand together.
-    """
-    p, P = views.p, views.whole
-    different, place = np.unique(outputs, axis=0, return_inverse=True)
-    place, count = place.ravel(), len(different)
-    chance = np.array([np.bincount(place, row, count) for row in P])  # (samples, different outputs)
-    alone = p @ chance
-    negatives = contrast.negatives if contrast.kind == "infonce" else 1
-    places = np.indices((count,) * negatives).reshape(negatives, -1).T  # (terms, negatives)
-    others = alone[places[:, 1:]].prod(axis=1)
-    weight = alone[places[:, 0]] * others
-    step = max(1, BLOCK // count)
-    value, by_positive, by_negative = 0.0, np.zeros((count, count)), np.zeros((len(p), count, count))
-    for anchor, r in enumerate(distances(different)):
-        for block in (slice(first, first + step) for first in range(0, len(places), step)):
-            found = contrast.of_triples(r[:, None], r[None, places[block]])
-            value += float((p * chance[:, anchor]) @ chance @ (found.value @ weight[block]))
-            by_positive[anchor] += found.positive @ weight[block]
-            # negatives are alike: the first one stands for all
-            by_first = negatives * (chance @ found.negative[..., 0]) * others[block]
-            for z, row in enumerate(by_first):
-                by_negative[z, anchor] += np.bincount(places[block, 0], row, count)
-    pairs = P.T @ (p[:, None] * P) * by_positive[np.ix_(place, place)]
-    for z in range(len(p)):
-        pairs += np.outer(p[z] * P[z], p @ P) * by_negative[z][np.ix_(place, place)]
-    both = pairs + pairs.T
-    slope = both.sum(axis=1)[:, None] * outputs - both @ outputs
-    return Evaluation(value, slope[None], pairs=pairs)
+    """Triplet and InfoNCE losses."""
+    triples = Triples(contrast, views.p, views.whole, outputs)
+    value, pulled = triples.value_and_pull(np.column_stack([np.ones(len(outputs)), outputs]))
+    return Evaluation(value, (pulled[:, :1] * outputs - pulled[:, 1:])[None], pull=triples.pull)

@@ -19,7 +19,7 @@ from meanfield.networks.population import Evaluation
 from meanfield.typing import FloatArray
 
 MOST_NUMBERS = 2e7
-"""Largest number of entries of the connections of a latent for all configurations: some 100 megabytes, and seconds."""
+"""Largest number of entries of the connections of all latents for all configurations: some 500 megabytes."""
 
 MOST_WEIGHTS = 3000
 """Largest number of weights of a latent whose operator is listed: some seconds for its eigenvalues."""
@@ -70,19 +70,20 @@ def check_operators(problem: Problem) -> None:
         return
     shape = problem.shape
     weights = shape.nodes * max(shape.inputs)
-    numbers = float(shape.configurations[-1]) * weights * shape.nodes
+    each = sum(n * inputs * shape.nodes for n, inputs in zip(shape.latents[1:], shape.inputs, strict=True))
+    numbers = float(shape.configurations[-1]) * each * shape.nodes
     if numbers > MOST_NUMBERS or weights > MOST_WEIGHTS:
         raise InputError(
-            f"loss.kind = '{problem.loss.kind}': operators need {weights:,} weights of a latent, {shape.nodes} outputs "
-            f"and {shape.configurations[-1]:,} configurations of the leaves at once, {numbers:.3g} numbers, and "
-            f"at most {MOST_NUMBERS:.3g} and {MOST_WEIGHTS:,} weights fit; lower tree.depth or "
-            "network.nodes_per_latent, or set loss.kind to 'simple'"
+            f"loss.kind = '{problem.loss.kind}': operators need {each:,} weights, up to {weights:,} of a latent, "
+            f"with {shape.nodes} outputs and {shape.configurations[-1]:,} configurations of the leaves at once, "
+            f"{numbers:.3g} numbers, and at most {MOST_NUMBERS:.3g} and {MOST_WEIGHTS:,} weights of a latent fit; "
+            "lower tree.depth or network.nodes_per_latent, or set loss.kind to 'simple'"
         )
 
 
 def operators(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Operator]:
     """Operators of all latents, the root first."""
-    if evaluation.pairs is None and evaluation.within == 0.0:
+    if evaluation.pull is None and evaluation.within == 0.0:
         return _of_means(tables, found, evaluation)
     return _of_views(tables, found, evaluation)
 
@@ -112,22 +113,22 @@ def _gain(tables: Tables, found: Pass) -> FloatArray:
 
 def _of_views(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Operator]:
     """Operators from the connections of all configurations of the leaves."""
-    weights, shape, normalisation = found.weights, found.weights.shape, tables.problem.network.normalisation
-    leaves = np.array(tables.problem.tree.leaves)
-    activity = network.forward(weights, leaves[np.indices((2,) * shape.latents[0]).reshape(shape.latents[0], -1).T])
+    weights, shape, normalised = found.weights, found.weights.shape, tables.problem.network.output_normalisation
+    activity = network.forward(weights, tables.inputs)
     last = activity.last
     unit = np.broadcast_to(np.eye(last.shape[-1])[:, None, :], (last.shape[-1], *last.shape))
-    left = network.signals(weights, activity, normalisation.back(last, unit))
-    right = network.signals(weights, activity, normalisation.gain(last) * unit) if normalisation.active else left
-    weigh = _weigher(tables, evaluation)
+    left = network.signals(weights, activity, tables.problem.output.back(last, unit))
+    gain = tables.problem.network.normalisation.gain(last)
+    right = network.signals(weights, activity, gain * unit) if normalised else left
+    places = [(level - 1, latent) for level in reversed(shape.levels) for latent in range(shape.latents[level])]
+    K = [_connections(activity.inputs[level][latent], left[level][:, latent]) for level, latent in places]
+    K_ = [_connections(activity.inputs[level][latent], right[level][:, latent]) for level, latent in places]
+    columns = np.concatenate([part.reshape(len(part), -1) for part in (K_ if normalised else K)], axis=1)
+    weighed = np.split(_weighed(tables, evaluation, columns), np.cumsum([part[0].size for part in K])[:-1], axis=1)
     made = []
-    for level in reversed(shape.levels):
-        for latent in range(shape.latents[level]):
-            x = activity.inputs[level - 1][latent]
-            K = _connections(x, left[level - 1][:, latent])
-            K_ = _connections(x, right[level - 1][:, latent]) if normalisation.active else K
-            matrix = np.tensordot(K, weigh(K_), axes=((0, 2), (0, 2)))
-            made.append(Operator(matrix, None, not normalisation.active))
+    for one, other in zip(K, weighed, strict=True):
+        matrix = np.tensordot(one, other.reshape(one.shape), axes=((0, 2), (0, 2)))
+        made.append(Operator(matrix, None, not normalised))
     return made
 
 
@@ -137,25 +138,17 @@ def _connections(inputs: FloatArray, signal: FloatArray) -> FloatArray:
     return np.asarray(K.reshape(len(inputs), -1, len(signal)))
 
 
-def _weigher(tables: Tables, evaluation: Evaluation):  # type: ignore[no-untyped-def]
-    """Linear map of connections K' with which OP is the sum of K times its result over views and outputs."""
-    p = tables.views.p
-    if evaluation.pairs is not None:
-        both = evaluation.pairs + evaluation.pairs.T
-        alone = both.sum(axis=1)[:, None, None]
-        return lambda K: -0.5 * (alone * K - np.tensordot(both, K, axes=1))
-    P = tables.given_latent[-1][0] if tables.whole else _all_views(tables)
+def _weighed(tables: Tables, evaluation: Evaluation, K: FloatArray) -> FloatArray:
+    """Columns of connections K', shape (views, columns), weighed so that OP is the sum of K times these over views."""
+    if evaluation.pull is not None:
+        pulled = evaluation.pull(np.column_stack([np.ones(len(K)), K]))
+        return np.asarray(-0.5 * (pulled[:, :1] * K - pulled[:, 1:]))
+    p, P = tables.views.p, tables.views.P[0] if tables.whole else _all_views(tables)
     assert evaluation.between is not None
-    kappa, beta = float(evaluation.between[0, 1]), evaluation.within
-
-    def weigh(K: FloatArray) -> FloatArray:
-        means = np.tensordot(P, K, axes=1)
-        total = np.tensordot(p, means, axes=1)
-        between = np.tensordot((p[:, None] * P).T, means - total, axes=1)
-        within = (p @ P)[:, None, None] * K - np.tensordot((p[:, None] * P).T, means, axes=1)
-        return np.asarray(kappa * between - beta * within)
-
-    return weigh
+    means = P @ K
+    between = (p[:, None] * P).T @ (means - p @ means)
+    within = (p @ P)[:, None] * K - (p[:, None] * P).T @ means
+    return np.asarray(float(evaluation.between[0, 1]) * between - evaluation.within * within)
 
 
 def _all_views(tables: Tables) -> FloatArray:

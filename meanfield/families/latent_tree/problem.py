@@ -246,9 +246,9 @@ class Problem(BaseProblem):
         given: Any = self.tree
         if (given is None) == (self.data is None):
             raise ValueError("give one of the tables [tree] and [data], which both say what the inputs are")
-        if self.data is not None and (self.loss.kind != "simple" or self.network.output_normalisation):
+        if self.data is not None and self.network.output_normalisation:
             raise ValueError(
-                "data.law = 'ring_objects' has nodes as outputs and loss.kind = 'simple'; set that, and "
+                "data.law = 'ring_objects' has nodes as outputs, which are rectified and not normalised; set "
                 "network.output_normalisation to false"
             )
         return self

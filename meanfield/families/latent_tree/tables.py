@@ -17,7 +17,9 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.weights import Array, Weights
-from meanfield.networks.population import MOMENTS, MOST_TERMS, Evaluation, Views, evaluate, terms
+from meanfield.networks.distinct import MOST_PAIRS, merged, reach_of
+from meanfield.networks.population import MOMENTS, Evaluation, Views, evaluate
+from meanfield.networks.triples import MOST_TRIPLES, check_triples, combinations
 from meanfield.typing import FloatArray
 
 MOST_NUMBERS = 3e7
@@ -127,6 +129,12 @@ class Tables:
         """Law of the views of a sample, which is the value of the root."""
         p = np.array(self.problem.tree.root)
         return Views(p, self.given_latent[-1] if self.whole else self.given_parent[-1])
+
+    @property
+    def inputs(self) -> FloatArray:
+        """All configurations of the leaves, shape (configurations, leaves)."""
+        count, leaves = self.problem.shape.latents[0], np.array(self.problem.tree.leaves)
+        return np.asarray(leaves[np.indices((2,) * count).reshape(count, -1).T])
 
     @cached_property
     def chances(self) -> FloatArray:
@@ -280,13 +288,24 @@ def check_tables(problem: Problem) -> None:
             f"tables{root} of all latents below with {numbers:.3g} entries, and at most {MOST_NUMBERS:.3g} fit; lower "
             f"depth, children or network.nodes_per_latent, {_smaller(problem)}or use the method 'particles'"
         )
-    count = terms(problem.loss.contrast, problem.shape.configurations[-1]) if needs_the_root(problem) else 0.0
-    if count > MOST_TERMS:
-        views = problem.shape.configurations[-1]
+    if kind in ("triplet", "infonce", "exact"):
+        _check_pairs(problem)
+
+
+def _check_pairs(problem: Problem) -> None:
+    """Refuse losses whose number of different outputs at the start is too large."""
+    contrast, count = problem.loss.contrast, problem.shape.configurations[-1]
+    triples = contrast.kind != "exact"
+    if (combinations(contrast, count) <= MOST_TRIPLES) if triples else count <= math.sqrt(MOST_PAIRS):
+        return
+    found = Tables(problem).forward(problem.initial_weights)
+    different, _ = merged(problem.network.normalisation.value(found.before[-1][0]))
+    if triples:
+        check_triples(contrast, len(different), reach_of(different))
+    elif float(len(different)) ** 2 > MOST_PAIRS:
         raise InputError(
-            f"loss.kind = '{kind}' with loss.negatives = {problem.loss.negatives}: anchors, positives and negatives "
-            f"with {views:,} configurations of the leaves have {count:.3g} combinations, and at most {MOST_TERMS:.3g} "
-            "are enumerated; lower tree.depth or loss.negatives, set loss.kind to 'simple', or use the method "
+            f"loss.kind = 'exact': {len(different):,} different outputs have {float(len(different)) ** 2:.3g} pairs, "
+            f"and at most {MOST_PAIRS:.3g} are taken; lower tree.depth, set loss.kind to 'simple', or use the method "
             "'particles'"
         )
 

@@ -53,7 +53,11 @@ def output(problem, W, b, leaves):
 def loss(problem, W, b, law=None):
     """Population loss by its definition, a sum over anchors, positives and single negatives."""
     leaves, P = leaf_law(problem) if law is None else law
-    y, p, kind = output(problem, W, b, leaves), problem.tree.root, problem.loss
+    return loss_of(problem.loss, output(problem, W, b, leaves), problem.tree.root, P)
+
+
+def loss_of(kind, y, p, P):
+    """Loss of views with outputs y, and the chances P of views given samples with the chances p."""
     r = 0.5 * ((y[:, None] - y[None]) ** 2).sum(axis=-1)
     near, alone = np.einsum("z,zc,zd->cd", p, P, P), p @ P
     if kind.kind in ("simple", "beta"):

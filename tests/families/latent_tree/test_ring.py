@@ -1,5 +1,6 @@
 """Objects on a ring: the phase portrait of a node, sliding, and SGD."""
 
+import json
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,7 @@ from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring.objects import RingObjects
 from meanfield.families.latent_tree.ring.tables import RingTables
 from meanfield.problems.file import format_problem, parse_problem
+from tests.families.latent_tree import enumeration
 
 DIGITS = 6e-13
 """Half a unit of the last printed digit, and rounding."""
@@ -72,6 +74,60 @@ def test_operators_are_those_of_the_phase_portrait(w, expected):
     assert np.allclose(4 * 64 * operator.matrix, np.diag(expected), rtol=0, atol=1e-14)  # rounding
 
 
+LOSSES = [
+    {"kind": "beta", "beta": -0.4},
+    {"kind": "triplet", "margin": 0.2, "temperature": 0.5},
+    {"kind": "infonce", "temperature": 0.5},
+    {"kind": "exact", "negatives": 2, "temperature": 0.5},
+    {"kind": "batch_ratio", "temperature": 0.3},
+]
+
+
+@pytest.mark.parametrize("chosen", LOSSES, ids=lambda chosen: chosen["kind"])
+def test_losses_gradients_and_operators_are_those_of_all_places(chosen):
+    rows = np.random.default_rng(0).normal(size=(3, 2))
+    problem = ring(rows.tolist(), sites=5, loss=chosen)
+    x = np.array([seen(5, z, k) for z in (0, 1) for k in range(5)])
+    P = np.repeat(np.eye(2), 5, axis=1) / 5
+
+    def value_of(w):
+        u = x @ w.T
+        return enumeration.loss_of(problem.loss, np.where(u.real > 0.0, u, 0.0), (0.5, 0.5), P)
+
+    tables = RingTables(problem)
+    found = tables.forward(problem.initial_weights)
+    evaluation = tables.evaluate(found)
+    slope = tables.gradient(found, tables.by_last(found, evaluation.slope)).vector
+    steps = 1e-30j * np.eye(6).reshape(6, 3, 2)
+    expected = np.array([value_of(rows + step).imag / 1e-30 for step in steps])
+    assert evaluation.value == pytest.approx(value_of(rows), rel=1e-12)  # rounding
+    assert np.allclose(slope, expected, rtol=0, atol=1e-12 * np.abs(expected).max())  # rounding
+    (operator,) = operators(tables, found, evaluation)
+    product = -2.0 * operator.matrix @ rows.ravel()
+    assert np.allclose(product, expected, rtol=0, atol=1e-12 * np.abs(expected).max())  # rounding
+
+
+@pytest.mark.parametrize(("chosen", "slides"), [({"kind": "infonce"}, 0), ({"kind": "exact"}, 2)])
+def test_nodes_that_share_a_loss_change_and_slide(chosen, slides):
+    """Small steps go through kinks, or back and forth over one on which the flow slides."""
+    problem = ring([(1.0, -0.8), (-0.6, 0.7)], sites=4, stop=12.0, loss=chosen | {"temperature": 0.5})
+    result = meanfield.solve(problem, "population")
+    tables, start = RingTables(problem), problem.initial_weights
+    provenance = json.loads(result.attrs["provenance"])
+    assert (provenance["changes"], provenance["slides"]) == (2, slides), "another start is needed"
+
+    def small_steps(dt):
+        y = start.vector
+        for _ in range(round(12.0 / dt)):
+            y = y - dt * tables.loss_and_gradient(start.like(y))[1].vector
+        return y
+
+    last = result["weights"].values[-1]
+    coarse, fine = (np.abs(small_steps(dt) - last).max() for dt in (0.2, 0.05))
+    assert coarse < 0.02 * np.abs(last - start.vector).max()
+    assert fine < 0.4 * coarse  # first order in the step: a quarter
+
+
 def test_a_node_reaches_the_line_and_slides_as_the_reference_says():
     problem = ring([(1.0, -2.0), (-0.3, 0.5)], stop=180.0, outputs=10)
     result = meanfield.solve(problem, "population")
@@ -117,9 +173,10 @@ def test_ring_problems_survive_their_text_and_refuse_a_tree():
     problem = ring([(1.0, -2.0)])
     assert parse_problem(format_problem(problem)) == problem
     assert "ring of 8 pixels" in str(meanfield.explain(problem))
+    with pytest.raises(ValueError, match="outputs, which are rectified and not normalised"):
+        ring([(1.0, -2.0)], network={"nodes_per_latent": 1, "output_normalisation": True})
     for more, words in (
         ({"tree": {"depth": 1, "polarity": [[0.5, 0.5]]}}, "give one of the tables"),
-        ({"loss": {"kind": "infonce"}}, "has nodes as outputs and loss.kind = 'simple'"),
         ({"data": {"law": "ring_objects", "sites": 3}}, "greater than or equal to 4"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -15,7 +15,8 @@ from meanfield.networks.connections import Connections, pair_matrix
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.dense import DenseWeights, forward, gradient
 from meanfield.networks.normalisation import Normalisation
-from meanfield.networks.population import MOST_TERMS, Evaluation, Views, evaluate, terms
+from meanfield.networks.population import Evaluation, Views, distances, evaluate
+from meanfield.networks.whole_batches import batch_weights, evaluate_batches
 from meanfield.problems.base import check_problem
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
@@ -23,6 +24,12 @@ from meanfield.typing import FloatArray
 
 MOST_NUMBERS = 5e7
 """Largest number of entries of the connections that are kept of a layer: 400 megabytes."""
+
+MOST_PAIRS = 1e8
+"""Largest number of pairs of views: matrices of 800 megabytes."""
+
+PAIRED = ("triplet", "infonce", "exact", "nt_xent")
+"""Losses that depend on all pairs of views."""
 
 MOST_COLUMNS = 4000
 """Largest number of columns of an operator: some seconds for its eigenvalues."""
@@ -75,17 +82,16 @@ def check_layer_operators(problem: ImageProblem) -> None:
         With the size, and what to do instead.
     """
     settings, kind = problem.operator, problem.loss.kind
-    if kind == "nt_xent":
+    if kind == "nt_xent" and settings.views < 2:
         raise InputError(
-            "loss.kind = 'nt_xent' has no population without a size of batches; use the method 'particles', or set it "
-            "to 'infonce'"
+            f"operator.views = {settings.views}: loss.kind = 'nt_xent' takes batches of two views of every image; "
+            "raise it to 2 or more"
         )
     views = settings.images * settings.views
-    needed = terms(problem.loss.contrast, views)
-    if needed > MOST_TERMS:
+    if kind in PAIRED and float(views) ** 2 > MOST_PAIRS:
         raise InputError(
             f"operator.images = {settings.images} with operator.views = {settings.views}: the loss '{kind}' takes "
-            f"{needed:.3g} terms, and at most {MOST_TERMS:.3g} are enumerated; lower one of the two, or loss.negatives"
+            f"{float(views) ** 2:.3g} pairs of views, and at most {MOST_PAIRS:.3g} fit; lower one of the two"
         )
     rows = views if kind == "beta" and problem.loss.beta != 0.0 else settings.images
     widths = problem.widths
@@ -113,15 +119,16 @@ def find_layer_operators(problem: ImageProblem) -> xr.Dataset:
         `loss`, and by layer `gradient_norm`, of the gradient through all branches; `layer_operator_norm` and
         `layer_operator_top` of the operator OP of the loss with weights of pairs of images, for which -grad L = 2 OP
         vec W without biases up to `residue`, the rest relative to the gradient; `between_trace` and `within_trace`.
+        `nt_xent` is the mean over batches of two views of all these images, and has normalised outputs.
 
     Raises
     ------
     InputError
-        If the loss has no population, or operators do not fit.
+        If operators do not fit.
 
     Notes
     -----
-    Weights of pairs are those of latent_tree.md, section 1.3; only triplet and InfoNCE losses leave a residue.
+    Weights of pairs are those of latent_tree.md, section 1.3; only `triplet`, `infonce` and `nt_xent` leave a residue.
     """
     check_problem(problem, ImageProblem)
     check_layer_operators(problem)
@@ -139,11 +146,16 @@ def layer_operators(
     contrast: Contrast, normalisation: Normalisation, weights: DenseWeights, population: Population
 ) -> dict[str, FloatArray]:
     """Variables of `find_layer_operators` for any weights."""
+    if contrast.kind == "nt_xent":
+        normalisation = Normalisation(True)  # it compares directions
     made = Connections(weights, population.x, normalisation)
     last = made.activity.last
     outputs = normalisation.value(last)
     themselves = normalisation.value(forward(weights, population.unaugmented).last)
-    evaluation = evaluate(contrast, population.views, outputs[None], themselves)
+    if contrast.kind == "nt_xent":
+        evaluation = evaluate_batches(outputs.reshape(len(themselves), -1, last.shape[1]), contrast.temperature)
+    else:
+        evaluation = evaluate(contrast, population.views, outputs[None], themselves)
     M = pair_matrix(main_part(contrast, population.views, evaluation, themselves), population.views)
     full, rest = (
         gradient(weights, made.activity, normalisation.back(last, slope)).W
@@ -165,8 +177,10 @@ def layer_operators(
 
 def main_part(contrast: Contrast, views: Views, evaluation: Evaluation, unaugmented: FloatArray) -> Evaluation:
     """Loss with weights of pairs of samples in place of those of views, where it has none of its own."""
-    if evaluation.pairs is None:
+    if evaluation.pull is None:
         return evaluation
-    gaps = unaugmented[:, None] - unaugmented
-    weight = contrast.negatives * contrast.weight(0.5 * (gaps * gaps).sum(axis=-1))
+    if contrast.kind == "nt_xent":
+        weight = batch_weights(unaugmented, contrast.temperature)
+    else:
+        weight = contrast.negatives * contrast.weight(distances(unaugmented, unaugmented))
     return Evaluation(np.nan, evaluation.slope, between=weight)

@@ -18,10 +18,10 @@ from meanfield.families.latent_tree.particles.samples import sampler_of
 from meanfield.families.latent_tree.problem import Loss, Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.tables import Tables, check_tables
-from meanfield.networks.population import MOST_TERMS, terms
+from meanfield.networks.population import terms
 from meanfield.typing import FloatArray
 
-OFTEN = 0.02 * MOST_TERMS
+OFTEN = 2e6
 """Largest number of terms of a loss that is computed at every output time of every replica."""
 
 

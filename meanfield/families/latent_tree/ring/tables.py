@@ -31,6 +31,11 @@ class RingTables(Tables):
         assert self.problem.data is not None
         return Views(np.array([0.5, 0.5]), self.problem.data.given_object[None])
 
+    @property
+    def inputs(self) -> FloatArray:
+        """See `Tables.inputs`."""
+        return PATTERNS
+
     @cached_property
     def chances(self) -> FloatArray:
         """See `Tables.chances`."""

@@ -39,9 +39,12 @@ def test_faults_are_refused_with_key_value_and_remedy(table, text, words):
 
 
 UNUSABLE = [
-    ({"loss": "kind = 'nt_xent'"}, "loss.kind = 'nt_xent' has no population"),
+    (
+        {"loss": "kind = 'nt_xent'", "operator": "images = 6\nviews = 1"},
+        "operator.views = 1: loss.kind = 'nt_xent' takes batches of two views",
+    ),
     ({"operator": "images = 17"}, "operator.images = 17: there are 16 images to train on; lower it"),
-    ({"operator": "images = 6\nviews = 100", "loss": "kind = 'infonce'"}, "takes 2.16e+08 terms, and at most 1e+08"),
+    ({"operator": "images = 6\nviews = 2000", "loss": "kind = 'infonce'"}, "takes 1.44e+08 pairs of views, and at"),
     ({"network": "widths = [900]", "operator": "images = 6"}, "operators have 5,400 columns of up to 14,400 weights"),
 ]
 

@@ -1,0 +1,78 @@
+"""Sums over samples of functions of distances, from Chebyshev moments of distances in intervals; compiled loops.
+
+A function that is a Chebyshev series sum_p c_p T_p on each of some intervals has the weighted sum sum_p c_p M_p over
+samples, with moments M_p, the weighted sums of T_p. Distances are 0 or more, and intervals are numbered from 0 on.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit(inline="always")
+def _polynomials(y, a, u, scale, last, T):  # type: ignore[no-untyped-def]
+    """Interval of the distance of samples a and u, and Chebyshev polynomials there, written to T."""
+    r = 0.0
+    for j in range(y.shape[1]):
+        gap = y[a, j] - y[u, j]
+        r += gap * gap
+    place = scale * r
+    interval = min(int(place), last)
+    x = 2.0 * (place - interval) - 1.0
+    T[0] = 1.0
+    T[1] = x
+    for p in range(2, len(T)):
+        T[p] = 2.0 * x * T[p - 1] - T[p - 2]
+    return interval
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def moments(y, scale, weight, wanted, first, out):  # type: ignore[no-untyped-def]
+    """Moments of distances from samples `first`, `first` + 1, ... to all samples.
+
+    Parameters
+    ----------
+    y : ndarray, shape (samples, outputs)
+    scale : float
+        Number of intervals by squared distance.
+    weight : ndarray, shape (laws, samples)
+    wanted : ndarray of bool, shape (laws, samples)
+        Whether moments of a law are asked for from a sample.
+    first : int
+    out : ndarray, shape (some samples, laws, intervals, polynomials)
+        Added to.
+    """
+    T = np.empty(out.shape[3])
+    for i in range(len(out)):
+        for u in range(len(y)):
+            interval = _polynomials(y, first + i, u, scale, out.shape[2] - 1, T)
+            for law in range(len(weight)):
+                if wanted[law, first + i]:
+                    w = weight[law, u]
+                    for p in range(len(T)):
+                        out[i, law, interval, p] += w * T[p]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def values(y, scale, series, wanted, first, out):  # type: ignore[no-untyped-def]
+    """Values of functions of distances from samples `first`, `first` + 1, ... to all samples.
+
+    Parameters
+    ----------
+    y, scale, wanted, first
+        See `moments`.
+    series : ndarray, shape (some samples, functions, intervals, polynomials)
+    out : ndarray, shape (some samples, functions, samples)
+        Written to; 0 where a function is not wanted.
+    """
+    T = np.empty(series.shape[3])
+    for i in range(len(out)):
+        for u in range(len(y)):
+            interval = _polynomials(y, first + i, u, scale, series.shape[2] - 1, T)
+            for k in range(series.shape[1]):
+                total = 0.0
+                if wanted[k, first + i]:
+                    for p in range(len(T)):
+                        total += series[i, k, interval, p] * T[p]
+                out[i, k, u] = total
