@@ -24,7 +24,7 @@ from meanfield.families.latent_tree.tables import Tables, size_of
 from meanfield.families.latent_tree.weights import Weights
 
 FIRST, ENOUGH = 1.0 / 256.0, 0.4
-"""Share of the time span for which the flow is tried first, and processor seconds of a trial that is long enough."""
+"""Share of the time span for which the flow is tried first, and processor seconds by which a long one differs."""
 
 AVERAGES = 120
 """Usual number of averages over nodes that their flow takes."""
@@ -83,12 +83,13 @@ def population(problem: Problem) -> Prediction:
 
 
 def _flow_seconds(tables: Tables, start: Weights) -> float:
-    """Processor time of the flow, which goes on as in the second half of its longest trial."""
+    """Processor time of the flow, which goes on as in the last three quarters of its longest trial."""
     _trial_seconds(tables, start, FIRST)  # loads what is compiled
-    share, half, whole = FIRST, 0.0, _trial_seconds(tables, start, FIRST)
-    while share < 1.0 and whole < ENOUGH:
-        share, half, whole = 2.0 * share, whole, _trial_seconds(tables, start, 2.0 * share)
-    return whole + max(whole - half, 0.0) * (2.0 / share - 2.0)
+    share, before = FIRST, 0.0
+    now = first = _trial_seconds(tables, start, FIRST)  # a few gradients, however short the span is
+    while share < 1.0 and now < first + ENOUGH:
+        share, before, now = 4.0 * share, now, _trial_seconds(tables, start, 4.0 * share)
+    return now + max(now - before, 0.0) * (1.0 / share - 1.0) / 0.75
 
 
 def _trial_seconds(tables: Tables, start: Weights, share: float) -> float:
