@@ -126,8 +126,9 @@ $(RUNS)/latent_tree/trees.nc: $(addprefix $(TREE)/,runs.py trees.py sgd.py)
 $(RUNS)/latent_tree/norms.nc: $(addprefix $(TREE)/,norms.py trees.py sgd.py)
 	$(BIN)/python -m validation.latent_tree.figures.norms
 
-predictions: $(VENV)/installed $(VENV)/sources
-	$(BIN)/python -m validation.contrastive.predictions
+predictions: export OMP_NUM_THREADS := 1
+predictions: $(VENV)/installed-test $(VENV)/sources
+	$(BIN)/python -m validation.predictions.run --page docs/predictions.md
 
 # Linear algebra on one thread: each run has one core. `make regimes REGIMES="--problems 40 --seed 5000"` chooses others.
 REGIMES := --page docs/regimes.md

@@ -17,6 +17,7 @@ STUDIES = (
     "latent_tree_figures",
     "verdicts",
     "cost",
+    "predictions",
     "benchmarks",
     "regimes",
     "faults",

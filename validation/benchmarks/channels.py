@@ -212,10 +212,10 @@ def growth_table() -> Table:
     by_batch = {m: seconds(stepping(make_problem("population", m=m)), rounds=3)[0] / STEPS for m in BATCHES}
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for d2, colour in zip(CHANNELS, COLOURS, strict=False):
+    for d2, colour, fill in zip(CHANNELS, COLOURS, ("full", "none"), strict=False):
         for times, style, what in ((by_size, "o-", "averages"), (steps, "s--", "step")):
             values = [1e6 * times[d1, d2] for d1 in FEATURES]
-            left.plot(FEATURES, values, style, color=colour, label=f"{what}, $d_2 = {d2}$")
+            left.plot(FEATURES, values, style, color=colour, fillstyle=fill, label=f"{what}, $d_2 = {d2}$")
     left.set(yscale="log", xlabel="features $d_1$", ylabel="microseconds", xticks=FEATURES)
     left.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     right.semilogx(BATCHES, [1e6 * by_batch[m] for m in BATCHES], "s--", color=COLOURS[0])

@@ -29,7 +29,7 @@ import meanfield
 from meanfield.cli import at_least, parser, run
 from meanfield.families.hidden_manifold.escape.solver import ESCAPED
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.plotting import COLOURS
+from meanfield.plotting import curve_style, marker_style
 from validation.hidden_manifold.publication import Publication, claim_of, verdicts
 from validation.hidden_manifold.sgd_against_theory import NAMES, merged, numbers, problem_of
 from validation.pages import markdown_table
@@ -191,12 +191,13 @@ def draw(data: xr.Dataset) -> Figure:
 
 def _draw_scatter(data: xr.Dataset, axes: Axes) -> None:
     markers = dict(zip(SCATTER_RUNS, ("o", "^"), strict=True))
-    for number, colour in zip(("Q11", "Q12", "R11", "R12", "error"), COLOURS, strict=False):
+    for place, number in enumerate(("Q11", "Q12", "R11", "R12", "error")):
         name = {"error": r"$\epsilon_g$"}.get(number, f"${number[0]}_{{{number[1:]}}}$")
-        axes.plot(data.time, data.deviation.sel(number=number), color=colour, label=name)
+        axes.plot(data.time, data.deviation.sel(number=number), label=name, **curve_style(place))
         for N, marker in markers.items():
             values = data.sgd_deviation.sel(scatter_N=N, number=number)
-            axes.plot(data.time, values, marker, color=colour, fillstyle="none", ms=5)
+            style = marker_style(place) | {"marker": marker, "fillstyle": "none", "markersize": 5}
+            axes.plot(data.time, values, **style)
     for N, marker in markers.items():
         axes.plot([], [], marker, color="0.3", fillstyle="none", label=f"SGD, N = {N:,}")
     axes.set(xlabel="time $t$", ylabel=r"$\sqrt{N}$ times standard deviation", ylim=(0.0, None))
@@ -205,9 +206,9 @@ def _draw_scatter(data: xr.Dataset, axes: Axes) -> None:
 
 def _draw_escapes(data: xr.Dataset, axes: Axes) -> None:
     found = shares(data)
-    for N, colour in zip(ESCAPE_RUNS, COLOURS, strict=False):
-        axes.plot(data.grid, data.escape_share.sel(escape_N=N), color=colour, label=f"N = {N:,}")
-        axes.plot(data.grid, found.sel(escape_N=N), "o", color=colour, fillstyle="none", ms=4)
+    for place, N in enumerate(ESCAPE_RUNS):
+        axes.plot(data.grid, data.escape_share.sel(escape_N=N), label=f"N = {N:,}", **curve_style(place))
+        axes.plot(data.grid, found.sel(escape_N=N), fillstyle="none", markersize=4, **marker_style(place))
     axes.set(xlabel="time $t$", ylabel="share of runs that have left the plateau", ylim=(0.0, 1.0))
     axes.legend(frameon=False, fontsize="small", title="lines: predicted; marks: SGD", title_fontsize="small")
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.reductions import EQUAL
-from meanfield.plotting import COLOURS, MARKERS
+from meanfield.plotting import COLOURS, MARKERS, place_legend
 from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import HEAVY, end_of, ends_of_chain, labelled, mean_and_error, several
 from validation.study import Statement, Study, run_study, within_errors
@@ -149,7 +149,7 @@ def draw(numbers: xr.Dataset) -> Figure:
         axes.plot(own["factor"], own["M12"], f"{marker}-", color=colour, markersize=4, label=label)
     axes.axvline(1.0, color="0.6", linewidth=0.8)
     axes.set(xlabel=r"strength of the penalty $\lambda/\lambda_c$", ylabel="overlap of the channels at rest $M_{12}$")
-    axes.legend(fontsize="small", loc="center left")
+    place_legend(axes)
     return figure
 
 

@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 import meanfield
 from meanfield.families.contrastive.channels.thresholds import collapsed_state
 from meanfield.families.contrastive.problem import Problem
-from meanfield.plotting import COLOURS, MARKERS
+from meanfield.plotting import curve_style, marker_style, place_legend
 from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import HEAVY, labelled, mean_and_error, several
 from validation.study import Statement, Study, run_study, within_errors
@@ -162,14 +162,13 @@ def draw(numbers: xr.Dataset) -> Figure:
     """M12 against time."""
     figure = Figure(figsize=(6.0, 4.0), layout="constrained")
     axes = figure.subplots()
-    for case, colour, marker in zip(CASES, COLOURS, MARKERS, strict=False):
+    for place, case in enumerate(CASES):
         own, times = numbers.sel(case=case), np.linspace(0.0, CASES[case]["stop"], OUTPUTS)
-        axes.plot(times, own["M12"], color=colour, label=f"{case}, ODE")
-        axes.errorbar(
-            times, own["sgd"], 2 * own["sgd_error"], fmt=marker, markersize=4, color=colour, label=f"SGD, N = {N}"
-        )
+        axes.plot(times, own["M12"], label=f"{case}, ODE", **curve_style(place))
+        style = marker_style(place) | {"markersize": 4}
+        axes.errorbar(times, own["sgd"], 2 * own["sgd_error"], label=f"{case}, SGD, N = {N}", **style)
     axes.set(xlabel="time $t = k/N$", ylabel="overlap of the channels $M_{12}$")
-    axes.legend(fontsize="small")
+    place_legend(axes)
     return figure
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.plotting import COLOURS
+from meanfield.plotting import COLOURS, curve_style
 from validation.hidden_manifold.figures.discrepancy import over_units
 from validation.hidden_manifold.figures.laws import GAUSSIAN, Law, Samples, make_law
 from validation.hidden_manifold.figures.measured import METRICS
@@ -119,7 +119,7 @@ def draw_examples(numbers: xr.Dataset, rows: dict[str, str]) -> Figure:
     handles = [
         plt.Line2D([], [], color="0.2", lw=1.0, label=r"ODE of $\mathcal{N}(0, 1)$"),
         plt.Line2D([], [], color="0.2", ls="none", marker=".", label=r"SGD with $\mathcal{N}(0, 1)$"),
-        plt.Line2D([], [], color=COLOURS[1], lw=1.6, label="SGD with the mixture (a colour for each entry)"),
+        plt.Line2D([], [], color=COLOURS[1], lw=1.6, label="SGD with the mixture (each entry in a style)"),
         plt.Rectangle((0, 0), 1, 1, color="0.92", label="training nearly complete"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
@@ -136,9 +136,8 @@ def _draw(axis: Axes, numbers: xr.Dataset, name: str, law: str) -> None:
     entries = (0, 1, 3) if name == "Q" else range(4 if name == "R" else 2 if name == "v" else 1)
     axis.axvspan(float(numbers.saturated), float(numbers.time[-1]), color="0.92", lw=0)
     for place, entry in enumerate(entries):
-        colour = COLOURS[1 + place]
         axis.plot(numbers.time, curves(numbers[f"theory_{name}"])[entry], color="0.2", lw=1.0, zorder=2)
         axis.plot(numbers.time[::3], curves(sgd.sel(law=GAUSSIAN))[entry][::3], ".", color="0.2", ms=4, zorder=2)
-        axis.plot(numbers.time, curves(sgd.sel(law=law))[entry], color=colour, lw=1.6, zorder=3)
+        axis.plot(numbers.time, curves(sgd.sel(law=law))[entry], lw=1.6, zorder=3, **curve_style(1 + place))
     axis.set_xscale("log")
     axis.set_xlim(float(numbers.time[0]), float(numbers.time[-1]))

@@ -18,7 +18,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from scipy.special import erf, ndtr
 
-from meanfield.plotting import COLOURS
+from meanfield.plotting import curve_style
 from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.discrepancy import STANDARD_ERRORS, mean_and_error, with_error
 from validation.hidden_manifold.figures.laws import STANDARDISED, Samples, draw_means, make_law
@@ -136,7 +136,7 @@ def draw(numbers: xr.Dataset) -> Figure:
             edges = np.arange(-1.01, 1.02, 0.02)
             edges = edges[(edges >= float(values.min()) - 0.02) & (edges <= float(values.max()) + 0.02)]
         for i, law in enumerate(numbers.law.values):
-            outline = {"histtype": "step", "color": COLOURS[i - 1], "lw": 1.4}
+            outline = {"histtype": "step", "lw": 1.4, **curve_style(i - 1)}
             style = outline if i > 0 else {"color": "0.6", "alpha": 0.6}
             axis.hist(values.sel(law=law), edges, density=True, label=law, **style)
         axis.set_title(name)

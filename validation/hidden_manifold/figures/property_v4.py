@@ -126,7 +126,7 @@ def draw(numbers: xr.Dataset) -> Figure:
             values = numbers.sgd_distance.sel(law=STANDARDISED[law], m=m)
             place = np.arange(len(QUANTITIES)) + 0.16 * (2 * i + j - 1.5)
             x = np.broadcast_to(place, values.shape)
-            style = {"color": COLOURS[i], "marker": "os"[j], "ms": 4, "ls": "none", "mfc": "none"}
+            style = {"color": COLOURS[i], "marker": "os"[j], "ms": 4, "ls": "none", "fillstyle": ("none", "full")[i]}
             axis.plot(x.ravel(), values.values.ravel(), label=f"{said}, m = {m}", **style)
     axis.axhline(SAME, color="0.4", lw=0.8, ls=":")
     axis.set_yscale("log")

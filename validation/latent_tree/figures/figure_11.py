@@ -113,12 +113,13 @@ def draw(numbers: xr.Dataset) -> Figure:
             each.c, -np.log(each.residue_above), -np.log(each.residue_below), color=colour, alpha=0.3, lw=0
         )
         left.plot(each.c, -np.log(each.residue), color=colour, ls=line, label=rf"$\gamma = {gamma:g}$")
-        left.plot(each.c, -np.log(each.asymptote), color=colour, lw=0.7)
+        left.plot(each.c, -np.log(each.asymptote), color=colour, ls=line, lw=0.7)
         style = {"color": colour, "marker": MARKERS[place], "markevery": 3, "ms": 4}
         right.plot(each.c, each.printed / each.chance, ls="-", label=rf"$\gamma = {gamma:g}$", **style)
         right.plot(each.c, each.corrected / each.chance, ls="--", **style)
     right.axhline(1.0, color="0.5", lw=0.8)
     right.set(yscale="log", xlabel="$c$", ylabel="bound over the chance", ylim=(0.5, 1e6))
+    left.plot([], [], color="0.3", lw=0.7, label=r"thin: $c \to \infty$")
     left.set(xlabel="$c$", ylabel=r"$\log 1/\hat R(c, \gamma)$")
     handles = [
         plt.Line2D([], [], color="0.3", ls="-", label="printed, (112)"),

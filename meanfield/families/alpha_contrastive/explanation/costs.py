@@ -19,8 +19,8 @@ from meanfield.families.alpha_contrastive.density.solver import (
 from meanfield.families.alpha_contrastive.laws import Images, Tokens
 from meanfield.families.alpha_contrastive.problem import Problem
 
-SAMPLED_STARTS = 10
-"""Number of starts of the search that is timed, where there are more than two coordinates."""
+ENOUGH = 0.5
+"""Processor seconds of a search from few starts that say how long one from all takes."""
 
 ROUNDS = 3
 """Usual number of searches for optimal filters, with the weights between them."""
@@ -74,10 +74,12 @@ def optimal_filters(problem: Problem) -> Prediction:
 def _search(problem: Problem) -> float:
     """Processor time of a search for critical points, from few starts where there are more than two coordinates."""
     starts = problem.critical_points.starts
-    if _dimension(problem) == 2 or starts <= 2 * SAMPLED_STARTS:
+    if _dimension(problem) == 2:
         return _timed(problem, starts)
-    few, more = _timed(problem, SAMPLED_STARTS), _timed(problem, 2 * SAMPLED_STARTS)
-    return few + max(more - few, 0.0) * (starts - SAMPLED_STARTS) / SAMPLED_STARTS
+    count, few, more = 2, _timed(problem, 1), _timed(problem, 2)  # their difference is without what is loaded first
+    while count < starts and more < ENOUGH:
+        count, few, more = 2 * count, more, _timed(problem, 2 * count)
+    return more + max(more - few, 0.0) * (2.0 * starts / count - 2.0)
 
 
 def _timed(problem: Problem, starts: int) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.choice import why_no_cells
@@ -9,9 +11,9 @@ from meanfield.families.contrastive.channels.density.display import CELLS, JOINT
 from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
 from meanfield.families.contrastive.channels.density.search import FACTORS, MOST_WORK
 from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
+from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, size_after_pilot
 from meanfield.families.contrastive.explanation.analysis_costs import channels_seconds
 from meanfield.families.contrastive.problem import Problem
-from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE
 from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 
 CELL_STEP = 8e-8
@@ -26,22 +28,26 @@ USUAL_LEVELS = 5
 NODE_SEARCH = 3.0
 """Factor on the nodes of a first plan and work on their choice, where the law of the coordinates is continuous."""
 
-PARTICLES, STEPS, PARTICLE_STEP = 3e5, 20, 2e-6
-"""Particles at the default tolerance, steps between outputs, and seconds for each particle and step."""
-
 NUMBER, PACKED, HEADER = 8, 0.55, 16_000
 """Bytes of a number, share of them that is left when densities are compressed, and bytes of attributes."""
 
 
 def several_cost(problem: Problem) -> Prediction:
-    """Predict time, memory and size of the density of several channels."""
+    """Predict time, memory and size of the density of several channels.
+
+    Raises
+    ------
+    InputError
+        If averages over samples would take too many nodes.
+    """
+    closure = ChannelClosure(problem)
     if problem.density.scheme == "particles" or why_no_cells(problem):
-        return _of_particles(problem)
-    return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem)
+        return _of_particles(problem, closure)
+    return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem, closure)
 
 
-def _of_cells(problem: Problem) -> Prediction:
-    closure, settings = ChannelClosure(problem), settings_of(problem)
+def _of_cells(problem: Problem, closure: ChannelClosure) -> Prediction:
+    settings = settings_of(problem)
     factors: tuple[int, ...]
     if settings.tolerance is None:
         plan, factors, more = fixed_plan(closure, settings), (1, 2), 1.0
@@ -72,12 +78,16 @@ def _of_formula(problem: Problem) -> Prediction:
     return Prediction("density", "", seconds, 3.0 * NUMBER * numbers, PACKED * NUMBER * numbers + HEADER, contents)
 
 
-def _of_particles(problem: Problem) -> Prediction:
-    tolerance = problem.density.tolerance or PARTICLE_TOLERANCE
-    particles = PARTICLES * (PARTICLE_TOLERANCE / tolerance) ** 2
-    seconds = particles * STEPS * PARTICLE_STEP
+def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
+    """Time of the pilot, times the particles and steps that its errors ask for."""
+    size_after_pilot(problem, closure)  # loads what is compiled
+    began = time.process_time()
+    size = size_after_pilot(problem, closure)
+    pilot = time.process_time() - began
+    factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
     d1, d2 = len(problem.features), problem.model.channels
-    memory = 4.0 * NUMBER * particles * (d1 + 3 * d2)
+    memory = 4.0 * NUMBER * RUNS * size.particles * (d1 + 3 * d2)
+    seconds = (1.0 + factor) * pilot
     return Prediction("density", "", seconds, memory, HEADER + 1e6, "q, M, r, weights of interacting particles")
 
 

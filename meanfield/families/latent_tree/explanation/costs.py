@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
+from meanfield.errors import BlowUpError
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import HEADER, cost_of_replicas
@@ -14,12 +17,14 @@ from meanfield.families.latent_tree.many_nodes.solver import check_density
 from meanfield.families.latent_tree.operators import needs_connections
 from meanfield.families.latent_tree.particles.simulation import simulation_of
 from meanfield.families.latent_tree.particles.stepper import Replicas
+from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
-from meanfield.families.latent_tree.tables import size_of
+from meanfield.families.latent_tree.tables import Tables, size_of
+from meanfield.families.latent_tree.weights import Weights
 
-EVALUATIONS, CHANGES = 60, 10.0
-"""Usual number of gradients between two changes of a node, and of changes per unit of time, with unit weights."""
+FIRST, ENOUGH = 1.0 / 256.0, 0.4
+"""Share of the time span for which the flow is tried first, and processor seconds by which a long one differs."""
 
 AVERAGES = 120
 """Usual number of averages over nodes that their flow takes."""
@@ -69,13 +74,33 @@ def operator(problem: Problem) -> Prediction:
 def population(problem: Problem) -> Prediction:
     """Cost of the gradient flow."""
     tables, weights = tables_of(problem), problem.initial_weights
-    tables.loss_and_gradient(weights)
-    seconds = seconds_of(lambda: tables.loss_and_gradient(weights))
-    gradients = EVALUATIONS * (1.0 + CHANGES * problem.time.stop) + 2.0 * problem.time.outputs
+    observables = problem.time.outputs * seconds_of(lambda: tables.loss_and_gradient(weights))
     numbers = problem.time.outputs * len(weights.vector)
     contents = f"{len(weights.vector):,} weights, selectivities, correlations at {problem.time.outputs:,} times"
     memory = BYTES * (COPIES * size_of(problem) + 3 * numbers)
-    return Prediction("population", "", gradients * seconds, memory, 2 * BYTES * numbers + HEADER, contents)
+    seconds = _flow_seconds(tables, weights) + observables
+    return Prediction("population", "", seconds, memory, 2 * BYTES * numbers + HEADER, contents)
+
+
+def _flow_seconds(tables: Tables, start: Weights) -> float:
+    """Processor time of the flow, which goes on as in the last three quarters of its longest trial."""
+    _trial_seconds(tables, start, FIRST)  # loads what is compiled
+    share, before = FIRST, 0.0
+    now = first = _trial_seconds(tables, start, FIRST)  # a few gradients, however short the span is
+    while share < 1.0 and now < first + ENOUGH:
+        share, before, now = 4.0 * share, now, _trial_seconds(tables, start, 4.0 * share)
+    return now + max(now - before, 0.0) * (1.0 / share - 1.0) / 0.75
+
+
+def _trial_seconds(tables: Tables, start: Weights, share: float) -> float:
+    """Processor time of the flow for a share of the time span, or until weights are infinite."""
+    problem, began = tables.problem, time.process_time()
+    times = np.array([0.0, share * problem.time.stop])
+    pieces = Pieces(tables, start, times, problem.population.tolerance)
+    with suppress(BlowUpError):
+        while pieces.time < times[-1]:
+            pieces.follow()
+    return time.process_time() - began
 
 
 def density(problem: Problem) -> Prediction:

@@ -61,6 +61,14 @@ class Errors:
     steps: FloatArray
     quadrature: FloatArray
 
+    def largest(self, moments: slice) -> tuple[float, float, float]:
+        """Largest of each at any time, of some moments."""
+        return (
+            float(self.chance[:, moments].max()),
+            float(self.steps[:, moments].max()),
+            float(self.quadrature[:, moments].max()),
+        )
+
 
 def solve_particles(problem: Problem) -> xr.Dataset:
     """Overlaps q, M and prior work r of several channels by interacting particles, with their errors.
@@ -100,7 +108,7 @@ def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tupl
     """Runs of more particles and steps until the errors of q and M are below the tolerance."""
     averages = closure.randomisations or [closure] * RUNS
     d1, d2 = len(problem.features), problem.model.channels
-    overlaps = slice(0, (d1 + d2) * d2)
+    overlaps = _overlaps(problem)
     most = MOST_NUMBERS // (1 + d1 + 3 * d2)
     size, chance_before = PILOT, np.inf
     while True:
@@ -112,9 +120,7 @@ def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tupl
         errors = _errors(problem, averages, size, runs)
         if runs.status != "complete":
             return size, runs, errors, runs.status
-        chance, steps, quadrature = (
-            float(part[:, overlaps].max()) for part in (errors.chance, errors.steps, errors.quadrature)
-        )
+        chance, steps, quadrature = errors.largest(overlaps)
         if chance + steps + quadrature <= tolerance:
             return size, runs, errors, "complete"
         wanted = _next_size(size, tolerance - quadrature, chance, steps)
@@ -123,6 +129,21 @@ def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tupl
             return size, runs, errors, _missed(tolerance, chance, steps, quadrature, most)
         chance_before = chance if wanted.particles > size.particles else np.inf
         size = wanted
+
+
+def size_after_pilot(problem: Problem, closure: ChannelClosure) -> Size:
+    """Numbers that the errors of the pilot ask for; those of the pilot where it fails."""
+    averages = closure.randomisations or [closure] * RUNS
+    runs = march(problem, averages, PILOT, "pilot")
+    if runs.status != "complete":
+        return PILOT
+    chance, steps, quadrature = _errors(problem, averages, PILOT, runs).largest(_overlaps(problem))
+    return _next_size(PILOT, (problem.density.tolerance or PARTICLE_TOLERANCE) - quadrature, chance, steps)
+
+
+def _overlaps(problem: Problem) -> slice:
+    """Places of q and M among the moments."""
+    return slice(0, (len(problem.features) + problem.model.channels) * problem.model.channels)
 
 
 def _next_size(size: Size, tolerance: float, chance: float, steps: float) -> Size:

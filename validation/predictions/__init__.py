@@ -1,0 +1,1 @@
+"""Predicted times, memory and sizes of methods against measured ones, for problems of all families."""
