@@ -106,6 +106,25 @@ def test_images_are_looked_at_and_known_roots_are_left_out():
     assert sorted(np.round(root).tolist() for root in roots) == [[-1, 0], [0, 1], [1, 0]]
 
 
+def test_no_image_is_looked_at_twice():
+    """A root on an axis has images that differ by rounding alone, and images of images are images again."""
+    calls = []
+
+    def counted(x):
+        calls.append(x)
+        return two_cubics(x)
+
+    def images(x):
+        return [-x, x[::-1], -x[::-1], x * [1, -1 + ROUNDING], x * [-1, 1]]
+
+    start = np.array([0.9, 0.1])
+    newton(counted, start)
+    alone = len(calls)
+    roots = find_roots(counted, [start], images)
+    assert sorted(np.round(root).tolist() for root in roots) == [[-1, 0], [0, -1], [0, 1], [1, 0]]
+    assert len(calls) <= 2 * alone + 3 * 3  # the other three begin at their root: a step or two for rounding
+
+
 class Parabola(CachedEquations[float]):
     """F = x^2 - p, whose "equations" at p are p itself; it counts how often they are made."""
 

@@ -104,7 +104,7 @@ def is_known(reference: Run) -> bool:
 
 
 def table(runs: Runs, methods: list[str]) -> xr.Dataset:
-    """Dataset of all runs, over problem and method."""
+    """Dataset of all runs, over problem and method; its attribute `processor_time` is that of all in seconds."""
     seeds = sorted({seed for seed, _ in runs})
     shape = len(seeds), len(methods)
     arrays = {name: np.full(shape, math.nan) for name in LONG_NAMES if not name.startswith("marginal")}
@@ -130,7 +130,8 @@ def table(runs: Runs, methods: list[str]) -> xr.Dataset:
     problems = [random_problem(seed) for seed in seeds]
     variables["prior"] = ("problem", [p.prior.name for p in problems], {"long_name": "name of the prior"})
     variables["features"] = ("problem", [len(p.features) for p in problems], {"long_name": "number of features"})
-    return xr.Dataset(variables, {"problem": seeds, "method": methods})
+    total = sum(run.seconds for run in runs.values())
+    return xr.Dataset(variables, {"problem": seeds, "method": methods}, {"processor_time": total})
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ ODEs by another integrator where the prior is linear, otherwise the density at a
 --eulerian also its Eulerian scheme. Stationary states are held against their equations by another quadrature.
 
 Writes data/runs/regimes/table.nc, and with --page the page docs/regimes.md; `make regimes` does both. Methods come
-first and references last, so that Ctrl-C leaves a table of all that has ended; --resume goes on from there.
+first and references last, so that Ctrl-C leaves a table of all that has ended; --resume goes on from there. Runs are
+kept beside the table, in table.jsonl: --merge takes those of other calls, so that many problems can be run in blocks.
 """
 
 from __future__ import annotations
@@ -95,11 +96,14 @@ def read_runs(path: Path, identity: dict[str, float]) -> dict[tuple[int, str], R
     Raises
     ------
     InputError
-        If the file is of another tolerance or limit.
+        If it is no file of runs, or of another tolerance or limit.
     """
-    lines = path.read_text().splitlines() if path.exists() else []
-    if lines and json.loads(lines[0]) != identity:
-        raise InputError(f"{path} holds runs of {lines[0]}, not of {json.dumps(identity)}; leave --resume out")
+    lines = _lines_of(path)
+    if lines[0] != json.dumps(identity):
+        raise InputError(
+            f"{path} begins with {lines[0][:80]!r}, so its runs are not of {json.dumps(identity)}; leave it out of"
+            " --resume and --merge, or give its --tolerance and --time-limit"
+        )
     found = {}
     for line in lines[1:]:
         try:
@@ -108,6 +112,22 @@ def read_runs(path: Path, identity: dict[str, float]) -> dict[tuple[int, str], R
             continue
         task = row.pop("seed"), row.pop("solver")
         found[task] = Run(**row)
+    return found
+
+
+def _lines_of(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines() or [""]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as runs ({error}); give the .jsonl file beside a table") from error
+
+
+def known_runs(arguments: Namespace, path: Path, identity: dict[str, float]) -> dict[tuple[int, str], Run]:
+    """Runs of earlier calls: of this table, if it resumes, and of those that are merged into it."""
+    files = [*([path] if arguments.resume and path.exists() else []), *arguments.merge]
+    found: dict[tuple[int, str], Run] = {}
+    for file in files:
+        found |= read_runs(file, identity)
     return found
 
 
@@ -140,7 +160,7 @@ def run_all(arguments: Namespace) -> dict[tuple[int, str], Run]:
     tasks = tasks_of(arguments)
     identity = {"tolerance": arguments.tolerance, "time_limit": arguments.time_limit}
     path = arguments.output.with_suffix(".jsonl")
-    before = read_runs(path, identity) if arguments.resume else {}
+    before = known_runs(arguments, path, identity)
     rows = [row_of(task, run) for task, run in before.items()]
     path.write_text("\n".join([json.dumps(identity), *rows]) + "\n")
     runs = {task: before[task] for task in tasks if task in before}
@@ -189,6 +209,7 @@ def page(data: xr.Dataset, arguments: Namespace, holding: list[Statement]) -> st
         f"Machine: {describe_machine()} {data.sizes['problem']} problems from seed {arguments.seed} on; tolerance of"
         f" the density {arguments.tolerance:g}; at most {arguments.time_limit:g} s of processor time for a run. The"
         " seconds below are of processor time, too, on cores that may have been shared: an idle machine takes fewer."
+        f" All runs, those of references included, took {data.attrs['processor_time'] / 60:.0f} minutes of it."
     )
     parts = [
         INTRODUCTION,
@@ -295,6 +316,9 @@ def main() -> int:
         "--eulerian", action="store_true", help="hold densities against the Eulerian scheme, too (slow)"
     )
     command.add_argument("--resume", action="store_true", help="keep the runs of a call that was stopped")
+    command.add_argument(
+        "--merge", type=Path, nargs="+", default=[], metavar="RUNS.jsonl", help="take runs of other calls, too"
+    )
     command.add_argument("--page", type=Path, metavar="OUT.md", help="where the page of the site goes")
     command.add_argument("--show", type=at_least(0, "a seed"), metavar="SEED", help="print the problem file of a seed")
     arguments = command.parse_args()

@@ -28,6 +28,7 @@ from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.priors import Prior, potential_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Tilts
+from meanfield.mckean_vlasov.stationary.interpolation import at_many
 from meanfield.mckean_vlasov.stationary.panels import ODD_MOMENTS, tilted_moments
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
 from meanfield.typing import FloatArray
@@ -229,9 +230,12 @@ class StationaryEquations:
     def _moments(self, G: float, diffusion: float, tilts: Tilts) -> tuple[FloatArray, int]:
         scale = 2.0 / diffusion
         asked, where = np.unique(np.abs(tilts.tilt) if self._even else tilts.tilt, return_inverse=True)
-        moments, status = tilted_moments(
-            self.potential, scale * G, scale * self.pull, scale * asked, self.kinks, self._fineness
+        constants = self.potential, scale * G, scale * self.pull
+        moments, status = at_many(
+            lambda tilts: tilted_moments(*constants, tilts, self.kinks, self._fineness), scale * asked
         )
+        if status != 0:
+            return moments, status
         moments = moments[where]
         if self._even:  # densities of opposite tilts mirror each other
             moments[:, ODD_MOMENTS] *= np.where(tilts.tilt < 0, -1.0, 1.0)[:, None]

@@ -48,11 +48,20 @@ Pair = tuple[FloatArray, FloatArray]
 
 
 class Line:
-    """Calculus on the panels of all tilts: averages over P, and the inverse of L by integration."""
+    """Calculus on the panels of all tilts: averages over P, and the inverse of L by integration.
 
-    def __init__(self, equations: StationaryEquations, state: State) -> None:
+    Parameters
+    ----------
+    equations : StationaryEquations
+    state : State
+    tilts : ndarray, shape (tilts,), optional
+        In the place of those of the nodes in u, for `means` alone.
+    """
+
+    def __init__(self, equations: StationaryEquations, state: State, tilts: FloatArray | None = None) -> None:
         scale = 2.0 / state.coefficients.diffusion
-        a, b, tilt = scale * state.G, scale * equations.pull, scale * state.tilts.tilt
+        a, b = scale * state.G, scale * equations.pull
+        tilt = scale * (state.tilts.tilt if tilts is None else tilts)
         edges, tops = all_panels(equations.potential, a, b, tilt, equations.kinks)
         self._half = 0.5 * np.diff(edges)[:, :, None]
         points = 0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, None] + self._half * NODES
@@ -63,7 +72,7 @@ class Line:
         total = (density * self._half * WEIGHTS).sum(axis=(1, 2), keepdims=True)
         self._density = density / total
         self._mass = self._density * self._half * WEIGHTS
-        self._whole_mass = state.tilts.weight[:, None, None] * self._mass
+        self._weight = state.tilts.weight
         self._diffusion = 0.5 * state.coefficients.diffusion
         slope = a * points - tilt[:, None, None] - b * prior.forces(points)
         self.points = points
@@ -71,12 +80,21 @@ class Line:
         self.square = self._centred(points**2), 2.0 * points
         self.energy = self._centred(exponent), slope
 
+    @cached_property
+    def _whole_mass(self) -> FloatArray:
+        """Probability of each point, that of the node in u included."""
+        return np.asarray(self._weight[:, None, None] * self._mass)
+
+    def means(self, f: FloatArray) -> FloatArray:
+        """E[f] at each tilt of a function at all points, shape (tilts,)."""
+        return np.asarray((self._mass * f).sum(axis=(1, 2)))
+
     def average(self, f: FloatArray) -> float:
         """E[f] of a function at all points."""
         return float(self._whole_mass.ravel() @ f.ravel())
 
     def _centred(self, f: FloatArray) -> FloatArray:
-        return np.asarray(f - (self._mass * f).sum(axis=(1, 2), keepdims=True))
+        return np.asarray(f - self.means(f)[:, None, None])
 
     def _integrals(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Integrals of f from the left end, and those from the right end."""

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.interpolation import at_many
 from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.stability import Stability, stability
+from meanfield.typing import FloatArray
 
 VECTORS = ("q", "g")
 """Variables of a state with one entry for each feature."""
@@ -33,9 +35,8 @@ NUMBERS = (
 def state_variables(equations: StationaryEquations, state: State) -> dict[str, Any]:
     """The variables of one state that do not depend on w, as the schema names them."""
     c, limit = state.coefficients, equations.limit
-    line = Line(equations, state)
-    r = line.average(line.points * limit.prior.force(line.points))
-    spectrum = _stability(equations, line, state)
+    r = _work(equations, state)
+    spectrum = _stability(equations, state)
     norm = float(state.tilts.weight @ state.moments[:, 1])
     return {
         "q": state.q,
@@ -62,7 +63,19 @@ def without_states(features: int) -> dict[str, Any]:
     return vectors | modes | {name: np.empty(0) for name in NUMBERS}
 
 
-def _stability(equations: StationaryEquations, line: Line, state: State) -> Stability:
+def _work(equations: StationaryEquations, state: State) -> float:
+    """Return r = E[w phi(w)]."""
+
+    def means(tilts: FloatArray) -> tuple[FloatArray, int]:
+        line = Line(equations, state, tilts)
+        return line.means(line.points * equations.limit.prior.force(line.points))[:, None], 0
+
+    tilts, places = np.unique(state.tilts.tilt, return_inverse=True)
+    values, _ = at_many(means, tilts)
+    return float(state.tilts.weight @ values[places, 0])
+
+
+def _stability(equations: StationaryEquations, state: State) -> Stability:
     """Stability with the fewest nodes in u: rates need fewer digits than overlaps."""
     if equations.coordinates.rung > 0:
         coarse = StationaryEquations(equations.limit)
@@ -70,4 +83,4 @@ def _stability(equations: StationaryEquations, line: Line, state: State) -> Stab
         fewer = coarse.state(state.q)
         if fewer is not None:
             return stability(Line(coarse, fewer), fewer)
-    return stability(line, state)
+    return stability(Line(equations, state), state)

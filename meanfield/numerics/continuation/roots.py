@@ -113,6 +113,7 @@ def find_roots(
         Largest component of F at a root; see `newton`.
     """
     found: list[FloatArray] = []
+    tried: list[FloatArray] = []  # images of roots, which images of images are again
     idle = 0
     for start in starts:
         root = newton(equations, start, [*known, *found], tolerance)
@@ -127,8 +128,11 @@ def find_roots(
             root = waiting.pop()
             if not _is_among(root, [*known, *found]):
                 found.append(root)
-                mirrored = (newton(equations, image, (), tolerance) for image in images(root))
-                waiting += [other for other in mirrored if other is not None]
+                for image in images(root):
+                    if not _is_among(image, [*known, *found, *tried]):
+                        tried.append(image)
+                        other = newton(equations, image, (), tolerance)
+                        waiting += [] if other is None else [other]
     return found
 
 

@@ -125,8 +125,10 @@ def test_runs_are_read_again_but_not_those_of_another_tolerance(tmp_path):
     row = {"seed": 3, "solver": "density"} | vars(HALF)
     path.write_text(f'{json.dumps(identity)}\n{json.dumps(row)}\n{{"seed": 4, "sol')
     assert regimes.read_runs(path, identity) == {(3, "density"): HALF}
-    with pytest.raises(InputError, match="leave --resume out"):
+    with pytest.raises(InputError, match="leave it out of --resume"):
         regimes.read_runs(path, identity | {"tolerance": 1e-8})
+    with pytest.raises(InputError, match="cannot be read as runs"):
+        regimes.read_runs(tmp_path, identity)
 
 
 def test_ctrl_c_keeps_the_runs_that_ended_and_the_rest_is_done_later(tmp_path, monkeypatch, capsys):
@@ -140,7 +142,7 @@ def test_ctrl_c_keeps_the_runs_that_ended_and_the_rest_is_done_later(tmp_path, m
     monkeypatch.setattr(regimes, "bounded_calls", calls)
     monkeypatch.setattr(regimes, "warm_up", lambda *_: None)
     settings = {"seed": 3, "methods": ["density"], "eulerian": False, "tolerance": 1e-6, "time_limit": 60.0}
-    settings |= {"output": tmp_path / "table.nc", "workers": 1}
+    settings |= {"output": tmp_path / "table.nc", "workers": 1, "merge": []}
     first = argparse.Namespace(**settings, problems=3, resume=False)
     assert regimes.run_all(first) == {(3, "density"): HALF}
     assert "interrupted after 1 of 6 runs" in capsys.readouterr().err
@@ -149,6 +151,29 @@ def test_ctrl_c_keeps_the_runs_that_ended_and_the_rest_is_done_later(tmp_path, m
     assert sorted(again) == [(3, "density"), (4, "density")]
     kept = regimes.read_runs(tmp_path / "table.jsonl", {"tolerance": 1e-6, "time_limit": 60.0})
     assert kept == again
+
+
+def test_blocks_of_seeds_are_put_together_and_nothing_runs_twice(tmp_path, monkeypatch):
+    begun = []
+
+    def calls(_, tasks, *others):
+        begun.extend(tasks)
+        return (Outcome(task, HALF, "") for task in tasks)
+
+    monkeypatch.setattr(regimes, "bounded_calls", calls)
+    monkeypatch.setattr(regimes, "warm_up", lambda *_: None)
+    settings = {"methods": ["density"], "eulerian": False, "tolerance": 1e-6, "time_limit": 60.0, "workers": 1}
+    blocks = [tmp_path / f"block_{seed}.nc" for seed in (3, 5)]
+    for seed, output in zip((3, 5), blocks, strict=True):
+        one = argparse.Namespace(**settings, seed=seed, problems=2, output=output, resume=False, merge=[])
+        regimes.run_all(one)
+    before = len(begun)
+    rows = [path.with_suffix(".jsonl") for path in blocks]
+    settings |= {"seed": 3, "output": tmp_path / "all.nc", "resume": False, "merge": rows}
+    runs = regimes.run_all(argparse.Namespace(**settings, problems=5))
+    assert {seed for seed, _ in begun[before:]} == {7}  # the others are known
+    assert {seed for seed, _ in runs} == set(range(3, 8))
+    assert table(runs, ["density"]).attrs["processor_time"] == len(runs)  # a second each
 
 
 def test_the_page_says_what_became_of_all():

@@ -1,0 +1,84 @@
+"""Smooth functions at very many places, from their values at few: series of Chebyshev polynomials on pieces of a line.
+
+With two features there are thousands of nodes in u and as many tilts u.g, but averages over w depend on u through the
+tilt alone, and smoothly. Pieces are halved until they resolve the functions; what would take as many values as were
+asked for is evaluated where it was asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from meanfield.typing import FloatArray
+
+NODES = 20
+"""Number of values of a piece."""
+
+FEWEST = 10 * NODES
+"""Number of places up to which functions are evaluated at each of them."""
+
+ACCURACY = 3e-14
+"""Largest size of the last three coefficients, relative to the largest value of a function: some roundings."""
+
+_POINTS = np.asarray(chebyshev.chebpts2(NODES))
+_TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
+
+Functions = Callable[[FloatArray], tuple[FloatArray, int]]
+
+
+def at_many(functions: Functions, places: FloatArray) -> tuple[FloatArray, int]:
+    """Values of smooth functions at many places.
+
+    Parameters
+    ----------
+    functions : callable
+        places, shape (n,) -> values, shape (n, functions), and a status, 0 if all is well.
+    places : ndarray, shape (n,)
+        Increasing.
+
+    Returns
+    -------
+    values : ndarray, shape (n, functions)
+    status : int
+        The first one that is not 0.
+    """
+    if len(places) <= FEWEST:
+        return functions(places)
+    values, direct = np.empty((len(places), 0)), np.ones(len(places), dtype=bool)
+    pieces, spent, scale = [(float(places[0]), float(places[-1]))], NODES, np.zeros(0)
+    while pieces and spent < direct.sum():
+        found, status = functions(_nodes_of(pieces))
+        if status != 0:
+            return np.full((len(places), found.shape[1]), np.nan), status
+        if not values.size:
+            values, scale = np.empty((len(places), found.shape[1])), np.zeros(found.shape[1])
+        scale = np.maximum(scale, np.abs(found).max(axis=0))
+        series = np.einsum("kn,pnf->pkf", _TO_COEFFICIENTS, found.reshape(len(pieces), NODES, -1))
+        halves = []
+        for (a, b), coefficients in zip(pieces, series, strict=True):
+            inside = slice(*np.searchsorted(places, [a, np.nextafter(b, math.inf)]))
+            if inside.start == inside.stop:
+                continue
+            if np.all(np.abs(coefficients[-3:]) <= ACCURACY * scale):
+                values[inside] = chebyshev.chebval((2.0 * places[inside] - a - b) / (b - a), coefficients).T
+                direct[inside] = False
+            else:
+                halves += [(a, 0.5 * (a + b)), (0.5 * (a + b), b)]
+        pieces = halves
+        spent += NODES * len(pieces)
+    if direct.any():
+        found, status = functions(places[direct])
+        if status != 0:
+            return np.full((len(places), found.shape[1]), np.nan), status
+        values[direct] = found
+    return values, 0
+
+
+def _nodes_of(pieces: list[tuple[float, float]]) -> FloatArray:
+    """Nodes of all pieces, one piece after another; both ends of a piece are among them, where a jump may hide."""
+    low, high = np.array(pieces).T[:, :, None]
+    return np.asarray((0.5 * (low + high) + 0.5 * (high - low) * _POINTS).ravel())

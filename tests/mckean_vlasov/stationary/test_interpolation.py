@@ -1,0 +1,75 @@
+"""Functions at many places from their values at few: accuracy, work, and what cannot be resolved."""
+
+import numpy as np
+import pytest
+
+from meanfield.ingredients.priors import make_prior, potential_of
+from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, at_many
+from meanfield.mckean_vlasov.stationary.panels import tilted_moments
+from meanfield.numerics.compiled.scalar_functions import compile_scalar
+
+
+class Counted:
+    """Functions that count the values that they were asked for."""
+
+    def __init__(self, *functions, status=0):
+        self.functions, self.status, self.asked = functions, status, 0
+
+    def __call__(self, x):
+        self.asked += len(x)
+        return np.column_stack([f(x) for f in self.functions]), self.status
+
+
+@pytest.mark.parametrize("width", [3.0, 0.1, 1e-3])
+def test_smooth_functions_cost_few_values_however_sharp_their_turn_is(width):
+    functions = Counted(
+        lambda x: np.tanh((x - 0.3) / width), lambda x: x**4, lambda x: np.logaddexp(x / width, -x / width)
+    )
+    places = np.linspace(-7.0, 8.0, 30_001)
+    values, status = at_many(functions, places)
+    exact, _ = functions(places)
+    assert status == 0
+    # coefficients that are left out are smaller than the last, 3e-14 at most; ten times what was seen
+    np.testing.assert_allclose(values / abs(exact).max(0), exact / abs(exact).max(0), rtol=0, atol=1e-14)
+    assert functions.asked - len(places) < 4000  # a piece of 20 values for each halving and side: log2(15/1e-3) = 14
+
+
+def test_what_cannot_be_resolved_is_evaluated_everywhere():
+    rng = np.random.default_rng(3)
+    noise = rng.standard_normal(5000)
+    places = np.linspace(0.0, 1.0, 5000)
+    functions = Counted(lambda x: noise[np.rint(x * 4999).astype(int)])
+    values, _ = at_many(functions, places)
+    np.testing.assert_array_equal(values[:, 0], noise)
+    assert functions.asked < 2 * len(places)
+
+
+def test_a_jump_at_the_end_is_seen():
+    """Under a bistable prior with little noise the mean jumps at tilt 0, where the tilts of an even one begin."""
+    places = np.concatenate([[0.0], np.geomspace(1e-7, 5.0, 3000)])
+    functions = Counted(lambda x: np.tanh(1e5 * x))
+    values, _ = at_many(functions, places)
+    np.testing.assert_allclose(
+        values[:, 0], np.tanh(1e5 * places), rtol=0, atol=1e-13
+    )  # three last coefficients of 3e-14
+
+
+def test_few_places_and_failures_pass_through():
+    few = Counted(np.sqrt)
+    values, _ = at_many(few, np.linspace(0.0, 1.0, FEWEST))
+    np.testing.assert_array_equal(values[:, 0], np.sqrt(np.linspace(0.0, 1.0, FEWEST)))
+    values, status = at_many(Counted(np.sqrt, status=-1), np.linspace(0.0, 1.0, 5000))
+    assert status == -1
+    assert values.shape == (5000, 1)
+
+
+@pytest.mark.parametrize(("name", "a", "b"), [("double_well", -1.0, 300.0), ("l1", -1e3, 1e3), ("cauchy", -1.0, 5.0)])
+def test_averages_over_densities_are_those_of_each_tilt(name, a, b):
+    prior = make_prior(name)
+    potential, kinks = compile_scalar(potential_of(prior)), np.array(sorted(prior.kinks))
+    tilts = np.unique(np.abs(np.random.default_rng(1).standard_normal(3000)) * 200.0)
+    one_by_one, _ = tilted_moments(potential, a, b, tilts, kinks, 1.0)
+    found, status = at_many(lambda s: tilted_moments(potential, a, b, s, kinks, 1.0), tilts)
+    assert status == 0
+    scale = abs(one_by_one).max(0)
+    np.testing.assert_allclose(found / scale, one_by_one / scale, rtol=0, atol=1e-13)  # as before; and rounding
