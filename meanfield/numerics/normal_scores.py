@@ -56,7 +56,7 @@ def _raw_scores(masses: FloatArray) -> FloatArray:
     z = np.full_like(tail, -EMPTY)
     near = tail > EMPTY_TAIL
     z[near] = ndtri(tail[near])  # `where=` of SciPy's functions corrupts memory
-    return np.where(below < above, z, -z)
+    return np.asarray(np.where(below < above, z, -z))
 
 
 def _straighten(edges: FloatArray, z: FloatArray) -> None:
