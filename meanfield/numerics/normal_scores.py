@@ -54,8 +54,9 @@ def _raw_scores(masses: FloatArray) -> FloatArray:
     np.cumsum(masses[:, ::-1], axis=1, out=above[:, -2::-1])
     tail = np.minimum(below, above)  # the smaller one has the digits
     z = np.full_like(tail, -EMPTY)
-    ndtri(tail, out=z, where=tail > EMPTY_TAIL)
-    return np.negative(z, out=z, where=below >= above)
+    near = tail > EMPTY_TAIL
+    z[near] = ndtri(tail[near])  # `where=` of SciPy's functions corrupts memory
+    return np.asarray(np.where(below < above, z, -z))
 
 
 def _straighten(edges: FloatArray, z: FloatArray) -> None:

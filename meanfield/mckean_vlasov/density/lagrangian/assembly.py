@@ -74,35 +74,67 @@ class Found:
         """Largest estimated error of q and r."""
         return float(self.parts.total.max())
 
+    def missed(self, tolerance: float, why: str, chosen_nodes: bool) -> str:
+        """Status of a run that misses its tolerance, for nodes in u that the user chose or not."""
+        part, remedy = self.parts.largest, "raise it, or take density.scheme = 'eulerian'"
+        if part == "nodes in u" and chosen_nodes:
+            remedy = "raise density.feature_nodes, or leave it out"
+        elif part == "nodes in u":
+            why = "more of them would take too long"
+        return (
+            f"failed: the error of q and r is estimated at {self.error:.2g} (mostly of the {part}), above "
+            f"density.tolerance = {tolerance:g}, and {why}; {remedy}"
+        )
+
 
 def assembled(found: Found | None, levels: list[Level], status: str) -> Solution:
     """Solution with the q and r that were found, if any, and densities by extrapolation of the last two levels."""
     moments, finest = extrapolated(found.levels if found else levels).copy(), levels[-1]
     nodes, edges = finest.frames.nodes, display.edges_for(finest)
     grid = Grid(edges, nodes.u, nodes.u_weight)
-    xi, shape = display.quantiles(finest, edges), np.full(len(moments), np.nan)
+    mirror, outputs = Mirror(grid, nodes.mirrored), len(moments)
+    P, shape = np.empty((outputs, *grid.shape)), np.full(outputs, np.nan)
+    for index in range(outputs):  # one after the other, because all quantiles would not stay in fast memory
+        xi, changed = _quantiles(levels, edges, index, extrapolate=found is not None)
+        P[index] = mirror.unfold(display.masses(xi) / np.diff(edges))
+        shape[index] = changed
+    errors = None
     if found is not None:
-        weights, raw = weights_of([level.points for level in levels[-2:]]), xi
-        xi = weights[1] * xi + weights[0] * display.quantiles(levels[-2], edges)
-        xi = np.maximum.accumulate(xi, axis=-1)
         moments[:, :-1] += found.correction.moments
-        outputs = sampled(len(moments))
-        short, long = (display.quantiles(level, edges, outputs) for level in found.by_steps)
-        by_steps = display.distances(short, long).max(axis=0) @ found.by_steps[0].frames.nodes.solved[1]
-        by_steps *= finest.tolerance / found.by_steps[0].tolerance
-        shape = SHAPE_SHARE * display.distances(xi, raw) @ nodes.solved[1] + STEP_SAFETY * by_steps + CUT
+        shape = SHAPE_SHARE * shape + STEP_SAFETY * _steps_of_shape(found, finest, edges) + CUT
         # The law of each node moves with q.
         shape = shape + (np.abs(found.correction.moments[:, :-2]) + found.parts.total[:, :-1]).sum(axis=1)
-    masses = display.masses(xi)
-    P = Mirror(grid, nodes.mirrored).unfold(masses / np.diff(edges))
+        errors = Errors(found.parts.total, shape)
     moments[:, -1] = (P @ np.diff(edges)) @ nodes.u_weight
     effort: dict[str, object] = {
         "points": [level.points for level in (found.levels if found else levels)],
         "steps": [level.steps for level in (found.levels if found else levels)],
         "nodes": len(nodes.u_weight),
     }
-    errors = None if found is None else Errors(found.parts.total, shape)
     return Solution(grid, moments, P, status, effort, errors)
+
+
+def _quantiles(levels: list[Level], edges: FloatArray, output: int, extrapolate: bool) -> tuple[FloatArray, float]:
+    """Quantiles of edges at an output time, shape (nodes solved, edges), and what extrapolation changes in P."""
+    finest = levels[-1]
+    raw = display.quantiles(finest, edges, output)
+    if not extrapolate:
+        return raw, np.nan
+    weights = weights_of([level.points for level in levels[-2:]])
+    xi = weights[1] * raw + weights[0] * display.quantiles(levels[-2], edges, output)
+    np.maximum.accumulate(xi, axis=-1, out=xi)
+    return xi, float(display.distances(xi, raw) @ finest.frames.nodes.solved[1])
+
+
+def _steps_of_shape(found: Found, finest: Level, edges: FloatArray) -> float:
+    """What shorter steps change in P, at the worst of some output times."""
+    pairs = [
+        [display.quantiles(level, edges, output) for level in found.by_steps]
+        for output in sampled(len(finest.moments)).tolist()
+    ]
+    largest = np.max([display.distances(*pair) for pair in pairs], axis=0)
+    ratio = finest.tolerance / found.by_steps[0].tolerance
+    return ratio * float(largest @ found.by_steps[0].frames.nodes.solved[1])
 
 
 def steps_error(level: Level, looser: Level) -> FloatArray:

@@ -8,9 +8,7 @@ from scipy.special import ndtr
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.numerics.quantile_frame.crossing import crossings
 from meanfield.numerics.quantile_frame.frame import ROOT_TWO_PI
-from meanfield.typing import FloatArray, IntArray
-
-ALL = slice(None)
+from meanfield.typing import FloatArray
 
 SHOWN = 6.5
 """Largest quantile, on the scale of the normal law, that the cells of P reach at any node and time."""
@@ -28,10 +26,19 @@ LEAST_WEIGHT = 1e-5
 """Weight of a node, relative to the largest one, below which its widths are not resolved."""
 
 FARTHEST = 37.0
-"""Largest quantile with a probability beyond it that is a normal number; processors take long for others."""
+"""Largest quantile with a probability beyond it that is a normal number; what lies further off counts as empty."""
+
+VALUE_WORK = 2.0
+"""Work of a value of P, with its share in P_w, in units of a step of a point: some 0.2 us."""
 
 SMOOTHING = 25
 """Number of times that the density of edges is averaged with its neighbours."""
+
+
+def work_of(level: Level) -> float:
+    """Work of showing P and P_w at all nodes, in points times steps."""
+    cells = len(edges_for(level)) - 1
+    return VALUE_WORK * len(level.moments) * len(level.frames.nodes.u_weight) * cells
 
 
 def edges_for(level: Level) -> FloatArray:
@@ -71,9 +78,9 @@ def _graded_edges(reach: float, places: FloatArray, slopes: FloatArray) -> Float
     return np.concatenate([-positive[:0:-1], positive])
 
 
-def quantiles(level: Level, edges: FloatArray, outputs: IntArray | slice = ALL) -> FloatArray:
-    """Quantiles of the edges, on the scale of the normal law, shape (outputs, nodes solved, edges)."""
-    return crossings(edges, level.X[outputs], level.zeta, level.frames.grading.terms)
+def quantiles(level: Level, edges: FloatArray, output: int) -> FloatArray:
+    """Quantiles of the edges at an output time, on the scale of the normal law, shape (nodes solved, edges)."""
+    return np.asarray(crossings(edges, level.X[output : output + 1], level.zeta, level.frames.grading.terms)[0])
 
 
 def masses(xi: FloatArray) -> FloatArray:
@@ -81,7 +88,9 @@ def masses(xi: FloatArray) -> FloatArray:
 
     Differences of the smaller tail keep the relative accuracy.
     """
-    tail = ndtr(-np.minimum(np.abs(xi), FARTHEST))
+    tail = np.zeros_like(xi)
+    near = ~(np.abs(xi) > FARTHEST)  # which NaN is, too
+    tail[near] = ndtr(-np.abs(xi[near]))  # `where=` of SciPy's functions corrupts memory
     tail[..., [0, -1]] = np.where(np.isnan(xi[..., [0, -1]]), np.nan, 0.0)
     low, high = xi[..., :-1], xi[..., 1:]
     same_side = (low >= 0) | (high <= 0)

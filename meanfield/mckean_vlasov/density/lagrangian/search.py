@@ -14,6 +14,7 @@ import numpy as np
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.density.lagrangian.assembly import Found, Parts, assembled, steps_error
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
+from meanfield.mckean_vlasov.density.lagrangian.display import work_of
 from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, estimated, extrapolated
 from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grading
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level, StuckError
@@ -201,10 +202,11 @@ class Search:
         return level
 
     def _coarsest(self, frames: Frames, step_tolerance: float) -> Level:
-        """The first level whose points suffice."""
+        """The first level whose points suffice; work is kept to show it."""
         for factor in FACTORS:
             level = self._solved(frames, factor, step_tolerance)
             if level is not None:
+                self._budget.reserve(work_of(level))
                 return level
         raise AssertionError("the finest levels raise")
 
@@ -229,7 +231,7 @@ class Search:
             scale = rule.scale * (max(MORE_NODES, many) if len(rules) > SLOW_TRIALS else MORE_NODES)
             more = self._nodes_of(scale)
             growth = len(more.u_weight) / rule.size
-            if growth == 1.0 or not (enough or self._budget.allows(NODES_WORK * growth * rule.first.work)):
+            if growth == 1.0 or not (enough or self._allows(growth, rule.first)):
                 break  # laws of finitely many values and rules that have no more nodes, or no work left
             rules.append(self._with_more(rule, scale, more))
             changed, enough = self._change(rules)
@@ -240,7 +242,12 @@ class Search:
         base, self._correction = corrected or (chosen, without_correction(chosen, changed))
         self._scale, self._frames, self._trial, self._second = base.scale, base.frames, base.trial, base.second
         self._nodes = base.frames.nodes
+        self._budget.reserve(work_of(base.first))
         return by_steps if base is rules[0] else self._with_short_steps(base.first)
+
+    def _allows(self, growth: float, first: Level) -> bool:
+        """Whether the budget allows that many times the nodes of a first level, and to show them."""
+        return self._budget.allows(NODES_WORK * growth * first.work + (growth - 1.0) * self._budget.reserved)
 
     def _with_more(self, rule: Rule, scale: float, nodes: Nodes) -> Rule:
         """First level of a rule with more nodes."""
@@ -312,7 +319,7 @@ class Search:
         """The same q and r, and laws of w at more nodes, with longer steps and jumps in between; None if too long."""
         assert self._found is not None
         first, nodes = self._found.levels[0], self._nodes_of(factor * self._scale)
-        if not self._budget.allows(NODES_WORK * len(nodes.u_weight) / len(self._nodes.u_weight) * first.work):
+        if not self._allows(len(nodes.u_weight) / len(self._nodes.u_weight), first):
             return None
         frames = continued(self._frames, nodes)
         try:
@@ -325,16 +332,7 @@ class Search:
     def _missed(self, why: str) -> str:
         if self._found is None:
             return f"failed: the error of q and r is unknown, because {why}; raise density.tolerance"
-        error, part = self._found.error, self._found.parts.largest
-        remedy = "raise it, or take density.scheme = 'eulerian'"
-        if part == "nodes in u" and self._settings.feature_nodes:
-            remedy = "raise density.feature_nodes, or leave it out"
-        elif part == "nodes in u":
-            why = "more of them would take too long"
-        return (
-            f"failed: the error of q and r is estimated at {error:.2g} (mostly of the {part}), above "
-            f"density.tolerance = {self._tolerance:g}, and {why}; {remedy}"
-        )
+        return self._found.missed(self._tolerance, why, bool(self._settings.feature_nodes))
 
     def solution(self, status: str) -> Solution:
         """Solution from the best levels; without an estimate, from a single one as far as it came."""

@@ -8,7 +8,7 @@ import pytest
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
 from meanfield.ingredients.prior_settings import PriorSettings
-from meanfield.mckean_vlasov.density.lagrangian import budget, level, preparation, rules, search
+from meanfield.mckean_vlasov.density.lagrangian import budget, display, level, preparation, rules, search
 from meanfield.mckean_vlasov.density.lagrangian.estimate import estimated, extrapolated
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
@@ -67,6 +67,24 @@ def test_a_search_for_nodes_leaves_work_for_an_estimate(monkeypatch):
     assert "(mostly of the nodes in u), above density.tolerance = 1e-08" in solution.status
     assert "more of them would take too long" in solution.status
     assert solution.errors is not None
+
+
+def test_work_is_kept_to_show_what_was_found(monkeypatch):
+    kept = budget.Budget(100.0)
+    kept.reserve(30.0)
+    assert kept.allows(69.0)
+    assert not kept.allows(70.0)
+    assert kept.spend(69.0)
+    assert not kept.spend(1.0)
+    limit, spent = make_limit("l1", 0.4, coordinate=UniformCoordinate()), budget.Budget()
+    solution = search.Search(limit, DensitySettings(), 1e-5, budget=spent).solve()
+    assert solution.status == "complete"
+    assert spent.reserved == pytest.approx(display.VALUE_WORK * solution.density.size, rel=0.2)  # of the first level
+    monkeypatch.setattr(display, "VALUE_WORK", 1e9)  # as if there were very many output times
+    spent = budget.Budget()
+    solution = search.Search(limit, DensitySettings(), 1e-5, budget=spent).solve()
+    assert solution.status.startswith("failed: ")
+    assert spent.left > 0.9 * budget.MOST_WORK
 
 
 def test_levels_have_the_nodes_that_were_chosen_where_there_are_no_more(monkeypatch):
