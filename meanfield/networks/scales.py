@@ -23,7 +23,7 @@ from numpy.polynomial import chebyshev
 from meanfield.networks.contrast import Contrast
 from meanfield.typing import FloatArray
 
-WIDTH, POLYNOMIALS = 0.5, 14
+WIDTH, POLYNOMIALS = 1.0, 19
 """Width of an interval of distances in units of tau, and number of polynomials on it: errors are below 1e-14."""
 
 STEP = 0.3
