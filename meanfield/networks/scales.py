@@ -23,7 +23,7 @@ from numpy.polynomial import chebyshev
 from meanfield.networks.contrast import Contrast
 from meanfield.typing import FloatArray
 
-WIDTH, POLYNOMIALS = 0.5, 14
+WIDTH, POLYNOMIALS = 1.0, 19
 """Width of an interval of distances in units of tau, and number of polynomials on it: errors are below 1e-14."""
 
 STEP = 0.3
@@ -39,9 +39,13 @@ _TO_SERIES = np.linalg.inv(chebyshev.chebvander(_POINTS, POLYNOMIALS - 1))
 def sizes(contrast: Contrast, reach: float) -> tuple[float, float]:
     """Numbers of Chebyshev polynomials and of scales for distances up to `reach`."""
     R, shift = reach / contrast.temperature, contrast.shift
-    low = -DECAY + min(0.0, shift) - math.log(contrast.each)
-    high = R + shift + math.log(DECAY)
-    return POLYNOMIALS * (1.0 + R / WIDTH), 1.0 + max(high - low, 0.0) / STEP
+    last = R + shift + math.log(DECAY)
+    return POLYNOMIALS * (1.0 + R / WIDTH), 1.0 + max(last - _first(contrast), 0.0) / STEP
+
+
+def _first(contrast: Contrast) -> float:
+    """Logarithm of the smallest scale."""
+    return -DECAY + min(0.0, contrast.shift) - math.log(contrast.each)
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class Scales:
         self._intervals = 1 + int(reach / (tau * WIDTH))
         self._scale = 0.5 / (tau * WIDTH)
         count = int(sizes(contrast, reach)[1]) + 1
-        s: FloatArray = -DECAY + min(0.0, shift) - math.log(contrast.each) + STEP * np.arange(count)
+        s = _first(contrast) + STEP * np.arange(count, dtype=np.float64)
         x = WIDTH * (np.arange(self._intervals)[:, None] + 0.5 + 0.5 * _POINTS)
         self._near = _series(np.exp(-_powers(s - shift, x)))
         t = _powers(s, x)

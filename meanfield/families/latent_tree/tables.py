@@ -298,8 +298,7 @@ def _check_pairs(problem: Problem) -> None:
     triples = contrast.kind != "exact"
     if (combinations(contrast, count) <= MOST_TRIPLES) if triples else count <= math.sqrt(MOST_PAIRS):
         return
-    found = Tables(problem).forward(problem.initial_weights)
-    different, _ = merged(problem.network.normalisation.value(found.before[-1][0]))
+    different = different_outputs(problem)
     if triples:
         check_triples(contrast, len(different), reach_of(different))
     elif float(len(different)) ** 2 > MOST_PAIRS:
@@ -308,6 +307,12 @@ def _check_pairs(problem: Problem) -> None:
             f"and at most {MOST_PAIRS:.3g} are taken; lower tree.depth, set loss.kind to 'simple', or use the method "
             "'particles'"
         )
+
+
+def different_outputs(problem: Problem) -> FloatArray:
+    """Different outputs of a tree at the start, shape (different, outputs)."""
+    found = Tables(problem).forward(problem.initial_weights)
+    return merged(problem.network.normalisation.value(found.before[-1][0]))[0]
 
 
 def _smaller(problem: Problem) -> str:

@@ -20,8 +20,12 @@ from meanfield.families.latent_tree.particles.stepper import Replicas
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
-from meanfield.families.latent_tree.tables import Tables, size_of
+from meanfield.families.latent_tree.tables import Tables, different_outputs, size_of
 from meanfield.families.latent_tree.weights import Weights
+
+EVALUATIONS, CHANGES = 60, 10.0
+"""Usual number of gradients between two changes of a node, and of changes per unit of time, with unit weights, for
+flows whose gradient takes too long to try them."""
 
 FIRST, ENOUGH = 1.0 / 256.0, 0.4
 """Share of the time span for which the flow is tried first, and processor seconds by which a long one differs."""
@@ -44,27 +48,34 @@ PRODUCT = 256
 MOVES = 2.5
 """Usual factor by which products of connections take longer than such a product: their numbers are moved first."""
 
+LONG, PAIR = 3e6, 7e-8
+"""Number of pairs of outputs whose loss is not timed, and usual seconds of a pair."""
+
 RESULT = 4e-3
 """Usual number of processor seconds to check and build the result of operators."""
 
 
 def operator(problem: Problem) -> Prediction:
     """Cost of the operators at the initial weights."""
-    tables, weights, shape = tables_of(problem), problem.initial_weights, problem.shape
+    shape = problem.shape
     if needs_connections(problem):
         views, each = float(shape.configurations[-1]), [shape.nodes * inputs for inputs in shape.inputs]
-        latents = shape.latents[1:]
-        pairs = views**2 if problem.loss.kind != "beta" else 2.0 * len(problem.tree.root) * views
-        flops = sum(n * 2.0 * shape.nodes * (pairs * w + views * w * w) for n, w in zip(latents, each, strict=True))
+        latents, samples = shape.latents[1:], 2.0
+        columns = shape.nodes * sum(n * w for n, w in zip(latents, each, strict=True))
+        pairs = 4.0 * _pairs(problem) if problem.loss.kind != "beta" else 2.0 * views
+        flops = 2.0 * samples * pairs * columns + sum(
+            n * 2.0 * shape.nodes * views * w * w for n, w in zip(latents, each, strict=True)
+        )
         x = np.ones((PRODUCT, PRODUCT))
         of_operators = MOVES * seconds_of(lambda: x @ x) * flops / (2.0 * PRODUCT**3)
         passes, connections = shape.nodes, max(each) * shape.nodes * views
     else:
         passes = shape.nodes * (2 if problem.network.output_normalisation else 1)
         of_operators, connections = 0.0, 0.0
-    gradient = seconds_of(lambda: tables.loss_and_gradient(weights))
+    gradient = _gradient(problem)
     plain = gradient if not needs_connections(problem) else 0.0
-    seconds = RESULT + 1.2 * gradient + BACKWARD * passes * plain + of_operators
+    twice = needs_connections(problem) and _pairs(problem) > LONG  # sums that are not kept
+    seconds = RESULT + (2.2 if twice else 1.2) * gradient + BACKWARD * passes * plain + of_operators
     numbers = 3 * len(shape.level_of) * shape.nodes
     memory = BYTES * (COPIES * (1 + passes * bool(plain)) * size_of(problem) + COPIES * connections)
     contents = f"gradient by level, operators of {len(shape.level_of):,} latents, growth rates of their nodes"
@@ -73,12 +84,15 @@ def operator(problem: Problem) -> Prediction:
 
 def population(problem: Problem) -> Prediction:
     """Cost of the gradient flow."""
-    tables, weights = tables_of(problem), problem.initial_weights
-    observables = problem.time.outputs * seconds_of(lambda: tables.loss_and_gradient(weights))
+    weights, gradient = problem.initial_weights, _gradient(problem)
     numbers = problem.time.outputs * len(weights.vector)
     contents = f"{len(weights.vector):,} weights, selectivities, correlations at {problem.time.outputs:,} times"
     memory = BYTES * (COPIES * size_of(problem) + 3 * numbers)
-    seconds = _flow_seconds(tables, weights) + observables
+    seconds = problem.time.outputs * gradient
+    if _pairs(problem) > LONG:
+        seconds += EVALUATIONS * (1.0 + CHANGES * problem.time.stop) * gradient
+    else:
+        seconds += _flow_seconds(tables_of(problem), weights)
     return Prediction("population", "", seconds, memory, 2 * BYTES * numbers + HEADER, contents)
 
 
@@ -101,6 +115,22 @@ def _trial_seconds(tables: Tables, start: Weights, share: float) -> float:
         while pieces.time < times[-1]:
             pieces.follow()
     return time.process_time() - began
+
+
+def _gradient(problem: Problem) -> float:
+    """Seconds of a loss and its gradient: measured, or from the number of pairs where these take long."""
+    tables, weights, pairs = tables_of(problem), problem.initial_weights, _pairs(problem)
+    if pairs > LONG:
+        return PAIR * pairs
+    return seconds_of(lambda: tables.loss_and_gradient(weights))
+
+
+def _pairs(problem: Problem) -> float:
+    """Number of pairs of different outputs at the start, of losses that depend on them."""
+    if problem.loss.kind not in ("triplet", "infonce"):
+        return 0.0
+    count = problem.shape.configurations[-1]
+    return float(count if problem.data is not None else len(different_outputs(problem))) ** 2
 
 
 def density(problem: Problem) -> Prediction:
