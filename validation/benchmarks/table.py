@@ -119,8 +119,10 @@ def _run(tables: Callable[[], Iterable[Table]], script: str, description: str) -
     for table in tables():
         print(table, flush=True)
         done.append(asdict(table))
+    seconds = time.perf_counter() - started
+    print(f"\n{Path(script).stem}: all this in {seconds:.0f} s", flush=True)
     NUMBERS.mkdir(parents=True, exist_ok=True)
-    found = {"about": description, "tables": done, "provenance": json.loads(provenance(time.perf_counter() - started))}
+    found = {"about": description, "tables": done, "provenance": json.loads(provenance(seconds))}
     (NUMBERS / f"{Path(script).stem}.json").write_text(json.dumps(found, indent=1))
     return DONE
 

@@ -2,8 +2,8 @@
 
 First everything is predicted, as by `meanfield validate`. Then each method is the command in a fresh process on one
 core, as users run it, and its time is the processor time of that process, start included, which other programs change
-less than the clock; a run that compiled something is repeated. Runs that are predicted to take more than half a minute
-are left out; one that takes ten times the prediction plus half a minute is stopped, and counts as that long. Memory is
+less than the clock; a run that compiled something is repeated. Runs that are predicted to take more than 20 s are
+left out; one that takes ten times the prediction plus 20 s is stopped, and counts as that long. Memory is
 the resident peak.
 """
 
@@ -33,7 +33,7 @@ from validation import ROOT
 from validation.pages import markdown_table
 from validation.predictions.problems import write_problems
 
-LONGEST = 30.0
+LONGEST = 20.0
 """Largest predicted time in seconds of a run that is made."""
 
 PYTHON_MEMORY = 300e6
