@@ -24,10 +24,44 @@ MOST_CORRECTED = 2.0
 """Largest factor by which extrapolation may change the probability of a cell; far tails are not asymptotic."""
 
 
+SLACK, LEAST_SHARE = 0.1, 0.01
+"""Largest share of the last difference of solutions that is not of second order, and the largest one that may grow."""
+
+
 def extrapolation_weights(factors: Sequence[int], powers: Sequence[int]) -> FloatArray:
     """Weights of the solutions that eliminate `powers` from the error; one factor more than powers."""
     rows = np.array([[float(k) ** -p for k in factors] for p in (0, *powers)])
     return np.linalg.solve(rows, np.eye(len(factors))[0])
+
+
+def first_order_rest(factors: Sequence[int], solutions: FloatArray, weights: FloatArray) -> FloatArray:
+    """Error of an extrapolation by a term of first order, which it does not eliminate; zero where none shows.
+
+    Where drift outweighs noise within a cell, the flux is upwind and its error of first order. Differences of solutions
+    then do not fall like k^-2, or do so less and less; what they show besides is taken for c/k.
+
+    Parameters
+    ----------
+    factors : sequence of int
+        Factors of the last solutions, four or more.
+    solutions : ndarray, shape (factors, outputs, moments)
+    weights : ndarray, shape (factors,)
+        Those of the extrapolation.
+
+    Returns
+    -------
+    ndarray, shape (moments,)
+        The largest error of all outputs.
+    """
+    k = np.array(factors, dtype=float)
+    steps, squares, inverses = np.diff(solutions, axis=0), np.diff(k**-2), np.diff(1 / k)
+    ratios = squares[1:] / squares[:-1]
+    rest = np.abs(steps[1:] - ratios[:, None, None] * steps[:-1]).max(axis=1)
+    size = np.abs(steps[1:]).max(axis=1)
+    before, share = np.divide(rest, size, where=size > 0, out=np.zeros_like(rest))[-2:]
+    suspect = (share > SLACK) | ((share > before) & (share > LEAST_SHARE))
+    of_unit = abs(inverses[-1] - ratios[-1] * inverses[-2])
+    return np.where(suspect, rest[-1] * abs(float(weights @ (1 / k))) / of_unit, 0.0)
 
 
 def sharpen(masses: FloatArray, density: FloatArray, h: float) -> FloatArray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from meanfield.numerics.extrapolation import extrapolation_weights, sharpen
+from meanfield.numerics.extrapolation import extrapolation_weights, first_order_rest, sharpen
 
 
 @pytest.mark.parametrize(("factors", "powers"), [((1, 2), (2,)), ((2, 3, 4), (2, 4)), ((3, 4, 6, 8), (2, 3, 4))])
@@ -16,6 +16,33 @@ def test_weights_eliminate_their_powers_and_keep_the_limit(factors, powers):
 
 def test_two_levels_give_the_classical_weights():
     assert extrapolation_weights((1, 2), (2,)) == pytest.approx([-1 / 3, 4 / 3], rel=1e-14)  # rounding
+
+
+FACTORS = (3, 4, 6, 8)
+
+
+def series(**coefficients):
+    """Solutions of those factors, one output and moment; c1 = 2 stands for 2/k."""
+    k = np.array(FACTORS, dtype=float)
+    return sum(c * k ** -int(name[1:]) for name, c in coefficients.items())[:, None, None]
+
+
+@pytest.mark.parametrize("first", [3e-3, 3e-2, -0.3])
+def test_a_term_of_first_order_is_measured_by_what_it_does_to_differences(first):
+    weights = np.concatenate([[0.0], extrapolation_weights(FACTORS[1:], (2, 4))])
+    solutions = series(c1=first, c2=0.1)
+    error = abs(weights @ solutions[:, 0, 0])
+    (rest,) = first_order_rest(FACTORS, solutions, weights)
+    assert rest == pytest.approx(error, rel=1e-9)  # nothing else is in the series: rounding
+    (rest,) = first_order_rest(FACTORS, series(c1=first, c2=0.1, c4=1e-2), weights)
+    assert rest >= 0.8 * error  # a fourth order that is seen as part of the first one hides a fifth of it at most
+
+
+@pytest.mark.parametrize("others", [{}, {"c4": 0.5}, {"c4": -0.5}, {"c3": 0.03, "c4": 0.1}])
+def test_series_that_become_of_second_order_have_no_rest(others):
+    weights = np.concatenate([[0.0], extrapolation_weights(FACTORS[1:], (2, 4))])
+    assert first_order_rest(FACTORS, series(c2=0.5, **others), weights) == 0.0
+    assert first_order_rest(FACTORS, np.zeros((4, 1, 1)), weights) == 0.0
 
 
 def averages(edges, deviation):

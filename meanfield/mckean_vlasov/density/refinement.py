@@ -29,7 +29,7 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Errors, Solution
 from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.numerics.extrapolation import KINKED_POWERS, SMOOTH_POWERS, extrapolation_weights
+from meanfield.numerics.extrapolation import KINKED_POWERS, SMOOTH_POWERS, extrapolation_weights, first_order_rest
 from meanfield.numerics.finite_volumes.step import MakeStep
 from meanfield.numerics.retry import retry
 from meanfield.process.progress import progress_bar
@@ -80,7 +80,6 @@ MOST_WORK = 1e10
 
 MOST_REFINED = 64.0
 """Largest factor on the number of steps; where it does not suffice, the solution fails."""
-
 
 WIDER = 1.25
 """Factor on the half-width when mass has reached the outermost cells."""
@@ -277,7 +276,8 @@ class _Search:
         masses = np.abs(extrapolated_masses(last, change)).sum(axis=2) @ last[-1].grid.u_weight
         leading = abs(float(less @ np.array(factors, dtype=float) ** -powers[-1]))
         safety = self._series.safety(float(moments.max()), leading)
-        self._errors = Errors(safety * moments + self._node_error, safety * masses)
+        rest = first_order_rest(factors, np.array([level.moments[:, :-2] for level in last]), less)
+        self._errors = Errors(safety * moments + self._node_error + rest, safety * masses)
 
     def _resolved(self) -> bool:
         """Whether the finest cells are narrow for conditional densities, whose mean variance is at most 1 - |q|^2.

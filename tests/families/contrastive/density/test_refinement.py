@@ -66,6 +66,22 @@ def test_hard_cases_meet_the_tolerance_or_say_that_they_did_not(lines):
         assert "above density.tolerance = 0.0001" in run.status
 
 
+def test_drift_that_outweighs_the_noise_within_a_cell_does_not_go_unnoticed():
+    """D = 2e-8: the flux is upwind, of first order, and an extrapolation of even powers looks ten times too good."""
+    coordinate = '{ law = "three_point", fourth_moment = 6.5462 }'
+    hidden = '{ law = "three_point", second_moment = 1.1151, fourth_moment = 7.2456 }'
+    lines = (
+        'model = { activation = "hard_tanh", learning_rate = 0.004712, batch_size = 500 }',
+        f"features = [{{ hidden = {hidden}, coordinate = {coordinate}, initial_overlap = -0.304 }}]",
+        "augmentation = { variance = [0.4204, 0.3306], correlation = -0.1725 }",
+        'prior = { name = "l1", strength = 0.2234 }',
+        "time = { stop = 1.777, outputs = 6 }",
+    )
+    found, exact = solve(*lines, tolerance=1e-5), solve_density(make_problem(*lines, "density.tolerance = 1e-8"))
+    assert found.status == exact.status == "complete"
+    assert 1e-6 < distance(found, exact) <= max(float(found.q_error.max()), float(found.r_error.max()))  # 5e-6
+
+
 def test_a_tolerance_that_is_missed_is_a_failure_with_all_outputs(monkeypatch):
     monkeypatch.setattr("meanfield.mckean_vlasov.density.refinement.MOST_WORK", 1e6)
     run = solve('prior = { name = "quartic", strength = 1.0 }', tolerance=1e-8)
