@@ -33,7 +33,7 @@ def theory() -> xr.Dataset:
 def simulate() -> xr.Dataset:
     """Scores of all trials by reading and arithmetic, after the epochs of print; the first run of each."""
     parts = [
-        xr.concat([tables.scores(name, how).sel(PLACE, repeat=0) for how in ARITHMETICS], "arithmetic")
+        xr.concat([tables.scores(name, how).sel(PLACE | {"repeat": 0}) for how in ARITHMETICS], "arithmetic")
         for name in CROSSED.values()
     ]
     score = xr.concat([part.reset_coords(drop=True) for part in parts], "reading")
