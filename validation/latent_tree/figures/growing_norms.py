@@ -98,7 +98,8 @@ def draw(numbers: xr.Dataset, latents: Sequence[str]) -> Figure:
                 axes.plot(np.arange(len(one)), one, label=label, **style)
             axes.set(yscale="log", xlabel="epochs")
             axes.set_xticks(np.arange(middle.sizes["epoch"]), [str(epoch) for epoch in middle.epoch.values])
-            axes.legend(title=said, frameon=False, fontsize=8)
+            above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4, "columnspacing": 1.0}
+            axes.legend(title=said, frameon=False, fontsize=8, **above)
         row[0].set_ylabel(f"median |OP| at {latent}")
     handles = [Line2D([], [], color="0.3", marker="o", label=reading, **look) for reading, look in LOOKS.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
