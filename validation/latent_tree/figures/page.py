@@ -27,7 +27,7 @@ what is wrong in print.
 initial weights, with random signs, exact correlations with 10 nodes are the printed ones to their digits before
 training, and near them after an epoch with the code's loss; with positive polarities, as printed, they are not. With 2
 nodes print is above exact correlations for the root and its right child, where the code's sums in single precision give
-constant pre-activations a correlation of up to 1. Norms of operators grow, but not all near the leaves, and much
+constant pre-activations a correlation of up to 1. Norms of operators grow, but not all near the leaves, and part
 of that is the growth of weights. The explanation is another matter: below the root many gaps shrink, against (15),
 because operators between latents of a level are left out; the Jacobian is far from constant; only the lowest level is
 slower than the others; the number of nodes in theorem 5 is too small, as its bound (112) is not one.
@@ -58,8 +58,8 @@ def counts() -> str:
     single = operators.sizes["reading"] * operators.sizes["setting"] * operators.sizes["seed"]
     text = (
         f"For the tables {trees.sizes['case'] * trees.sizes['trial']} networks are trained, ten in each case, as many "
-        f"as print has, to epoch {runs.EPOCHS[-1]}, and with InfoNCE and 10 nodes, whose scores then hardly change, to "
-        f"epoch {runs.EPOCHS[2]}. For figures 13 and 14 there are {single} networks. "
+        f"as print has, to epoch {runs.EPOCHS[-1]}, and with InfoNCE and 10 nodes to epoch {runs.EPOCHS[2]}, from where on "
+        f"the means with the code's loss change by 0.006 at most. For figures 13 and 14 there are {single} networks. "
         f"Training takes {minutes:.0f} min of processor time, the other studies 4 min."
     )
     return textwrap.fill(text, 120)

@@ -57,7 +57,7 @@ class Case(NamedTuple):
 
     @property
     def epochs(self) -> tuple[int, ...]:
-        """Epochs at which scores are taken; with 10 nodes InfoNCE, whose scores then hardly change, ends at 5."""
+        """Epochs at which scores are taken; with 10 nodes InfoNCE ends at 5, where the code's loss is near its end."""
         return EPOCHS[:3] if self.nodes == 10 and self.reading == READINGS["as printed"] else EPOCHS
 
     @property
