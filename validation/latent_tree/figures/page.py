@@ -58,8 +58,8 @@ def counts() -> str:
     single = operators.sizes["reading"] * operators.sizes["setting"] * operators.sizes["seed"]
     text = (
         f"For the tables {trees.sizes['case'] * trees.sizes['trial']} networks are trained, ten in each case, as many "
-        f"as print has, to epoch {runs.EPOCHS[-1]}, and with InfoNCE and 10 nodes to epoch {runs.EPOCHS[2]}, from where "
-        f"on the means with the code's loss change by 0.006 at most. For figures 13 and 14 there are {single} networks. "
+        f"as print has, to epoch {runs.EPOCHS[-1]}, and with InfoNCE and 10 nodes to epoch {runs.EPOCHS[2]}, from "
+        f"where on means with the code's loss change by 0.006 at most. For figures 13 and 14 {single} are trained. "
         f"Training takes {minutes:.0f} min of processor time, the other studies 4 min."
     )
     return textwrap.fill(text, 120)
