@@ -120,10 +120,10 @@ $(RUNS)/alpha_contrastive/runs/%.nc: $(addprefix $(IMPORTANCE)/,runs.py two_laye
 $(RUNS)/latent_tree/figures/%.nc: $(TREE)/%.py $(LIBRARY) $(TREE_SHARED) $(TREE_RUNS)
 	$(BIN)/python -m validation.latent_tree.figures.$*
 
-$(RUNS)/latent_tree/trees.nc: $(addprefix $(TREE)/,runs.py trees.py sgd.py)
+$(RUNS)/latent_tree/trees.nc: $(addprefix $(TREE)/,runs.py trees.py seeds.py sgd.py single_precision.py)
 	$(BIN)/python -m validation.latent_tree.figures.runs
 
-$(RUNS)/latent_tree/norms.nc: $(addprefix $(TREE)/,norms.py trees.py sgd.py)
+$(RUNS)/latent_tree/norms.nc: $(addprefix $(TREE)/,norms.py trees.py seeds.py sgd.py)
 	$(BIN)/python -m validation.latent_tree.figures.norms
 
 predictions: export OMP_NUM_THREADS := 1

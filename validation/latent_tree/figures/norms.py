@@ -1,10 +1,12 @@
-"""Norms of covariance operators while networks are trained: 30 seeds for each setting, with the public code's loss.
+"""Norms of covariance operators while networks are trained: 30 seeds for each setting, in both readings.
 
     python -m validation.latent_tree.figures.norms
 
 writes data/runs/latent_tree/norms.nc, which figures 13 and 14 show. Depth, least polarity and number of nodes vary one
 at a time. As in the public code, connections are those of the last layer before its normalisation. The paper's operator
 contracts the outputs of two connections; its code contracts the nodes of the latent instead, and keeps the outputs.
+Where weights of a level, with its biases and those above, become c times as large, operators of latents at other levels
+become c^2 times as large: the product of squared norms of the weights of other levels is saved, too.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from meanfield.results.provenance import provenance
 from validation import OUTPUT
 from validation.latent_tree.figures.trees import READINGS, problem_of, train, unnormalised
 
-SEEDS = 30
+SEEDS = range(1, 31)
 EPOCHS = (0, 1, 2, 5)
 
 LATENTS = {"s0": (1, 0), "s1": (1, 1), "s010": (3, 2), "s1100": (4, 12)}
@@ -62,34 +64,41 @@ def norms(operator: Operator, nodes: int) -> tuple[float, float]:
     return operator.norm, float(scale * np.linalg.norm(K @ K.T))
 
 
-def of_network(problem: Problem, weights: Weights) -> list[tuple[float, float]]:
-    """Norms of the latents that are shown, NaN where a tree does not have them."""
+def of_network(problem: Problem, weights: Weights) -> list[tuple[float, float, float]]:
+    """Both norms, and the scale of the other weights, of the latents that are shown; NaN where there is none."""
     tables = unnormalised(problem)
     found = tables.forward(weights)
     made = operators(tables, found, tables.evaluate(found))
     depth, nodes = problem.shape.depth, problem.shape.nodes
-    places = {name: 2**below - 1 + place if below < depth else None for name, (below, place) in LATENTS.items()}
-    nothing = (float("nan"), float("nan"))
-    return [nothing if place is None else norms(made[place], nodes) for place in places.values()]
+    squares = np.array([np.sum(W**2) for W in weights.W])
+    rows = []
+    for below, place in LATENTS.values():
+        if below < depth:
+            others = float(np.prod(np.delete(squares, depth - 1 - below)))
+            rows.append((*norms(made[2**below - 1 + place], nodes), others))
+        else:
+            rows.append((float("nan"),) * 3)
+    return rows
 
 
 def main() -> int:
     """Train, and measure."""
     parser(__doc__ or "").parse_args()
     began, processor = time.perf_counter(), time.process_time()
-    found = np.empty((len(SETTINGS), SEEDS, len(EPOCHS), len(LATENTS), 2))
-    with progress_bar(len(SETTINGS) * SEEDS, "networks") as bar:
-        for number, seed in np.ndindex(found.shape[:2]):
-            depth, low, nodes = SETTINGS[number]
-            problem = problem_of(READINGS["public code"], low, nodes, seed, depth)
-            found[number, seed] = [of_network(problem, weights) for weights in train(problem, seed, EPOCHS)]
+    found = np.empty((len(READINGS), len(SETTINGS), len(SEEDS), len(EPOCHS), len(LATENTS), 3))
+    with progress_bar(found[..., 0, 0, 0].size, "networks") as bar:
+        for place in np.ndindex(found.shape[:3]):
+            reading, (depth, low, nodes), seed = list(READINGS.values())[place[0]], SETTINGS[place[1]], SEEDS[place[2]]
+            problem = problem_of(reading, low, nodes, seed, depth)
+            found[place] = [of_network(problem, weights) for weights in train(problem, (seed, 0), EPOCHS)]
             bar.update(1)
-    over = ("setting", "seed", "epoch", "latent", "contraction")
+    over = ("reading", "setting", "seed", "epoch", "latent")
     variables = {
-        "norm": (over, found, {"long_name": "Frobenius norm of the covariance operator"}),
+        "norm": ((*over, "contraction"), found[..., :2], {"long_name": "Frobenius norm of the covariance operator"}),
+        "others": (over, found[..., 2], {"long_name": "product of squared norms of the weights of other levels"}),
         "seconds": ((), time.process_time() - processor, {"long_name": "processor time"}),
     }
-    coordinates = {"epoch": list(EPOCHS), "latent": list(LATENTS)}
+    coordinates = {"reading": list(READINGS), "epoch": list(EPOCHS), "latent": list(LATENTS)}
     index = {name: ("setting", [getattr(setting, name) for setting in SETTINGS]) for name in Setting._fields}
     data = xr.Dataset(variables, coordinates | {"contraction": ["paper", "code"]} | index)
     data.attrs = {"Conventions": "CF-1.11", "title": "covariance operators in training"}

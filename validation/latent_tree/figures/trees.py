@@ -1,7 +1,8 @@
-"""Problems of the paper's tables in two readings, and networks that SGD trains on them.
+"""Problems of the paper's trials in the readings that print leaves open, and networks that SGD trains on them.
 
-What the paper prints is InfoNCE with one negative and positive polarities. Its public code has another loss and random
-signs. Both have biases, normalised outputs, the usual initial weights, and fresh samples.
+What the paper prints is InfoNCE with one negative at the temperature 0.1, and positive polarities. Its public code has
+another loss and random signs, and its configuration file the temperature 0.01. All have biases, normalised outputs, the
+usual initial weights, and fresh samples.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.tables import Pass, Tables
 from meanfield.families.latent_tree.weights import Weights
+from validation.latent_tree.figures.seeds import initial_weights, polarities
 from validation.latent_tree.figures.sgd import FloatArray, Net, Training, advance, moves_of
 
 BATCH, EPOCH = 128, 500
@@ -34,19 +36,27 @@ READINGS = {
     "as printed": Reading("infonce", 0.1, False),
     "public code": Reading("batch_ratio", 0.1, True),
 }
+"""What is printed, and what the public code does with the temperature of print."""
+
+CROSSED = {
+    Reading(kind, temperature, random_sign): f"{said}, {temperature:g}, {'random signs' if random_sign else 'positive'}"
+    for kind, said in (("infonce", "InfoNCE"), ("batch_ratio", "batch ratio"))
+    for temperature in (0.1, 0.01)
+    for random_sign in (False, True)
+}
+"""Losses, temperatures and signs, each with each, and what they are called."""
 
 
 def problem_of(reading: Reading, low: float, nodes: int, seed: int, depth: int = DEPTH) -> Problem:
     """Tree and network of one trial; its seed decides sizes of polarities, their signs, and the initial weights."""
+    W, b = initial_weights(seed, depth, nodes)
+    initial = {"law": "explicit", "weights": [w.tolist() for w in W], "biases": [part.tolist() for part in b]}
     data: dict[str, Any] = {
-        "tree": {
-            "depth": depth,
-            "polarity": {"law": "uniform", "low": low, "random_sign": reading.random_sign, "seed": seed},
-        },
+        "tree": {"depth": depth, "polarity": polarities(seed, depth, low, reading.random_sign)},
         "network": {
             "nodes_per_latent": nodes,
             "bias": True,
-            "initial": {"law": "uniform", "seed": seed},
+            "initial": initial,
             "output_normalisation": True,
             "epsilon": 1e-4,
         },
@@ -67,12 +77,12 @@ def start_of(problem: Problem) -> tuple[Net, FloatArray, Training]:
     return net, moves_of(problem.tree.polarities), settings
 
 
-def train(problem: Problem, seed: int, epochs: Sequence[int]) -> list[Weights]:
-    """Weights after numbers of epochs, in increasing order."""
+def train(problem: Problem, seed: tuple[int, ...], epochs: Sequence[int]) -> list[Weights]:
+    """Weights after numbers of epochs, in increasing order, with samples that the seed decides."""
     net, moves, training = start_of(problem)
     found, done = [], 0
     for epoch in epochs:
-        advance(net, moves, training, (seed, epoch), (epoch - done) * EPOCH)
+        advance(net, moves, training, (*seed, epoch), (epoch - done) * EPOCH)
         done = epoch
         W, b = ([part.astype(float) for part in parts] for parts in net)
         found.append(Weights.nested(problem.shape, W, b))

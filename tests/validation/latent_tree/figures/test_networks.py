@@ -1,5 +1,7 @@
 """SGD of the studies on latent trees, exact averages, and chances of lucky nodes, against independent ones."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -9,9 +11,12 @@ from meanfield.families.latent_tree.operators import operators
 from meanfield.families.latent_tree.particles.batches import batch_slope
 from meanfield.families.latent_tree.particles.samples import Sampler
 from meanfield.families.latent_tree.tables import Tables
-from validation.latent_tree.figures import batch_size, figure_3, lucky, norms, theorem_6
+from validation.latent_tree.figures import batch_size, figure_3, lucky, norms, seeds, single_precision, theorem_6
+from validation.latent_tree.figures.printed import printed
+from validation.latent_tree.figures.runs import LATENTS
 from validation.latent_tree.figures.sgd import advance
 from validation.latent_tree.figures.trees import READINGS, law_of_leaves, problem_of, scores, start_of, unnormalised
+from validation.latent_tree.figures.trials import LARGEST
 
 BATCH = 128
 
@@ -51,6 +56,43 @@ def test_batches_have_the_law_of_the_tree():
     # each entry is a mean of products of deviation 1/4 at most: 5 of them leave a false alarm once in 3e4 seeds
     assert np.abs(own - other).max() < 5 * 0.25 * np.sqrt(2 / len(found))
     assert np.abs(own - np.diag(np.diag(own))).max() > 0.1
+
+
+@pytest.mark.slow  # torch is imported
+def test_weights_are_those_that_torch_draws():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(4 + seeds.AFTER)
+    W, b = seeds.initial_weights(4, 3, 3)
+    for weights, biases in zip(W, b, strict=True):
+        for row, bias in zip(weights, biases, strict=True):
+            layer = torch.nn.Linear(row.shape[1], row.shape[0])
+            assert np.abs(row - layer.weight.detach().numpy()).max() < 1e-7  # rounding of numbers below 1
+            assert np.abs(bias - layer.bias.detach().numpy()).max() < 1e-7  # the same
+
+
+def test_means_before_training_are_those_of_print():
+    found = {reading: [] for reading in READINGS}
+    for reading, seed in product(READINGS, seeds.TRIALS):
+        problem = problem_of(READINGS[reading], 0.9, 10, seed)
+        tables = unnormalised(problem)
+        found[reading].append(scores(tables, tables.forward(problem.initial_weights))[list(LATENTS.values())])
+    wanted = printed()["mean"].sel(low=0.9, nodes=10, column="initial").values
+    assert np.abs(np.mean(found["public code"], axis=0) - wanted).max() < LARGEST  # says where it is defined
+    assert np.abs(np.mean(found["as printed"], axis=0) - wanted).max() > 2 * LARGEST  # other signs, other trees
+
+
+def test_scores_in_single_precision():
+    problem = problem_of(READINGS["public code"], 0.7, 3, 1, depth=3)
+    tables, weights = unnormalised(problem), problem.initial_weights
+    rng = np.random.default_rng(0)
+    own = single_precision.scores(weights, single_precision.sample(problem.tree.polarities, rng))
+    # a correlation of 64000 samples has the deviation 1/253 at most: 4.5 of it leave a false alarm in 2e4 seeds
+    assert np.abs(own - scores(tables, tables.forward(weights))).max() < 4.5 / 253
+    z = rng.integers(2, size=single_precision.SAMPLES).astype(np.float32)
+    found = single_precision.correlations(z, np.stack([z, 1 - z]))
+    assert found == pytest.approx(1.0, abs=1e-5)  # sums in single precision
+    constant = np.repeat(np.linspace(0.1, 1.0, 30, dtype=np.float32)[:, None], len(z), axis=1)
+    assert single_precision.correlations(z, constant).max() > 0.5  # of rounding, as nothing varies
 
 
 def test_scores_are_those_of_enumerated_leaves():
