@@ -27,8 +27,8 @@ class DensitySettings(Part):
         "of nodes with any number; 'automatic' for cells where they serve",
     )
     tolerance: float = Field(
-        default=2e-3,
-        ge=1e-5,
+        default=5e-3,
+        ge=1e-4,
         le=0.1,
         description="error allowed in Delta, absolute below 1 and relative above, of cells of three weights and of "
         "particles; those of two weights are exact",

@@ -15,7 +15,7 @@ from meanfield.families.latent_tree.many_nodes.inner_time import GROWN, grown_at
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-STEP = 0.1
+STEP = 0.2
 """Step times the rate of the fastest node."""
 
 FEWEST = 8

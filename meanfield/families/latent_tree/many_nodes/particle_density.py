@@ -30,6 +30,9 @@ FEWEST, MOST = 7, 14
 MOST_NUMBERS = 2**24
 """Largest number of distances from gates that a run computes at once: 128 MB, and as much again a few times."""
 
+GAIN = 1.5
+"""Power of the number of nodes by which errors fall, about, turned over."""
+
 SHOWN = 128
 """Number of nodes of each latent whose weights are in the result."""
 
@@ -65,7 +68,7 @@ def by_particles(problem: Problem) -> Density:
         worst = float(np.max(error[reached] / np.maximum(np.abs(Delta.mean(axis=0)[reached]), 1.0)))
         if worst <= tolerance or power == most or "interrupted" in statuses:
             break
-        power = min(power + 2, most)
+        power = min(power + int(np.clip(np.ceil(GAIN * np.log2(worst / tolerance)), 1, 3)), most)
     arrays = {name: np.mean([found[name] for found, _ in runs], axis=0) for name in runs[0][0] if name != "w_sample"}
     warning = ""
     if worst > tolerance:

@@ -16,10 +16,10 @@ from meanfield.families.latent_tree.problem import Problem
 from meanfield.numerics.sphere_cells import SphereCells
 from meanfield.typing import FloatArray
 
-FEWEST, MOST = 12, 192
+FEWEST, MOST = 16, 256
 """Numbers of sides of triangles along a meridian, in the first run and the last."""
 
-COARSER = 4
+COARSER = 2
 """Number of triangles along each side of a fixed cell."""
 
 POINTS = 4
