@@ -28,8 +28,8 @@ def follow(nodes: Carried, times: FloatArray, label: str, see: See) -> tuple[dic
     """
     at, status = marched_times(nodes, times, label)
     rows: dict[int, dict[str, FloatArray]] = {}
-    for k in np.flatnonzero(np.isfinite(at)):
-        rows[int(k)] = _seen(nodes, float(at[k])) | see(float(at[k]))
+    for k in np.flatnonzero(np.isfinite(at)).tolist():
+        rows[k] = _seen(nodes, float(at[k])) | see(float(at[k]))
     found = {name: np.full((len(times), *np.shape(value)), np.nan) for name, value in rows[0].items()}
     for k, row in rows.items():
         for name, value in row.items():
@@ -42,10 +42,10 @@ def _seen(nodes: Carried, T: float) -> dict[str, FloatArray]:
     s, square = nodes.averages(T)
     places = nodes.at(T)
     by_sign = nodes.shares * np.ones((len(nodes.polarity), len(SIGNS)))
-    held = (places.side == 0).any(axis=1)
+    held, idle = (places.side == 0).any(axis=1), nodes.paths.gates.idle(places.side)
     return {
         "Delta": np.array(nodes.from_averages(s)),
         "square": square,
-        "held": nodes.by_row(held, nodes.weight) * by_sign,
-        "idle": nodes.by_row(nodes.paths.gates.idle(places.side), nodes.weight) * by_sign,
+        "held": nodes.by_row(held.astype(float), nodes.weight) * by_sign,
+        "idle": nodes.by_row(idle.astype(float), nodes.weight) * by_sign,
     }

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import lsq_linear
 
 from meanfield.typing import BoolArray, FloatArray, IntArray
+
+Sides = npt.NDArray[np.signedinteger[Any]]
+"""Sides of gates on which nodes are, in few bytes."""
 
 SAME = 1e-10
 """Largest sine of the angle between two normals that are the same but for rounding."""
@@ -84,7 +89,7 @@ class Gates:
         """Largest possible slope."""
         return float(np.abs(self.jump).sum(axis=1).max() + np.abs(self.base).max(initial=0.0))
 
-    def slope(self, row: IntArray, side: IntArray) -> FloatArray:
+    def slope(self, row: IntArray, side: Sides) -> FloatArray:
         """Gradient of nodes between gates, shape (nodes, weights).
 
         Parameters
@@ -97,13 +102,13 @@ class Gates:
         found[np.linalg.norm(found, axis=1) <= ROUNDING * self.scale] = 0.0
         return np.asarray(found)
 
-    def idle(self, side: IntArray) -> BoolArray:
+    def idle(self, side: Sides) -> BoolArray:
         """Whether no input is active, shape (nodes,)."""
         _, number, along = self._merged
         seen = number >= 0
         return np.asarray((side[:, number[seen]] * np.sign(along[seen]) <= 0).all(axis=1))
 
-    def onward(self, row: int, side: IntArray, meets: BoolArray) -> tuple[IntArray, FloatArray]:
+    def onward(self, row: int, side: Sides, meets: BoolArray) -> tuple[Sides, FloatArray]:
         """Sides and slope of a node that meets gates, besides those on which it stays already.
 
         Parameters

@@ -41,7 +41,7 @@ def carried_sample(problem: Problem, power: int, run: int) -> Carried:
     """Nodes of one run, 2^power of each latent and sign."""
     parts = parts_of(problem)
     weights = parts[0].shape[1]
-    seeds = np.random.SeedSequence([problem.network.initial.seed, run])
+    seeds = np.random.SeedSequence([problem.particles.seed, run])
     points = qmc.Sobol(weights, rng=np.random.default_rng(seeds)).random_base2(power)
     w = ndtri(np.clip(points, 1e-300, 1.0 - 2.0**-53))
     w /= np.linalg.norm(w, axis=1, keepdims=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.families.latent_tree.many_nodes.gates import ROUNDING, Gates
+from meanfield.families.latent_tree.many_nodes.gates import ROUNDING, Gates, Sides
 from meanfield.typing import BoolArray, FloatArray, IntArray
 
 AT_REST = 1e-9
@@ -47,7 +47,7 @@ class Nodes:
     row: IntArray
     w: FloatArray
     growth: FloatArray
-    side: IntArray
+    side: Sides
     slope: FloatArray
 
     @property
@@ -70,7 +70,7 @@ class Paths:
 
     def __init__(self, gates: Gates) -> None:
         self.gates = gates
-        self._known: dict[bytes, tuple[IntArray, FloatArray]] = {}
+        self._known: dict[bytes, tuple[Sides, FloatArray]] = {}
 
     def start(self, row: IntArray, w: FloatArray, inside: FloatArray | None = None) -> Nodes:
         """Nodes with given directions, which decide between gates; or points inside the same cones do."""
@@ -109,7 +109,7 @@ class Paths:
         left[active] -= spent
         active, meets = active[hits], met[hits] >= (first[hits] - TOGETHER)[:, None]
         self._meet(moved, active, meets)
-        return active[(left[active] > 0.0) & (moved.slope[active] != 0.0).any(axis=1)]
+        return np.asarray(active[(left[active] > 0.0) & (moved.slope[active] != 0.0).any(axis=1)])
 
     def _meet(self, moved: Nodes, active: IntArray, meets: BoolArray) -> None:
         """Sides and slopes of nodes that meet gates."""
@@ -127,7 +127,7 @@ class Paths:
         moved.side[active[some]] = np.array([side for side, _ in found])[which]
         moved.slope[active[some]] = np.array([slope for _, slope in found])[which]
 
-    def _onward(self, key: IntArray) -> tuple[IntArray, FloatArray]:
+    def _onward(self, key: Sides) -> tuple[Sides, FloatArray]:
         """`Gates.onward`, which depends on a few numbers alone and is asked often."""
         name = key.tobytes()
         if name not in self._known:
@@ -147,7 +147,7 @@ class Paths:
         moved.side[active, gate] = np.where(crosses, -side, 0)
 
 
-def _roots(across: FloatArray, along: FloatArray, x: FloatArray, side: IntArray) -> FloatArray:
+def _roots(across: FloatArray, along: FloatArray, x: FloatArray, side: Sides) -> FloatArray:
     """U at which nodes leave their side of gates, at most 1; 0 where they do not, shape (nodes, gates).
 
     Parameters

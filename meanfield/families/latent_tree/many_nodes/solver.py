@@ -7,6 +7,7 @@ do not see each other at all. So they are pushed along known paths, and T(t) is 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -126,7 +127,7 @@ def solve_density(problem: Problem) -> xr.Dataset:
     found = _solved(problem)
     Delta = found.arrays["Delta"]
     o = 4.0 * float(np.prod(problem.tree.root))
-    arrays = found.arrays | {"time": problem.time.outputs_at, "loss": -0.25 * o * Delta**2}
+    arrays: dict[str, Any] = found.arrays | {"time": problem.time.outputs_at, "loss": -0.25 * o * Delta**2}
     arrays |= {"child": np.arange(1, problem.shape.latents[1] + 1), "sign": SIGNS}
     if "Delta_error" in arrays:
         arrays["loss_error"] = 0.25 * o * arrays["Delta_error"] * (2.0 * np.abs(Delta) + arrays["Delta_error"])
