@@ -96,18 +96,21 @@ class Paths:
         moved.growth[active[rests]] += (k * np.sign(x) * left[active])[rests]
         if rests.any():
             active, w, k, g, x, across = (a[~rests] for a in (active, w, k, g, x, across))
-        end = np.exp(-k * left[active])
-        met = _roots(across @ self.gates.normal.T, g @ self.gates.normal.T, x[:, None], moved.side[active])
+        spent, end = left[active], np.exp(-k * left[active])
+        at = _at(across, g, x, end)
+        # the distance from a gate grows or falls all the way, so that its sign at the end says whether it was met
+        out = np.flatnonzero((moved.side[active] * (at @ self.gates.normal.T) < 0.0).any(axis=1))
+        normal = self.gates.normal.T
+        met = _roots(across[out] @ normal, g[out] @ normal, x[out, None], moved.side[active[out]])
         first = met.max(axis=1, initial=0.0)
-        hits = (first > 0.0) & (first >= end)
-        u = np.where(hits, np.minimum(first, 1.0), end)[:, None]
-        at = u * across + 0.5 * g * ((x[:, None] + 1.0) + (x[:, None] - 1.0) * u * u)
+        out, met, first = (a[first > 0.0] for a in (out, met, first))
+        u = np.clip(first, end[out], 1.0)
+        at[out], spent[out] = _at(across[out], g[out], x[out], u), -np.log(u) / k[out]
         length = np.linalg.norm(at, axis=1)
-        spent = np.where(hits, -np.log(np.where(hits, u[:, 0], 1.0)) / k, left[active])
         moved.w[active] = at / length[:, None]
         moved.growth[active] += k * spent + np.log(length)
         left[active] -= spent
-        active, meets = active[hits], met[hits] >= (first[hits] - TOGETHER)[:, None]
+        active, meets = active[out], met >= (first - TOGETHER)[:, None]
         self._meet(moved, active, meets)
         return np.asarray(active[(left[active] > 0.0) & (moved.slope[active] != 0.0).any(axis=1)])
 
@@ -145,6 +148,12 @@ class Paths:
         small = np.linalg.norm(found, axis=1) <= ROUNDING * self.gates.scale
         moved.slope[active] = np.where(small[:, None], 0.0, found)
         moved.side[active, gate] = np.where(crosses, -side, 0)
+
+
+def _at(across: FloatArray, g: FloatArray, x: FloatArray, u: FloatArray) -> FloatArray:
+    """Weights times u, shape (nodes, weights)."""
+    along = 0.5 * ((x + 1.0) + (x - 1.0) * u * u)
+    return np.asarray(u[:, None] * across + along[:, None] * g)
 
 
 def _roots(across: FloatArray, along: FloatArray, x: FloatArray, side: Sides) -> FloatArray:
