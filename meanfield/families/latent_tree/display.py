@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
+from meanfield.plotting.sphere import draw_on_sphere
 from meanfield.plotting.style import Panel, curve_style, draw_panels, time_styles
 from meanfield.results.numbers import plain
 from meanfield.typing import FloatArray
@@ -25,9 +25,6 @@ MOST_CHILDREN = 2
 
 MOST_TIMES = 5
 """Largest number of times whose densities are drawn."""
-
-LEAST_ON_MAP = 1e-4
-"""Smallest density on a map of the sphere, relative to the largest."""
 
 IN_TIME = {
     "loss": "population loss $L$",
@@ -156,19 +153,9 @@ def plot_node_particles(dataset: xr.Dataset) -> Figure:
 def _plot_map(dataset: xr.Dataset, axes: Axes, child: int) -> Axes:
     """Density of the nodes of a latent on the sphere at the last time that was reached, of both signs together."""
     last = int(np.flatnonzero(np.isfinite(dataset["Delta"].values))[-1])
-    edges = [np.append(dataset[f"{name}_bnds"][:, 0], dataset[f"{name}_bnds"][-1, 1]) for name in ("azimuth", "polar")]
     rho = dataset["rho_on_sphere"].isel(time=last, child=child).sum("sign").values
-    least = max(float(rho.max()) * LEAST_ON_MAP, float(rho[rho > 0.0].min()))
-    norm = LogNorm(least, float(rho.max()) * 1.0000001)
-    shown = axes.pcolormesh(edges[0] / np.pi, edges[1] / np.pi, np.maximum(rho, least), norm=norm, rasterized=True)
-    number, when = int(dataset["child"][child]), float(dataset["time"][last])
-    axes.figure.colorbar(shown, ax=axes, label=rf"density $\rho$ at $t = {when:g}$")
-    axes.set(
-        xlabel=rf"azimuth $\varphi/\pi$ of nodes of latent {number}",
-        ylabel=r"polar angle $\theta/\pi$",
-        ylim=(1.0, 0.0),
-    )
-    return axes
+    of = f"nodes of latent {int(dataset['child'][child])}"
+    return draw_on_sphere(axes, dataset, rho, float(dataset["time"][last]), of)
 
 
 def _plot_shares(dataset: xr.Dataset, axes: Axes) -> Axes:

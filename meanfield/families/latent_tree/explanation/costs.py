@@ -36,8 +36,8 @@ COARSE, FINE = 12, 32
 SAMPLED, USUAL = 7, 3
 """Power of 2 of the nodes from which costs are taken, and by how much the usual one is below the largest."""
 
-STEPS, PASSES = 30, 2.5
-"""Usual number of steps of the time T, and of events of a node up to the middle, by which a step has fewer."""
+STEPS = 30
+"""Usual number of steps of the time T, each of which takes as long as all up to the middle at once."""
 
 BYTES = 8
 """Number of bytes of a double."""
@@ -117,7 +117,7 @@ def _of_a_run(nodes: Carried, problem: Problem) -> float:
     """Processor seconds of a run, from one step in the middle."""
     depth = 0.5 * problem.time.stop * nodes.o * abs(nodes.Delta(0.0))
     first = nodes.starting(nodes.w)
-    return (STEPS + 3.0 * problem.time.outputs) * seconds_of(lambda: nodes.moved(first, depth)) / PASSES
+    return (STEPS + 3.0 * problem.time.outputs) * seconds_of(lambda: nodes.moved(first, depth))
 
 
 def _on_sphere(problem: Problem) -> Prediction:
