@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from meanfield.families.alpha_contrastive.laws import GaussianMixture
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
+from meanfield.plotting.sphere import draw_on_sphere
 from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, key_words, time_styles
 from meanfield.results.schema import problem_of
 
@@ -24,9 +24,6 @@ MOST_TIMES = 5
 
 LEAST_SHOWN = 1e-6
 """Smallest density that is shown, relative to the largest."""
-
-LEAST_ON_MAP = 1e-3
-"""Smallest density on a map of the sphere, relative to the largest."""
 
 MOST_FILTERS = 8
 """Largest number of filters whose coordinates are shown."""
@@ -165,15 +162,7 @@ def plot_sphere_density(dataset: xr.Dataset) -> Figure:
 
 
 def _plot_map(dataset: xr.Dataset, axes: Axes) -> Axes:
-    edges = [np.append(dataset[f"{name}_bnds"][:, 0], dataset[f"{name}_bnds"][-1, 1]) for name in ("azimuth", "polar")]
-    rho = dataset["rho_on_sphere"].values[-1]
-    least = max(float(rho.max()) * LEAST_ON_MAP, float(rho[rho > 0].min()))
-    norm = LogNorm(least, float(rho.max()) * 1.0000001)
-    shown = axes.pcolormesh(edges[0] / np.pi, edges[1] / np.pi, np.maximum(rho, least), norm=norm, rasterized=True)
-    label = rf"density $\rho$ at $t = {float(dataset['time'][-1]):g}$"
-    axes.figure.colorbar(shown, ax=axes, label=label)
-    axes.set(xlabel=r"azimuth $\varphi/\pi$ of a filter", ylabel=r"polar angle $\theta/\pi$", ylim=(1.0, 0.0))
-    return axes
+    return draw_on_sphere(axes, dataset, dataset["rho_on_sphere"].values[-1], float(dataset["time"][-1]), "a filter")
 
 
 def plot_optimal_filters(dataset: xr.Dataset) -> Figure:

@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.plotting.sphere import draw_on_sphere
 from meanfield.plotting.style import Panel, curve_style, draw_panels, time_styles
 from meanfield.results.numbers import plain
 from meanfield.typing import FloatArray
@@ -106,7 +107,10 @@ def plot_density(dataset: xr.Dataset) -> Figure:
 
 
 def _plot_Delta(dataset: xr.Dataset, axes: Axes) -> Axes:
-    axes.plot(dataset["time"], dataset["Delta"], **curve_style(0))
+    if "Delta_error" in dataset:
+        axes.errorbar(dataset["time"], dataset["Delta"], dataset["Delta_error"], capsize=2, **curve_style(0))
+    else:
+        axes.plot(dataset["time"], dataset["Delta"], **curve_style(0))
     axes.set(xlabel=TIME, ylabel=r"difference $\Delta$ of mean outputs")
     return axes
 
@@ -133,13 +137,45 @@ def _plot_atoms(dataset: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
+def plot_sphere_density(dataset: xr.Dataset) -> Figure:
+    """Difference of the mean outputs, directions of the nodes of some latents at the end, and shares at gates."""
+    children = range(min(dataset.sizes["child"], MOST_CHILDREN))
+    panels: list[Panel] = [_plot_Delta, *(partial(_plot_map, child=k) for k in children), _plot_shares]
+    return draw_panels(dataset, panels)
+
+
+def plot_node_particles(dataset: xr.Dataset) -> Figure:
+    """Difference of the mean outputs with its error, and shares of nodes at gates."""
+    panels: list[Panel] = [_plot_Delta, _plot_shares]
+    return draw_panels(dataset, panels)
+
+
+def _plot_map(dataset: xr.Dataset, axes: Axes, child: int) -> Axes:
+    """Density of the nodes of a latent on the sphere at the last time that was reached, of both signs together."""
+    last = int(np.flatnonzero(np.isfinite(dataset["Delta"].values))[-1])
+    rho = dataset["rho_on_sphere"].isel(time=last, child=child).sum("sign").values
+    of = f"nodes of latent {int(dataset['child'][child])}"
+    return draw_on_sphere(axes, dataset, rho, float(dataset["time"][last]), of)
+
+
+def _plot_shares(dataset: xr.Dataset, axes: Axes) -> Axes:
+    for number, child in enumerate(dataset["child"].values[:MOST_LATENTS]):
+        share = dataset["held"].sel(child=child).sum("sign", skipna=False)
+        axes.plot(dataset["time"], share, label=f"latent {child}", **curve_style(number))
+    axes.set(xlabel=TIME, ylabel="share of nodes that stay at gates")
+    axes.set_ylim(bottom=0.0)
+    return axes
+
+
 def of_a_density(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     """Difference of mean outputs at the last time that was reached, and the share of nodes that rest at gates."""
     last = int(np.flatnonzero(np.isfinite(dataset["Delta"].values))[-1])
     when = f"at t = {float(dataset['time'][last]):g}"
     yield f"Delta {when}", plain(float(dataset["Delta"][last]))
+    if "Delta_error" in dataset:
+        yield f"error of Delta {when}", plain(float(dataset["Delta_error"][last]))
     for child in dataset["child"].values:
-        share = float(dataset["atom"].sel(child=child)[last].sum())
+        share = float(dataset["atom" if "atom" in dataset else "held"].sel(child=child)[last].sum())
         yield f"share of the nodes of latent {child} at gates {when}", plain(share)
 
 

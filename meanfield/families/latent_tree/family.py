@@ -34,7 +34,7 @@ FAMILY = Family(
         "density": Method(
             "density",
             f"{HERE}.many_nodes.solver:solve_density",
-            ("density",),
+            ("density", "sphere_density", "node_particles"),
             check=f"{HERE}.many_nodes.solver:check_density",
             cost=f"{HERE}.explanation.costs:density",
         ),

@@ -94,6 +94,32 @@ DENSITY = {
     "atom": Variable(
         (*_DIRECTIONS, "gate"), "share of the nodes of a latent that stay at a gate", range=(-1e-9, 1.0 + 1e-9)
     ),
+    "Delta_error": Variable(("time",), "estimated error of Delta", range=POSITIVE),
+    "loss_error": Variable(("time",), "estimated error of the population loss", range=POSITIVE),
+    "held": Variable(_DIRECTIONS, "share of the nodes of a latent that stay at gates", range=(0.0, 1.0 + 1e-9)),
+    "idle": Variable(_DIRECTIONS, "share of the nodes of a latent that no input activates", range=(0.0, 1.0 + 1e-9)),
+    "polar": Variable(
+        ("polar",), "polar angle of the weights of a node in a cell", gaps="never", increasing=True, bounds="polar_bnds"
+    ),
+    "polar_bnds": Variable(("polar", "bounds"), "polar angle, edges of a cell", gaps="never", coordinate=True),
+    "azimuth": Variable(
+        ("azimuth",),
+        "azimuth of the weights of a node in a cell",
+        gaps="never",
+        increasing=True,
+        bounds="azimuth_bnds",
+    ),
+    "azimuth_bnds": Variable(("azimuth", "bounds"), "azimuth, edges of a cell", gaps="never", coordinate=True),
+    "rho_on_sphere": Variable(
+        (*_DIRECTIONS, "polar", "azimuth"),
+        "density of the nodes of a latent by sign and direction of their weights, averaged over a cell",
+        range=(0.0, inf),
+        gaps="unfinished",
+    ),
+    "w_sample": Variable(
+        (*_DIRECTIONS, "sample", "input"),
+        "weights of some nodes of a latent, by sign; a bias is the last",
+    ),
     "square": Variable(_DIRECTIONS, "mean of |w|^2 over the nodes of a latent with this sign", range=POSITIVE),
 }
 
@@ -128,6 +154,15 @@ DISPLAY = "meanfield.families.latent_tree.display"
 ACCURACY = 1e-8
 """Largest error of densities and what follows from them: a hundred times the tolerance of a step of their flow."""
 
+OF_ALL = ("child", "sign", "Delta", "square")
+"""Variables of densities in any number of dimensions."""
+
+CIRCLE = ("angle", "angle_bnds", "gate", "rho", "atom")
+
+ESTIMATED = ("Delta_error", "loss_error", "held", "idle")
+
+SPHERE = ("polar", "polar_bnds", "azimuth", "azimuth_bnds", "rho_on_sphere")
+
 PLACED = ("level", "latent", "latent_level")
 
 KINDS = {
@@ -149,12 +184,28 @@ KINDS = {
     ),
     "density": Kind(
         "density of infinitely many nodes for each latent",
-        ("time", "loss", *DENSITY, "latent", "latent_level"),
+        ("time", "loss", *OF_ALL, *CIRCLE, "latent", "latent_level"),
         ("eta", "B"),
         made_by="solve_density",
         figure=f"{DISPLAY}:plot_density",
         numbers=f"{DISPLAY}:of_a_density",
         accuracy=ACCURACY,
+    ),
+    "sphere_density": Kind(
+        "density of infinitely many nodes for each latent on the sphere of three weights",
+        ("time", "loss", *OF_ALL, *ESTIMATED, *SPHERE, "latent", "latent_level"),
+        ("eta", "B"),
+        made_by="solve_density",
+        figure=f"{DISPLAY}:plot_sphere_density",
+        numbers=f"{DISPLAY}:of_a_density",
+    ),
+    "node_particles": Kind(
+        "infinitely many nodes for each latent, by a sample of them",
+        ("time", "loss", *OF_ALL, *ESTIMATED, "w_sample", "latent", "latent_level"),
+        ("eta", "B"),
+        made_by="solve_density",
+        figure=f"{DISPLAY}:plot_node_particles",
+        numbers=f"{DISPLAY}:of_a_density",
     ),
     "particles": Kind(
         "stochastic gradient descent with batches of fresh samples",

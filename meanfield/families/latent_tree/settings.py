@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from meanfield.ensembles.settings import ReplicaSettings
@@ -17,10 +19,26 @@ class PopulationSettings(Part):
 
 
 class DensitySettings(Part):
-    """Resolution of densities of nodes."""
+    """Scheme and accuracy of densities of nodes."""
+
+    scheme: Literal["automatic", "finite_volumes", "particles"] = Field(
+        default="automatic",
+        description="'finite_volumes' for cells that follow nodes with two or three weights, 'particles' for a sample "
+        "of nodes with any number; 'automatic' for cells where they serve",
+    )
+    tolerance: float = Field(
+        default=5e-3,
+        ge=1e-4,
+        le=0.1,
+        description="error allowed in Delta, absolute below 1 and relative above, of cells of three weights and of "
+        "particles; those of two weights are exact",
+    )
 
     cells: int = Field(
-        default=240, ge=12, le=10**5, description="number of cells of the circle on which densities are averaged"
+        default=240,
+        ge=12,
+        le=10**5,
+        description="number of cells of the circle for densities of two weights",
     )
 
 

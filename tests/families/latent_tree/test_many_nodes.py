@@ -182,7 +182,6 @@ def test_batches_shake_all_nodes_together():
 def test_what_has_no_density_is_refused_with_another_method():
     for problem, words in (
         (drawn((2, 2)), "network.initial.law = 'uniform'"),
-        (on_the_circle(bias=True), "nodes have 2 weight(s) and a bias"),
         (on_the_circle(loss={"kind": "infonce"}), "loss.kind: nodes see each other"),
         (on_the_circle(positive=0.5), "infinitely many nodes never move"),
     ):

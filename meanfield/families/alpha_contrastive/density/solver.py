@@ -17,7 +17,7 @@ from meanfield.families.alpha_contrastive.density.best import best_energy
 from meanfield.families.alpha_contrastive.density.circle import CircleCells
 from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, Flow, MixtureFlow, carry
 from meanfield.families.alpha_contrastive.density.noise import check_noise, noisy_path
-from meanfield.families.alpha_contrastive.density.sphere import SphereCells
+from meanfield.families.alpha_contrastive.density.sphere import MovedCells
 from meanfield.families.alpha_contrastive.filters import FourierStart, UniformStart
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
@@ -202,8 +202,8 @@ def example_step(problem: Problem, cells: int) -> Callable[[], object]:
     return lambda: carry(flow, moved.filters, moved.weight, duration, courant_of(problem, cells))
 
 
-def _cells(problem: Problem, flow: Flow, cells: int) -> CircleCells | SphereCells:
-    return (CircleCells if flow.dimension == 2 else SphereCells)(problem, flow, cells)
+def _cells(problem: Problem, flow: Flow, cells: int) -> CircleCells | MovedCells:
+    return (CircleCells if flow.dimension == 2 else MovedCells)(problem, flow, cells)
 
 
 def carried_path(problem: Problem, cells: int) -> Path:

@@ -14,6 +14,7 @@ import numpy as np
 from meanfield.families.alpha_contrastive.density.carried import NONE, Filters
 from meanfield.families.alpha_contrastive.density.flows import Flow
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.numerics.sphere_cells import SphereCells
 from meanfield.typing import FloatArray, IntArray
 
 POINTS = 6
@@ -26,7 +27,7 @@ TURNED = 0.7
 """Angle by which moved cells are turned about each axis."""
 
 
-class SphereCells:
+class MovedCells:
     """Cells of the sphere that move with filters.
 
     Parameters
@@ -48,7 +49,7 @@ class SphereCells:
         self.weight: FloatArray = np.asarray(np.bincount(self._corners.ravel(), quarters, len(w)), dtype=float)
         side = np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0)
         self.filters = Filters(w, side, np.full((len(w), 2), NONE))
-        self._seen = max(1, cells // COARSER)
+        self._seen = SphereCells(max(1, cells // COARSER))
 
     def _numbers(self) -> IntArray:
         """Numbers of the four corners of each cell, around it."""
@@ -59,34 +60,24 @@ class SphereCells:
 
     def arrays(self, filters: Filters) -> dict[str, FloatArray]:
         """Density on the fixed cells, and moments."""
-        n = self._seen
-        polar, around = np.linspace(0.0, np.pi, n + 1), 2 * n
-        area = np.outer(-np.diff(np.cos(polar)), np.full(around, 2.0 * np.pi / around))
-        total = np.zeros(n * around)
+        area = self._seen.area
+        total = np.zeros(area.size)
         share = (np.arange(POINTS) + 0.5) / POINTS
         a, b, c, d = (filters.w[self._corners[:, k]] for k in range(4))
         for x, y in product(share, share):
             w = (1 - y) * ((1 - x) * a + x * b) + y * ((1 - x) * d + x * c)
             w = w / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), 1e-300)
-            row = np.minimum((np.arccos(np.clip(w[:, 2], -1.0, 1.0)) * n / np.pi).astype(int), n - 1)
-            column = ((np.arctan2(w[:, 1], w[:, 0]) + np.pi) * n / np.pi).astype(int) % around
-            total += np.bincount(row * around + column, self.mass / POINTS**2, n * around)
+            total += np.bincount(self._seen.numbers(w), self.mass / POINTS**2, area.size)
         w = filters.w
         return {
-            "rho_on_sphere": total.reshape(n, around) / area,
+            "rho_on_sphere": total.reshape(area.shape) / area,
             "mean": self.weight @ w,
             "second_moment": w.T @ (self.weight[:, None] * w),
         }
 
     def coordinates(self) -> dict[str, FloatArray]:
         """Angles of the fixed cells."""
-        n = self._seen
-        found = {}
-        for name, low, high, count in (("polar", 0.0, np.pi, n), ("azimuth", -np.pi, np.pi, 2 * n)):
-            edges = np.linspace(low, high, count + 1)
-            found[name] = 0.5 * (edges[1:] + edges[:-1])
-            found[f"{name}_bnds"] = np.stack([edges[:-1], edges[1:]], axis=1)
-        return found
+        return self._seen.coordinates()
 
 
 def _on_sphere(polar: FloatArray, azimuth: FloatArray) -> FloatArray:

@@ -12,8 +12,11 @@ from meanfield.errors import BlowUpError
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import HEADER, cost_of_replicas
+from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
-from meanfield.families.latent_tree.many_nodes.solver import check_density
+from meanfield.families.latent_tree.many_nodes.particle_density import RUNS, SHOWN, carried_sample, most_of
+from meanfield.families.latent_tree.many_nodes.solver import ON_CELLS, check_density, weights_of
+from meanfield.families.latent_tree.many_nodes.sphere_density import COARSER, carried_triangles
 from meanfield.families.latent_tree.operators import needs_connections
 from meanfield.families.latent_tree.particles.simulation import simulation_of
 from meanfield.families.latent_tree.particles.stepper import Replicas
@@ -32,6 +35,18 @@ FIRST, ENOUGH = 1.0 / 256.0, 0.4
 
 AVERAGES = 120
 """Usual number of averages over nodes that their flow takes."""
+
+CIRCLE = 2
+"""Number of weights of nodes on a circle."""
+
+COARSE, FINE = 12, 32
+"""Sides of triangles along a meridian from which costs are taken, and to which runs usually go."""
+
+SAMPLED, USUAL = 7, 3
+"""Power of 2 of the nodes from which costs are taken, and by how much the usual one is below the largest."""
+
+STEPS = 30
+"""Usual number of steps of the time T, each of which takes as long as all up to the middle at once."""
 
 BYTES = 8
 """Number of bytes of a double."""
@@ -139,9 +154,39 @@ def density(problem: Problem) -> Prediction:
     Raises
     ------
     InputError
-        If the problem has no density in one dimension.
+        If the nodes have no limit that is solved.
     """
     check_density(problem)
+    outputs, weights = problem.time.outputs, weights_of(problem)
+    if problem.density.scheme != "particles" and weights in ON_CELLS:
+        return _on_circle(problem) if weights == CIRCLE else _on_sphere(problem)
+    nodes = carried_sample(problem, SAMPLED, 0)
+    numbers = 2 ** (most_of(problem) - USUAL) * len(nodes.rows)
+    seconds = RUNS * (numbers / len(nodes.w) / len(nodes.rows)) * _of_a_run(nodes, problem)
+    memory = COPIES * BYTES * numbers * len(nodes.paths.gates.normal)
+    contents = f"means over {RUNS} samples of nodes with {weights} weights"
+    return Prediction("density", "", seconds, memory, outputs * SHOWN * len(nodes.rows) * weights * BYTES, contents)
+
+
+def _of_a_run(nodes: Carried, problem: Problem) -> float:
+    """Processor seconds of a run, from one step in the middle."""
+    depth = 0.5 * problem.time.stop * nodes.o * abs(nodes.Delta(0.0))
+    first = nodes.starting(nodes.w)
+    return (STEPS + 3.0 * problem.time.outputs) * seconds_of(lambda: nodes.moved(first, depth))
+
+
+def _on_sphere(problem: Problem) -> Prediction:
+    triangles, nodes = carried_triangles(problem, COARSE)
+    larger = (FINE / COARSE) ** 2
+    seconds = 4.0 / 3.0 * larger * _of_a_run(nodes, problem)
+    numbers = larger * len(triangles.mass) * len(nodes.rows)
+    cells = problem.time.outputs * len(nodes.pull) * 2 * (FINE // COARSER) ** 2
+    contents = f"densities of {len(nodes.pull):,} kinds of nodes on a sphere"
+    memory = COPIES * BYTES * numbers * len(nodes.paths.gates.normal)
+    return Prediction("density", "", seconds, memory, BYTES * cells + HEADER, contents)
+
+
+def _on_circle(problem: Problem) -> Prediction:
     nodes, outputs = ensemble_of(problem), problem.time.outputs
     seconds = (AVERAGES + outputs) * seconds_of(lambda: nodes.Delta(0.5 * problem.time.stop * nodes.o))
     numbers = outputs * len(nodes.pull) * (problem.density.cells + len(nodes.flows.circle.gates))

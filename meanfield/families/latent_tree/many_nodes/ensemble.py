@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.families.latent_tree.many_nodes.circle import TURN, Circle, Flows
+from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Latents, parts_of
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.starts import SphereStart
-from meanfield.families.latent_tree.tables import Tables
 from meanfield.typing import FloatArray, IntArray
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -25,43 +24,15 @@ PIECES = 2
 LONGEST = 40.0
 """Exponent |g| t beyond which nodes have gathered, but for rounding."""
 
-SIGNS = np.array([-1.0, 1.0])
-"""Signs of outgoing weights."""
-
 
 @dataclass(frozen=True)
-class Ensemble:
-    """Infinitely many nodes of every latent below the root.
-
-    Parameters
-    ----------
-    flows : Flows
-        A row for each latent and sign of outgoing weights, the signs of a latent beside each other.
-    polarity : ndarray, shape (latents,)
-        rho_0mu.
-    positive : float
-        Share of nodes with a positive outgoing weight.
-    grows : bool
-        Whether lengths are trained, or stay 1.
-    o : float
-        1 - rho_0^2.
-    """
-
-    flows: Flows
-    polarity: FloatArray
-    positive: float
-    grows: bool
-    o: float
-
-    @property
-    def shares(self) -> FloatArray:
-        """Shares of the signs, shape (signs,)."""
-        return np.array([1.0 - self.positive, self.positive])
+class Ensemble(Latents):
+    """Nodes with two weights, which are directions on a circle."""
 
     @cached_property
-    def pull(self) -> FloatArray:
-        """rho_0mu times the sign, of each row: the time of its flow in units of T."""
-        return np.outer(self.polarity, SIGNS).ravel()
+    def flows(self) -> Flows:
+        """A row for each latent and sign of outgoing weights, the signs of a latent beside each other."""
+        return Circle(self.inputs).flows(np.repeat(self.difference, len(SIGNS), axis=0))
 
     @cached_property
     def _ladder(self) -> tuple[FloatArray, IntArray]:
@@ -88,7 +59,7 @@ class Ensemble:
         return np.sort(np.clip(found.reshape(len(self.pull), -1), first, first + TURN), axis=1)
 
     def averages(self, T: float) -> tuple[FloatArray, FloatArray]:
-        """Averages of |v| s and of |w|^2 over nodes at the time T, each of shape (latents, signs)."""
+        """See `Latents.averages`."""
         breaks, rows = self._breaks(T), (len(self.polarity), len(SIGNS))
         half, middle = 0.5 * np.diff(breaks, axis=1), 0.5 * (breaks[:, 1:] + breaks[:, :-1])
         row, piece = np.nonzero(half > 0.0)
@@ -103,10 +74,6 @@ class Ensemble:
         first, second = (np.asarray(np.bincount(row, x, len(self.pull)), dtype=float) for x in (mass * s, mass))
         return first.reshape(rows), second.reshape(rows)
 
-    def Delta(self, T: float) -> float:
-        """Difference of the mean outputs for the values of the root."""
-        return float(2.0 * self.polarity @ self.averages(T)[0] @ (SIGNS * self.shares))
-
     def distribution(self, edges: FloatArray, arc: IntArray, T: float) -> FloatArray:
         """Share of the nodes of each latent and sign that are before places on arcs, shape (latents, signs, places)."""
         row, place = (i.ravel() for i in np.indices((len(self.pull), len(edges))))
@@ -117,13 +84,4 @@ class Ensemble:
 
 def ensemble_of(problem: Problem) -> Ensemble:
     """Limit of infinitely many nodes of a problem whose nodes have two weights."""
-    start, tables, leaves = problem.network.initial, Tables(problem), np.array(problem.tree.leaves)
-    assert isinstance(start, SphereStart)
-    count = problem.shape.children[0]
-    inputs = leaves[np.indices((2,) * count).reshape(count, -1).T]
-    if problem.network.bias:
-        inputs = np.concatenate([inputs, np.ones((len(inputs), 1))], axis=1)
-    difference = 0.5 * (tables.given_latent[1][:, 1] - tables.given_latent[1][:, 0])
-    flows = Circle(inputs).flows(np.repeat(difference, len(SIGNS), axis=0))
-    o = 4.0 * float(np.prod(problem.tree.root))
-    return Ensemble(flows, problem.tree.polarities[1], start.positive, not start.fixed_lengths, o)
+    return Ensemble(*parts_of(problem))

@@ -1,46 +1,43 @@
-"""Density of infinitely many nodes per latent with two weights each, exactly (latent_tree.md, section 3.4).
+"""Density of infinitely many nodes per latent (latent_tree.md, section 3.4).
 
 Nodes see each other through the difference Delta of the mean outputs alone, and in the time T with dT = o Delta dt they
-do not see each other at all. So the density is pushed along known paths, and T(t) is one differential equation.
+do not see each other at all. So they are pushed along known paths, and T(t) is one differential equation.
 """
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.optimize import brentq
 
-from meanfield.errors import BlowUpError, InputError
+from meanfield.errors import InputError
 from meanfield.families.latent_tree.initial import places
-from meanfield.families.latent_tree.many_nodes.circle import TURN
-from meanfield.families.latent_tree.many_nodes.ensemble import SIGNS, Ensemble, ensemble_of
+from meanfield.families.latent_tree.many_nodes.circle_density import on_circle
+from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
+from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density
+from meanfield.families.latent_tree.many_nodes.particle_density import by_particles
+from meanfield.families.latent_tree.many_nodes.sphere_density import on_sphere
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.starts import SphereStart
 from meanfield.families.latent_tree.tables import check_tables
-from meanfield.numerics.ode import Path, Tolerance, solve_ode
 from meanfield.problems.base import check_problem
-from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
-from meanfield.typing import FloatArray, IntArray
-
-TOLERANCE = 1e-10
-"""Error of a step, relative to the time and to the last one."""
-
-FARTHEST = 1e15
-"""A time T that is not reached."""
-
-GROWN = 1e9
-"""Growth of Delta after which it is about to become infinite."""
 
 LEAST = 1e-12
 """Smallest difference of mean outputs at the start that is more than rounding."""
 
+MOST_WEIGHTS = 8
+"""Largest number of weights of a node whose paths are followed: 255 gates, of which one meets a hundred."""
+
+ON_CELLS = {2: on_circle, 3: on_sphere}
+"""Densities on cells, by the number of weights of a node."""
+
 
 def check_density(problem: Problem) -> None:
-    """Refuse problems whose nodes have no density in one dimension.
+    """Refuse problems whose nodes have no limit that is solved.
 
     Raises
     ------
@@ -67,139 +64,84 @@ def check_density(problem: Problem) -> None:
             f"loss.kind to 'simple' and output_normalisation to false, {instead}"
         )
     check_tables(problem)
-    children = problem.shape.children[0]
-    if children + network.bias != 2:
-        weights = f"{children} weight(s){' and a bias' if network.bias else ''}"
+    weights, scheme = weights_of(problem), problem.density.scheme
+    if weights > MOST_WEIGHTS:
         raise InputError(
-            f"tree.children: nodes have {weights}, and a density is computed for two numbers, on a circle; give "
-            f"latents two leaves without biases, or one leaf with them, {instead}"
+            f"tree.children: nodes have {_in_words(problem)}, and paths of nodes are followed with {MOST_WEIGHTS} at "
+            f"most; give latents fewer leaves, {instead}"
         )
-    if abs(ensemble_of(problem).Delta(0.0)) < LEAST:
+    if scheme == "finite_volumes" and weights not in ON_CELLS:
+        raise InputError(
+            f"density.scheme = 'finite_volumes': nodes have {_in_words(problem)}, and cells are for two or three "
+            "numbers; set it to 'particles', or leave the key out"
+        )
+    if abs(ensemble_of(problem).first_Delta) < LEAST:
         raise InputError(
             f"network.initial.positive = {start.positive:g}: the mean outputs for both values of the root are the "
             "same, and infinitely many nodes never move from there; take another share, or polarities that are not 0"
         )
 
 
+def weights_of(problem: Problem) -> int:
+    """Number of weights of a node below the root, with its bias."""
+    return problem.shape.children[0] + problem.network.bias
+
+
+def _in_words(problem: Problem) -> str:
+    return f"{problem.shape.children[0]} weight(s){' and a bias' if problem.network.bias else ''}"
+
+
 def solve_density(problem: Problem) -> xr.Dataset:
-    """Density of infinitely many nodes for each latent below the root, exactly.
+    """Density of infinitely many nodes for each latent below the root.
 
     Parameters
     ----------
     problem : Problem
-        With two levels of latents, the start `sphere`, the loss `simple`, and nodes with two weights.
+        With two levels of latents, the start `sphere`, and the loss `simple`.
 
     Returns
     -------
     xarray.Dataset
-        `Delta` and `loss` at the output times; `rho`, by child, sign of the outgoing weight and angle, which with
-        `atom`, the nodes that stay at gates, adds up to 1 over angles, gates and signs; `square`, the mean of |w|^2.
-        The attribute `status` is `complete`, `interrupted`, or `failed: ...` with the time at which weights become
-        infinite, as they do where lengths are trained; what was not reached is NaN.
+        `Delta` and `loss` at the output times; `square`, the mean of |w|^2 by child and sign of the outgoing weight.
+        Of nodes with two weights also `rho`, by angle, which with `atom`, the nodes that stay at gates, adds up to 1
+        over angles, gates and signs. Of nodes with three `rho_on_sphere`, which adds up to 1 with the areas of cells,
+        and of more, or with `density.scheme = 'particles'`, `w_sample`, the weights of some; both with the shares
+        `held` of nodes that stay at gates and `idle` of those that no input activates, and with `Delta_error` and
+        `loss_error`. The attribute `status` is `complete`, `interrupted`, or `failed: ...` with the time at which
+        weights become infinite, as they do where lengths are trained; what was not reached is NaN. Where particles are
+        taken by themselves, or the tolerance is missed, the attribute `warning` says why.
 
     Raises
     ------
     InputError
-        If the nodes have no density in one dimension; `particles` takes every problem.
+        If the nodes have no limit that is solved; `particles` takes every problem.
 
     Notes
     -----
-    Source: latent_tree.md, section 3.4. Errors are below 1e-8, those of one differential equation: densities are
-    averages over cells of a distribution function that is known, and quadratures follow nodes along their paths.
+    Source: latent_tree.md, section 3.4. With two weights errors are below 1e-8, those of one differential equation:
+    densities are averages over cells of a distribution function that is known, and quadratures follow nodes along their
+    paths. With more, nodes that stand for all are followed as exactly, and errors are those of averages over the start.
     """
     check_density(problem)
     started = time.perf_counter()
-    nodes = ensemble_of(problem)
-    at, status = _inner_times(nodes, problem.time.outputs_at)
+    found = _solved(problem)
+    Delta = found.arrays["Delta"]
+    o = 4.0 * float(np.prod(problem.tree.root))
+    arrays: dict[str, Any] = found.arrays | {"time": problem.time.outputs_at, "loss": -0.25 * o * Delta**2}
+    arrays |= {"child": np.arange(1, problem.shape.latents[1] + 1), "sign": SIGNS}
+    if "Delta_error" in arrays:
+        arrays["loss_error"] = 0.25 * o * arrays["Delta_error"] * (2.0 * np.abs(Delta) + arrays["Delta_error"])
     origin = provenance(time.perf_counter() - started)
-    arrays = _arrays(problem, nodes, at)
-    return build_dataset("density", problem, arrays | places(problem.shape), status, origin)
+    return build_dataset(found.kind, problem, arrays | places(problem.shape), found.status, origin, found.warning)
 
 
-def _inner_times(nodes: Ensemble, times: FloatArray) -> tuple[FloatArray, str]:
-    """T at each output time, NaN where it was not reached, and the status; from t(T), an integral of 1/(o Delta)."""
-    start, stop = nodes.Delta(0.0), float(times[-1])
-    sign = np.copysign(1.0, start)
-    with progress_bar(stop, "density", "t") as bar:
-
-        def rate(depth: float, t: FloatArray) -> FloatArray:
-            bar.update(min(max(float(t[0]), bar.n), stop) - bar.n)
-            return np.array([1.0 / (nodes.o * abs(nodes.Delta(sign * depth)))])
-
-        solution = solve_ode(
-            rate,
-            np.zeros(1),
-            np.array([0.0, FARTHEST]),
-            Tolerance(TOLERANCE, TOLERANCE * stop),
-            integrator="DOP853",
-            stops=[
-                lambda depth, t: stop - float(t[0]),
-                lambda depth, t: GROWN - abs(nodes.Delta(sign * depth) / start),
-            ],
-            dense=True,
-            interruptible=True,
-        )
-    status, reached = solution.status, float(solution.end[0])
-    if solution.stopped_by == 1:
-        status = BlowUpError(
-            reached,
-            f"Delta has grown by {GROWN:.0e} and becomes infinite at this time",
-            "set network.initial.fixed_lengths to true, or time.stop to less",
-        ).status
-    found = np.full(len(times), np.nan)
-    found[0] = 0.0
-    if solution.stopped_by == 0:  # where the last output time is met, but for rounding
-        found[-1] = sign * solution.end_time
-    if solution.path is not None:
-        for k in np.flatnonzero((times > 0.0) & (times < reached) & np.isnan(found)):
-            found[k] = sign * _where(solution.path, float(times[k]), solution.end_time)
-    return found, status
-
-
-def _where(path: Path, time: float, end: float) -> float:
-    """T at a time before the last, from t at all T."""
-    return float(brentq(lambda depth: float(path(depth)[0]) - time, 0.0, end, xtol=1e-14 * end, rtol=1e-14))
-
-
-def _arrays(problem: Problem, nodes: Ensemble, at: FloatArray) -> dict[str, FloatArray]:
-    """Variables of results from the time T at each output time."""
-    circle, children = nodes.flows.circle, len(nodes.polarity)
-    edges, arc = _faces(nodes, problem.density.cells)
-    inside = arc[1:] == arc[:-1]  # between the last face of an arc and the first of the next there is the gate itself
-    low, high = edges[:-1][inside], edges[1:][inside]
-    sizes = (len(at), children, len(SIGNS))
-    found = {
-        "Delta": np.full(len(at), np.nan),
-        "rho": np.full((*sizes, len(low)), np.nan),
-        "atom": np.full((*sizes, len(circle.gates)), np.nan),
-        "square": np.full(sizes, np.nan),
-    }
-    for k in np.flatnonzero(np.isfinite(at)):
-        T = float(at[k])
-        before = nodes.distribution(edges, arc, T)
-        share = np.diff(before, axis=-1)
-        s, square = nodes.averages(T)
-        found["Delta"][k] = 2.0 * nodes.polarity @ s @ (SIGNS * nodes.shares)
-        found["rho"][k] = share[..., inside] / (high - low)
-        first = before[..., :1] + nodes.shares[:, None] - before[..., -1:]
-        found["atom"][k] = np.concatenate([first[..., :1], share[..., ~inside]], axis=-1)
-        found["square"][k] = square
-    coordinates = {
-        "time": problem.time.outputs_at,
-        "child": np.arange(1, children + 1),
-        "sign": SIGNS,
-        "angle": 0.5 * (low + high),
-        "angle_bnds": np.stack([low, high], axis=1),
-        "gate": circle.gates,
-    }
-    return coordinates | found | {"loss": -0.25 * nodes.o * found["Delta"] ** 2}
-
-
-def _faces(nodes: Ensemble, cells: int) -> tuple[FloatArray, IntArray]:
-    """Faces of about so many cells, both ends of every arc among them, and their arcs."""
-    edges, arcs = [], []
-    for number, (first, last) in enumerate(nodes.flows.circle.ends):
-        count = max(1, round(cells * (last - first) / TURN))
-        edges.append(np.linspace(first, last, count + 1))
-        arcs.append(np.full(count + 1, number))
-    return np.concatenate(edges), np.concatenate(arcs)
+def _solved(problem: Problem) -> Density:
+    """Density by the scheme of the settings; 'automatic' takes cells unless particles must be."""
+    weights, scheme = weights_of(problem), problem.density.scheme
+    if scheme != "particles" and weights in ON_CELLS:
+        return ON_CELLS[weights](problem)
+    found = by_particles(problem)
+    if scheme == "particles":
+        return found
+    reason = f"The density was solved by particles, because nodes have {_in_words(problem)}, and cells are for 2 or 3."
+    return found._replace(warning=" ".join(text for text in (reason, found.warning) if text))

@@ -1,0 +1,109 @@
+"""Infinitely many nodes of each latent below the root: what all ways to average over them share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gamma
+
+from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.starts import SphereStart
+from meanfield.families.latent_tree.tables import Tables
+from meanfield.typing import FloatArray
+
+SIGNS = np.array([-1.0, 1.0])
+"""Signs of outgoing weights."""
+
+
+class Density(NamedTuple):
+    """What a way to average over nodes found.
+
+    Parameters
+    ----------
+    kind : str
+        Of the result.
+    arrays : dict of ndarray
+        Variables of the kind by name, `Delta` among them.
+    status : str
+    warning : str
+    """
+
+    kind: str
+    arrays: dict[str, FloatArray]
+    status: str
+    warning: str = ""
+
+
+@dataclass(frozen=True)
+class Latents(ABC):
+    """Infinitely many nodes of every latent below the root.
+
+    Parameters
+    ----------
+    inputs : ndarray, shape (configurations, weights)
+        Inputs of a node, with a 1 for the bias.
+    difference : ndarray, shape (latents, configurations)
+        (P(c|1) - P(c|0))/2.
+    polarity : ndarray, shape (latents,)
+        rho_0mu.
+    positive : float
+        Share of nodes with a positive outgoing weight.
+    grows : bool
+        Whether lengths are trained, or stay 1.
+    o : float
+        1 - rho_0^2.
+    """
+
+    inputs: FloatArray
+    difference: FloatArray
+    polarity: FloatArray
+    positive: float
+    grows: bool
+    o: float
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of the signs, shape (signs,)."""
+        return np.array([1.0 - self.positive, self.positive])
+
+    @cached_property
+    def pull(self) -> FloatArray:
+        """rho_0mu times the sign, of each row: the time of its flow in units of T."""
+        return np.outer(self.polarity, SIGNS).ravel()
+
+    @property
+    def first_Delta(self) -> float:
+        """Difference of the mean outputs at the start, from averages of the positive part of w.x over the sphere."""
+        d = self.inputs.shape[1]
+        mean = gamma(0.5 * d) / (2.0 * np.sqrt(np.pi) * gamma(0.5 * (d + 1.0)))
+        s = self.difference @ np.linalg.norm(self.inputs, axis=1) * mean
+        return self.from_averages(np.repeat(s[:, None], len(SIGNS), axis=1))
+
+    @abstractmethod
+    def averages(self, T: float) -> tuple[FloatArray, FloatArray]:
+        """Averages of |v| s and of |w|^2 over nodes at the time T, each of shape (latents, signs)."""
+
+    def Delta(self, T: float) -> float:
+        """Difference of the mean outputs for the values of the root."""
+        return self.from_averages(self.averages(T)[0])
+
+    def from_averages(self, s: FloatArray) -> float:
+        """Difference of the mean outputs from averages of |v| s, shape (latents, signs)."""
+        return float(2.0 * self.polarity @ s @ (SIGNS * self.shares))
+
+
+def parts_of(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray, float, bool, float]:
+    """What `Latents` are made of, in its order."""
+    start, tables, leaves = problem.network.initial, Tables(problem), np.array(problem.tree.leaves)
+    assert isinstance(start, SphereStart)
+    count = problem.shape.children[0]
+    inputs = leaves[np.indices((2,) * count).reshape(count, -1).T]
+    if problem.network.bias:
+        inputs = np.concatenate([inputs, np.ones((len(inputs), 1))], axis=1)
+    difference = 0.5 * (tables.given_latent[1][:, 1] - tables.given_latent[1][:, 0])
+    o = 4.0 * float(np.prod(problem.tree.root))
+    return inputs, difference, problem.tree.polarities[1], start.positive, not start.fixed_lengths, o

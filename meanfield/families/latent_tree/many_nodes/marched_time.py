@@ -1,0 +1,75 @@
+"""The time t of training from the time T, where averages over nodes have kinks: those of each node at its gates.
+
+An integrator that looks for smooth pieces would find none. So T goes on in steps that are short for the fastest node,
+and once nodes gather, for the time that has passed; 1/(o Delta) is a spline.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.optimize import brentq
+
+from meanfield.families.latent_tree.many_nodes.carried import Carried
+from meanfield.families.latent_tree.many_nodes.inner_time import GROWN, grown_at
+from meanfield.process.progress import progress_bar
+from meanfield.typing import FloatArray
+
+STEP = 0.2
+"""Step times the rate of the fastest node."""
+
+FEWEST = 8
+"""Least number of steps."""
+
+DEGREE = 5
+"""Degree of splines, whose errors fall with the sixth power of steps."""
+
+LONGER = 0.05
+"""Step relative to the time T that has passed, where lengths stay and all comes to rest."""
+
+BEYOND = 1.01
+"""Part of the last output time to which the trapezoidal rule goes, which is not as exact as the spline."""
+
+
+def marched_times(nodes: Carried, times: FloatArray, label: str) -> tuple[FloatArray, str]:
+    """T at each output time, NaN where it was not reached, and the status.
+
+    Parameters
+    ----------
+    nodes : Carried
+    times : ndarray, shape (times,)
+    label : str
+        Of the progress bar.
+    """
+    stop, status = float(times[-1]), "complete"
+    depth, rate, passed = [0.0], [_rate(nodes, 0.0)], 0.0
+    shortest = min(STEP / nodes.fastest, stop / (rate[0] * FEWEST))
+    with progress_bar(stop, label, "t") as bar:
+        try:
+            while passed < BEYOND * stop:
+                step = shortest if nodes.grows else max(shortest, LONGER * depth[-1])
+                depth.append(depth[-1] + step)
+                rate.append(_rate(nodes, depth[-1]))
+                passed += 0.5 * step * (rate[-1] + rate[-2])
+                bar.update(min(passed, stop) - bar.n)
+                if rate[0] > GROWN * rate[-1]:
+                    break
+        except KeyboardInterrupt:
+            status = "interrupted"
+            del depth[len(rate) :]
+    found = np.full(len(times), np.nan)
+    found[0] = 0.0
+    if len(depth) <= DEGREE:
+        return found, status
+    t = make_interp_spline(np.array(depth), np.array(rate), k=DEGREE).antiderivative()
+    reached = float(t(depth[-1]))
+    for k in np.flatnonzero((times > 0.0) & (times <= reached)):
+        found[k] = brentq(lambda T, at=float(times[k]): float(t(T)) - at, 0.0, depth[-1], xtol=1e-14 * depth[-1])
+    if status == "complete" and rate[0] > GROWN * rate[-1] and reached < stop:
+        status = grown_at(reached).status
+    return nodes.sign * found, status
+
+
+def _rate(nodes: Carried, depth: float) -> float:
+    """dt/dT."""
+    return 1.0 / (nodes.o * abs(nodes.Delta(nodes.sign * depth)))

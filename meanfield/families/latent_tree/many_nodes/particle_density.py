@@ -1,0 +1,97 @@
+"""Nodes with any number of weights: samples of the start, which stand for all nodes and are followed exactly.
+
+Samples are random turns of points that cover the sphere evenly, so that their averages have errors which fall faster
+than with the root of their number, and spread over independent runs by as much.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from meanfield.families.latent_tree.many_nodes.carried import Carried
+from meanfield.families.latent_tree.many_nodes.carried_density import follow
+from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density, parts_of
+from meanfield.families.latent_tree.problem import Problem
+from meanfield.typing import FloatArray
+
+RUNS = 8
+"""Number of independent runs, from whose spread standard errors follow."""
+
+DEVIATIONS = 3.5
+"""Standard errors of 8 runs that are exceeded by chance once in 100 times (Student's t of 7 degrees)."""
+
+FEWEST, MOST = 7, 14
+"""Numbers of nodes of each latent in a run, first and last, as powers of 2."""
+
+MOST_NUMBERS = 2**24
+"""Largest number of distances from gates that a run computes at once: 128 MB, and as much again a few times."""
+
+GAIN = 1.5
+"""Power of the number of nodes by which errors fall, about, turned over."""
+
+SHOWN = 128
+"""Number of nodes of each latent whose weights are in the result."""
+
+
+def carried_sample(problem: Problem, power: int, run: int) -> Carried:
+    """Nodes of one run, 2^power of each latent and sign."""
+    parts = parts_of(problem)
+    weights = parts[0].shape[1]
+    seeds = np.random.SeedSequence([problem.particles.seed, run])
+    points = qmc.Sobol(weights, rng=np.random.default_rng(seeds)).random_base2(power)
+    w = ndtri(np.clip(points, 1e-300, 1.0 - 2.0**-53))
+    w /= np.linalg.norm(w, axis=1, keepdims=True)
+    share = np.full(len(w), 1.0 / len(w))
+    return Carried(*parts, w, share, share)
+
+
+def most_of(problem: Problem) -> int:
+    """Power of 2 of the largest number of nodes whose distances from gates fit into memory."""
+    nodes = carried_sample(problem, 0, 0)
+    each = len(nodes.rows) * len(nodes.paths.gates.normal)
+    return int(np.clip(np.floor(np.log2(MOST_NUMBERS / each)), FEWEST, MOST))
+
+
+def by_particles(problem: Problem) -> Density:
+    """Means over runs, as large as the tolerance asks for, with errors that chance exceeds once in 100 times."""
+    tolerance, power, most = problem.density.tolerance, FEWEST, most_of(problem)
+    while True:
+        runs = [_run(problem, power, run) for run in range(RUNS)]
+        statuses = [status for _, status in runs if status != "complete"]
+        Delta = np.array([found["Delta"] for found, _ in runs])
+        error = DEVIATIONS * Delta.std(axis=0, ddof=1) / np.sqrt(RUNS)
+        reached = np.isfinite(error)
+        worst = float(np.max(error[reached] / np.maximum(np.abs(Delta.mean(axis=0)[reached]), 1.0)))
+        if worst <= tolerance or power == most or "interrupted" in statuses:
+            break
+        power = min(power + int(np.clip(np.ceil(GAIN * np.log2(worst / tolerance)), 1, 3)), most)
+    arrays = {name: np.mean([found[name] for found, _ in runs], axis=0) for name in runs[0][0] if name != "w_sample"}
+    warning = ""
+    if worst > tolerance:
+        warning = (
+            f"Delta has an error of {worst:.2g} with {2**power} nodes of each latent in each of {RUNS} runs, more than "
+            f"density.tolerance = {tolerance:g}; raise the tolerance, or lower time.stop"
+        )
+    sample = {"w_sample": runs[0][0]["w_sample"], "Delta_error": error}
+    return Density("node_particles", arrays | sample, statuses[0] if statuses else "complete", warning)
+
+
+def _run(problem: Problem, power: int, run: int) -> tuple[dict[str, FloatArray], str]:
+    """Variables at the output times from one run, and the status."""
+    nodes = carried_sample(problem, power, run)
+    label = f"density, {2**power} particles, run {run + 1} of {RUNS}"
+    return follow(nodes, problem.time.outputs_at, label, partial(_shown, nodes))
+
+
+def _shown(nodes: Carried, T: float) -> dict[str, FloatArray]:
+    """Weights of some nodes; NaN for signs that no node has."""
+    places = nodes.at(T)
+    found = np.full((len(nodes.polarity) * len(SIGNS), SHOWN, nodes.inputs.shape[1]), np.nan)
+    length = np.exp(places.growth) if nodes.grows else np.ones(len(places.w))
+    w = (length[:, None] * places.w).reshape(len(nodes.rows), -1, nodes.inputs.shape[1])
+    found[nodes.rows] = w[:, :SHOWN]
+    return {"w_sample": found.reshape(-1, len(SIGNS), *found.shape[1:])}
