@@ -42,7 +42,7 @@ def make_entry_point(function: Any, kinds: tuple[Any, ...]) -> Any:
     with global_compiler_lock:
         result = function.overloads[kinds]
         if isinstance(result.entry_point, _InnerFunction):
-            context, library = function.targetctx, result.library
+            context, library = result.target_context, result.library  # with the options of this function
             wrapped = library, result.fndesc, result.environment, result.call_helper
             with context.push_code_library(library):
                 context.create_cpython_wrapper(*wrapped, release_gil=bool(function.targetoptions.get("nogil")))
