@@ -13,10 +13,10 @@ Imports numba, and is imported when something else has imported it.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from numba.core import caching, dispatcher, sigutils
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
@@ -24,6 +24,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 
 PACKAGE = "meanfield."
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _chain: list[str] = []
 """Modules of the functions that are being compiled, each for the one before it. The lock of numba's compiler guards
@@ -42,7 +44,7 @@ def make_entry_point(function: Any, kinds: tuple[Any, ...]) -> Any:
     with global_compiler_lock:
         result = function.overloads[kinds]
         if isinstance(result.entry_point, _InnerFunction):
-            context, library = function.targetctx, result.library
+            context, library = result.target_context, result.library  # with the options of this function
             wrapped = library, result.fndesc, result.environment, result.call_helper
             with context.push_code_library(library):
                 context.create_cpython_wrapper(*wrapped, release_gil=bool(function.targetoptions.get("nogil")))
@@ -69,19 +71,19 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
 
     def finalize(self) -> None:
         """Link all libraries of the chain that begins here, each once; optimise, and generate machine code."""
-        self._raise_if_finalized()
+        self._raise_if_finalized()  # type: ignore[no-untyped-call]
         for library in self._linked():
             self._reload_init.update(library._reload_init)
             own = not library._finalized
             module = library._own_module_for_linking() if own else library._get_module_for_linking()
             self._final_module.link_in(module, preserve=True)
-        self._optimize_final_module()
+        self._optimize_final_module()  # type: ignore[no-untyped-call]
         self._final_module.verify()
-        self._finalize_final_module()
+        self._finalize_final_module()  # type: ignore[no-untyped-call]
         for variable in self._final_module.global_variables:
-            environment = lookup_environment(variable.name)
+            environment = lookup_environment(variable.name)  # type: ignore[no-untyped-call]
             if environment is not None:
-                self._codegen.set_env(variable.name, environment)
+                self._codegen.set_env(variable.name, environment)  # type: ignore[attr-defined]
 
     def _linked(self) -> list[Any]:
         """Libraries to link; one that is complete contains those that it needs."""
@@ -129,11 +131,11 @@ def _is_inner() -> bool:
     return len(_chain) > 1 and any(map(_is_ours, _chain))
 
 
-def _extend(owner: Any, name: str) -> Any:
+def _extend(owner: Any, name: str) -> Callable[[_Function], _Function]:
     """Decorator that replaces a method of numba by a function of it and its arguments."""
     method = getattr(owner, name)
 
-    def replace(function: Any) -> Any:
+    def replace(function: _Function) -> _Function:
         @wraps(method)
         def extended(self: Any, *arguments: Any) -> Any:
             return function(method, self, *arguments)
@@ -147,7 +149,7 @@ def _extend(owner: Any, name: str) -> Any:
 def compile_entry_points_alone() -> None:
     """Change the compiler of numba in this process, for chains of calls that concern this package."""
     JITCPUCodegen._library_class = _Library
-    compiler = dispatcher._FunctionCompiler
+    compiler = dispatcher._FunctionCompiler  # type: ignore[attr-defined]
 
     @_extend(compiler, "compile")
     def compile_in_chain(method: Any, self: Any, kinds: Any, result: Any) -> Any:
@@ -180,7 +182,7 @@ def compile_entry_points_alone() -> None:
             entry = method(self, signature)
             if _chain:
                 return entry
-            kinds, _ = sigutils.normalize_signature(signature)
+            kinds, _ = sigutils.normalize_signature(signature)  # type: ignore[no-untyped-call]
             return make_entry_point(self, tuple(kinds)).entry_point
 
     @_extend(caching.Cache, "save_overload")

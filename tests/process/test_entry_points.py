@@ -1,0 +1,175 @@
+"""Machine code for entry points alone: inner functions are compiled within what calls them."""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numba
+import pytest
+
+from meanfield.process import entry_points
+from tests import ROOT
+
+INNER = """
+import numba
+import numpy as np
+
+@numba.njit({options})
+def inner(x):
+    if x < 0.0:
+        raise ValueError("negative", x)  # needs the environment of this function
+    return x + 1.0
+
+@numba.njit({options})
+def arrays(x):
+    return np.full(2, x), (x,)
+"""
+
+OUTER = """
+import numba
+from {inner} import arrays, inner
+
+@numba.njit({options})
+def middle(x):
+    return 2.0 * inner(x)
+
+@numba.njit({options})
+def outer(x):
+    return middle(x) + inner(x)
+
+@numba.njit({options})
+def of_arrays(x):
+    return arrays(x)[0].sum()
+"""
+
+
+@pytest.fixture
+def chain(tmp_path, monkeypatch):
+    """Function that makes modules of a package, which ours are or are not, and gives their functions."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(entry_points, "PACKAGE", "ours_")
+
+    def make(name, options=""):
+        (tmp_path / f"{name}_inner.py").write_text(INNER.format(options=options))
+        (tmp_path / f"{name}_outer.py").write_text(OUTER.format(inner=f"{name}_inner", options=options))
+        found = __import__(f"{name}_outer")
+        return SimpleNamespace(
+            outer=found.outer, middle=found.middle, inner=found.inner, of_arrays=found.of_arrays, arrays=found.arrays
+        )
+
+    return make
+
+
+def has_machine_code(function):
+    (result,) = function.overloads.values()
+    return result.library._finalized
+
+
+def test_inner_functions_have_no_machine_code_until_python_calls_them(chain):
+    functions = chain("ours_lazy")
+    assert functions.outer(1.0) == 6.0
+    assert has_machine_code(functions.outer)
+    assert not has_machine_code(functions.middle)
+    assert not has_machine_code(functions.inner)
+    before = functions.middle.overloads.copy()
+    assert functions.middle(1.0) == 4.0
+    assert has_machine_code(functions.middle)
+    assert not has_machine_code(functions.inner)
+    assert functions.inner(1.0) == 2.0
+    # Types and code are those of the first compilation.
+    assert [result.library for result in before.values()] == [
+        result.library for result in functions.middle.overloads.values()
+    ]
+
+
+def test_an_inner_function_owns_the_arrays_that_it_gives_to_python(chain):
+    """Wrappers that do not count references give arrays whose memory is free."""
+    functions = chain("ours_arrays")
+    assert functions.of_arrays(1.0) == 2.0
+    found = [functions.arrays(float(i)) for i in range(1000)]
+    assert [array.tolist() for array, _ in found] == [[i, i] for i in range(1000)]
+    assert [numbers for _, numbers in found] == [(i,) for i in range(1000)]
+
+
+def test_functions_of_others_are_compiled_as_ever(chain):
+    functions = chain("theirs")
+    assert functions.outer(1.0) == 6.0
+    assert has_machine_code(functions.middle)
+    assert has_machine_code(functions.inner)
+
+
+def test_inner_functions_raise_what_they_raise_elsewhere(chain):
+    functions = chain("ours_raising")
+    for function in (functions.outer, functions.middle, functions.inner):
+        with pytest.raises(ValueError, match="negative") as error:
+            function(-1.0)
+        assert error.value.args == ("negative", -1.0)
+
+
+def test_a_function_of_other_types_is_another_inner_function(chain):
+    functions = chain("ours_types")
+    assert functions.outer(1.0) == 6.0
+    assert functions.outer(1) == 6.0
+    assert [result.library._finalized for result in functions.inner.overloads.values()] == [False, False]
+    assert functions.inner(1) == 2.0
+    assert [result.library._finalized for result in functions.inner.overloads.values()] == [False, True]
+
+
+CALLS = """
+import json, sys
+import numba
+from meanfield.process import entry_points
+
+entry_points.PACKAGE = "ours_"
+import ours_kept_outer as functions
+
+shown = {}
+for name in json.loads(sys.argv[1]):
+    function = getattr(functions, name)
+    try:
+        value = function(-1.0)
+    except ValueError as error:
+        value = list(error.args)
+    shown[name] = [function(1.0), value, sum(function.stats.cache_hits.values())]
+print(json.dumps(shown))
+"""
+
+
+def test_the_disk_keeps_entry_points_alone(chain, tmp_path):
+    """Later processes find what earlier ones called, and compile for themselves what was only an inner function."""
+    chain("ours_kept", "cache=True")
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    values = {"outer": 6.0, "middle": 4.0, "inner": 2.0}
+    raised = ["negative", -1.0]
+    runs = ((["outer"], [0]), (["outer", "inner"], [1, 0]), (["middle", "inner"], [0, 1]), (["middle"], [1]))
+    for names, hits in runs:
+        command = [sys.executable, "-c", CALLS, json.dumps(names)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        expected = {name: [values[name], raised, hit] for name, hit in zip(names, hits, strict=True)}
+        assert json.loads(done.stdout) == expected
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collection_of_garbage_pauses_while_ours_is_compiled(chain, enabled):
+    functions = chain(f"ours_garbage_{enabled}")
+    during = []
+    compiler = functions.inner._compiler
+    core = compiler._compile_core
+    compiler._compile_core = lambda *arguments: during.append(gc.isenabled()) or core(*arguments)
+    was = gc.isenabled()
+    try:
+        gc.enable() if enabled else gc.disable()
+        with pytest.raises(numba.TypingError):
+            functions.outer("text")
+        assert functions.outer(1.0) == 6.0
+        assert gc.isenabled() is enabled
+        assert during == [False, False]
+    finally:
+        gc.enable() if was else gc.disable()
