@@ -52,11 +52,11 @@ compiled in the time that runs have."""
 
 INTRODUCTION = """# Every method on random problems
 
-Written by `make regimes`, which runs everything anew. Problems are drawn at random by a law that covers all built-in
-activations, priors and laws, strengths from 0.03 to 10, learning rates from 0.003 to 1, batches of 1 to 5000, one or
-two features, and times up to 100 (`validation/contrastive/random_problems.py`); a seed fixes a problem, and everything
-that the law does not draw is left at its default. Each method runs in a process of its own, on one core, with a limit
-on its processor time."""
+Written by `make regimes`, which runs everything anew or, with `--merge`, puts together what was run in blocks of seeds.
+Problems are drawn at random by a law that covers all built-in activations, priors and laws, strengths from 0.03 to 10,
+learning rates from 0.003 to 1, batches of 1 to 5000, one or two features, and times up to 100
+(`validation/contrastive/random_problems.py`); a seed fixes a problem, and everything that the law does not draw is left
+at its default. Each method runs in a process of its own, on one core, with a limit on its processor time."""
 
 NOTES = """- **complete**, **refused**, **failed**: a result; an input error, or a status, that names the reason.
   **Time limit** and **broken** (a traceback, a crash) must not happen.
