@@ -17,7 +17,6 @@ from meanfield.ingredients.laws.coordinate import (
 )
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.lagrangian import node_search
-from meanfield.mckean_vlasov.density.lagrangian.lines import gauss_rules
 from meanfield.mckean_vlasov.density.lagrangian.panels import Panels
 from meanfield.mckean_vlasov.density.lagrangian.search import Search
 from meanfield.mckean_vlasov.density.settings import DensitySettings
@@ -134,15 +133,6 @@ def level_of(panels, limit, rng):
 def test_there_are_no_lines_where_no_coordinate_or_three_are_continuous():
     assert Panels.start((RADEMACHER,), np.ones(1), 8, 7) is None
     assert Panels.start((GAUSSIAN,) * 3, np.ones(3), 8, 7) is None
-
-
-def test_gauss_rules_are_exact_up_to_twice_their_nodes():
-    rng = np.random.default_rng(1)
-    points, mass = np.sort(rng.normal(size=(3, 50)), axis=1), rng.random((3, 50))
-    x, weight = gauss_rules(points, mass, 5)
-    for power in range(10):
-        moments = (mass * points**power).sum(axis=1)
-        assert (weight * x**power).sum(axis=1) == pytest.approx(moments, rel=1e-10)  # rounding
 
 
 def test_kinks_between_the_outermost_node_and_the_end_of_a_panel_are_seen_with_more_nodes():
