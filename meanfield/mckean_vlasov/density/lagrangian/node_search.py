@@ -28,8 +28,8 @@ from meanfield.mckean_vlasov.density.lagrangian.rules import (
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.typing import FloatArray
 
-MORE_NODES = 1.35
-"""Factor on nodes per feature from one trial to the next."""
+MORE_NODES, MANY_MORE_NODES = 1.35, 1.9
+"""Factor on nodes per feature from one trial to the next, and on all nodes where there should be panels but are not."""
 
 SLOW_TRIALS = 2
 """Number of such trials after which averages given u seem to have kinks, and nodes lie on panels."""
@@ -57,8 +57,8 @@ MOST_CORRECTED = 2
 SMALLER = 0.8
 """Share of the nodes of a rule that others must not exceed to be worth a correction."""
 
-MOST_GROWTH = 1.5
-"""Largest ratio of the first nodes on panels to those before them."""
+MOST_GROWTH = (4.0, 1.5)
+"""Largest ratio of the first nodes on panels to those before them, where one or two coordinates are continuous."""
 
 VERIFIED = 1.8
 """Largest work of the next rule on panels, in units of that of the last one, that must leave enough for levels."""
@@ -112,7 +112,8 @@ class NodeSearch:
                 found = self._on_panels(rules)
                 if found:
                     return found
-            scale = rule.scale * MORE_NODES
+            many = MANY_MORE_NODES ** (1.0 / len(self._levels.limit.coordinates))
+            scale = rule.scale * (MORE_NODES if self.product is None else max(MORE_NODES, many))
             more = self.nodes_of(scale)
             growth = len(more.u_weight) / rule.size
             if growth == 1.0 or not (enough or self._levels.budget.allows(NODES_WORK * growth * rule.first.work)):
@@ -154,7 +155,9 @@ class NodeSearch:
     def _affordable(self, panels: Panels, known: Rule) -> bool:
         """Whether panels have few enough nodes to begin with."""
         growth = len(panels.nodes(self._levels.limit).u_weight) / known.size
-        return growth <= MOST_GROWTH and self._levels.budget.allows(NODES_WORK * growth * known.first.work)
+        return growth <= MOST_GROWTH[len(panels.lines[0].axes) - 1] and self._levels.budget.allows(
+            NODES_WORK * growth * known.first.work
+        )
 
     def _corrected(self, rules: list[Rule], changed: FloatArray) -> tuple[Rule, Correction]:
         """The rule of fewest nodes to which those on the last panels are a small correction."""

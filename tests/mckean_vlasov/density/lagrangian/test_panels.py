@@ -160,7 +160,7 @@ def test_searches_on_panels_and_on_products_agree(monkeypatch, coordinates):
     limit, tolerance = make_limit(*coordinates, name="quartic"), 1e-5
     products = Search(limit, DensitySettings(), tolerance).solve()
     monkeypatch.setattr(node_search, "SLOW_TRIALS", 0)
-    monkeypatch.setattr(node_search, "MOST_GROWTH", 100.0)
+    monkeypatch.setattr(node_search, "MOST_GROWTH", (100.0, 100.0))
     search = Search(limit, DensitySettings(), tolerance)
     panels = search.solve()
     assert search._node_search.product is not None  # there were panels
