@@ -84,3 +84,31 @@ def tensor_rule(rules: Sequence[tuple[FloatArray, FloatArray]], negligible: floa
     weight = reduce(np.multiply.outer, (weights for _, weights in rules)).ravel()
     kept = weight > negligible
     return x[kept], weight[kept] / weight[kept].sum()
+
+
+def gauss_rules(x: FloatArray, weight: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray]:
+    """Gauss rules of several measures of weighted points at once (Stieltjes' procedure, then Golub and Welsch).
+
+    Parameters
+    ----------
+    x, weight : ndarray, shape (measures, points)
+    nodes : int
+
+    Returns
+    -------
+    x, weight : ndarray, shape (measures, nodes)
+        Increasing; weights add up to those of each measure.
+    """
+    mass = weight.sum(axis=1)
+    matrix = np.zeros((len(x), nodes, nodes))
+    before, now = np.zeros_like(x), np.repeat(1 / np.sqrt(mass)[:, None], x.shape[1], axis=1)
+    size = np.zeros(len(x))
+    for k in range(nodes):
+        matrix[:, k, k] = np.einsum("ij,ij,ij->i", weight, x, now * now)
+        rest = (x - matrix[:, k, k][:, None]) * now - size[:, None] * before
+        size = np.sqrt(np.einsum("ij,ij->i", weight, rest * rest))
+        if k + 1 < nodes:
+            matrix[:, k, k + 1] = matrix[:, k + 1, k] = size
+        before, now = now, rest / size[:, None]
+    values, vectors = np.linalg.eigh(matrix)
+    return values, mass[:, None] * vectors[:, 0] ** 2

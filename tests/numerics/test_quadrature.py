@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import erfcx, factorial2
 
-from meanfield.numerics.quadrature import gaussian_trapezoid, tensor_rule
+from meanfield.numerics.quadrature import gauss_rules, gaussian_trapezoid, tensor_rule
 
 
 def normal_moment(order):
@@ -107,3 +107,12 @@ def test_negligible_nodes_of_a_product_are_left_out_and_the_others_still_add_up_
     x, weight = tensor_rule([rare, rare], 1e-12)
     assert x.tolist() == [[0, 0], [0, 1], [1, 0]]  # both at once have 1e-18
     assert weight.sum() == pytest.approx(1, abs=1e-15)  # rounding
+
+
+def test_gauss_rules_are_exact_up_to_twice_their_nodes():
+    rng = np.random.default_rng(1)
+    points, mass = np.sort(rng.normal(size=(3, 50)), axis=1), rng.random((3, 50))
+    x, weight = gauss_rules(points, mass, 5)
+    for power in range(10):
+        moments = (mass * points**power).sum(axis=1)
+        assert (weight * x**power).sum(axis=1) == pytest.approx(moments, rel=1e-10)  # rounding

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
 from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma
 
+from meanfield.numerics.quadrature import gauss_rules
 from meanfield.typing import FloatArray
 
 NEGLIGIBLE = 1e-14
@@ -51,7 +51,7 @@ def _aliasing(shape: float, step: float) -> float:
 
 
 def gauss_rule(x: FloatArray, weight: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Gauss rule of a measure of many weighted points (Stieltjes' procedure, then Golub and Welsch).
+    """Gauss rule of a measure of many weighted points.
 
     Parameters
     ----------
@@ -60,13 +60,5 @@ def gauss_rule(x: FloatArray, weight: FloatArray, nodes: int) -> tuple[FloatArra
     nodes : int
         Number of nodes, far below the number of points.
     """
-    diagonal, off = np.empty(nodes), np.empty(nodes)
-    before, now, size = np.zeros_like(x), np.full_like(x, 1 / math.sqrt(weight.sum())), 0.0
-    for k in range(nodes):
-        diagonal[k] = weight @ (x * now * now)
-        rest = (x - diagonal[k]) * now - size * before
-        size = math.sqrt(weight @ (rest * rest))
-        off[k] = size
-        before, now = now, rest / size
-    values, vectors = eigh_tridiagonal(diagonal, off[:-1])
-    return np.asarray(values), weight.sum() * vectors[0] ** 2
+    found, share = gauss_rules(x[None], weight[None], nodes)
+    return found[0], share[0]

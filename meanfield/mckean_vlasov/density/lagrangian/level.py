@@ -72,6 +72,8 @@ class Level:
         Coordinates of the points along the curves.
     xi, X : ndarray, shape (outputs, nodes, points)
         Quantiles on the scale of the normal law, and the weights there.
+    given_u : ndarray, shape (3, outputs, nodes)
+        Averages of w, w phi(w) and w^2 at every node.
     """
 
     def __init__(self, limit: Limit, frames: Frames, points: int, tolerance: float, budget: Budget) -> None:
@@ -104,6 +106,7 @@ class Level:
         self.moments = np.full((outputs, d1 + 3), np.nan)
         self.xi = np.full((outputs, self.nodes, points), np.nan)
         self.X = np.full((outputs, self.nodes, points), np.nan)
+        self.given_u = np.full((3, outputs, self.nodes), np.nan)
 
     @property
     def steps(self) -> int:
@@ -183,6 +186,8 @@ class Level:
         if not ordered:
             raise self._stuck()
         self.moments[index] = averages
+        sums = self._state.sums[:, : self.nodes]
+        self.given_u[:, index] = sums[1:] / sums[0]
         self.xi[index] = unpacked(self._frame.xi, self.nodes, self.points)
         self.X[index] = unpacked(values, self.nodes, self.points)
 

@@ -42,7 +42,11 @@ class Nodes:
     @classmethod
     def of(cls, limit: Limit, nodes: int | None, scale: float = 1.0) -> Nodes:
         """Nodes for the coordinates of a limit; see `feature_quadrature`."""
-        u, weight = feature_quadrature(limit.coordinates, nodes, scale)
+        return cls.with_symmetry(limit, *feature_quadrature(limit.coordinates, nodes, scale))
+
+    @classmethod
+    def with_symmetry(cls, limit: Limit, u: FloatArray, weight: FloatArray) -> Nodes:
+        """Nodes of a rule, mirrored if it and the prior of the limit are."""
         w = np.concatenate([np.linspace(0.05, 8.0, 33), np.geomspace(10.0, 1e4, 8)])
         up, down = limit.prior.force(w), -limit.prior.force(-w)
         pairs = (u, -u[::-1]), (weight, weight[::-1]), (up, down)

@@ -27,7 +27,7 @@ MIXED_SHARE = 0.2
 """Largest difference of that change between the first level and the first two, as a share of the tolerance."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Rule:
     """A rule in u with its first level, and the second one where that was needed.
 
@@ -40,6 +40,8 @@ class Rule:
         Trial run that led to the frames.
     first : Level
     second : Level, optional
+    on_panels : bool
+        Whether nodes lie on panels; with two features these are no products of nodes in each.
     """
 
     scale: float
@@ -47,6 +49,7 @@ class Rule:
     trial: Level | None
     first: Level
     second: Level | None = None
+    on_panels: bool = False
 
     @property
     def size(self) -> int:
@@ -104,8 +107,15 @@ def fewest_nodes(rules: Sequence[Rule], last_change: FloatArray, tolerance: floa
     """
     last, paired = rules[-1], [rule for rule in rules if rule.second is not None]
     for rule in (each for each in paired if each is not last):
-        correction = paired[-1].moments(2) - rule.moments(2) + last.moments(1) - paired[-1].moments(1)
+        found = corrected(rule, paired[-1], last, last_change)
         mixed = mixed_change([rule, paired[-1]])
-        if np.abs(correction).max() <= LARGEST_CORRECTION * tolerance and mixed.max() <= MIXED_SHARE * tolerance:
-            return rule, Correction(correction, last_change + mixed)
+        small = np.abs(found.moments).max() <= LARGEST_CORRECTION * tolerance
+        if small and mixed.max() <= MIXED_SHARE * tolerance:
+            return rule, found
     return None
+
+
+def corrected(rule: Rule, better: Rule, last: Rule, last_change: FloatArray) -> Correction:
+    """Correction of a rule to a better one by two levels, and from there to the last one by the first level."""
+    correction = better.moments(2) - rule.moments(2) + last.moments(1) - better.moments(1)
+    return Correction(correction, last_change + mixed_change([rule, better]))

@@ -13,10 +13,10 @@ from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.estimate import extrapolated
 from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
+from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS
 from meanfield.mckean_vlasov.density.lagrangian.marching import average
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes, packed, unpacked
 from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
-from meanfield.mckean_vlasov.density.lagrangian.search import FACTORS
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.quantile_frame.frame import DAMPED_SPACING, DAMPING, force_slopes
 from meanfield.numerics.quantile_frame.inversion import invert

@@ -8,7 +8,15 @@ import pytest
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
 from meanfield.ingredients.prior_settings import PriorSettings
-from meanfield.mckean_vlasov.density.lagrangian import budget, display, level, preparation, rules, search
+from meanfield.mckean_vlasov.density.lagrangian import (
+    budget,
+    display,
+    level,
+    levels,
+    node_search,
+    preparation,
+    search,
+)
 from meanfield.mckean_vlasov.density.lagrangian.estimate import estimated, extrapolated
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
@@ -89,10 +97,11 @@ def test_work_is_kept_to_show_what_was_found(monkeypatch):
 
 def test_levels_have_the_nodes_that_were_chosen_where_there_are_no_more(monkeypatch):
     """A rule that ends in the middle of the search: steps are measured again for the nodes there are."""
-    of = search.Nodes.of
-    monkeypatch.setattr(search.Nodes, "of", lambda limit, nodes, scale: of(limit, nodes, min(scale, 1.4)))
-    monkeypatch.setattr(search, "NODES_SHARE", 0.0)
-    monkeypatch.setattr(rules, "LARGEST_CORRECTION", 0.0)
+    of = node_search.Nodes.of
+    monkeypatch.setattr(node_search.Nodes, "of", lambda limit, nodes, scale: of(limit, nodes, min(scale, 1.4)))
+    monkeypatch.setattr(node_search, "NODES_SHARE", 0.0)
+    monkeypatch.setattr(node_search.Panels, "start", lambda *_: None)
+    monkeypatch.setattr("meanfield.mckean_vlasov.density.lagrangian.rules.LARGEST_CORRECTION", 0.0)
     limit = make_limit("l1", 0.4, coordinate=UniformCoordinate())
     found = search.Search(limit, DensitySettings(), 1e-5).solve()
     assert len(found.grid.u_weight) > len(of(limit, None, 0.7).u_weight)
@@ -142,7 +151,7 @@ def make_rule(nodes, mixed=0.0, second=True):
         error = square + 100 * np.exp(-nodes) + mixed * np.exp(-nodes) * square
         return SimpleNamespace(points=points, moments=np.full((2, 4), error), work=1.0)
 
-    return rules.Rule(
+    return node_search.Rule(
         1.0, SimpleNamespace(nodes=SimpleNamespace(u_weight=np.ones(nodes))), None, made(30), second and made(40)
     )
 
@@ -150,7 +159,7 @@ def make_rule(nodes, mixed=0.0, second=True):
 @pytest.mark.parametrize("tolerance", [2e-3, 1e-4])
 def test_levels_of_few_nodes_are_corrected_for_more(tolerance):
     series = [make_rule(8), make_rule(12), make_rule(16), make_rule(20, second=None)]
-    base, correction = rules.fewest_nodes(series, np.array([1e-7, 1e-7]), tolerance)
+    base, correction = node_search.fewest_nodes(series, np.array([1e-7, 1e-7]), tolerance)
     exact = 100 * np.exp(-20.0)
     assert base is series[0 if tolerance == 2e-3 else 1]  # 100 exp(-8) = 0.03, 100 exp(-12) = 6e-4
     assert np.abs(base.moments(2) + correction.moments - exact).max() < 1e-15  # rounding
@@ -159,7 +168,7 @@ def test_levels_of_few_nodes_are_corrected_for_more(tolerance):
 
 def test_corrections_that_depend_on_the_points_are_refused():
     series = [make_rule(8, 1e4), make_rule(12, 1e4)]
-    assert rules.fewest_nodes(series, np.zeros(2), 1e-3) is None
+    assert node_search.fewest_nodes(series, np.zeros(2), 1e-3) is None
 
 
 def test_changes_of_the_first_level_do_not_count_once_points_have_mixed_with_nodes(monkeypatch):
@@ -167,19 +176,19 @@ def test_changes_of_the_first_level_do_not_count_once_points_have_mixed_with_nod
     series = [make_rule(8, 1e4), make_rule(12, 1e4), make_rule(16, 1e4, second=None)]
     series[2].first.moments[:] = series[1].first.moments
     second = make_rule(16, 1e4).second
-    found = search.Search(make_limit(), DensitySettings(), 1e-3)
-    monkeypatch.setattr(found, "_second_levels", lambda _, better: setattr(better, "second", second) or True)
+    found = search.Search(make_limit(), DensitySettings(), 1e-3)._node_search
+    monkeypatch.setattr(found, "second_levels", lambda _, better: setattr(better, "second", second) or True)
     changed, enough = found._change(series)
     assert not enough
     assert changed.max() == np.abs(series[2].moments(2) - series[1].moments(2)).max() > 1e-3
     series[2].second = None
-    monkeypatch.setattr(found, "_second_levels", lambda *_: False)
+    monkeypatch.setattr(found, "second_levels", lambda *_: False)
     changed, enough = found._change(series)
     assert not enough
     assert changed.max() > 1e-3  # where second levels are too much work, what mixed before counts
 
 
-@pytest.mark.parametrize("place", [preparation, search])
+@pytest.mark.parametrize("place", [preparation, levels])
 def test_points_out_of_order_are_a_failure_with_its_cause(monkeypatch, place):
     def stuck(begun, _):
         begun.reach(0)
@@ -212,8 +221,8 @@ def test_where_longer_steps_fail_shorter_ones_are_compared(monkeypatch, exact):
             raise begun._stuck()
         preparation.run(begun, label)
 
-    monkeypatch.setattr(search, "run", run)
-    monkeypatch.setattr(search, "prepare", lambda *of: (preparation.prepare(*of)[0], None))  # no trial run to compare
+    monkeypatch.setattr(levels, "run", run)
+    monkeypatch.setattr(levels, "prepare", lambda *of: (preparation.prepare(*of)[0], None))  # no trial run to compare
     solution = solve(make_limit(), DensitySettings(tolerance=1e-5))
     assert solution.status == "complete"
     assert (np.abs(solution.moments[:, :-2] - exact) <= solution.errors.moments + 1e-9).all()  # what both promise

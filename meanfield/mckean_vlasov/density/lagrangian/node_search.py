@@ -1,0 +1,215 @@
+"""Nodes in u: more of them until they change little, on panels that follow the solution where that takes long.
+
+Levels of more points are those of the fewest nodes to which the others are a small correction.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS, Levels
+from meanfield.mckean_vlasov.density.lagrangian.panels import Panels
+from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
+from meanfield.mckean_vlasov.density.lagrangian.preparation import continued
+from meanfield.mckean_vlasov.density.lagrangian.rules import (
+    LARGEST_CORRECTION,
+    MIXED_SHARE,
+    NODES_SAFETY,
+    Correction,
+    Rule,
+    change,
+    fewest_nodes,
+    mixed_change,
+    without_correction,
+)
+from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.typing import FloatArray
+
+MORE_NODES, MANY_MORE_NODES = 1.35, 1.9
+"""Factor on nodes per feature from one trial to the next, and on all nodes where there should be panels but are not."""
+
+SLOW_TRIALS = 2
+"""Number of such trials after which averages given u seem to have kinks, and nodes lie on panels."""
+
+FAR = 100.0
+"""Change by more nodes, in units of the tolerance, after which panels are taken at once."""
+
+NODES_SHARE = 0.5
+"""Share of the tolerance that is left to the error of the nodes in u."""
+
+MOST_NODES = 4000
+
+ORDER, ACROSS = 8, 7
+"""Nodes of a panel, and of smooth pieces of lines across the panels of two features."""
+
+MOST_CUTS = 12
+"""Largest number of times that panels are cut."""
+
+MOST_CORRECTED = 2
+"""Number of rules that are tried."""
+
+SMALLER = 0.8
+"""Share of the nodes of a rule that others must not exceed to be worth a correction."""
+
+MOST_GROWTH = (4.0, 1.5)
+"""Largest ratio of the first nodes on panels to those before them, where one or two coordinates are continuous."""
+
+VERIFIED = 1.8
+"""Largest work of the next rule on panels, in units of that of the last one, that must leave enough for levels."""
+
+SMALL = 0.1
+"""Change by the last cuts, in units of the tolerance, after which there are no more."""
+
+LESS = 0.1
+"""Factor on what panels may have where more nodes on them change too much."""
+
+PANELS_SHARE = 0.25
+"""Share of the tolerance that the errors of all panels may have by their coefficients."""
+
+
+class NodeSearch:
+    """Search for the nodes of one problem.
+
+    Parameters
+    ----------
+    levels : Levels
+    settings : DensitySettings
+    tolerance : float
+        Largest error of q and r.
+
+    Attributes
+    ----------
+    product : Rule or None
+        Where panels are chosen, the last rule that is a product of nodes in every feature.
+    """
+
+    def __init__(self, levels: Levels, settings: DensitySettings, tolerance: float) -> None:
+        self._levels, self._settings, self._tolerance = levels, settings, tolerance
+        self.product: Rule | None = None
+
+    def nodes_of(self, scale: float) -> Nodes:
+        """Nodes of the default rule, with a factor on their number per feature."""
+        return Nodes.of(self._levels.limit, self._settings.feature_nodes, scale)
+
+    def choose(self, start: Rule) -> tuple[Rule, Correction]:
+        """Rule of finer levels, and the correction of these; more nodes are taken until still more change little.
+
+        The change of the first level may be that of its points, which vary from node to node; then the change of two
+        levels decides.
+        """
+        rules = [start]
+        changed, enough = np.zeros(start.first.moments.shape[1] - 2), True
+        while True:
+            rule = rules[-1]
+            slow = len(rules) > SLOW_TRIALS or changed.max() > FAR * self._tolerance
+            if slow and self.product is None and not self._settings.feature_nodes:
+                found = self._on_panels(rules)
+                if found:
+                    return found
+            many = MANY_MORE_NODES ** (1.0 / len(self._levels.limit.coordinates))
+            scale = rule.scale * (MORE_NODES if self.product is None else max(MORE_NODES, many))
+            more = self.nodes_of(scale)
+            growth = len(more.u_weight) / rule.size
+            if growth == 1.0 or not (enough or self._levels.allows(growth, rule.first)):
+                break  # laws of finitely many values and rules that have no more nodes, or no work left
+            rules.append(self._with_more(rule, scale, more))
+            changed, enough = self._change(rules)
+            if enough or rules[-1].size > MOST_NODES:
+                break
+        chosen = rules[-2] if len(rules) > 1 and enough else rules[-1]
+        return fewest_nodes(rules, changed, self._tolerance) or (chosen, without_correction(chosen, changed))
+
+    def _on_panels(self, rules: list[Rule]) -> tuple[Rule, Correction] | None:
+        """The same with panels after some rules, or None if there are none or their work is too much."""
+        limit, known = self._levels.limit, rules[-1]
+        pull = called_values(limit.closure, known.first.moments[-1, :-3])[:-1]
+        panels, allowed = Panels.start(limit.coordinates, pull, ORDER, ACROSS), PANELS_SHARE * self._tolerance
+        self.product = known
+        if panels is None or not self._affordable(panels, known):
+            return None
+        if len(limit.coordinates) > 1 and not self.second_levels(known):
+            return None  # of several features, densities of w are shown at products of nodes, by two levels
+        tried = [self._on(panels, known)]
+        while self._levels.allows(VERIFIED, tried[-1].first):
+            errors = panels.errors(tried[-1].first)
+            steady = len(tried) > 1 and change(tried[-2], tried[-1], 1).max() <= SMALL * self._tolerance
+            if steady or sum(each.sum() for each in errors) <= allowed:
+                panels = panels.with_more_nodes()
+                tried.append(self._on(panels, known))
+                changed, enough = self._change([*rules, *tried])
+                if enough:
+                    return self._corrected([*rules, *tried], changed)
+                allowed, errors = LESS * allowed, panels.errors(tried[-1].first)
+            if len(tried) > MOST_CUTS:
+                break
+            panels = panels.halved(errors, allowed)
+            tried.append(self._on(panels, known))
+        return self._corrected([*rules, *tried], change(tried[-2], tried[-1], 1)) if len(tried) > 1 else None
+
+    def _affordable(self, panels: Panels, known: Rule) -> bool:
+        """Whether panels have few enough nodes to begin with."""
+        growth = len(panels.nodes(self._levels.limit).u_weight) / known.size
+        return growth <= MOST_GROWTH[len(panels.lines[0].axes) - 1] and self._levels.allows(growth, known.first)
+
+    def _corrected(self, rules: list[Rule], changed: FloatArray) -> tuple[Rule, Correction]:
+        """The rule of fewest nodes to which those on the last panels are a small correction."""
+        rule, better = rules[-2:]
+        affordable = [each for each in rules[:-1] if self._levels.allows(1.0, each.first)]
+        if rule not in affordable:
+            base = affordable[-1] if affordable else rules[0]
+            return base, without_correction(base, np.maximum(changed, change(base, better, 1)))
+        self.second_levels(rule)
+        small = [
+            each
+            for each in rules[:-2]
+            if each.size <= SMALLER * rule.size
+            and np.abs(each.first.moments - better.first.moments)[:, :-1].max() <= LARGEST_CORRECTION * self._tolerance
+        ]
+        for each in small[:MOST_CORRECTED]:
+            self.second_levels(each)
+            found = fewest_nodes([each, rule, better], changed, self._tolerance)
+            if found and found[0] is each:
+                return found
+        return rule, without_correction(rule, changed)
+
+    def _on(self, panels: Panels, known: Rule) -> Rule:
+        """First level of the rule on panels."""
+        frames = continued(known.frames, panels.nodes(self._levels.limit))
+        return Rule(known.scale, frames, None, self._levels.coarsest(frames, known.first.tolerance), on_panels=True)
+
+    def _with_more(self, rule: Rule, scale: float, nodes: Nodes) -> Rule:
+        """First level of a rule with more nodes."""
+        tolerance = rule.first.tolerance
+        if any(each.size for each in rule.frames.jumps):
+            known = None if rule.frames.grading.terms.size else rule.frames
+            frames, trial = self._levels.prepared(nodes, tolerance, known)
+        else:
+            frames, trial = continued(rule.frames, nodes), None
+        return Rule(scale, frames, trial, self._levels.coarsest(frames, tolerance))
+
+    def _change(self, rules: list[Rule]) -> tuple[FloatArray, bool]:
+        """Change of q and r by the last rule, and whether it is small; of two levels if the change before needed it."""
+        rule, better = rules[-2:]
+        by_first, mixed = change(rule, better, 1), mixed_change(rules[:-1])
+        mixes = bool(mixed.max() > MIXED_SHARE * self._tolerance)
+        safety = NODES_SAFETY if mixes or rule.second is None else 1.0  # what is left of a correction is less
+        allowed = math.inf if self._settings.feature_nodes else NODES_SHARE * self._tolerance / safety
+        if by_first.max() <= allowed and not mixes:
+            return by_first, True
+        if by_first.max() > FAR * self._tolerance:
+            return by_first, False
+        if not self._levels.allows(1.0, better.first) or not self.second_levels(rule, better):
+            return by_first + mixed, False
+        by_both = change(rule, better, 2)
+        return by_both, bool(by_both.max() <= allowed)
+
+    def second_levels(self, *rules: Rule) -> bool:
+        """Solve second levels where there are none; whether all are there."""
+        for rule in rules:
+            if rule.second is None:
+                factor = FACTORS[1] * rule.first.points / rule.frames.first_points(self._levels.limit)
+                rule.second = self._levels.solved(rule.frames, factor, rule.first.tolerance)
+        return all(rule.second is not None for rule in rules)
