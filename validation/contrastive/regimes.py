@@ -64,7 +64,7 @@ NOTES = """- **complete**, **refused**, **failed**: a result; an input error, or
   integrator under a linear prior; otherwise the density itself at a tenth of the tolerance, or as far as it came.
   Stationary states are put into their equations with another quadrature; the error is the largest residual.
 - **honest**: the true error is at most the claimed one and that of the reference together. SGD claims five standard
-  errors of its mean over replicas; fixed points claim nothing.
+  errors of its mean over replicas; order parameters and fixed points claim nothing.
 - **missed**: densities that are complete, but further from the reference than the tolerance."""
 
 
@@ -238,7 +238,9 @@ def method_table(data: xr.Dataset, arguments: Namespace) -> tuple[list[str], lis
     for method in data.method.values.tolist():
         one = summary(data, method, arguments.tolerance)
         times = [f"{x:.2g}" for x in np.quantile(one.seconds, [0.5, 0.95, 1.0])] if one.runs else ["", "", ""]
-        errors = [str(one.judged), str(one.honest), f"{one.largest:.1e}"] if one.judged else ["", "", ""]
+        claims = bool(np.isfinite(data.claimed.loc[{"method": method}].values).any())
+        honest = str(one.honest) if claims else ""
+        errors = [str(one.judged), honest, f"{one.largest:.1e}"] if one.judged else ["", "", ""]
         missed = str(one.missed) if method == "density" else ""
         rows.append([method, str(one.runs), *(str(one.counts[name]) for name in OUTCOMES), *times, *errors, missed])
     header = ["method", "problems", *OUTCOMES, "median, s", "95 %, s", "most, s", "known", "honest", "largest error"]
