@@ -26,9 +26,12 @@ def prepare_numba() -> None:
     """What numba needs before it compiles: a cache folder, entry points, and somebody who says what takes so long."""
     ensure_cache_folder()
     from meanfield.process.compilation_notice import announce_compilation
-    from meanfield.process.entry_points import compile_entry_points_alone
+    from meanfield.process.numba_versions import is_numba_known
 
-    compile_entry_points_alone()
+    if is_numba_known():
+        from meanfield.process.entry_points import compile_entry_points_alone
+
+        compile_entry_points_alone()
     announce_compilation()
 
 

@@ -7,7 +7,8 @@ package that compiled code asks for is typed and translated to the language of L
 start of the chain links what it needs, optimises it once, and is kept on disk. Should Python call an inner function
 later, that becomes an entry point, too. A first density takes half of the time that way.
 
-Imports numba, and is imported when something else has imported it.
+Imports numba, and is imported when something else has imported it, if its version is one of
+`meanfield.process.numba_versions`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
-from numba.core import caching, dispatcher, sigutils
+from numba.core import caching, dispatcher, sigutils, types
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
@@ -48,12 +49,23 @@ def make_entry_point(function: Any, kinds: tuple[Any, ...]) -> Any:
             wrapped = library, result.fndesc, result.environment, result.call_helper
             with context.push_code_library(library):
                 context.create_cpython_wrapper(*wrapped, release_gil=bool(function.targetoptions.get("nogil")))
+                if _can_be_called_by_address(result.signature):
+                    context.create_cfunc_wrapper(*wrapped)
             entry = context.get_executable(library, result.fndesc, result.environment)
             context.insert_user_function(entry, result.fndesc, [library])
             result = result._replace(entry_point=entry, reload_init=list(library._reload_init))
             function.add_overload(result)
             function._cache.save_overload(kinds, result)
         return result
+
+
+def _can_be_called_by_address(signature: Any) -> bool:
+    """Whether numba knows how: for functions that are given to compiled code as arguments."""
+    lacking = types.Omitted, types.Generator
+    result = signature.return_type
+    return not (
+        isinstance(result, (types.Optional, types.Generator)) or any(isinstance(x, lacking) for x in signature.args)
+    )
 
 
 class _InnerFunction:
@@ -184,6 +196,11 @@ def compile_entry_points_alone() -> None:
                 return entry
             kinds, _ = sigutils.normalize_signature(signature)  # type: ignore[no-untyped-call]
             return make_entry_point(self, tuple(kinds)).entry_point
+
+    @_extend(dispatcher.Dispatcher, "get_compile_result")
+    def result_for_calls_by_address(method: Any, self: Any, signature: Any) -> Any:
+        with global_compiler_lock:
+            return make_entry_point(self, tuple(method(self, signature).signature.args))
 
     @_extend(caching.Cache, "save_overload")
     def save_overload(method: Any, self: Any, signature: Any, compiled: Any) -> None:

@@ -5,13 +5,18 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 from types import SimpleNamespace
 
 import numba
 import pytest
 
-from meanfield.process import entry_points
+from meanfield.process import numba_versions
 from tests import ROOT
+
+known = pytest.mark.skipif(
+    not numba_versions.is_numba_known(), reason=f"numba {numba.__version__} compiles in its own way"
+)
 
 INNER = """
 import numba
@@ -50,11 +55,13 @@ def of_arrays(x):
 def chain(tmp_path, monkeypatch):
     """Function that makes modules of a package, which ours are or are not, and gives their functions."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(entry_points, "PACKAGE", "ours_")
+    if numba_versions.is_numba_known():
+        monkeypatch.setattr("meanfield.process.entry_points.PACKAGE", "ours_")
 
-    def make(name, options=""):
-        (tmp_path / f"{name}_inner.py").write_text(INNER.format(options=options))
-        (tmp_path / f"{name}_outer.py").write_text(OUTER.format(inner=f"{name}_inner", options=options))
+    def make(name, options="", inner=None):
+        inner = inner or f"{name}_inner"
+        (tmp_path / f"{inner}.py").write_text(INNER.format(options=options))
+        (tmp_path / f"{name}_outer.py").write_text(OUTER.format(inner=inner, options=options))
         found = __import__(f"{name}_outer")
         return SimpleNamespace(
             outer=found.outer, middle=found.middle, inner=found.inner, of_arrays=found.of_arrays, arrays=found.arrays
@@ -68,6 +75,7 @@ def has_machine_code(function):
     return result.library._finalized
 
 
+@known
 def test_inner_functions_have_no_machine_code_until_python_calls_them(chain):
     functions = chain("ours_lazy")
     assert functions.outer(1.0) == 6.0
@@ -101,6 +109,53 @@ def test_functions_of_others_are_compiled_as_ever(chain):
     assert has_machine_code(functions.inner)
 
 
+def test_functions_of_others_may_call_ours(chain):
+    """Each is called by compiled code and by Python, in either order."""
+    functions = chain("theirs_of", inner="ours_inside")
+    for _ in range(2):
+        assert functions.outer(1.0) == 6.0
+        for function in (functions.outer, functions.middle, functions.inner):
+            with pytest.raises(ValueError, match="negative"):
+                function(-1.0)
+        assert functions.middle(1.0) == 4.0
+
+
+@pytest.mark.filterwarnings("ignore:First-class function type feature is experimental")
+def test_compiled_functions_call_those_that_they_are_given(chain):
+    """A function that is an argument is called by its address, through a wrapper without objects of Python."""
+    functions = chain("ours_given")
+    assert functions.outer(1.0) == 6.0
+
+    number = numba.float64
+
+    @numba.njit(number(numba.types.FunctionType(number(number)), number))
+    def apply(function, x):
+        return function(x)
+
+    for name, value in {"inner": 2.0, "middle": 4.0, "outer": 6.0}.items():
+        assert apply(getattr(functions, name), 1.0) == value
+
+
+def test_threads_wait_for_the_chain_of_another(chain):
+    """What one thread compiles for Python is no inner function of what another one compiles meanwhile."""
+    functions = chain("ours_threads")
+    assert functions.outer(1.0) == 6.0
+    compiler = functions.of_arrays._compiler
+    core = compiler._compile_core
+    with ThreadPoolExecutor(1) as other:
+        futures = []
+
+        def compile_beside(*arguments):
+            futures.append(other.submit(functions.middle, 1.0))
+            wait(futures, timeout=0.1)
+            return core(*arguments)
+
+        compiler._compile_core = compile_beside
+        assert functions.of_arrays(1.0) == 2.0
+        assert futures[0].result() == 4.0
+    assert has_machine_code(functions.of_arrays)
+
+
 def test_inner_functions_raise_what_they_raise_elsewhere(chain):
     functions = chain("ours_raising")
     for function in (functions.outer, functions.middle, functions.inner):
@@ -109,6 +164,7 @@ def test_inner_functions_raise_what_they_raise_elsewhere(chain):
         assert error.value.args == ("negative", -1.0)
 
 
+@known
 def test_a_function_of_other_types_is_another_inner_function(chain):
     functions = chain("ours_types")
     assert functions.outer(1.0) == 6.0
@@ -138,6 +194,7 @@ print(json.dumps(shown))
 """
 
 
+@known
 def test_the_disk_keeps_entry_points_alone(chain, tmp_path):
     """Later processes find what earlier ones called, and compile for themselves what was only an inner function."""
     chain("ours_kept", "cache=True")
@@ -156,6 +213,7 @@ def test_the_disk_keeps_entry_points_alone(chain, tmp_path):
         assert json.loads(done.stdout) == expected
 
 
+@known
 @pytest.mark.parametrize("enabled", [True, False])
 def test_the_collection_of_garbage_pauses_while_ours_is_compiled(chain, enabled):
     functions = chain(f"ours_garbage_{enabled}")

@@ -3,7 +3,8 @@
 numba links the code of every function into its callers, and LLVM inlines and optimises it in each of them anew: a large
 function at the end of a chain of calls is compiled as often as the chain has links. `call` compiles it once. The caller
 holds a symbol, which stands for the function's address in this process: before numba takes a caller from its cache, the
-function is loaded, or compiled if it has changed, and its address told to LLVM.
+function is loaded, or compiled if it has changed, and its address told to LLVM. On versions of numba that are not known
+(`meanfield.process.numba_versions`) it is linked, as any other function.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numba.core import cgutils, types
 from numba.core.compiler import CompileResult
 from numba.extending import intrinsic
 
-from meanfield.process.entry_points import make_entry_point
+from meanfield.process.numba_versions import is_numba_known
 
 
 @intrinsic
@@ -44,6 +45,8 @@ def separate_call_type(typing_context: Any, function: Any, kinds: tuple[Any, ...
 
 def generate_separate_call(context: Any, builder: Any, function: Any, kinds: tuple[Any, ...], values: Any) -> Any:
     """Write a call of a compiled function in the language of LLVM; for intrinsics."""
+    if not is_numba_known():
+        return _generate_linked_call(context, builder, function.dispatcher.overloads[kinds], values)
     python, convention = function.dispatcher.py_func, context.call_conv
     result = function.dispatcher.overloads[kinds].signature.return_type
     load = partial(_load, python.__module__, python.__qualname__, kinds, result)
@@ -56,6 +59,11 @@ def generate_separate_call(context: Any, builder: Any, function: Any, kinds: tup
     return value
 
 
+def _generate_linked_call(context: Any, builder: Any, compiled: Any, values: Any) -> Any:
+    context.add_linking_libs([compiled.library])
+    return context.call_internal(builder, compiled.fndesc, compiled.signature, values)
+
+
 def _load(module: str, name: str, kinds: tuple[Any, ...], result: Any) -> str:
     """Load or compile a function for arguments of these types, and tell LLVM its address; the symbol of that.
 
@@ -64,6 +72,8 @@ def _load(module: str, name: str, kinds: tuple[Any, ...], result: Any) -> str:
     RuntimeError
         If the result is of another type than the caller was compiled for.
     """
+    from meanfield.process.entry_points import make_entry_point  # not every version of numba has what that imports
+
     dispatcher = getattr(import_module(module), name)
     dispatcher.compile(kinds)
     compiled = make_entry_point(dispatcher, kinds)
@@ -92,5 +102,6 @@ def _with_its_loaders(rebuild: Any) -> Any:
     return classmethod(rebuild_with_loaders)
 
 
-_compile_result: Any = CompileResult
-_compile_result._rebuild = _with_its_loaders(_compile_result._rebuild.__func__)
+if is_numba_known():
+    _compile_result: Any = CompileResult
+    _compile_result._rebuild = _with_its_loaders(_compile_result._rebuild.__func__)

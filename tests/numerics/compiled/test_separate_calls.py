@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process.numba_versions import is_numba_known
 from tests import ROOT
+
+known = pytest.mark.skipif(not is_numba_known(), reason=f"numba {numba.__version__} links what is called")
 
 
 @numba.njit
@@ -39,6 +42,7 @@ def test_a_separate_call_raises_what_the_function_raises():
         through_call((X, 0.0))
 
 
+@known
 def test_the_caller_holds_no_copy_of_the_function():
     through_call((X, 1.0))
     (code,) = through_call.inspect_llvm().values()
@@ -95,6 +99,7 @@ for caller, callee in json.loads(sys.argv[1]):
 """Process that forks another one for each pair of texts, in which nothing of them is compiled or loaded."""
 
 
+@known
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
 def test_callers_from_the_cache_call_functions_as_they_are_now(tmp_path):
     """Else LLVM ends the process when it takes a new caller from the cache, whose symbols nobody has loaded."""
