@@ -89,8 +89,9 @@ import meanfield.numerics.compiled.separate_calls
 
 numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
 for caller, callee in json.loads(sys.argv[1]):
-    Path("caller.py").write_text(caller)
-    Path("callee.py").write_text(callee)
+    for path, text in ((Path("caller.py"), caller), (Path("callee.py"), callee)):
+        if path.read_text() != text:  # numba before 0.68 takes a file that is written anew for another one
+            path.write_text(text)
     if not os.fork():
         import caller
         sys.exit()
