@@ -5,7 +5,8 @@ with it, generates machine code and wrappers, and writes them to disk. A functio
 optimised as often as the chain has links, and only its copy in the first link is ever run. Here a function of this
 package that compiled code asks for is typed and translated to the language of LLVM, no more; the entry point at the
 start of the chain links what it needs, optimises it once, and is kept on disk. Should Python call an inner function
-later, that becomes an entry point, too. A first density takes half of the time that way.
+later, that is compiled once more, as an entry point: wrappers that are added to what was there need more constants than
+others have kept on disk under the same name. A first density takes half of the time that way.
 
 Imports numba, and is imported when something else has imported it, if its version is one of
 `meanfield.process.numba_versions`.
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
-from numba.core import caching, dispatcher, sigutils, types
+from numba.core import caching, dispatcher, sigutils
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
@@ -43,29 +44,11 @@ def make_entry_point(function: Any, kinds: tuple[Any, ...]) -> Any:
     kinds : tuple of numba types
     """
     with global_compiler_lock:
-        result = function.overloads[kinds]
-        if isinstance(result.entry_point, _InnerFunction):
-            context, library = result.target_context, result.library  # with the options of this function
-            wrapped = library, result.fndesc, result.environment, result.call_helper
-            with context.push_code_library(library):
-                context.create_cpython_wrapper(*wrapped, release_gil=bool(function.targetoptions.get("nogil")))
-                if _can_be_called_by_address(result.signature):
-                    context.create_cfunc_wrapper(*wrapped)
-            entry = context.get_executable(library, result.fndesc, result.environment)
-            context.insert_user_function(entry, result.fndesc, [library])
-            result = result._replace(entry_point=entry, reload_init=list(library._reload_init))
-            function.add_overload(result)
-            function._cache.save_overload(kinds, result)
-        return result
-
-
-def _can_be_called_by_address(signature: Any) -> bool:
-    """Whether numba knows how: for functions that are given to compiled code as arguments."""
-    lacking = types.Omitted, types.Generator
-    result = signature.return_type
-    return not (
-        isinstance(result, (types.Optional, types.Generator)) or any(isinstance(x, lacking) for x in signature.args)
-    )
+        if isinstance(function.overloads[kinds].entry_point, _InnerFunction):
+            del function.overloads[kinds]  # callers that were translated with it keep it
+            with _outside_of_chains():
+                function.compile(kinds)
+        return function.overloads[kinds]
 
 
 class _InnerFunction:
@@ -132,6 +115,17 @@ def _compiling(module: str) -> Iterator[None]:
         _chain.pop()
         if pause:
             gc.enable()
+
+
+@contextmanager
+def _outside_of_chains() -> Iterator[None]:
+    """Have the compiler work as for Python, in the midst of what it does for another function."""
+    chain = _chain.copy()
+    _chain.clear()
+    try:
+        yield
+    finally:
+        _chain[:] = chain
 
 
 def _is_ours(module: str) -> bool:
