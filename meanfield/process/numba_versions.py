@@ -2,7 +2,7 @@
 
 Faster compilation changes parts of numba that are no promise to its users, and that differ between its versions. On any
 other version, older or newer than these, numba compiles in its own way: results are the same, and the first ones take
-about twice as long.
+several times as long.
 """
 
 from __future__ import annotations
