@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw
-from meanfield.numerics.mixtures import ContinuousLaw
+from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import gauss_rules
 from meanfield.typing import FloatArray, IntArray
 
