@@ -101,7 +101,11 @@ def resolved_pieces(functions: Functions, low: float, high: float) -> FloatArray
     Returns
     -------
     ndarray, shape (pieces + 1,)
-        Increasing; pieces are no narrower than rounding allows, and end without more where functions have no values.
+        Increasing; pieces are no narrower than rounding allows, and none is halved once functions have no values.
+
+    Notes
+    -----
+    Steps are seen however narrow they are, because nodes lie on both sides of them; a bump between nodes is not.
     """
     pieces, ends = [(low, 0.5 * (low + high)), (0.5 * (low + high), high)], {low, 0.5 * (low + high), high}
     while pieces and len(ends) < MOST_PIECES:
