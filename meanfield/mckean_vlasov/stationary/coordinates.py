@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate
+from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
 
@@ -68,13 +69,13 @@ class Coordinates:
         self.laws = laws
         self._gaussian = np.array([isinstance(law, GaussianCoordinate) for law in laws])
         own = [law for law in laws if not isinstance(law, GaussianCoordinate)]
-        self._drawn = ([GaussianCoordinate()] if self._gaussian.any() else []) + own
-        self._continuous = [k for k, law in enumerate(self._drawn) if hasattr(law, "density")]
+        drawn = ([GaussianCoordinate()] if self._gaussian.any() else []) + own
+        self._continuous = {k: law for k, law in enumerate(drawn) if isinstance(law, ContinuousLaw)}
         self.exact = not self._continuous
         ladder = LADDERS[max(len(self._continuous), 1) - 1]
         self._rungs = len(ladder) if self._continuous else 1
         self.rung = min(rung, self._rungs - 1)
-        self._rules = [law.quadrature(ladder[self.rung]) for law in self._drawn]
+        self._rules = [law.quadrature(ladder[self.rung]) for law in drawn]
         self._tensor = tensor_rule(self._rules, NEGLIGIBLE_NODE)
 
     @property

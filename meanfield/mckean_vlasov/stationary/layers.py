@@ -14,6 +14,7 @@ import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.mckean_vlasov.stationary.coordinates import NEGLIGIBLE_NODE, Coordinates
+from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import panel_rule, tensor_rule
 from meanfield.typing import FloatArray
 
@@ -60,29 +61,31 @@ class Layers(Coordinates):
             return super()._nodes(gains)
         rules = [rule for i, rule in enumerate(self._rules) if i != k]
         others, chances = tensor_rule(rules, UNLIKELY) if rules else (np.empty((1, 0)), np.ones(1))
-        found = [self._on_panels(k, (self._ends - s) / gains[k]) for s in others @ np.delete(gains, k)]
+        found = [
+            self._on_panels(self._continuous[k], (self._ends - s) / gains[k]) for s in others @ np.delete(gains, k)
+        ]
         sizes = [len(x) for x, _ in found]
         points = np.insert(np.repeat(others, sizes, axis=0), k, np.concatenate([x for x, _ in found]), axis=1)
         weight = np.concatenate([chance * part for chance, (_, part) in zip(chances, found, strict=True)])
         kept = weight > NEGLIGIBLE_NODE
         return points[kept], weight[kept]
 
-    def _on_panels(self, k: int, places: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _on_panels(self, law: ContinuousLaw, places: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nodes of a coordinate on panels that end at these places and where its density asks for it."""
-        corners = range_of(self._drawn[k])
+        corners = range_of(law)
         even = np.linspace(corners[0], corners[-1], int(np.ceil((corners[-1] - corners[0]) / WIDEST)) + 1)
         ends = np.unique([*corners, *even, *places[(places > corners[0]) & (places < corners[-1])]])
         steps = np.diff(ends)[:, None] * (np.arange(self._cuts) / self._cuts)
-        return panel_rule(np.append((ends[:-1, None] + steps).ravel(), ends[-1]), self._drawn[k].density)
+        return panel_rule(np.append((ends[:-1, None] + steps).ravel(), ends[-1]), law.density)
 
 
 def farthest_tilt(laws: Sequence[CoordinateLaw], g: FloatArray) -> float:
     """Bound of abs(u.g) that is passed with no probability."""
-    reaches = [range_of(law)[-1] if hasattr(law, "density") else law.quadrature(2)[0].max() for law in laws]
+    reaches = [range_of(law)[-1] if isinstance(law, ContinuousLaw) else law.quadrature(2)[0].max() for law in laws]
     return float(np.abs(g) @ reaches)
 
 
-def range_of(law: CoordinateLaw) -> FloatArray:
+def range_of(law: ContinuousLaw) -> FloatArray:
     """Ends and corners of a law with a density, as far out as it has any variance."""
     corners = np.array(law.support)
     if law.density(corners[-1:])[0] < CUT_SHORT:
