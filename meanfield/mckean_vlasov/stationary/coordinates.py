@@ -22,6 +22,9 @@ LADDER = (47, 71, 107)
 LADDERS = (LADDER, LADDER, LADDER[:2])
 """Numbers of nodes in the order in which they are tried where one, two or three coordinates need nodes."""
 
+MOST_WITH_LAYERS = 2
+"""Largest number of coordinates with nodes for which layers are resolved: three would take a million nodes."""
+
 NEGLIGIBLE_NODE = 1e-17
 """Largest weight of a node of a tensor product that is left out."""
 
@@ -63,6 +66,8 @@ class Coordinates:
     laws : sequence of CoordinateLaw
     exact : bool
         Whether no coordinate has a density, so that nodes are all values of u.
+    takes_layers : bool
+        Whether nodes on panels that resolve layers are affordable.
     """
 
     def __init__(self, laws: Sequence[CoordinateLaw], rung: int = 0) -> None:
@@ -72,6 +77,7 @@ class Coordinates:
         drawn = ([GaussianCoordinate()] if self._gaussian.any() else []) + own
         self._continuous = {k: law for k, law in enumerate(drawn) if isinstance(law, ContinuousLaw)}
         self.exact = not self._continuous
+        self.takes_layers = 1 <= len(self._continuous) <= MOST_WITH_LAYERS
         ladder = LADDERS[max(len(self._continuous), 1) - 1]
         self._rungs = len(ladder) if self._continuous else 1
         self.rung = min(rung, self._rungs - 1)

@@ -289,7 +289,7 @@ class StationaryEquations:
 
         The error of q is that of one Newton step from there, at best a bound.
         """
-        tilts = state.tilts if self.coordinates.exact else self._finest(state)
+        tilts = self._finest(state)
         finer = StationaryEquations(self.limit, self.coordinates, 2.0 * self._fineness)
         moments, status = finer._moments(state.G, state.coefficients.diffusion, tilts.tilt)
         if status != 0:
@@ -306,9 +306,13 @@ class StationaryEquations:
 
     def _finest(self, state: State) -> Tilts:
         """Nodes that share nothing with those of the state: also coordinates without panels take another rule."""
-        rung = self.coordinates.rung
-        finest = Layers(self.coordinates.laws, self._pieces(state), 2 * CUTS, rung - 1 if rung else 1)
-        return finest.tilts(state.coefficients.g)
+        if self.coordinates.exact:
+            return state.tilts
+        laws, rung = self.coordinates.laws, self.coordinates.rung
+        other = rung - 1 if rung else 1
+        if self.coordinates.takes_layers:
+            return Layers(laws, self._pieces(state), 2 * CUTS, other).tilts(state.coefficients.g)
+        return Coordinates(laws, other).tilts(state.coefficients.g)
 
     def node_error(self, q: FloatArray) -> float:
         """Error of a solution q as `check` shows it; infinite where q has no state."""

@@ -98,7 +98,7 @@ def _with_layers(
 ) -> tuple[StationaryEquations, list[FloatArray]]:
     """Overlaps with nodes in u that resolve the layers of all states, where any number of others leaves an error."""
     states = [state for state in map(equations.state, overlaps) if state is not None]
-    if equations.coordinates.exact or not states:
+    if not (equations.coordinates.takes_layers and states):
         return equations, overlaps
     resolving = StationaryEquations(equations.limit, equations.layers(states))
     resolving.hint = equations.hint
