@@ -12,14 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate
+from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
 
-LADDER = (47, 71, 107, 161, 243, 365)
+LADDER = (47, 71, 107)
 """Numbers of nodes of a coordinate whose law has a density, in the order in which they are tried (rungs)."""
 
-LADDERS = (LADDER, LADDER[:4], LADDER[:2])
+LADDERS = (LADDER, LADDER, LADDER[:2])
 """Numbers of nodes in the order in which they are tried where one, two or three coordinates need nodes."""
+
+MOST_WITH_LAYERS = 2
+"""Largest number of coordinates with nodes for which layers are resolved: three would take a million nodes."""
 
 NEGLIGIBLE_NODE = 1e-17
 """Largest weight of a node of a tensor product that is left out."""
@@ -56,36 +60,41 @@ class Coordinates:
         Laws of the feature coordinates, one for each feature.
     rung : int
         Index of the number of nodes in the ladder.
+
+    Attributes
+    ----------
+    laws : sequence of CoordinateLaw
+    exact : bool
+        Whether no coordinate has a density, so that nodes are all values of u.
+    takes_layers : bool
+        Whether nodes on panels that resolve layers are affordable.
     """
 
     def __init__(self, laws: Sequence[CoordinateLaw], rung: int = 0) -> None:
-        self._laws = laws
+        self.laws = laws
         self._gaussian = np.array([isinstance(law, GaussianCoordinate) for law in laws])
         own = [law for law in laws if not isinstance(law, GaussianCoordinate)]
         drawn = ([GaussianCoordinate()] if self._gaussian.any() else []) + own
-        # A law with a density takes as many nodes as it is given, or one fewer where they come in pairs.
-        continuous = sum(len(law.quadrature(7)[1]) == 7 or len(law.quadrature(8)[1]) == 8 for law in drawn)
-        self._rungs = 1 if continuous == 0 else len(LADDERS[continuous - 1])
+        self._continuous = {k: law for k, law in enumerate(drawn) if isinstance(law, ContinuousLaw)}
+        self.exact = not self._continuous
+        self.takes_layers = 1 <= len(self._continuous) <= MOST_WITH_LAYERS
+        ladder = LADDERS[max(len(self._continuous), 1) - 1]
+        self._rungs = len(ladder) if self._continuous else 1
         self.rung = min(rung, self._rungs - 1)
-        nodes = LADDERS[max(continuous, 1) - 1][self.rung]
-        self._points, self._weight = tensor_rule([law.quadrature(nodes) for law in drawn], NEGLIGIBLE_NODE)
+        self._rules = [law.quadrature(ladder[self.rung]) for law in drawn]
+        self._tensor = tensor_rule(self._rules, NEGLIGIBLE_NODE)
 
     @property
     def finer(self) -> Coordinates | None:
         """Coordinates with more nodes; None where nodes are exact or there are no more."""
-        return None if self.rung + 1 >= self._rungs else Coordinates(self._laws, self.rung + 1)
-
-    @property
-    def coarser(self) -> Coordinates | None:
-        """Coordinates with fewer nodes; None where nodes are exact or there are no fewer."""
-        return None if self.rung == 0 else Coordinates(self._laws, self.rung - 1)
+        return None if self.rung + 1 >= self._rungs else Coordinates(self.laws, self.rung + 1)
 
     def tilts(self, g: FloatArray) -> Tilts:
         """The nodes that belong to a drift gain, shape (d1,)."""
         d1 = len(g)
-        conditional_mean = np.empty((len(self._weight), d1))
+        own, weight = self._nodes(self._gains(g))
+        conditional_mean = np.empty((len(weight), d1))
         spread = np.zeros((d1, d1))
-        own = self._points
         if self._gaussian.any():
             along = np.where(self._gaussian, g, 0.0)
             length = np.sqrt(along @ along)
@@ -95,6 +104,15 @@ class Coordinates:
             spread = np.diag(self._gaussian.astype(float)) - np.outer(along, along)
             own = own[:, 1:]
         conditional_mean[:, ~self._gaussian] = own
-        mean = self._weight[:, None] * conditional_mean
-        second = mean[:, :, None] * conditional_mean[:, None, :] + self._weight[:, None, None] * spread
-        return Tilts(conditional_mean @ g, self._weight, mean, second)
+        mean = weight[:, None] * conditional_mean
+        second = mean[:, :, None] * conditional_mean[:, None, :] + weight[:, None, None] * spread
+        return Tilts(conditional_mean @ g, weight, mean, second)
+
+    def _gains(self, g: FloatArray) -> FloatArray:
+        """Factors of the drawn coordinates in s."""
+        length = [float(np.linalg.norm(g[self._gaussian]))] if self._gaussian.any() else []
+        return np.array([*length, *g[~self._gaussian]])
+
+    def _nodes(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Nodes of the drawn coordinates, shape (nodes, coordinates), and their probabilities."""
+        return self._tensor

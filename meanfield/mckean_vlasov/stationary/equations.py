@@ -19,7 +19,7 @@ alone, which are those of u = +-1: no law needs more nodes than these two.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,8 @@ from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.priors import Prior, potential_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Tilts
-from meanfield.mckean_vlasov.stationary.interpolation import at_many
+from meanfield.mckean_vlasov.stationary.interpolation import at_many, resolved_pieces
+from meanfield.mckean_vlasov.stationary.layers import Layers, farthest_tilt
 from meanfield.mckean_vlasov.stationary.panels import ODD_MOMENTS, tilted_moments
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
 from meanfield.typing import FloatArray
@@ -50,6 +51,9 @@ LARGEST_ROUNDED_NORM = 1e-6
 
 NARROW = 1e-8
 """Width of a bracket for G, in units of Lambda, within which a jump of E[w^2] past 1 means that no G solves it."""
+
+CUTS = 2
+"""Number of panels in u on each piece on which averages over w are resolved, as polynomials of degree 19."""
 
 MOST_TRIALS = 200
 """Largest number of values of G that are tried."""
@@ -97,6 +101,13 @@ class State(NamedTuple):
     def spread(self) -> float:
         """V = E[Var(w|u)]."""
         return float(self.tilts.weight @ (self.moments[:, 1] - self.moments[:, 0] ** 2))
+
+
+class Check(NamedTuple):
+    """Largest of |E[u w] - q| and |E[w^2] - 1| in finer quadrature, and the error of q that it shows."""
+
+    residual: float
+    error: float
 
 
 def coefficients(closure: Callable[[FloatArray], tuple[FloatArray, float]], q: FloatArray) -> Coefficients:
@@ -206,7 +217,7 @@ class StationaryEquations:
         """Newton's method for 1/E[w^2] = 1 in G, which is exact for a Gaussian about 0, inside a bracket."""
         low, high, G, stride = -math.inf, math.inf, guess, abs(guess) + c.diffusion
         for _ in range(MOST_TRIALS):
-            moments, status = self._moments(G, c.diffusion, tilts)
+            moments, status = self._moments(G, c.diffusion, tilts.tilt)
             norm = float(tilts.weight @ moments[:, 1]) if status == 0 else math.inf
             if abs(norm - 1.0) <= UNIT_NORM:
                 return State(q, G, c, tilts, moments)
@@ -227,9 +238,10 @@ class StationaryEquations:
             G = trial
         return None
 
-    def _moments(self, G: float, diffusion: float, tilts: Tilts) -> tuple[FloatArray, int]:
+    def _moments(self, G: float, diffusion: float, s: FloatArray) -> tuple[FloatArray, int]:
+        """Averages over w at tilts, shape (tilts, MOMENTS), and a status, 0 if all is well."""
         scale = 2.0 / diffusion
-        asked, where = np.unique(np.abs(tilts.tilt) if self._even else tilts.tilt, return_inverse=True)
+        asked, where = np.unique(np.abs(s) if self._even else s, return_inverse=True)
         constants = self.potential, scale * G, scale * self.pull
         moments, status = at_many(
             lambda tilts: tilted_moments(*constants, tilts, self.kinks, self._fineness), scale * asked
@@ -238,7 +250,7 @@ class StationaryEquations:
             return moments, status
         moments = moments[where]
         if self._even:  # densities of opposite tilts mirror each other
-            moments[:, ODD_MOMENTS] *= np.where(tilts.tilt < 0, -1.0, 1.0)[:, None]
+            moments[:, ODD_MOMENTS] *= np.where(s < 0, -1.0, 1.0)[:, None]
         return moments, status
 
     def _derivatives(self, state: State) -> tuple[FloatArray, FloatArray]:
@@ -257,16 +269,52 @@ class StationaryEquations:
         by_q = by_g @ c.g_slope + np.outer(by_diffusion, c.diffusion_slope)
         return by_q / c.diffusion, by_G / c.diffusion
 
-    def node_error(self, q: FloatArray) -> float:
-        """Change of a solution with more nodes in u and narrower panels in w, by one Newton step; at best a bound.
+    def layers(self, states: Sequence[State]) -> Layers:
+        """Coordinates with nodes that resolve averages over w in these states."""
+        ends = np.unique(np.concatenate([self._pieces(state) for state in states]))
+        return Layers(self.coordinates.laws, ends, CUTS, self.coordinates.rung)
 
-        Where no finer nodes are left it compares with coarser ones.
+    def _pieces(self, state: State) -> FloatArray:
+        c = state.coefficients
+
+        def averages(s: FloatArray) -> tuple[FloatArray, int]:
+            moments, status = self._moments(state.G, c.diffusion, s)
+            return moments[:, :2], status
+
+        reach = farthest_tilt(self.coordinates.laws, c.g)
+        return resolved_pieces(averages, -reach, reach)
+
+    def check(self, state: State) -> Check:
+        """Put a state into its equations with nodes in u that resolve its layers, and with narrower panels in w.
+
+        The error of q is that of one Newton step from there, at best a bound.
         """
-        coordinates = self.coordinates.finer or self.coordinates.coarser or self.coordinates
-        other = StationaryEquations(self.limit, coordinates, 2.0 * self._fineness)
-        here, slope = self(q)
-        other.hint = self.hint
-        there, _ = other(q)
-        if not (np.all(np.isfinite(here)) and np.all(np.isfinite(there))):
-            return math.inf
-        return float(np.linalg.norm(np.linalg.lstsq(slope, there - here, rcond=None)[0]))
+        tilts = self._finest(state)
+        finer = StationaryEquations(self.limit, self.coordinates, 2.0 * self._fineness)
+        moments, status = finer._moments(state.G, state.coefficients.diffusion, tilts.tilt)
+        if status != 0:
+            return Check(math.inf, math.inf)
+        here = np.array([*state.residual, state.tilts.weight @ state.moments[:, 1] - 1.0])
+        there = np.array([*(tilts.mean.T @ moments[:, 0] - state.q), tilts.weight @ moments[:, 1] - 1.0])
+        by_q, by_G = self._derivatives(state)
+        slopes = np.column_stack([by_q, by_G])[[*range(len(state.q)), -1]]
+        slopes[:-1, :-1] -= np.eye(len(state.q))
+        # G is measured in units in which its column is as large as the others.
+        slopes[:, -1] /= np.linalg.norm(slopes[:, -1])
+        step = np.linalg.lstsq(slopes, there - here, rcond=None)[0]
+        return Check(float(np.abs(there).max()), float(np.linalg.norm(step[:-1])))
+
+    def _finest(self, state: State) -> Tilts:
+        """Nodes that share nothing with those of the state: also coordinates without panels take another rule."""
+        if self.coordinates.exact:
+            return state.tilts
+        laws, rung = self.coordinates.laws, self.coordinates.rung
+        other = rung - 1 if rung else 1
+        if self.coordinates.takes_layers:
+            return Layers(laws, self._pieces(state), 2 * CUTS, other).tilts(state.coefficients.g)
+        return Coordinates(laws, other).tilts(state.coefficients.g)
+
+    def node_error(self, q: FloatArray) -> float:
+        """Error of a solution q as `check` shows it; infinite where q has no state."""
+        state = self.state(q)
+        return math.inf if state is None else self.check(state).error

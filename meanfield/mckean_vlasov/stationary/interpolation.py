@@ -24,6 +24,16 @@ FEWEST = 10 * NODES
 ACCURACY = 3e-14
 """Largest size of the last three coefficients, relative to the largest value of a function: some roundings."""
 
+RESOLVED = 1e-11
+"""Largest size of the last three coefficients on a piece that ends where averages need it."""
+
+NARROWEST = 1e-9
+"""Least width of such a piece that is halved, relative to the line: the layers of noise are wider, unless they hardly
+matter."""
+
+MOST_PIECES = 400
+"""Number of pieces from which on none is halved: rounding may move functions by more than `RESOLVED`."""
+
 _POINTS = np.asarray(chebyshev.chebpts2(NODES))
 _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
 
@@ -76,6 +86,41 @@ def at_many(functions: Functions, places: FloatArray) -> tuple[FloatArray, int]:
             return np.full((len(places), found.shape[1]), np.nan), status
         values[direct] = found
     return values, 0
+
+
+def resolved_pieces(functions: Functions, low: float, high: float) -> FloatArray:
+    """Ends of pieces of a line on each of which functions are polynomials of a moderate degree to `RESOLVED`.
+
+    Parameters
+    ----------
+    functions : callable
+        As `at_many` takes it, of the size of 1 where it matters.
+    low, high : float
+        Ends of the line.
+
+    Returns
+    -------
+    ndarray, shape (pieces + 1,)
+        Increasing; pieces are no narrower than rounding allows, and none is halved once functions have no values.
+
+    Notes
+    -----
+    Steps are seen however narrow they are, because nodes lie on both sides of them; a bump between nodes is not.
+    """
+    pieces, ends = [(low, 0.5 * (low + high)), (0.5 * (low + high), high)], {low, 0.5 * (low + high), high}
+    while pieces and len(ends) < MOST_PIECES:
+        found, status = functions(_nodes_of(pieces))
+        if status != 0:
+            break
+        values = found.reshape(len(pieces), NODES, -1)
+        tails = np.abs(np.einsum("kn,pnf->pkf", _TO_COEFFICIENTS[-3:], values)).max(axis=1)
+        coarse = np.any(tails > RESOLVED * np.maximum(np.abs(values).max(axis=1), 1.0), axis=1)
+        cut = [(a, 0.5 * (a + b), b) for (a, b), more in zip(pieces, coarse, strict=True) if more]
+        ends.update(middle for _, middle, _ in cut)
+        pieces = [
+            half for a, middle, b in cut for half in ((a, middle), (middle, b)) if b - a > NARROWEST * (high - low)
+        ]
+    return np.array(sorted(ends))
 
 
 def _nodes_of(pieces: list[tuple[float, float]]) -> FloatArray:

@@ -87,10 +87,22 @@ def resolved(limit: Limit) -> tuple[StationaryEquations, list[FloatArray]]:
     while not all(equations.node_error(q) <= NODE_ERROR for q in overlaps):
         finer = equations.coordinates.finer
         if finer is None:
-            break
+            return _with_layers(equations, overlaps)
         equations = StationaryEquations(limit, finer)
         overlaps = polished(equations, overlaps)
     return equations, overlaps
+
+
+def _with_layers(
+    equations: StationaryEquations, overlaps: list[FloatArray]
+) -> tuple[StationaryEquations, list[FloatArray]]:
+    """Overlaps with nodes in u that resolve the layers of all states, where any number of others leaves an error."""
+    states = [state for state in map(equations.state, overlaps) if state is not None]
+    if not (equations.coordinates.takes_layers and states):
+        return equations, overlaps
+    resolving = StationaryEquations(equations.limit, equations.layers(states))
+    resolving.hint = equations.hint
+    return resolving, polished(resolving, overlaps)
 
 
 def all_states(limit: Limit) -> tuple[StationaryEquations, list[State]]:

@@ -37,7 +37,7 @@ def state_variables(equations: StationaryEquations, state: State) -> dict[str, A
     c, limit = state.coefficients, equations.limit
     r = _work(equations, state)
     spectrum = _stability(equations, state)
-    norm = float(state.tilts.weight @ state.moments[:, 1])
+    check = equations.check(state)
     return {
         "q": state.q,
         "r": r,
@@ -46,8 +46,8 @@ def state_variables(equations: StationaryEquations, state: State) -> dict[str, A
         "multiplier": state.G + equations.shift,
         "multiplier_residual": state.G
         - (state.q @ c.g + (limit.learning_rate * r - equations.shift) - 0.5 * c.diffusion),
-        "residual": max(float(np.abs(state.residual).max()), abs(norm - 1.0)),
-        "quadrature_error": equations.node_error(state.q),
+        "residual": check.residual,
+        "quadrature_error": check.error,
         "growth_rate": spectrum.growth_rate,
         "relaxation_rate": spectrum.gap,
         "eigenvalue_real": spectrum.eigenvalues.real,

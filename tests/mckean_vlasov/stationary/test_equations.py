@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.ingredients.laws.coordinate import GaussianCoordinate, RademacherCoordinate, UniformCoordinate
+from meanfield.ingredients.laws.coordinate import (
+    GaussianCoordinate,
+    LaplaceCoordinate,
+    RademacherCoordinate,
+    UniformCoordinate,
+)
 from meanfield.mckean_vlasov.stationary.coordinates import Coordinates
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.layers import Layers
 from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.stability import stability
 from tests.example_problems import feature, features, gaussian, make_problem
@@ -66,10 +72,11 @@ def test_outside_of_the_domain_there_are_no_numbers():
     assert np.isnan(equations(np.array([0.0]))[0]).all()  # E[w^2] = 1 would take G > 0, which l1 does not hold
 
 
-def test_gaussian_coordinates_need_one_line_of_nodes():
+@pytest.mark.parametrize("panels", [False, True])
+def test_gaussian_coordinates_need_one_line_of_nodes(panels):
     laws = (GaussianCoordinate(), GaussianCoordinate(), UniformCoordinate())
     g = np.array([0.3, -0.5, 0.2])
-    tilts = Coordinates(laws).tilts(g)
+    tilts = (Layers(laws, np.array([-0.2, 0.1]), 2) if panels else Coordinates(laws)).tilts(g)
     assert tilts.weight.sum() == pytest.approx(1, abs=1e-14)  # rounding
     assert tilts.mean.sum(axis=0) == pytest.approx(0, abs=1e-14)  # rounding
     assert tilts.second.sum(axis=0) == pytest.approx(np.eye(3), abs=1e-13)  # rounding
@@ -100,8 +107,24 @@ def test_discrete_coordinates_have_exact_nodes():
 
 def test_more_nodes_show_the_error_of_fewer():
     equations = equations_of('prior = { name = "l1", strength = 0.5 }', rung=0)
-    finest = equations_of('prior = { name = "l1", strength = 0.5 }', rung=4)
+    finest = equations_of('prior = { name = "l1", strength = 0.5 }', rung=2)
     q = np.array([0.9745])
     (coarse, slope), (fine, _) = equations(q), finest(q)
     moved = abs((coarse - fine)[0] / slope[0, 0])
-    assert 0.3 * moved < equations.node_error(q) < 3 * moved  # the next rung is much closer to the limit
+    assert 0.3 * moved < equations.node_error(q) < 3 * moved  # the finest rung is much closer to the limit
+
+
+def test_nodes_on_panels_are_exact_where_a_function_of_the_tilt_jumps():
+    """E[u_k sign(s - c)] and E[sign(s - c)] of independent coordinates, in closed form."""
+    c, g = 0.04, np.array([0.3, 0.1])
+    laws = (LaplaceCoordinate(), RademacherCoordinate())
+    tilts = Layers(laws, np.array([-1.0, c, 1.0]), 2).tilts(g)
+    cuts = (c - np.array([-1.0, 1.0]) * g[1]) / g[0]  # of u_1 where u_2 is -1 and 1
+    decay = np.exp(-np.sqrt(2) * abs(cuts))
+    above = np.where(cuts > 0, 0.5 * decay, 1 - 0.5 * decay)
+    beyond = 0.5 * decay * (abs(cuts) + 1 / np.sqrt(2))  # E[u_1; u_1 > cut], even in the cut
+    sign = np.sign(tilts.tilt - c)
+    assert tilts.weight @ sign == pytest.approx(np.mean(2 * above - 1), abs=1e-13)  # rounding
+    assert tilts.mean[:, 0] @ sign == pytest.approx(np.mean(2 * beyond), abs=1e-13)  # rounding
+    assert tilts.mean[:, 1] @ sign == pytest.approx(np.mean([-1, 1] * (2 * above - 1)), abs=1e-13)  # rounding
+    assert tilts.second[:, 0, 0].sum() == pytest.approx(1, abs=1e-12)  # nodes of 1e-17 are left out, up to u = 28

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from meanfield.ingredients.priors import make_prior, potential_of
-from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, at_many
+from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, MOST_PIECES, at_many, resolved_pieces
 from meanfield.mckean_vlasov.stationary.panels import tilted_moments
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
 
@@ -73,3 +73,22 @@ def test_averages_over_densities_are_those_of_each_tilt(name, a, b):
     assert status == 0
     scale = abs(one_by_one).max(0)
     np.testing.assert_allclose(found / scale, one_by_one / scale, rtol=0, atol=1e-13)  # as before; and rounding
+
+
+def test_pieces_end_where_a_layer_asks_for_it():
+    """Gauss-Legendre rules on the pieces integrate functions with layers at any place and of any width."""
+    functions = Counted(lambda x: np.tanh((x - 0.3) / 1e-6), lambda x: np.tanh((x + 0.2) / 1e-3))
+    ends = resolved_pieces(functions, -1.0, 1.0)
+    x, weight = np.polynomial.legendre.leggauss(12)
+    half = 0.5 * np.diff(ends)[:, None]
+    found, _ = functions((ends[:-1, None] + half * (x + 1)).ravel())
+    exact = [-0.6, 0.4]  # odd about 0.3 and -0.2
+    assert (half * weight).ravel() @ found == pytest.approx(exact, abs=1e-11)  # the accuracy of the pieces
+    assert len(ends) < 100  # two pieces for each of 21 and 11 halvings
+
+
+def test_pieces_end_where_rounding_or_failures_begin():
+    rng = np.random.default_rng(3)
+    rough = Counted(lambda x: rng.standard_normal(len(x)))
+    assert len(resolved_pieces(rough, 0.0, 1.0)) <= 2 * MOST_PIECES
+    assert resolved_pieces(Counted(np.sqrt, status=-1), 0.0, 1.0).tolist() == [0.0, 0.5, 1.0]

@@ -6,12 +6,17 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.integrate import quad_vec
 from scipy.special import ndtr
 from scipy.stats import laplace, norm
 
 import meanfield
 from meanfield.errors import InputError
+from meanfield.families.contrastive.limit import limit_of
+from meanfield.mckean_vlasov.stationary.coordinates import Coordinates
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.search import polished
 from meanfield.problems.file import parse_problem
 from tests.example_problems import features, make_problem
 from validation.bounded_calls import Outcome
@@ -102,6 +107,32 @@ def test_residuals_of_states_are_those_of_their_equations():
         assert max(residual, own_error) < 1e-9  # what the quadrature over w leaves; states claim 1e-10
         wrong = state.assign(multiplier=state.multiplier + 1e-3 * state.Lambda)
         assert stationary_residual(problem, wrong)[0] > 1e-4
+
+
+def test_wells_narrower_than_any_fixed_panels_are_found():
+    problem = random_problem(705020)
+    states = meanfield.find_stationary_states(problem)
+    for k in range(states.sizes["state"]):
+        assert stationary_residual(problem, states.isel(state=k))[0] < 1e-12  # two values of u: rounding, seen 5e-15
+
+
+def test_states_whose_nodes_all_miss_a_layer_say_their_error():
+    """Between opposite wells E[w|u] turns over a width of 2e-4, while 70 and 106 nodes agree to 1e-10."""
+    problem = random_problem(705030)
+    limit = limit_of(problem)
+    coarse = StationaryEquations(limit, Coordinates(limit.coordinates, 1))
+    rough = coarse.state(polished(coarse, [np.array([0.81])])[0])
+    resolving = StationaryEquations(limit, coarse.layers([rough]))
+    fine = resolving.state(polished(resolving, [rough.q])[0])
+    parts = {"q": ("feature", rough.q), "g": ("feature", rough.coefficients.g)}
+    numbers = {"multiplier": rough.G, "Lambda": rough.coefficients.diffusion}
+    residual, own_error = stationary_residual(problem, xr.Dataset(parts | numbers))
+    found = coarse.check(rough)
+    assert residual > 1e-7
+    assert found.residual == pytest.approx(residual, abs=own_error + 1e-11)  # the other quadrature, and its aim
+    assert resolving.check(fine).residual < 1e-12  # the tolerance of roots
+    # one Newton step tells an error up to its square
+    assert found.error == pytest.approx(abs(fine.q - rough.q)[0], rel=1e-3)
 
 
 def test_references_follow_the_prior():

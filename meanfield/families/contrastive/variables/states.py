@@ -16,7 +16,7 @@ STATES = {
     ),
     "residual": Variable(
         ("time",),
-        "largest of |E[u w] - q| and |E[w^2] - 1|",
+        "largest of |E[u w] - q| and |E[w^2] - 1|, by finer quadrature",
         range=POSITIVE,
         conserved=("equations of the state, largest residual", 0.0),
     ),

@@ -1,0 +1,93 @@
+"""Nodes in u on panels across the tilt s = u.g that resolve layers of averages over w.
+
+Where noise is small and a potential has several wells or kinks, E[w|s] passes through layers of the width of the noise.
+Rules whose nodes are all outside of a layer agree with each other, and with a wrong value; so panels are halved until
+averages over w are resolved on them, wherever they vary. Of the coordinates with a density the one with the largest
+part in s takes these panels, for each node of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from meanfield.ingredients.laws import CoordinateLaw
+from meanfield.mckean_vlasov.stationary.coordinates import NEGLIGIBLE_NODE, Coordinates
+from meanfield.numerics.fine_rules import ContinuousLaw
+from meanfield.numerics.quadrature import panel_rule, tensor_rule
+from meanfield.typing import FloatArray
+
+WIDEST = 2.0
+"""Largest width of panels before they are cut; the density of a coordinate with unit variance varies little on them."""
+
+TAIL = 1.4
+"""Factor by which the range of a law with a tail is wider than its `support`: the variance beyond is below 1e-14."""
+
+UNLIKELY = 1e-13
+"""Largest probability of a node of the coordinates without panels that is left out."""
+
+CUT_SHORT = 1e-8
+"""Largest density at the ends of the `support` of a law with a tail."""
+
+
+class Layers(Coordinates):
+    """Law of u with nodes on panels that end where those of some averages over w do.
+
+    Parameters
+    ----------
+    laws : sequence of CoordinateLaw
+        Laws of the feature coordinates, at least one of them with a density.
+    ends : ndarray, shape (pieces + 1,)
+        Tilts between which averages over w are polynomials of a moderate degree to rounding.
+    cuts : int
+        Number of panels on each piece.
+    rung : int
+        Index of the number of nodes of coordinates without panels in the ladder.
+    """
+
+    def __init__(self, laws: Sequence[CoordinateLaw], ends: FloatArray, cuts: int, rung: int = 0) -> None:
+        super().__init__(laws, rung)
+        self._ends, self._cuts = ends, cuts
+
+    @property
+    def finer(self) -> None:
+        """No nodes are finer than those that resolve everything."""
+        return None
+
+    def _nodes(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
+        k = max(self._continuous, key=lambda i: abs(gains[i]))
+        if gains[k] == 0.0:
+            return super()._nodes(gains)
+        rules = [rule for i, rule in enumerate(self._rules) if i != k]
+        others, chances = tensor_rule(rules, UNLIKELY) if rules else (np.empty((1, 0)), np.ones(1))
+        found = [
+            self._on_panels(self._continuous[k], (self._ends - s) / gains[k]) for s in others @ np.delete(gains, k)
+        ]
+        sizes = [len(x) for x, _ in found]
+        points = np.insert(np.repeat(others, sizes, axis=0), k, np.concatenate([x for x, _ in found]), axis=1)
+        weight = np.concatenate([chance * part for chance, (_, part) in zip(chances, found, strict=True)])
+        kept = weight > NEGLIGIBLE_NODE
+        return points[kept], weight[kept]
+
+    def _on_panels(self, law: ContinuousLaw, places: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Nodes of a coordinate on panels that end at these places and where its density asks for it."""
+        corners = range_of(law)
+        even = np.linspace(corners[0], corners[-1], int(np.ceil((corners[-1] - corners[0]) / WIDEST)) + 1)
+        ends = np.unique([*corners, *even, *places[(places > corners[0]) & (places < corners[-1])]])
+        steps = np.diff(ends)[:, None] * (np.arange(self._cuts) / self._cuts)
+        return panel_rule(np.append((ends[:-1, None] + steps).ravel(), ends[-1]), law.density)
+
+
+def farthest_tilt(laws: Sequence[CoordinateLaw], g: FloatArray) -> float:
+    """Bound of abs(u.g) that is passed with no probability."""
+    reaches = [range_of(law)[-1] if isinstance(law, ContinuousLaw) else law.quadrature(2)[0].max() for law in laws]
+    return float(np.abs(g) @ reaches)
+
+
+def range_of(law: ContinuousLaw) -> FloatArray:
+    """Ends and corners of a law with a density, as far out as it has any variance."""
+    corners = np.array(law.support)
+    if law.density(corners[-1:])[0] < CUT_SHORT:
+        corners[[0, -1]] *= TAIL
+    return corners
