@@ -7,6 +7,8 @@ rounding meets a variance below it. Exactly such a node has the correlation 0, o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from meanfield.families.latent_tree.weights import Weights
@@ -55,12 +57,23 @@ def scores(weights: Weights, values: list[FloatArray]) -> FloatArray:
     return np.concatenate(found)
 
 
-def correlations(z: FloatArray, f: FloatArray) -> FloatArray:
-    """|Correlations| of rows of samples of float32, between 0 and 1."""
-    count = np.float32(SAMPLES)
-    mean_z, mean_f = _sum(z) / count, _sum(f) / count
-    covariance = _sum(z * f) / count - mean_z * mean_f
-    variances = [_sum(x * x) / count - mean * mean for x, mean in ((z, mean_z), (f, mean_f))]
+def in_blocks(batches: FloatArray) -> FloatArray:
+    """Sums along the last dim as NumPy adds them: eight at a time."""
+    return np.asarray(batches.sum(axis=-1, dtype=np.float32))
+
+
+def correlations(z: FloatArray, f: FloatArray, add: Callable[[FloatArray], FloatArray] = in_blocks) -> FloatArray:
+    """|Correlations| of rows of samples of float32, between 0 and 1.
+
+    Parameters
+    ----------
+    z, f : ndarray of float32, shape (..., samples)
+    add : callable
+        Sums of batches along the last dim; these are added one after another.
+    """
+    mean_z, mean_f = _mean(z, add), _mean(f, add)
+    covariance = _mean(z * f, add) - mean_z * mean_f
+    variances = [_mean(x * x, add) - mean * mean for x, mean in ((z, mean_z), (f, mean_f))]
     scale = np.sqrt(np.maximum(variances[0], 0.0)) * np.sqrt(np.maximum(variances[1], 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.abs(covariance) / scale
@@ -68,7 +81,7 @@ def correlations(z: FloatArray, f: FloatArray) -> FloatArray:
     return np.minimum(ratio, 1.0)
 
 
-def _sum(x: FloatArray) -> FloatArray:
-    """Sums over samples in the order of batches."""
-    batches = x.reshape(*x.shape[:-1], -1, BATCH).sum(axis=-1, dtype=np.float32)
-    return np.asarray(np.cumsum(batches, axis=-1, dtype=np.float32)[..., -1])
+def _mean(x: FloatArray, add: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Means over samples, from sums in the order of batches."""
+    batches = add(x.reshape(*x.shape[:-1], -1, BATCH))
+    return np.asarray(np.cumsum(batches, axis=-1, dtype=np.float32)[..., -1] / np.float32(SAMPLES))

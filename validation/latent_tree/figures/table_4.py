@@ -9,8 +9,10 @@ networks and scores as the code takes them. Points are differences from print wi
 of trials, or, where runs are repeated, of runs of the same trials, rounding included. *Off* lists what is beyond.
 
 With 2 nodes outputs of some networks are constant at the start, or become so: the code's score of these is rounding,
-which can be anything from 0 to 1. Runs are repeated, once, with 2 nodes at U[0.7, 1]; what they differ by does not
-contain how another machine rounds, and there the last way is off where print is higher.
+which can be 1. *Rounding* says that its chances depend neither on the order of sums nor on samples nor on last
+digits. The code's runs with 2 nodes are repeated, ten times with other samples: in some of them a network learns, in
+others not. Before training they differ by samples alone: scores of nearly constant pre-activations jump in a few
+runs, of which ten can hold too few, so that their standard error is too small.
 """
 
 from functools import partial

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.stats import multivariate_normal
 
 from meanfield.families.latent_tree import network
@@ -11,7 +12,16 @@ from meanfield.families.latent_tree.operators import operators
 from meanfield.families.latent_tree.particles.batches import batch_slope
 from meanfield.families.latent_tree.particles.samples import Sampler
 from meanfield.families.latent_tree.tables import Tables
-from validation.latent_tree.figures import batch_size, figure_3, lucky, norms, seeds, single_precision, theorem_6
+from validation.latent_tree.figures import (
+    batch_size,
+    figure_3,
+    lucky,
+    norms,
+    rounding,
+    seeds,
+    single_precision,
+    theorem_6,
+)
 from validation.latent_tree.figures.printed import printed
 from validation.latent_tree.figures.runs import LATENTS
 from validation.latent_tree.figures.sgd import advance
@@ -93,6 +103,46 @@ def test_scores_in_single_precision():
     assert found == pytest.approx(1.0, abs=1e-5)  # sums in single precision
     constant = np.repeat(np.linspace(0.1, 1.0, 30, dtype=np.float32)[:, None], len(z), axis=1)
     assert single_precision.correlations(z, constant).max() > 0.5  # of rounding, as nothing varies
+
+
+@pytest.mark.slow  # torch is imported
+def test_chance_of_high_scores_is_that_of_sums_by_torch():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    z = rng.integers(2, size=single_precision.SAMPLES).astype(np.float32)
+    constant = np.repeat(rng.uniform(0.3, 2.0, (150, 1)).astype(np.float32), len(z), axis=1)
+
+    def add(batches):
+        # samples first, as the public code has them, whose sums torch takes in an order of its own
+        return torch.from_numpy(np.moveaxis(batches, -1, 0).copy()).sum(dim=0).numpy()
+
+    other, own = (single_precision.correlations(z, constant, order) > 0.5 for order in (add, rounding.in_blocks))
+    assert own.mean() > 0.1
+    assert (
+        np.mean(other != own) < 0.1
+    )  # scores are 0 or 1 by the last digits of sums: with another law 0.4 would differ
+
+
+@pytest.mark.parametrize("add", rounding.ORDERS.values())
+def test_sums_of_batches_in_any_order(add):
+    batches = np.random.default_rng(0).uniform(size=(5, 3, 128)).astype(np.float32)
+    exact = batches.sum(axis=-1, dtype=float)
+    assert add(batches).dtype == np.float32
+    assert np.abs(add(batches) / exact - 1.0).max() < 127 * 2.0**-24  # 127 roundings of positive numbers
+    assert np.abs(add(batches) - exact).max() > 0.0
+
+
+def test_orders_of_sums_are_judged_by_the_same_constants():
+    rng = np.random.default_rng(0)
+    own = rng.random((1, rounding.DRAWS, 4, 100)) < 0.3
+    cases = [*rounding.ORDERS, rounding.LAST_DIGIT]
+    high = xr.DataArray(np.repeat(own, len(cases), axis=0), {"case": cases}, ("case", "draw", "size", "one"))
+    numbers = xr.Dataset({"high": high})
+    assert [s.holds for s in rounding.judge(numbers)] == [True] * 5
+    numbers.high[1] |= rng.random(own.shape[1:]) < 0.1
+    numbers.high[2, :, 0] = True
+    numbers.high[3] = ~numbers.high[3]
+    assert [s.holds for s in rounding.judge(numbers)] == [False, False, True, False, False]
 
 
 def test_scores_are_those_of_enumerated_leaves():
