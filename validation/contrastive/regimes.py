@@ -331,8 +331,7 @@ def main() -> int:
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     check_writable(arguments.output)
     runs = run_all(arguments)
-    data = table(runs, arguments.methods)
-    holding = statements(data, arguments.tolerance)
+    holding = statements(data := table(runs, arguments.methods), arguments.tolerance)
     data.attrs |= {
         "Conventions": "CF-1.11",
         "title": "Every method on random problems",
