@@ -121,7 +121,15 @@ def discretised(equations, state, cells):
     return np.sort(eigvals(whole).real)[::-1]
 
 
-@pytest.mark.parametrize(("prior", "strength"), [("l1", 0.3), ("quartic", 0.5), ("smooth_l1", 0.5), ("none", 1.0)])
+@pytest.mark.parametrize(
+    ("prior", "strength"),
+    [
+        ("l1", 0.3),
+        ("none", 1.0),
+        pytest.param("quartic", 0.5, marks=pytest.mark.slow),
+        pytest.param("smooth_l1", 0.5, marks=pytest.mark.slow),
+    ],
+)
 def test_eigenvalues_agree_with_a_discretised_operator(prior, strength):
     lines = (
         features(feature(0.5, coordinate="rademacher")),
