@@ -16,6 +16,10 @@ from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.numerics.mixtures import GOOD_ENOUGH
 from meanfield.typing import FloatArray, IntArray
 
+MOST_VALUES = 8e6
+"""Number of probabilities of cells beyond which the first way to interpolate between nodes has to do: others take
+minutes."""
+
 SAMPLED_OUTPUTS = 5
 """Number of output times that stand for all where errors of densities are looked at."""
 
@@ -78,10 +82,12 @@ class Solution:
     def _marginal(self, limit: Limit, outputs: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Density of w alone at some output times and its error by interpolation in u; each is computed once.
 
-        Solutions that are not complete have that of the first way to interpolate: who looks at them waits already.
+        Solutions that are not complete, or very large, have that of the first way to interpolate, which may have a
+        larger error: who looks at them waits already.
         """
         left, grid = [index for index in outputs if index not in self._marginals], self.grid
-        good_enough = GOOD_ENOUGH if self.status == "complete" else math.inf
+        small = self.status == "complete" and self.density.size <= MOST_VALUES
+        good_enough = GOOD_ENOUGH if small else math.inf
         found = marginal_density(limit.coordinates, grid.u, grid.u_weight, grid.edges, self.density[left], good_enough)
         self._marginals.update(zip(left, zip(*found, strict=True), strict=True))
         P_w, error = zip(*(self._marginals[index] for index in outputs), strict=True)

@@ -8,6 +8,7 @@ from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.cells import edges_of
+from meanfield.mckean_vlasov.density import solution
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
 from meanfield.mckean_vlasov.limit import Limit
@@ -52,10 +53,10 @@ def exact_overlap(limit):
 def test_linear_closure_has_the_exact_gaussian_density(coordinates, overlap, stop):
     """w|u ~ N(u.q, 1 - |q|^2) at all times (theory.md, section 2)."""
     limit = make_limit(coordinates=coordinates, overlap=overlap, stop=stop)
-    solution = solve(limit, DensitySettings(tolerance=TOLERANCE))
-    assert solution.error_between_nodes(limit) >= 0.0  # of some output times, which are computed once
-    arrays, q = solution.arrays(limit), exact_overlap(limit)
-    assert solution.status == "complete"
+    found = solve(limit, DensitySettings(tolerance=TOLERANCE))
+    assert found.error_between_nodes(limit) >= 0.0  # of some output times, which are computed once
+    arrays, q = found.arrays(limit), exact_overlap(limit)
+    assert found.status == "complete"
     assert stop < 1 or q[-1] @ q[-1] > 0.2 + q[0] @ q[0]
     np.testing.assert_allclose(arrays["q"], q, rtol=0, atol=TOLERANCE)  # what was asked for
     np.testing.assert_allclose(arrays["norm"], 1.0, rtol=0, atol=TOLERANCE)  # E[w^2] is as accurate as q
@@ -114,3 +115,14 @@ def test_a_closure_in_python_is_tabulated_once():
     before = len(calls)
     solve(limit, steps)
     assert len(calls) - before < 40  # plans and outputs alone
+
+
+@pytest.mark.parametrize(("most", "ways"), [(solution.MOST_VALUES, solution.GOOD_ENOUGH), (0, np.inf)])
+def test_very_large_densities_are_averaged_over_u_in_the_cheapest_way(monkeypatch, most, ways):
+    asked = []
+    average = solution.marginal_density
+    monkeypatch.setattr(solution, "MOST_VALUES", most)
+    monkeypatch.setattr(solution, "marginal_density", lambda *given: asked.append(given[-1]) or average(*given))
+    limit = make_limit()
+    solve(limit, DensitySettings(tolerance=TOLERANCE)).arrays(limit)
+    assert set(asked) == {ways}
