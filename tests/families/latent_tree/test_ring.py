@@ -80,19 +80,20 @@ LOSSES = [
     {"kind": "infonce", "temperature": 0.5},
     {"kind": "exact", "negatives": 2, "temperature": 0.5},
     {"kind": "batch_ratio", "temperature": 0.3},
+    {"kind": "nt_xent", "temperature": 0.5},
 ]
 
 
 @pytest.mark.parametrize("chosen", LOSSES, ids=lambda chosen: chosen["kind"])
 def test_losses_gradients_and_operators_are_those_of_all_places(chosen):
     rows = np.random.default_rng(0).normal(size=(3, 2))
-    problem = ring(rows.tolist(), sites=5, loss=chosen)
+    problem = ring(rows.tolist(), sites=5, loss=chosen, training={"batch_size": 2})
     x = np.array([seen(5, z, k) for z in (0, 1) for k in range(5)])
     P = np.repeat(np.eye(2), 5, axis=1) / 5
 
     def value_of(w):
         u = x @ w.T
-        return enumeration.loss_of(problem.loss, np.where(u.real > 0.0, u, 0.0), (0.5, 0.5), P)
+        return enumeration.loss_of(problem.contrast, np.where(u.real > 0.0, u, 0.0), (0.5, 0.5), P)
 
     tables = RingTables(problem)
     found = tables.forward(problem.initial_weights)
