@@ -281,7 +281,7 @@ def check_tables(problem: Problem) -> None:
             f"tables{root} of all latents below with {numbers:.3g} entries, and at most {MOST_NUMBERS:.3g} fit; lower "
             f"depth, children or network.nodes_per_latent, {_smaller(problem)}or use the method 'particles'"
         )
-    if problem.loss.kind in (*SUMMED, "exact"):
+    if problem.data is None and problem.loss.kind in (*SUMMED, "exact"):  # rings have four outputs
         _check_pairs(problem)
 
 

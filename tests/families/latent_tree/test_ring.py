@@ -182,7 +182,7 @@ def test_ring_problems_survive_their_text_and_refuse_a_tree():
     ):
         with pytest.raises(ValueError, match=words):
             ring([(1.0, -2.0)], **more)
-    with pytest.raises(meanfield.InputError, match="its nodes do not see each other"):
+    with pytest.raises(meanfield.InputError, match=r"nodes are outputs there.*'population'"):
         meanfield.solve(problem, "density")
     assert meanfield.solve(problem, "operator")["operator_top"].values == pytest.approx(
         [1 / 256], rel=1e-12
