@@ -19,23 +19,23 @@ from numpy.polynomial import chebyshev
 
 from meanfield.typing import FloatArray
 
-WIDTH, POLYNOMIALS = 0.9, 18
+WIDTH, POLYNOMIALS = 1.5, 23
 """Width of an interval of distances and of a group of scales, in units of tau, and number of Chebyshev polynomials on
-an interval: errors are below 2e-15."""
+an interval: errors are below 5e-15."""
 
-PER_GROUP = 3
+PER_GROUP = 5
 """Number of scales of a group."""
 
 STEP = WIDTH / PER_GROUP
 """Step of the trapezoidal rule in s: its error is exp(-pi^2/STEP), 5e-15."""
 
-BELOW, ABOVE = 6, 6
+BELOW, ABOVE = 4, 4
 """Numbers of groups below and from the group of an interval on that are in the table: beyond these s - x is less than
--5.4, or more than 4.5."""
+-6, or more than 4.5."""
 
-TERMS = 7
+TERMS = 6
 """Number of terms of the polynomial in e^(s - x) below the table, the constant included: their relative error is
-e^(-5.4 6)/720, 1e-17."""
+e^(-6 5)/120, 8e-16."""
 
 BLOCK = 1 << 17
 """Number of values that are computed at once: they fit into the caches."""

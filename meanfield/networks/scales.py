@@ -94,8 +94,10 @@ class Scales:
         shape = (last - first, self._negatives.intervals, POLYNOMIALS)
         M = np.zeros((len(self._laws), *shape))
         moments(self._anchors, self._y, self._scale, self._laws, self._wanted, first, M)
-        (psi,) = self._positives.sums(M[-samples:].reshape(-1, *shape[1:]), NEAR)
         missing, chi = self._negatives.sums(M[:laws].reshape(-1, *shape[1:]), FAR, PULL)
+        psi = 1.0 - missing  # where positives and negatives have the same laws and no margin
+        if self._contrast.together == 1:
+            (psi,) = self._positives.sums(M[laws:].reshape(-1, *shape[1:]), NEAR)
         parts = (x.reshape(-1, shape[0], *x.shape[1:]) for x in (psi, missing, chi))
         value, positive, negative = self._integrated(*parts)
         series = np.concatenate(

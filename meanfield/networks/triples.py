@@ -29,8 +29,8 @@ MOST_TRIPLES = 1e9
 MOST_GROUPS, FEWEST = 1e7, 500
 """Largest number of groups of scales of all anchors, of which there are `FEWEST` at least: a minute, 50 megabytes."""
 
-MOST_SERIES = 1e7
-"""Largest number of coefficients of a block of anchors: 80 megabytes."""
+MOST_SERIES = 1e6
+"""Usual number of coefficients of a block of anchors: they fit into the caches."""
 
 MOST_KEPT = 1e7
 """Largest number of sums that are kept for what else is asked for: 80 megabytes."""
@@ -41,7 +41,7 @@ BLOCK = 1 << 15
 LEAST = 64
 """Least number of anchors that are taken together, for products of matrices."""
 
-COST_OF_AN_ANCHOR, COST_OF_SCALES, COST_OF_A_PAIR, COST_OF_A_GROUP = 15_000.0, 200_000.0, 2.0, 90.0
+COST_OF_AN_ANCHOR, COST_OF_SCALES, COST_OF_A_PAIR, COST_OF_A_GROUP = 15_000.0, 200_000.0, 2.0, 110.0
 """Usual times relative to that of a term of the enumeration, 5 ns: of an anchor of the enumeration and, of sums over
 pairs, of their tables, and for each law of views of a pair and of a group of scales of an anchor."""
 
@@ -114,7 +114,8 @@ class Triples:
         """Blocks of anchors and their sums, which are kept where they are small."""
         count, functions = len(self._y), 1 + len(self._p) * len(self._negative_laws)
         step = max(LEAST, BLOCK // count)
-        step = max(1, int(min(step, MOST_SERIES / (functions * (count + POLYNOMIALS * self._groups)))))
+        step = min(step, MOST_KEPT / (functions * count), MOST_SERIES / (functions * POLYNOMIALS * self._groups))
+        step = max(1, int(step))
         blocks = [slice(first, min(first + step, count)) for first in range(0, count, step)]
         if count**2 * functions > MOST_KEPT:
             return self._shown(blocks)
