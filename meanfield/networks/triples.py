@@ -113,9 +113,8 @@ class Triples:
     def _blocks(self) -> Iterable[tuple[slice, Sums]]:
         """Blocks of anchors and their sums, which are kept where they are small."""
         count, functions = len(self._y), 1 + len(self._p) * len(self._negative_laws)
-        step = max(LEAST, BLOCK // count)
-        step = min(step, MOST_KEPT / (functions * count), MOST_SERIES / (functions * POLYNOMIALS * self._groups))
-        step = max(1, int(step))
+        most = min(MOST_KEPT / count, MOST_SERIES / (POLYNOMIALS * self._groups)) / functions
+        step = max(1, int(min(max(LEAST, BLOCK // count), most)))
         blocks = [slice(first, min(first + step, count)) for first in range(0, count, step)]
         if count**2 * functions > MOST_KEPT:
             return self._shown(blocks)

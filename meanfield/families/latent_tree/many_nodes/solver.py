@@ -49,8 +49,8 @@ def check_density(problem: Problem) -> None:
     instead = "or use the method 'particles'"
     if problem.data is not None:
         raise InputError(
-            f"data.law = '{problem.data.law}': nodes are outputs there, and a density is one of nodes below the root of "
-            "a tree; use the method 'population', which follows all of them exactly"
+            f"data.law = '{problem.data.law}': nodes are outputs there, and a density is one of nodes below the root "
+            "of a tree; use the method 'population', which follows all of them exactly"
         )
     if problem.loss.kind != "simple" or network.output_normalisation:
         key = "loss.kind" if problem.loss.kind != "simple" else "network.output_normalisation"
