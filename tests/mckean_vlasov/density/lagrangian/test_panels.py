@@ -60,7 +60,7 @@ def test_moments_of_the_law_are_exact(laws):
     fourth = [FOURTH.get(law.law, 4.0) for law in laws]
     assert weight @ u**4 == pytest.approx(fourth, rel=3e-7)  # Laplace, cut at 20: 1e-7
     cosine = np.prod([mean_cosine(*each) for each in zip(laws, pull, strict=True)])
-    assert weight @ np.cos(u @ pull) == pytest.approx(cosine, abs=1e-9)  # five times what Laplace laws, cut at 20, leave
+    assert weight @ np.cos(u @ pull) == pytest.approx(cosine, abs=1e-9)  # five times what cut Laplace laws leave
 
 
 def mean_cosine(law, k):
