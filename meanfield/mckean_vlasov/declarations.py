@@ -25,6 +25,30 @@ LABELS = {
     "tau": Variable((), "learning rate tau", range=POSITIVE, gaps="never", coordinate=True, label="learning_rate"),
 }
 
+SPHERE_CELLS = {
+    "polar": Variable(
+        ("polar",),
+        "polar angle in radians, middle of a cell of the sphere",
+        gaps="never",
+        increasing=True,
+        bounds="polar_bnds",
+    ),
+    "polar_bnds": Variable(
+        ("polar", "bounds"), "polar angle in radians, edges of a cell", gaps="never", coordinate=True
+    ),
+    "azimuth": Variable(
+        ("azimuth",),
+        "azimuth in radians, middle of a cell of the sphere",
+        gaps="never",
+        increasing=True,
+        bounds="azimuth_bnds",
+    ),
+    "azimuth_bnds": Variable(
+        ("azimuth", "bounds"), "azimuth in radians, edges of a cell", gaps="never", coordinate=True
+    ),
+}
+"""Cells of `meanfield.numerics.sphere_cells.SphereCells`, on which densities of directions are averaged."""
+
 TIMES = {
     "time": Variable(("time",), "time t = k/N after k steps", range=POSITIVE, gaps="never", increasing=True),
     "snapshot_time": Variable(

@@ -43,13 +43,16 @@ CHANNELS = {
     "norm": _of_channels("norm", "channel"),
     "P": _of_channels("P", "channel"),
     "P_w": _of_channels("P_w", "channel"),
-    "P_diagonal": Variable(
-        ("time", "w"),
-        "density of (w_1 + w_2)/sqrt(2) and of (w_1 - w_2)/sqrt(2), averaged over a cell",
-        last_dims=("diagonal",),
-        range=(-SUM_TOLERANCE, inf),
-        gaps="unfinished",
-    ),
+    **{
+        name: Variable(
+            ("time", "w"),
+            f"density of (w_1 {sign} w_2)/sqrt(2), averaged over a cell",
+            only=("diagonal",),
+            range=(-SUM_TOLERANCE, inf),
+            gaps="unfinished",
+        )
+        for name, sign in (("P_sum", "+"), ("P_difference", "-"))
+    },
     "P_joint": Variable(
         ("density_time", "w1", "w2"),
         "density P_t(w_1, w_2) of the weights of both channels, averaged over a cell",
@@ -114,6 +117,7 @@ CHANNELS = {
         f"{name}_diagonal": replace(
             DENSITY_VARIABLES[name],
             dims=("pair", "snapshot_time", "diagonal"),
+            only=("diagonal",),
             long_name=f"{DENSITY_VARIABLES[name].long_name}, for (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2)",
         )
         for name in _OF_ALL
