@@ -25,28 +25,16 @@ LABELS = {
     "tau": Variable((), "learning rate tau", range=POSITIVE, gaps="never", coordinate=True, label="learning_rate"),
 }
 
-SPHERE_CELLS = {
-    "polar": Variable(
-        ("polar",),
-        "polar angle in radians, middle of a cell of the sphere",
-        gaps="never",
-        increasing=True,
-        bounds="polar_bnds",
-    ),
-    "polar_bnds": Variable(
-        ("polar", "bounds"), "polar angle in radians, edges of a cell", gaps="never", coordinate=True
-    ),
-    "azimuth": Variable(
-        ("azimuth",),
-        "azimuth in radians, middle of a cell of the sphere",
-        gaps="never",
-        increasing=True,
-        bounds="azimuth_bnds",
-    ),
-    "azimuth_bnds": Variable(
-        ("azimuth", "bounds"), "azimuth in radians, edges of a cell", gaps="never", coordinate=True
-    ),
-}
+
+def cell_variables(dim: str, words: str, where: str = "middle of a cell") -> dict[str, Variable]:
+    """Places of cells along a dim, and their edges."""
+    return {
+        dim: Variable((dim,), f"{words}, {where}", gaps="never", increasing=True, bounds=f"{dim}_bnds"),
+        f"{dim}_bnds": Variable((dim, "bounds"), f"{words}, edges of a cell", gaps="never", coordinate=True),
+    }
+
+
+SPHERE_CELLS = cell_variables("polar", "polar angle in radians") | cell_variables("azimuth", "azimuth in radians")
 """Cells of `meanfield.numerics.sphere_cells.SphereCells`, on which densities of directions are averaged."""
 
 TIMES = {

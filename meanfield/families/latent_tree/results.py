@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import POSITIVE, SPHERE_CELLS
+from meanfield.mckean_vlasov.declarations import POSITIVE, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
 from meanfield.problems.variable import Variable
 
@@ -71,16 +71,7 @@ DENSITY = {
     "sign": Variable(
         ("sign",), "sign of the outgoing weight of a node", range=(-1.0, 1.0), gaps="never", increasing=True
     ),
-    "angle": Variable(
-        ("angle",),
-        "angle of the two weights of a node in radians, middle of a cell",
-        gaps="never",
-        increasing=True,
-        bounds="angle_bnds",
-    ),
-    "angle_bnds": Variable(
-        ("angle", "bounds"), "angle of the weights of a node in radians, edges of a cell", gaps="never", coordinate=True
-    ),
+    **cell_variables("angle", "angle of the two weights of a node in radians"),
     "gate": Variable(
         ("gate",), "angle in radians at which an input of a node turns active", gaps="never", increasing=True
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import POSITIVE, SPHERE_CELLS
+from meanfield.mckean_vlasov.declarations import POSITIVE, SPHERE_CELLS, cell_variables
 from meanfield.problems.variable import Variable
 
 MOMENT = (-1.01, 1.01)
@@ -12,16 +12,7 @@ MOMENT = (-1.01, 1.01)
 
 DENSITY = {
     "time": Variable(("time",), "time t = eta k after k steps", range=POSITIVE, gaps="never", increasing=True),
-    "angle": Variable(
-        ("angle",),
-        "angle of a filter in radians, middle of a cell, or at the wall if there is one",
-        gaps="never",
-        increasing=True,
-        bounds="angle_bnds",
-    ),
-    "angle_bnds": Variable(
-        ("angle", "bounds"), "angle of a filter in radians, edges of a cell", gaps="never", coordinate=True
-    ),
+    **cell_variables("angle", "angle of a filter in radians", "middle of a cell, or at the wall if there is one"),
     "rho": Variable(
         ("time", "angle"),
         "density of filters on the circle, averaged over a cell",

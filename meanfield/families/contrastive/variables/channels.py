@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SUM_TOLERANCE
+from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SUM_TOLERANCE, cell_variables
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.variable import Variable
 
@@ -74,10 +74,8 @@ CHANNELS = {
         gaps="never",
         increasing=True,
     ),
-    "w1": Variable(("w1",), "weight w_1, cell centre", gaps="never", increasing=True, bounds="w1_bnds"),
-    "w2": Variable(("w2",), "weight w_2, cell centre", gaps="never", increasing=True, bounds="w2_bnds"),
-    "w1_bnds": Variable(("w1", "bounds"), "weight w_1, edges of a cell", gaps="never", coordinate=True),
-    "w2_bnds": Variable(("w2", "bounds"), "weight w_2, edges of a cell", gaps="never", coordinate=True),
+    **cell_variables("w1", "weight w_1"),
+    **cell_variables("w2", "weight w_2"),
     "q_error": _of_channels("q_error", "channel"),
     "r_error": _of_channels("r_error", "channel"),
     "q_mean": _of_channels("q_mean", "channel"),
