@@ -50,7 +50,11 @@ NOISE = {"augmentation": {"variance": [0.4, 0.1], "correlation": -0.5}, "model.c
 """Views that differ, and outputs less their means."""
 
 
-@pytest.mark.parametrize("changes", [NOISE, {"model.initial_channel_overlap": 0.9}], ids=["noise", "alike"])
+@pytest.mark.parametrize(
+    "changes",
+    [pytest.param(NOISE, marks=pytest.mark.slow), {"model.initial_channel_overlap": 0.9}],
+    ids=["noise", "alike"],
+)
 def test_linear_priors_have_gaussian_laws(changes):
     """In a frame that is too wide the law moves, and cells and steps have errors, of order two."""
     problem = with_values(PROBLEM, changes)
