@@ -9,6 +9,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density import choice
 from meanfield.families.contrastive.channels.density.evolution import DegenerateError, Evolution
 from meanfield.families.contrastive.channels.density.solver import solve_plane
+from meanfield.plotting import plot_comparison
 from meanfield.problems.problem_keys import with_values
 from tests.families.contrastive.channels.plane_oracle import PlaneOracle
 
@@ -108,13 +109,15 @@ def test_sgd_agrees(prior):
         "density.tolerance": 5e-3,
     }
     problem = with_values(PROBLEM, settings)
-    density, sgd = meanfield.solve(problem, "density"), meanfield.solve(problem, "particles")
+    (density, joint), sgd = meanfield.solve_joint_density(problem), meanfield.solve(problem, "particles")
     assert density.attrs["status"] == "complete"
     report = meanfield.compare(density, sgd)
     assert str(report["verdict"].values[0]) == "AGREES", str(report["reason"].values[0])
     for name in ("W1", "W1_diagonal"):
         assert np.isfinite(report[name]).all()
         assert (report[name] < report[f"{name}_chance"]).all()
+    figure = plot_comparison({"density": density, "joint": joint, "SGD": sgd})
+    assert [axes.get_ylabel() for axes in figure.axes].count("weight $w_2$") == 1
 
 
 def test_estimates_bound_errors():
