@@ -13,6 +13,7 @@ from .families.contrastive.channels.thresholds import collapse_threshold as coll
 from .families.contrastive.channels.thresholds import learning_threshold as learning_threshold
 from .families.contrastive.channels.thresholds import mixing_threshold as mixing_threshold
 from .families.contrastive.density import solve_density as solve_density
+from .families.contrastive.density import solve_joint_density as solve_joint_density
 from .families.contrastive.dynamics.analysis import analyse_dynamics as analyse_dynamics
 from .families.contrastive.fixed_points import (
     continue_fixed_points as continue_fixed_points,
@@ -101,6 +102,7 @@ __all__ = [
     "solve_density",
     "solve_from_run",
     "solve_from_weights",
+    "solve_joint_density",
     "solve_order_parameters",
     "stationary_similarity",
     "tables",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import os
+import select
 import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
@@ -14,6 +16,12 @@ from meanfield.process.interrupts import swallowed_interrupts_again
 from meanfield.process.start_up import INTACT, INTERRUPTED
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
+
+NO_READER = 128 + 13
+"""Exit code where whoever read the output has stopped, as `head` does: that of commands which SIGPIPE ends."""
+
+STANDARD_OUTPUT = 1
+"""Its file descriptor."""
 
 
 class Parser(ArgumentParser):
@@ -62,7 +70,8 @@ def parser(description: str, prog: str | None = None) -> ArgumentParser:
 def run(main: Callable[[], int]) -> NoReturn:
     """Run a script: errors of the input become one message and exit code 2, those of the machine code 1.
 
-    The signal with which clusters announce that they will kill a job, SIGTERM, is taken as Ctrl-C.
+    The signal with which clusters announce that they will kill a job, SIGTERM, is taken as Ctrl-C. Where nobody reads
+    the output any more, as behind `| head`, the script ends without a word.
     """
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -80,8 +89,10 @@ def run(main: Callable[[], int]) -> NoReturn:
 
 def _outcome(main: Callable[[], int]) -> int:
     try:
-        code = main()
-        sys.stdout.flush()
+        try:
+            code = main()
+        finally:
+            sys.stdout.flush()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -90,6 +101,8 @@ def _outcome(main: Callable[[], int]) -> int:
         print(f"failed: {what}; ask for less, or use a machine with more; {INTACT}", file=sys.stderr)
         return FAILED
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _has_no_reader():
+            return NO_READER
         print(f"failed: {error}; {INTACT}", file=sys.stderr)
         return FAILED
     except SystemError as error:
@@ -97,6 +110,18 @@ def _outcome(main: Callable[[], int]) -> int:
             raise KeyboardInterrupt from None
         raise
     return code
+
+
+def _has_no_reader() -> bool:
+    """Whether nobody reads standard output any more; what is left of it then goes nowhere, so that Python ends well."""
+    poll = select.poll()
+    poll.register(STANDARD_OUTPUT, 0)
+    if not any(event & select.POLLERR for _, event in poll.poll(0)):
+        return False
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, STANDARD_OUTPUT)
+    os.close(nowhere)
+    return True
 
 
 def _comes_from_ctrl_c(error: BaseException | None) -> bool:

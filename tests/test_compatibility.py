@@ -16,15 +16,18 @@ from meanfield.problems.family import VERDICTS
 from meanfield.results import schema
 from meanfield.testing.methods import MOST_REPEATED
 
-SINCE = {"sweep": 3, "limit_particles": 5}
+SINCE = {"sweep": 3, "limit_particles": 5, "joint_density": 6}
 """Versions with which kinds came that were not there from the second one on."""
 
 SOLVED = ("density", "order_parameters", "particles")
 
 FILES = sorted((Path(__file__).parent / "compatibility").glob("*.nc"))
 
-ADDED = {"N", "tau", "w_bnds"}
-"""Variables that version 5 added."""
+ADDED = {"N", "tau", "w_bnds", "P_sum", "P_difference"}
+"""Variables that versions 5 and 6 added."""
+
+REPLACED = {"w_edge", "P_diagonal"}
+"""Variables in whose place others came."""
 
 WITHOUT_A_TABLE = {"portrait-4", "sweep-4"}
 """Results that are no table as a whole: a picture with cells and curves, and version 4 of many densities at once."""
@@ -45,12 +48,16 @@ def test_old_files_load_as_new_ones_with_the_same_numbers(path, tmp_path):
     if dataset.attrs["method"] == "sweep":
         assert before.drop_attrs().identical(dataset.drop_attrs())
         return
-    assert set(dataset.variables) - ADDED == set(before.variables) - {"w_edge"} - ADDED
-    for name in set(before.variables) - {"w_edge", "u"}:
+    kept, counted = set(before.variables) - REPLACED, set(dataset.dims) - set(before.variables)
+    assert set(dataset.variables) - ADDED - counted == kept - ADDED
+    for name in set(before.variables) - REPLACED - {"u"}:
         np.testing.assert_array_equal(dataset[name].values, before[name].values)
     if "w_edge" in before:
         np.testing.assert_array_equal(edges_of(dataset), before["w_edge"].values)
         np.testing.assert_array_equal(nodes_of(dataset)[0], before["u"].values)
+    if "P_diagonal" in before:
+        sum_and_difference = np.stack([dataset["P_sum"], dataset["P_difference"]], axis=-1)
+        np.testing.assert_array_equal(sum_and_difference, before["P_diagonal"].values)
 
 
 def test_new_attributes_of_old_files_are_those_of_their_problem():

@@ -72,8 +72,8 @@ def where(family: Family, known: Variable) -> str:
     if known.unless:
         return f"; not there with several of {code(', '.join(known.unless))}"
     only = [dim for dim in known.dims if dim in family.particular_dims and not dim.endswith("_")]
-    if only:
-        return f"; there with several of {code(', '.join(only))} only"
+    if only or known.only:
+        return f"; there with several of {code(', '.join(only or known.only))} only"
     return f"; with several also along {code(', '.join(known.last_dims))}" if known.last_dims else ""
 
 

@@ -8,8 +8,11 @@ and P_error in the result are estimates of what is left. With density.cells, ste
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
-from meanfield.commands.solving import add_problem_and_output, solve_and_save
+from meanfield.commands.solving import add_problem_and_output, say_where, solve_and_save
+from meanfield.errors import InputError
+from meanfield.process.start_up import start_up
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -20,9 +23,36 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=["numba", "fipy"],
         help="numba: our kernel (default); fipy: the same scheme in FiPy, a slow reference, for contrastive problems",
     )
+    parser.add_argument(
+        "--joint",
+        type=Path,
+        metavar="JOINT.nc",
+        help="netCDF file for the density of both weights of two channels together, which OUT.nc does not hold",
+    )
 
 
 def run(arguments: Namespace) -> int:
-    """Solve the problem, and save the density."""
+    """Solve the problem, and save the density, or both densities of two channels."""
+    if arguments.joint is not None:
+        return _solve_both(arguments)
     chosen = {} if arguments.backend is None else {"backend": arguments.backend}
     return solve_and_save(arguments, "density", **chosen)
+
+
+def _solve_both(arguments: Namespace) -> int:
+    """Solve for the density of each weight and for that of both weights together, and save them."""
+    with start_up():
+        from meanfield import load_problem, save, solve_joint_density
+        from meanfield.process.atomic_files import check_writable
+    if arguments.backend == "fipy":
+        raise InputError("--backend fipy with --joint: joint densities have 'numba' alone; leave --backend out")
+    if arguments.joint.resolve() == arguments.output.resolve():
+        raise InputError(f"--joint {arguments.joint}: is the file of -o, too; give each result a file of its own")
+    for path in (arguments.output, arguments.joint):
+        check_writable(path)
+    density, joint = solve_joint_density(load_problem(arguments.problem))
+    save(density, arguments.output)
+    save(joint, arguments.joint)
+    code = say_where(arguments, density, resumable=False)
+    print(f"wrote {arguments.joint} ({joint.attrs['method']})")
+    return code

@@ -86,7 +86,7 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
     if not declared.resumes:
         dataset = solve(problem, method, **options)
         save(dataset, arguments.output)
-        return _say_where(arguments, dataset, resumable=False)
+        return say_where(arguments, dataset, resumable=False)
     with Checkpoint(f"{arguments.output}.checkpoint") as checkpoint:
         begun = checkpoint.begun
         if begun:
@@ -100,7 +100,7 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
         save(dataset, arguments.output)
         if dataset.attrs["status"] != "interrupted":
             checkpoint.remove()
-    return _say_where(arguments, dataset, resumable=True)
+    return say_where(arguments, dataset, resumable=True)
 
 
 def summary_of(dataset: xr.Dataset) -> str:
@@ -112,7 +112,8 @@ def summary_of(dataset: xr.Dataset) -> str:
     return f"{resolve(summary)(dataset)}\n" if summary else ""
 
 
-def _say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
+def say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
+    """Print where a result is and what became of its run, and return the exit code."""
     from meanfield.results.schema import WARNING
 
     status = dataset.attrs["status"]

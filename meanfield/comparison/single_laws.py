@@ -40,9 +40,9 @@ def weights_alone(density: xr.Dataset, particles: xr.Dataset) -> Iterator[Pair]:
 
 def diagonals(density: xr.Dataset, particles: xr.Dataset) -> Iterator[Pair]:
     """Sum and difference of the weights of two channels, over sqrt(2)."""
-    if "P_diagonal" not in density:
+    if "P_sum" not in density:
         return
-    first, second = (particles["weights"].isel(channel=k) for k in (0, 1))
-    for s, sign in enumerate((1.0, -1.0)):
-        law = density.isel(channel=0).assign(P_w=density["P_diagonal"].isel(diagonal=s))
+    first, second = (particles["weights"].isel(channel=k, drop=True) for k in (0, 1))
+    for s, (name, sign) in enumerate((("P_sum", 1.0), ("P_difference", -1.0))):
+        law = density.isel(channel=0).assign(P_w=density[name])
         yield Pair((s,), law, particles.assign(weights=(first + sign * second) / math.sqrt(2.0)))

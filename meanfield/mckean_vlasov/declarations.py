@@ -25,6 +25,18 @@ LABELS = {
     "tau": Variable((), "learning rate tau", range=POSITIVE, gaps="never", coordinate=True, label="learning_rate"),
 }
 
+
+def cell_variables(dim: str, words: str, where: str = "middle of a cell") -> dict[str, Variable]:
+    """Places of cells along a dim, and their edges."""
+    return {
+        dim: Variable((dim,), f"{words}, {where}", gaps="never", increasing=True, bounds=f"{dim}_bnds"),
+        f"{dim}_bnds": Variable((dim, "bounds"), f"{words}, edges of a cell", gaps="never", coordinate=True),
+    }
+
+
+SPHERE_CELLS = cell_variables("polar", "polar angle in radians") | cell_variables("azimuth", "azimuth in radians")
+"""Cells of `meanfield.numerics.sphere_cells.SphereCells`, on which densities of directions are averaged."""
+
 TIMES = {
     "time": Variable(("time",), "time t = k/N after k steps", range=POSITIVE, gaps="never", increasing=True),
     "snapshot_time": Variable(

@@ -32,7 +32,7 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     """Results of one problem side by side: compared variables, and the weights at the last snapshot if they are there.
 
     There is no panel of a further variable that vanishes, such as r without a prior, and none of weights unless there
-    are both a density and weights of SGD.
+    are both a density and weights of SGD. The density of both weights of two channels is drawn over those of SGD.
 
     Parameters
     ----------
@@ -51,20 +51,23 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     particles = [d for d in results.values() if "weights" in d and "snapshot_time" in d]
     if densities and particles:
         panels += _panels_of_weights(densities[0], particles[0])
+    panels += [partial(_plot_plane, d, particles[0]) for d in results.values() if "P_joint" in d and particles]
     verdicts = [] if comparison is None else verdicts_of(comparison)
     return draw_figure("\n".join([first.attrs["title"], *verdicts]), panels)
 
 
 def _panels_of_weights(density: xr.Dataset, particles: xr.Dataset) -> list[Callable[[Axes], Axes]]:
-    """Weights of SGD under the density: of each channel, and of two channels together."""
+    """Weights of SGD under the density, those of each channel."""
     panels: list[Callable[[Axes], Axes]] = []
     for pair in weights_alone(density, particles):
         panels.append(partial(_plot_all_weights, pair))
         panels += [partial(_plot_weights_given_u, pair, k) for k in range(density.sizes["feature"])]
-    if "P_joint" in density:
-        time = float(particles["snapshot_time"][-1])
-        panels.append(lambda axes: plot_joint_density(density, axes, time, particles))
     return panels
+
+
+def _plot_plane(joint: xr.Dataset, particles: xr.Dataset, axes: Axes) -> Axes:
+    """Weights of both channels of SGD at the last snapshot, under their density."""
+    return plot_joint_density(joint, axes, float(particles["snapshot_time"][-1]), particles)
 
 
 def _values(dataset: xr.Dataset, name: str) -> xr.DataArray:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import partial
 from textwrap import fill
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.errors import InputError
 from meanfield.plotting.style import TIME, TITLE_WIDTH, Panel, curve_style, draw_panels, marker_style
-from meanfield.results.schema import kind_of
+from meanfield.results.schema import family_of_result, kind_of
 
 MOST_PANELS = 9
 """Largest number of variables that are drawn."""
@@ -51,9 +50,9 @@ def _varies(dataset: xr.Dataset, name: str, along: str) -> bool:
 def _plot_variable(dataset: xr.Dataset, axes: Axes, name: str, along: str) -> Axes:
     """Plot one curve for each index of the other dims."""
     values = dataset[name].transpose(along, ...).values.reshape(dataset.sizes[along], -1)
-    x = dataset[along].values if along in dataset.variables else np.arange(len(values))
+    style = curve_style if along in family_of_result(dataset).variables else marker_style  # states are no continuum
     for i, curve in enumerate(values.T):
-        axes.plot(x, curve, **(curve_style(i) if along in dataset.variables else marker_style(i)))
+        axes.plot(dataset[along].values, curve, **style(i))
     axes.set(xlabel=TIME if along == "time" else along, ylabel=name)
     axes.set_title(fill(str(dataset[name].attrs.get("long_name", name)), TITLE_WIDTH), fontsize="small")
     return axes

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from meanfield.errors import InputError
 from meanfield.plotting.style import COLOURS
-from meanfield.plotting.weights import MOST_DOTS, plot_densities, visible_weights
+from meanfield.plotting.weights import MOST_DOTS, plot_densities, visible_range
 
 SHARES = (0.5, 0.9, 0.99)
 """Probabilities within the contours of a joint density."""
@@ -33,7 +33,7 @@ def plot_joint_density(
     Parameters
     ----------
     density : xarray.Dataset
-        From `meanfield.solve_density` of two channels, by finite volumes.
+        The second result of `meanfield.solve_joint_density`.
     axes : Axes
         A colour bar is put beside it.
     time : float, optional
@@ -47,7 +47,7 @@ def plot_joint_density(
         If the result holds no joint density.
     """
     if "P_joint" not in density:
-        raise InputError("the result holds no 'P_joint', the density of two channels; solve it by finite volumes")
+        raise InputError("the result holds no 'P_joint'; give the second result of meanfield.solve_joint_density")
     known = density["P_joint"].dropna("density_time")
     snapshot = known.isel(density_time=-1) if time is None else known.sel(density_time=time, method="nearest")
     at, P = float(snapshot["density_time"]), snapshot.values
@@ -59,11 +59,16 @@ def plot_joint_density(
         _dots(particles, at, axes)
     colour = "white" if particles is None else COLOURS[-1]
     axes.contour(w1, w2, P.T, levels=sorted(_levels(P)), colors=colour, linewidths=0.9)
-    ranges = [visible_weights(density.isel(channel=k), at) for k in (0, 1)]
+    ranges = [_visible(P.sum(axis=1 - k), density[f"w{k + 1}_bnds"].values) for k in (0, 1)]
     axes.set(xlabel="weight $w_1$", ylabel="weight $w_2$", xlim=ranges[0], ylim=ranges[1])
     shares = ", ".join(f"{100 * share:g}" for share in SHARES)
-    axes.set_title(f"$t = {at:.4g}$; contours: {shares} % of the weights within", fontsize="medium")
+    axes.set_title(f"$t = {at:.4g}$\ncontours: {shares} % of the weights within", fontsize="medium")
     return axes
+
+
+def _visible(sums: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
+    """Range of a weight in which its density is visible, from sums of the joint one over the other weight."""
+    return visible_range(np.append(0.0, np.cumsum(sums)) / sums.sum(), np.append(bounds[:, 0], bounds[-1, 1]))
 
 
 def _dots(particles: xr.Dataset, time: float, axes: Axes) -> None:

@@ -77,10 +77,16 @@ def plot_density_run(density: xr.Dataset) -> Figure:
 
 
 def _plot_plane_run(density: xr.Dataset) -> Figure:
-    """The same of two channels, with the density of both weights together."""
+    """The same of two channels, and of their own overlap."""
     panels: list[Panel] = [plot_overlap, plot_channel_overlap, *_prior_work(density, "r", plot_prior_work)]
     panels += [partial(plot_channel_densities, channel=k) for k in range(density.sizes["channel"])]
-    return draw_panels(density, [*panels, plot_joint_density, plot_diffusion, plot_errors])
+    return draw_panels(density, [*panels, plot_diffusion, plot_errors])
+
+
+def plot_plane(joint: xr.Dataset) -> Figure:
+    """Density of both weights of two channels at each of its times that was reached."""
+    times = joint["P_joint"].dropna("density_time")["density_time"].values
+    return draw_panels(joint, [partial(plot_joint_density, time=float(time)) for time in times])
 
 
 def plot_order_parameter_run(run: xr.Dataset) -> Figure:

@@ -21,6 +21,17 @@ from meanfield.problems.variable import Variable
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
+COUNTED: Mapping[str, str] = MappingProxyType(
+    {
+        "bounds": "edge of a cell, lower then upper",
+        "coordinate": "place in a vector of weights",
+        "node": "quadrature node",
+        "point": "point of a branch",
+        "replica": "replica, a run of its own",
+    }
+)
+"""What coordinates count from 0 in results of many families; see `Family.counted`."""
+
 
 def resolve(address: str) -> Any:
     """Object at the address "module:name"; such addresses stand in declarations, never in files."""
@@ -193,6 +204,8 @@ class Family:
         and kinds, too.
     lacking : mapping of str to str
         Methods that other parts of the family have, and why this one has not, with what to use instead.
+    counted : mapping of str to str
+        What coordinates count from 0, of dims that no variable is named after and whose name does not say it.
     """
 
     name: str
@@ -211,6 +224,7 @@ class Family:
     key_words: Mapping[str, str] = field(default_factory=dict)
     laws: Mapping[str, str] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
+    counted: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[Family, ...]:
@@ -268,8 +282,15 @@ class Family:
         return {
             variable.index_of: name
             for name, variable in self.variables.items()
-            if variable.index_of and all(sizes.get(dim) == 1 for dim in variable.dims if dim != variable.index_of)
+            if variable.index_of and all(sizes.get(dim, 1) == 1 for dim in variable.dims if dim != variable.index_of)
         }
+
+    def coordinate_of(self, dim: str) -> Variable:
+        """Coordinate of a dim that no variable is named after: it counts from 0."""
+        first = dim.rstrip("_")
+        what = self.counted.get(first) or COUNTED.get(first) or first.replace("_", " ")
+        again = ", once more" if dim != first else ""
+        return Variable((dim,), f"{what}{again}, counted from 0", gaps="never", increasing=True)
 
     @cached_property
     def compared(self) -> dict[str, Variable]:
@@ -278,12 +299,12 @@ class Family:
 
     @cached_property
     def particular_dims(self) -> frozenset[str]:
-        """Dims that only some problems of the family have: the last dims of its variables."""
-        return frozenset(dim for variable in self.variables.values() for dim in variable.last_dims)
+        """Dims that only some problems of the family have: the last dims of its variables, and those they need."""
+        return frozenset(dim for variable in self.variables.values() for dim in (*variable.last_dims, *variable.only))
 
     def exists(self, variable: Variable, held: Container[Any]) -> bool:
         """Whether a variable exists in results of a problem that has these dims."""
-        needed = (dim for dim in variable.dims if dim in self.particular_dims)
+        needed = {*variable.only, *(dim for dim in variable.dims if dim in self.particular_dims)}
         return all(dim in held for dim in needed) and not any(dim in held for dim in variable.unless)
 
     def compared_with(self, held: Container[Any]) -> dict[str, Variable]:

@@ -21,8 +21,9 @@ class Variable:
     last_dims : tuple of str
         Dims that come behind the others in results of problems that have them, such as `channel` where there are
         several. A variable with such dims among `dims` exists only there.
-    unless : tuple of str
-        Such dims with which it does not exist, as others take its place.
+    only, unless : tuple of str
+        Dims that only some problems have: those without which it does not exist, and those with which it does not, as
+        others take its place.
     range : (float, float)
         Smallest and largest value.
     gaps : {"allowed", "unfinished", "never"}
@@ -59,6 +60,7 @@ class Variable:
     long_name: str
     optional_dims: tuple[str, ...] = ()
     last_dims: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     range: tuple[float, float] = (-inf, inf)
     gaps: Literal["allowed", "unfinished", "never"] = "allowed"

@@ -10,6 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
@@ -18,7 +19,7 @@ from meanfield.problems.family import Family, Kind
 from meanfield.problems.file import format_problem, parse_problem
 from meanfield.problems.known_families import DEFAULT, family_of, find_family
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Version of the files that are written now; see `meanfield.results.versions`."""
 
 CONVENTIONS = "CF-1.11"
@@ -91,7 +92,18 @@ def with_coordinates(dataset: xr.Dataset, problem: BaseProblem) -> xr.Dataset:
                 dataset = dataset.sortby(name)
     for name, variable in known.items():
         dataset[name].attrs |= variable.attributes
-    return dataset.set_coords([name for name, variable in known.items() if variable.coordinate])
+    dataset = dataset.set_coords([name for name, variable in known.items() if variable.coordinate])
+    return with_counted_dims(dataset, family)
+
+
+def with_counted_dims(dataset: xr.Dataset, family: Family) -> xr.Dataset:
+    """Dataset in which every dim has a coordinate: those that no variable is named after count from 0."""
+    counted = {
+        dim: (dim, np.arange(size), family.coordinate_of(str(dim)).attributes)
+        for dim, size in dataset.sizes.items()
+        if dim not in dataset.variables
+    }
+    return dataset.assign_coords(counted)
 
 
 def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 2: results of SGD may lack weights, and may be statistics of an ensemble. 3: files have a checksum. 4: the attribute
 `family`, and numbers of the problem such as `dimension` as attributes. 5: coordinates of what people select by, edges
-of cells as bounds of each cell, and no units where there are none.
+of cells as bounds of each cell, and no units where there are none. 6: a coordinate of every dim, `P_sum` and
+`P_difference` in place of `P_diagonal`, and joint densities of two channels in results of their own.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
     if dataset.attrs["method"] == "sweep":
         return dataset
     try:
-        dataset = with_coordinates(_with_bounds(dataset), problem)
+        dataset = with_coordinates(_with_sum_and_difference(_with_bounds(dataset)), problem)
     except ValueError as error:  # xarray's, of dims that are not what they were in any version
         raise InputError(f"is no result of schema version {version}: {error}; run the solver again") from error
     known = family_of_result(dataset).all_variables
@@ -78,3 +79,11 @@ def _with_bounds(dataset: xr.Dataset) -> xr.Dataset:
         return dataset
     bounds = xr.Variable(("w", "bounds"), np.stack([edges[:-1], edges[1:]], axis=1))
     return dataset.drop_vars("w_edge").assign_coords(w_bnds=bounds)
+
+
+def _with_sum_and_difference(dataset: xr.Dataset) -> xr.Dataset:
+    """Dataset with a law of its own for each combination of two weights, in place of both along a dim."""
+    if "P_diagonal" not in dataset or dataset.sizes["diagonal"] != 2:
+        return dataset
+    laws = {name: dataset["P_diagonal"].isel(diagonal=k) for k, name in enumerate(("P_sum", "P_difference"))}
+    return dataset.drop_vars("P_diagonal").assign(laws)

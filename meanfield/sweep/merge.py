@@ -11,7 +11,7 @@ import xarray as xr
 
 from meanfield.problems.family import STATUS
 from meanfield.problems.known_families import family_of
-from meanfield.results.schema import attributes_of, validate
+from meanfield.results.schema import attributes_of, validate, with_counted_dims
 from meanfield.sweep.definition import Axis, Sweep, format_sweep
 from meanfield.sweep.points import Point
 from meanfield.sweep.solve import COMPLETE, Outcome
@@ -74,6 +74,7 @@ def merged(
     dataset = xr.Dataset(variables, attrs=attributes)
     everywhere = [name for name in coordinates if name in dataset.variables]
     dataset = dataset.set_coords([*everywhere, *(key for axis in sweep.axes for key in axis.keys[1:])])
+    dataset = with_counted_dims(dataset, family_of(sweep.problem))
     validate(dataset)
     return dataset
 

@@ -111,6 +111,9 @@ def check_conventions(example: Example, method: str, folder: Path) -> None:
             bounds = variable.attrs.get("bounds")
             if bounds is not None:
                 assert plain[bounds].dims == (*variable.dims, "bounds"), f"'{bounds}' is not two edges of each '{name}'"
+        for dim in plain.sizes:
+            assert dim in plain.indexes, f"the dim '{dim}' has no coordinate"
+            assert plain[dim].attrs.get("long_name"), f"the coordinate '{dim}' has no long_name"
         for name, index in plain.indexes.items():
             increasing = index.is_monotonic_increasing and index.is_unique
             assert increasing or index.dtype.kind not in "iuf", f"the coordinate '{name}' does not increase"

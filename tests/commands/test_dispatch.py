@@ -117,6 +117,34 @@ def test_a_command_for_a_method_takes_problems_of_every_family_that_has_it(call,
     assert call("sgd", example, "-o", out, "--workers", 1)[0] == 0
 
 
+FORMULA = """
+model = { activation = "quadratic", learning_rate = 0.05, batch_size = 4, channels = 2, initial_channel_overlap = 0.2 }
+features = [{ hidden = { law = "gaussian" }, coordinate = { law = "rademacher" }, initial_overlap = [0.5, 0.3] }]
+time = { stop = 1.0, outputs = 3 }
+"""
+"""Two channels without a prior, whose densities are Gaussian."""
+
+
+def test_the_density_of_both_weights_has_a_file_of_its_own(call, tmp_path):
+    (tmp_path / "one.toml").write_text(SMALL)
+    (tmp_path / "two.toml").write_text(FORMULA)
+    out, joint = tmp_path / "out.nc", tmp_path / "joint.nc"
+    code, said, err = call("density", tmp_path / "two.toml", "-o", out, "--joint", joint)
+    assert (code, err) == (0, "")
+    assert said.endswith(f"wrote {joint} (joint_density)\n")
+    assert [meanfield.load(path).attrs["method"] for path in (out, joint)] == ["density", "joint_density"]
+    for more, message in (
+        (("two.toml", "--joint", out), "is the file of -o, too; give each result a file of its own"),
+        (
+            ("two.toml", "--joint", joint, "--backend", "fipy"),
+            "joint densities have 'numba' alone",
+        ),
+        (("one.toml", "--joint", joint), "model.channels = 1: a joint density is one of weights"),
+    ):
+        code, _, err = call("density", tmp_path / more[0], "-o", out, *more[1:])
+        assert (code, message in err) == (2, True)
+
+
 @pytest.mark.parametrize("workers", [(), ("--workers", 1)])
 def test_solve_keeps_states_where_a_method_resumes(call, tmp_path, workers):
     (tmp_path / "small.toml").write_text(SMALL)

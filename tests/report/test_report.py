@@ -72,7 +72,7 @@ def sweep_of(result):
 @pytest.fixture(scope="module")
 def results():
     """A result of every method."""
-    problem, pair, quiet, channels = (parse_problem(text) for text in (SMALL, TWO, QUIET, CHANNELS))
+    problem, pair, quiet, channels, cells = map(parse_problem, (SMALL, TWO, QUIET, CHANNELS, CELLS))
     density, sgd = meanfield.solve_density(problem), meanfield.simulate_sgd(problem)
     ensemble = parse_problem(SMALL.replace('method = "plain"', 'method = "chain"\nrecord = "statistics"'))
     found = {
@@ -87,6 +87,7 @@ def results():
         "fixed_point_branches": meanfield.continue_fixed_points(quiet, "model.learning_rate", 0.04, 0.05, points=2),
         "portrait": meanfield.phase_portrait(pair),
         "limit_particles": meanfield.solve_density(channels),
+        "joint_density": meanfield.solve_joint_density(cells)[1],
         "sweep": sweep_of(density),
     }
     assert found.keys() == FAMILY.all_kinds.keys()
@@ -103,6 +104,8 @@ features = [{ hidden = { law = "gaussian" }, initial_overlap = [0.5, 0.3] }]
 time = { stop = 1.0, outputs = 3 }
 density = { scheme = "particles", tolerance = 1e-2 }
 """
+
+CELLS = CHANNELS.replace('scheme = "particles", tolerance = 1e-2', "feature_nodes = 5")
 
 TWO = SMALL.replace("[time]", '[[features]]\nhidden = { law = "gaussian" }\ninitial_overlap = 0.2\n[time]')
 

@@ -204,7 +204,7 @@ def test_what_has_another_shape_is_recorded(inside, tmp_path):
 
 def test_coordinates_of_all_points_stay_coordinates(inside, tmp_path):
     result = run_sweep(make_sweep([TAU], {"density": ["all"]}), tmp_path / "same")
-    assert set(result.coords) == {"learning_rate", "time", "u", "u_weight", "w", "w_bnds"}
+    assert set(result.coords) == {"learning_rate", "time", "feature", "u", "u_weight", "w", "bounds", "w_bnds"}
     assert result["P"].sel(u=0.0, learning_rate=0.05, method="nearest").dims == ("time", "w")
     widths = {"key": "density.half_width", "values": [9.0, 12.0]}
     result = run_sweep(make_sweep([widths], {"density": ["all"]}), tmp_path / "other")

@@ -64,4 +64,11 @@ FAMILY = Family(
         r"training\.batch_size": r"batch size $N$",
         r"filters\.count": r"number of filters $K$",
     },
+    counted={
+        "atom": "filter of the best network",
+        "filter": "filter of a place",
+        "other_coordinate": "place in a vector of weights, once more",
+        "output": "output of the top layer",
+        "place": "place of the input that filters see",
+    },
 )

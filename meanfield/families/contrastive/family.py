@@ -70,7 +70,7 @@ FAMILY = Family(
             keep=(*IN_TIME, "arrangement"),
         ),
     },
-    distances=(*DISTANCES, *(name for name in VARIABLES if name.endswith("_diagonal") and name != "P_diagonal")),
+    distances=(*DISTANCES, *(name for name in VARIABLES if name.endswith("_diagonal"))),
     measure_distances="meanfield.comparison.weights:distances",
     measure_deviations="meanfield.comparison.weight_deviations:deviations",
     reductions=REDUCTIONS
@@ -88,5 +88,14 @@ FAMILY = Family(
         r"augmentation\.correlation": "correlation of the two noises",
         r"augmentation\.variance\[\d\]": "noise variance",
         r"particles\.dimension": "dimension $N$",
+    },
+    counted={
+        "bound": "bound of a range, lower then upper",
+        "contour": "point of curves",
+        "diagonal": "combination of weights, (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2)",
+        "group": "group of weights by their feature coordinate",
+        "overlap": "overlap, q feature by feature, then M pair by pair",
+        "particle": "particle of the limit",
+        "trace": "point of curves",
     },
 )

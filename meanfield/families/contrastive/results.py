@@ -57,24 +57,23 @@ def _with_channels(kind: Kind, *names: str) -> Kind:
     return replace(kind, variables=(*kind.variables, "M"), optional=(*kind.optional, *names), check=CHECKS)
 
 
-OF_THE_PLANE = (
-    "M_error",
-    "P_gain",
-    "D",
-    "averages_standard_error",
-    "P_diagonal",
-    "P_joint",
-    "P_joint_given_u",
-    "density_time",
-    "w1",
-    "w2",
-    "w1_bnds",
-    "w2_bnds",
-)
+OF_THE_PLANE = ("M_error", "P_gain", "D", "averages_standard_error", "P_sum", "P_difference")
 """Variables of a density that only two channels have."""
 
+OF_BOTH_WEIGHTS = ("P_joint", "P_joint_given_u", "density_time", "w1", "w2", "w1_bnds", "w2_bnds")
+"""Variables of the density of both weights together. It has a result of its own: in a table of a whole density each of
+its cells would stand beside each cell of single weights. Files up to version 5 have them in one."""
+
 KINDS = DENSITY_KINDS | {
-    "density": _with_channels(DENSITY_KINDS["density"], *OF_THE_PLANE),
+    "density": _with_channels(DENSITY_KINDS["density"], *OF_THE_PLANE, *OF_BOTH_WEIGHTS),
+    "joint_density": Kind(
+        "density of both weights of two channels together",
+        (*OF_BOTH_WEIGHTS, "u", "u_weight"),
+        ("tau",),
+        leading="density_time",
+        made_by="solve_joint_density",
+        figure="meanfield.plotting.results:plot_plane",
+    ),
     "order_parameters": _with_channels(
         DENSITY_KINDS["order_parameters"],
         "P_gain",

@@ -73,4 +73,9 @@ FAMILY = Family(
         r"inputs\.components\[\d+\]\.scale": "scale $s$ of a component",
         r"particles\.dimension": "dimension $N$",
     },
+    counted={
+        "component": "component of the mixture of latents",
+        "student": "unit of the student",
+        "teacher": "unit of the teacher",
+    },
 )

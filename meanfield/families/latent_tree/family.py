@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meanfield.families.latent_tree.images import results as images
-from meanfield.families.latent_tree.results import KINDS, VARIABLES
+from meanfield.families.latent_tree.results import COUNTED, KINDS, VARIABLES
 from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.latent_tree"
@@ -56,4 +56,5 @@ FAMILY = Family(
         r"loss\.beta": r"$\beta$",
     },
     laws={"ring_objects": "", "arrays": f"{HERE}.images:FAMILY"},
+    counted=COUNTED,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import POSITIVE
+from meanfield.mckean_vlasov.declarations import POSITIVE, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
 from meanfield.problems.variable import Variable
 
@@ -71,17 +71,10 @@ DENSITY = {
     "sign": Variable(
         ("sign",), "sign of the outgoing weight of a node", range=(-1.0, 1.0), gaps="never", increasing=True
     ),
-    "angle": Variable(
-        ("angle",),
-        "angle of the two weights of a node, middle of a cell",
-        gaps="never",
-        increasing=True,
-        bounds="angle_bnds",
+    **cell_variables("angle", "angle of the two weights of a node in radians"),
+    "gate": Variable(
+        ("gate",), "angle in radians at which an input of a node turns active", gaps="never", increasing=True
     ),
-    "angle_bnds": Variable(
-        ("angle", "bounds"), "angle of the weights of a node, edges of a cell", gaps="never", coordinate=True
-    ),
-    "gate": Variable(("gate",), "angle at which an input of a node turns active", gaps="never", increasing=True),
     "Delta": Variable(
         ("time",), "difference Delta of the mean outputs for the values 1 and 0 of the root", gaps="unfinished"
     ),
@@ -98,18 +91,7 @@ DENSITY = {
     "loss_error": Variable(("time",), "estimated error of the population loss", range=POSITIVE),
     "held": Variable(_DIRECTIONS, "share of the nodes of a latent that stay at gates", range=(0.0, 1.0 + 1e-9)),
     "idle": Variable(_DIRECTIONS, "share of the nodes of a latent that no input activates", range=(0.0, 1.0 + 1e-9)),
-    "polar": Variable(
-        ("polar",), "polar angle of the weights of a node in a cell", gaps="never", increasing=True, bounds="polar_bnds"
-    ),
-    "polar_bnds": Variable(("polar", "bounds"), "polar angle, edges of a cell", gaps="never", coordinate=True),
-    "azimuth": Variable(
-        ("azimuth",),
-        "azimuth of the weights of a node in a cell",
-        gaps="never",
-        increasing=True,
-        bounds="azimuth_bnds",
-    ),
-    "azimuth_bnds": Variable(("azimuth", "bounds"), "azimuth, edges of a cell", gaps="never", coordinate=True),
+    **SPHERE_CELLS,
     "rho_on_sphere": Variable(
         (*_DIRECTIONS, "polar", "azimuth"),
         "density of the nodes of a latent by sign and direction of their weights, averaged over a cell",
@@ -150,6 +132,14 @@ STATISTICS = {
 
 VARIABLES = LABELS | PLACES | STATE | OPERATOR | LIMITS | DENSITY | STATISTICS
 
+COUNTED = {
+    "input": "input of a node, a bias the last",
+    "node": "node of a latent",
+    "sample": "node that was kept",
+    "weight": "weight of the network, by level, then biases",
+}
+"""What coordinates count; see `meanfield.problems.family.Family.counted`."""
+
 DISPLAY = "meanfield.families.latent_tree.display"
 ACCURACY = 1e-8
 """Largest error of densities and what follows from them: a hundred times the tolerance of a step of their flow."""
@@ -161,7 +151,7 @@ CIRCLE = ("angle", "angle_bnds", "gate", "rho", "atom")
 
 ESTIMATED = ("Delta_error", "loss_error", "held", "idle")
 
-SPHERE = ("polar", "polar_bnds", "azimuth", "azimuth_bnds", "rho_on_sphere")
+SPHERE = (*SPHERE_CELLS, "rho_on_sphere")
 
 PLACED = ("level", "latent", "latent_level")
 

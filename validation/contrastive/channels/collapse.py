@@ -147,7 +147,7 @@ def draw(numbers: xr.Dataset) -> Figure:
         own = numbers.sel(case=case)
         label = f"{case}, $\\lambda_c$ = {float(own['threshold']):.4f}"
         axes.plot(own["factor"], own["M12"], f"{marker}-", color=colour, markersize=4, label=label)
-    axes.axvline(1.0, color="0.6", linewidth=0.8)
+    axes.plot([1.0, 1.0], [0.0, 1.0], color="0.6", linewidth=0.8)  # no higher, where the legend is
     axes.set(xlabel=r"strength of the penalty $\lambda/\lambda_c$", ylabel="overlap of the channels at rest $M_{12}$")
     place_legend(axes)
     return figure

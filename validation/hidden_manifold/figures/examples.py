@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.plotting import COLOURS, curve_style
+from meanfield.plotting import curve_style
 from validation.hidden_manifold.figures.discrepancy import over_units
 from validation.hidden_manifold.figures.laws import GAUSSIAN, Law, Samples, make_law
 from validation.hidden_manifold.figures.measured import METRICS
@@ -119,7 +119,7 @@ def draw_examples(numbers: xr.Dataset, rows: dict[str, str]) -> Figure:
     handles = [
         plt.Line2D([], [], color="0.2", lw=1.0, label=r"ODE of $\mathcal{N}(0, 1)$"),
         plt.Line2D([], [], color="0.2", ls="none", marker=".", label=r"SGD with $\mathcal{N}(0, 1)$"),
-        plt.Line2D([], [], color=COLOURS[1], lw=1.6, label="SGD with the mixture (each entry in a style)"),
+        plt.Line2D([], [], lw=1.6, label="SGD with the mixture (each entry in a style)", **curve_style(1)),
         plt.Rectangle((0, 0), 1, 1, color="0.92", label="training nearly complete"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)

@@ -9,7 +9,8 @@ from scipy.integrate import quad
 from scipy.special import erfcx
 from scipy.stats import norm
 
-FloatArray = np.ndarray
+from meanfield.typing import FloatArray
+
 Mills = Callable[[FloatArray], FloatArray]
 
 

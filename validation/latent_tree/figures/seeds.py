@@ -11,7 +11,7 @@ import random
 
 import numpy as np
 
-FloatArray = np.ndarray
+from meanfield.typing import FloatArray
 
 TRIALS = range(1, 11)
 """Seeds of the paper's trials."""

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numpy.random import SFC64
 
-FloatArray = np.ndarray
+from meanfield.typing import FloatArray
 
 VIEWS = 3
 """Views of a step for each anchor: the anchor, a positive and a negative."""

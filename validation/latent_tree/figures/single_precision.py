@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.families.latent_tree.weights import Weights
-
-FloatArray = np.ndarray
+from meanfield.typing import FloatArray
 
 SAMPLES, BATCH = 64000, 128
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import POSITIVE
+from meanfield.mckean_vlasov.declarations import POSITIVE, SPHERE_CELLS, cell_variables
 from meanfield.problems.variable import Variable
 
 MOMENT = (-1.01, 1.01)
@@ -12,14 +12,7 @@ MOMENT = (-1.01, 1.01)
 
 DENSITY = {
     "time": Variable(("time",), "time t = eta k after k steps", range=POSITIVE, gaps="never", increasing=True),
-    "angle": Variable(
-        ("angle",),
-        "angle of a filter in a cell, at the wall if there is one",
-        gaps="never",
-        increasing=True,
-        bounds="angle_bnds",
-    ),
-    "angle_bnds": Variable(("angle", "bounds"), "angle of a filter, edges of a cell", gaps="never", coordinate=True),
+    **cell_variables("angle", "angle of a filter in radians", "middle of a cell, or at the wall if there is one"),
     "rho": Variable(
         ("time", "angle"),
         "density of filters on the circle, averaged over a cell",
@@ -39,14 +32,7 @@ DENSITY = {
 }
 
 SPHERE = {
-    "polar": Variable(
-        ("polar",), "polar angle of a filter in a cell", gaps="never", increasing=True, bounds="polar_bnds"
-    ),
-    "polar_bnds": Variable(("polar", "bounds"), "polar angle, edges of a cell", gaps="never", coordinate=True),
-    "azimuth": Variable(
-        ("azimuth",), "azimuth of a filter in a cell", gaps="never", increasing=True, bounds="azimuth_bnds"
-    ),
-    "azimuth_bnds": Variable(("azimuth", "bounds"), "azimuth, edges of a cell", gaps="never", coordinate=True),
+    **SPHERE_CELLS,
     "rho_on_sphere": Variable(
         ("time", "polar", "azimuth"),
         "density of filters on the sphere, averaged over a cell",

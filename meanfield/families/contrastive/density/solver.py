@@ -7,7 +7,7 @@ import time
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.density.choice import check_several, solve_several
+from meanfield.families.contrastive.channels.density.choice import check_several, solve_joint, solve_several
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.condensation import with_condensate
@@ -63,6 +63,38 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     record = provenance(time.perf_counter() - started, backend=backend, **solution.effort)
     arrays, warning = with_condensate(limit, arrays, problem.particles.dimension)
     return build_dataset("density", problem, arrays, solution.status, record, warning)
+
+
+def solve_joint_density(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
+    """Density of two channels, and that of both weights together at some of its times.
+
+    Parameters
+    ----------
+    problem : Problem
+        Problem of two channels, with one or two features and a start that is not random.
+
+    Returns
+    -------
+    density : xarray.Dataset
+        As `solve_density` returns it.
+    joint : xarray.Dataset
+        `P_joint`, the density of w_1 and w_2 averaged over cells, shape (density_time, w1, w2), and `P_joint_given_u`,
+        the same at each node in u. All quantities are dimensionless.
+
+    Raises
+    ------
+    InputError
+        If there are not two channels, or `solve_density` refuses the problem or takes particles of the limit for it.
+
+    Notes
+    -----
+    It takes no longer than the density alone. There are two results because in a table of both each cell of one weight
+    would stand beside each cell of both. Source: several_channels.md, section 5.
+    """
+    check_density(problem)
+    if problem.model.channels == 1:
+        raise InputError("model.channels = 1: a joint density is one of weights of two channels; take solve_density")
+    return solve_joint(problem)
 
 
 def check_density(problem: Problem, backend: str = "numba") -> None:

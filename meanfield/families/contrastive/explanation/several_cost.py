@@ -73,9 +73,10 @@ def _of_formula(problem: Problem) -> Prediction:
     nodes = len(feature_quadrature(problem.coordinates, problem.density.feature_nodes, NODE_SCALE)[1])
     outputs = problem.time.outputs
     numbers = _numbers(nodes, outputs)
-    seconds = channels_seconds(problem) + SHOWN * numbers
+    joint = len(joint_outputs(outputs, nodes)) * (nodes + 1) * JOINT_CELLS**2
+    seconds, memory = channels_seconds(problem) + SHOWN * (numbers + joint), 3.0 * NUMBER * (numbers + joint)
     contents = f"q, M, r, Gaussian P(w1, w2|u) on {nodes} nodes"
-    return Prediction("density", "", seconds, 3.0 * NUMBER * numbers, PACKED * NUMBER * numbers + HEADER, contents)
+    return Prediction("density", "", seconds, memory, PACKED * NUMBER * numbers + HEADER, contents)
 
 
 def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
@@ -92,5 +93,5 @@ def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
 
 
 def _numbers(nodes: int, outputs: int) -> float:
-    """Numbers of all densities in a result."""
-    return float(2 * outputs * CELLS * (nodes + 2) + len(joint_outputs(outputs, nodes)) * (nodes + 1) * JOINT_CELLS**2)
+    """Numbers of the densities of single weights, which a result holds."""
+    return float(2 * outputs * CELLS * (nodes + 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SUM_TOLERANCE
+from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SUM_TOLERANCE, cell_variables
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.variable import Variable
 
@@ -43,13 +43,16 @@ CHANNELS = {
     "norm": _of_channels("norm", "channel"),
     "P": _of_channels("P", "channel"),
     "P_w": _of_channels("P_w", "channel"),
-    "P_diagonal": Variable(
-        ("time", "w"),
-        "density of (w_1 + w_2)/sqrt(2) and of (w_1 - w_2)/sqrt(2), averaged over a cell",
-        last_dims=("diagonal",),
-        range=(-SUM_TOLERANCE, inf),
-        gaps="unfinished",
-    ),
+    **{
+        name: Variable(
+            ("time", "w"),
+            f"density of (w_1 {sign} w_2)/sqrt(2), averaged over a cell",
+            only=("diagonal",),
+            range=(-SUM_TOLERANCE, inf),
+            gaps="unfinished",
+        )
+        for name, sign in (("P_sum", "+"), ("P_difference", "-"))
+    },
     "P_joint": Variable(
         ("density_time", "w1", "w2"),
         "density P_t(w_1, w_2) of the weights of both channels, averaged over a cell",
@@ -71,10 +74,8 @@ CHANNELS = {
         gaps="never",
         increasing=True,
     ),
-    "w1": Variable(("w1",), "weight w_1, cell centre", gaps="never", increasing=True, bounds="w1_bnds"),
-    "w2": Variable(("w2",), "weight w_2, cell centre", gaps="never", increasing=True, bounds="w2_bnds"),
-    "w1_bnds": Variable(("w1", "bounds"), "weight w_1, edges of a cell", gaps="never", coordinate=True),
-    "w2_bnds": Variable(("w2", "bounds"), "weight w_2, edges of a cell", gaps="never", coordinate=True),
+    **cell_variables("w1", "weight w_1"),
+    **cell_variables("w2", "weight w_2"),
     "q_error": _of_channels("q_error", "channel"),
     "r_error": _of_channels("r_error", "channel"),
     "q_mean": _of_channels("q_mean", "channel"),
@@ -114,6 +115,7 @@ CHANNELS = {
         f"{name}_diagonal": replace(
             DENSITY_VARIABLES[name],
             dims=("pair", "snapshot_time", "diagonal"),
+            only=("diagonal",),
             long_name=f"{DENSITY_VARIABLES[name].long_name}, for (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2)",
         )
         for name in _OF_ALL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from meanfield.families.latent_tree.images.results import KINDS, VARIABLES
+from meanfield.families.latent_tree.results import COUNTED
 from meanfield.families.latent_tree.results import VARIABLES as TREE_VARIABLES
 from meanfield.problems.family import Family, Method
 
@@ -49,4 +50,5 @@ FAMILY = Family(
         r"loss\.temperature": r"temperature $\tau$",
         r"loss\.beta": r"$\beta$",
     },
+    counted=COUNTED,
 )

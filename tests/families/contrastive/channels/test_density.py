@@ -9,6 +9,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density import choice
 from meanfield.families.contrastive.channels.density.evolution import DegenerateError, Evolution
 from meanfield.families.contrastive.channels.density.solver import solve_plane
+from meanfield.plotting import plot_comparison
 from meanfield.problems.problem_keys import with_values
 from tests.families.contrastive.channels.plane_oracle import PlaneOracle
 
@@ -50,7 +51,11 @@ NOISE = {"augmentation": {"variance": [0.4, 0.1], "correlation": -0.5}, "model.c
 """Views that differ, and outputs less their means."""
 
 
-@pytest.mark.parametrize("changes", [NOISE, {"model.initial_channel_overlap": 0.9}], ids=["noise", "alike"])
+@pytest.mark.parametrize(
+    "changes",
+    [pytest.param(NOISE, marks=pytest.mark.slow), {"model.initial_channel_overlap": 0.9}],
+    ids=["noise", "alike"],
+)
 def test_linear_priors_have_gaussian_laws(changes):
     """In a frame that is too wide the law moves, and cells and steps have errors, of order two."""
     problem = with_values(PROBLEM, changes)
@@ -82,7 +87,7 @@ def test_cells_solve_gaussian_laws_where_they_are_asked_for():
 
 def test_an_independent_scheme_agrees():
     """Cells that stay where they are, on which the kinks of the prior lie: extrapolated from two numbers of cells."""
-    found = solve_plane(with_values(L1, {"time.stop": 0.5, "density.tolerance": 1e-3}))
+    found, _ = solve_plane(with_values(L1, {"time.stop": 0.5, "density.tolerance": 1e-3}))
     coarse, fine = (
         np.concatenate([np.ravel(part) for part in PlaneOracle(ChannelClosure(L1), SIGNS, HALVES, n).run(0.5, n // 8)])
         for n in (40, 80)
@@ -104,13 +109,15 @@ def test_sgd_agrees(prior):
         "density.tolerance": 5e-3,
     }
     problem = with_values(PROBLEM, settings)
-    density, sgd = meanfield.solve(problem, "density"), meanfield.solve(problem, "particles")
+    (density, joint), sgd = meanfield.solve_joint_density(problem), meanfield.solve(problem, "particles")
     assert density.attrs["status"] == "complete"
     report = meanfield.compare(density, sgd)
     assert str(report["verdict"].values[0]) == "AGREES", str(report["reason"].values[0])
     for name in ("W1", "W1_diagonal"):
         assert np.isfinite(report[name]).all()
         assert (report[name] < report[f"{name}_chance"]).all()
+    figure = plot_comparison({"density": density, "joint": joint, "SGD": sgd})
+    assert [axes.get_ylabel() for axes in figure.axes].count("weight $w_2$") == 1
 
 
 def test_estimates_bound_errors():
@@ -126,7 +133,8 @@ def test_estimates_bound_errors():
             "time.outputs": 2,
         }
         rough, fine = (
-            solve_plane(with_values(PROBLEM, changes | {"density.tolerance": tolerance})) for tolerance in (1e-2, 1e-3)
+            solve_plane(with_values(PROBLEM, changes | {"density.tolerance": tolerance}))[0]
+            for tolerance in (1e-2, 1e-3)
         )
         for quantity in ("q", "M", "r"):
             allowed = rough[f"{quantity}_error"] + fine[f"{quantity}_error"] + 1e-12  # rounding
@@ -134,27 +142,27 @@ def test_estimates_bound_errors():
 
 
 def test_densities_belong_together():
-    run = meanfield.solve(L1, "density")
+    run, together = meanfield.solve_joint_density(L1)
     w, h = run["w"], float(np.diff(run["w_bnds"])[0, 0])
     second = h * (run["P_w"] * w**2).sum("w")
     assert second.values == pytest.approx(1.0, abs=2e-3)  # cells of the display, and P_error times w^2
-    joint = run["P_joint"].isel(density_time=-1)
-    area = float(np.diff(run["w1_bnds"])[0, 0]) ** 2
+    joint = together["P_joint"].isel(density_time=-1)
+    area = float(np.diff(together["w1_bnds"])[0, 0]) ** 2
     assert float(area * joint.sum()) == pytest.approx(1.0, abs=1e-10)  # rounding
-    product = float(area * (joint * run["w1"] * run["w2"]).sum())
+    product = float(area * (joint * joint["w1"] * joint["w2"]).sum())
     assert product == pytest.approx(run["M"].values[-1, 0, 1], abs=3e-3)  # the same
-    spread = h * (run["P_diagonal"].isel(time=-1) * w**2).sum("w").values
+    spread = [h * float((run[name].isel(time=-1) * w**2).sum("w")) for name in ("P_sum", "P_difference")]
     assert spread == pytest.approx([1 + run["M"].values[-1, 0, 1], 1 - run["M"].values[-1, 0, 1]], abs=3e-3)  # the same
 
 
 def test_densities_under_linear_priors_have_the_moments_of_the_overlaps():
-    run = meanfield.solve(PROBLEM, "density")
+    run, together = meanfield.solve_joint_density(PROBLEM)
     w, h = run["w"], float(np.diff(run["w_bnds"])[0, 0])
     mean = h * (run["P"] * w).sum("w").isel(u=1, time=-1).values
     assert mean == pytest.approx(run["q"].values[-1, 0], abs=1e-6)  # tails beyond the cells
-    assert float(run["P_joint"].isel(density_time=-1).sum()) * float(
-        np.diff(run["w1_bnds"])[0, 0]
-    ) ** 2 == pytest.approx(1.0, abs=1e-6)  # the same
+    area = float(np.diff(together["w1_bnds"])[0, 0]) ** 2
+    mass = area * float(together["P_joint"].isel(density_time=-1).sum())
+    assert mass == pytest.approx(1.0, abs=1e-6)  # the same
 
 
 SAME = {"model.initial_channel_overlap": 1.0, "features[0].initial_overlap": [0.5, 0.5]}
@@ -196,7 +204,22 @@ def test_what_cells_are_not_for_is_refused(changes, words):
         meanfield.solve(with_values(L1, changes), "density")
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (SAME, "at t = 0: K .* no density in the plane; without cells there is no joint density, take solve_density"),
+        ({"density": {"scheme": "particles"}}, "density.scheme = 'particles'; without cells .*, take solve_density"),
+        ({"density": {"scheme": "eulerian"}}, "leave the key out"),
+    ],
+)  # fmt: skip
+def test_weights_without_a_plane_have_no_joint_density(changes, words):
+    with pytest.raises(InputError, match=words):
+        meanfield.solve_joint_density(with_values(L1, changes))
+
+
 def test_one_channel_has_no_scheme_of_several():
     problem = meanfield.load_problem("data/problems/sparse_prior.toml")
     with pytest.raises(InputError, match=r"'finite_volumes' with model.channels = 1"):
         meanfield.solve(with_values(problem, {"density": {"scheme": "finite_volumes"}}), "density")
+    with pytest.raises(InputError, match=r"model.channels = 1: a joint density is one of .*; take solve_density"):
+        meanfield.solve_joint_density(problem)

@@ -38,7 +38,7 @@ def solve_several(problem: Problem) -> xr.Dataset:
     reason = why_no_cells(problem) if scheme == "automatic" else ""
     if not reason:
         try:
-            return solve_plane(problem)
+            return solve_plane(problem)[0]
         except DegenerateError as error:
             reason = str(error).removesuffix(f"; {REMEDY}")
             if scheme != "automatic":
@@ -47,6 +47,24 @@ def solve_several(problem: Problem) -> xr.Dataset:
     settings = DensitySettings(scheme="particles", tolerance=tolerance)
     found = solve_particles(problem.model_copy(update={"density": settings}))
     return found.assign_attrs({WARNING: f"The density was solved by interacting particles, because {reason}."})
+
+
+def solve_joint(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
+    """Density of two channels and that of both weights together; see `meanfield.solve_joint_density`.
+
+    Raises
+    ------
+    InputError
+        If cells do not serve for the problem.
+    """
+    scheme = problem.density.scheme
+    try:
+        reason = f"density.scheme = '{scheme}'" if scheme == "particles" else why_no_cells(problem)
+        if not reason:
+            return solve_plane(problem)
+    except DegenerateError as error:
+        reason = str(error).removesuffix(f"; {REMEDY}")
+    raise InputError(f"{reason}; without cells there is no joint density, take solve_density")
 
 
 def check_several(problem: Problem, backend: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -15,6 +15,7 @@ from meanfield.families.contrastive.channels.density.nodes import Nodes
 from meanfield.families.contrastive.channels.density.search import Search
 from meanfield.families.contrastive.channels.trajectory import averages_along, trajectory_of_channels
 from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.results import KINDS, OF_BOTH_WEIGHTS
 from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.mckean_vlasov.density.settings import FIXED_KEYS, PLANE_TOLERANCE, DensitySettings
@@ -27,7 +28,15 @@ NODE_SCALE = 0.5
 """Factor on the default number of nodes where only densities take them."""
 
 
-def solve_plane(problem: Problem) -> xr.Dataset:
+class Solution(NamedTuple):
+    """Variables of both results, the status, and the provenance."""
+
+    arrays: dict[str, Any]
+    status: str
+    origin: str
+
+
+def solve_plane(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
     """Density of the weights of two channels by finite volumes, or by formula where it is Gaussian.
 
     Parameters
@@ -37,10 +46,12 @@ def solve_plane(problem: Problem) -> xr.Dataset:
 
     Returns
     -------
-    xarray.Dataset
-        `q`, `M`, `r`, the second moments `norm`, the total probability `mass`; `P`, `P_w` and `P_diagonal`, densities
-        of each weight and of (w_1 +- w_2)/sqrt(2); at some times `P_joint` and `P_joint_given_u`, those of both
-        weights; `P_gain`, `D` and `Lambda`. With a tolerance also `q_error`, `M_error`, `r_error` and `P_error`.
+    density : xarray.Dataset
+        `q`, `M`, `r`, the second moments `norm`, the total probability `mass`; `P` and `P_w`, densities of each
+        weight, `P_sum` and `P_difference`, those of (w_1 +- w_2)/sqrt(2); `P_gain`, `D` and `Lambda`. With a tolerance
+        also `q_error`, `M_error`, `r_error` and `P_error`.
+    joint : xarray.Dataset
+        Of the kind `joint_density`: `P_joint` and `P_joint_given_u`, densities of both weights at some times.
 
     Raises
     ------
@@ -60,7 +71,14 @@ def solve_plane(problem: Problem) -> xr.Dataset:
     """
     settings = problem.density
     free = settings.scheme == "automatic" and all(getattr(settings, key) is None for key in FIXED_KEYS)
-    return _gaussian(problem) if free and problem.prior.functions.linear else _by_finite_volumes(problem)
+    solve = _gaussian if free and problem.prior.functions.linear else _by_finite_volumes
+    arrays, status, origin = solve(problem)
+    alone = {name: array for name, array in arrays.items() if name not in OF_BOTH_WEIGHTS}
+    together = {name: arrays[name] for name in KINDS["joint_density"].variables}
+    return (
+        build_dataset("density", problem, alone, status, origin),
+        build_dataset("joint_density", problem, together, status, origin),
+    )
 
 
 def settings_of(problem: Problem) -> DensitySettings:
@@ -70,7 +88,7 @@ def settings_of(problem: Problem) -> DensitySettings:
     return settings if fixed else settings.model_copy(update={"tolerance": PLANE_TOLERANCE})
 
 
-def _gaussian(problem: Problem) -> xr.Dataset:
+def _gaussian(problem: Problem) -> Solution:
     """Density by the overlaps alone."""
     started = time.perf_counter()
     found, status = trajectory_of_channels(problem)
@@ -89,7 +107,7 @@ def _gaussian(problem: Problem) -> xr.Dataset:
         arrays = _errors_of_overlaps(q, M) | arrays
         arrays |= {"r_error": np.zeros((len(q), 2)), "P_error": between + ODE_ACCURACY}
     origin = provenance(time.perf_counter() - started, scheme="gaussian", nodes=len(weight))
-    return build_dataset("density", problem, arrays, status, origin)
+    return Solution(arrays, status, origin)
 
 
 def _errors_of_overlaps(q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
@@ -103,7 +121,7 @@ def _nodes(problem: Problem) -> tuple[FloatArray, FloatArray]:
     return nodes.u, nodes.weight
 
 
-def _by_finite_volumes(problem: Problem) -> xr.Dataset:
+def _by_finite_volumes(problem: Problem) -> Solution:
     started = time.perf_counter()
     closure = ChannelClosure(problem)
     search = Search(closure, settings_of(problem))
@@ -129,7 +147,7 @@ def _by_finite_volumes(problem: Problem) -> xr.Dataset:
             "P_error": search.density_error + between,
         }
     origin = provenance(time.perf_counter() - started, scheme="finite volumes", **search.effort)
-    return build_dataset("density", problem, arrays, status, origin)
+    return Solution(arrays, status, origin)
 
 
 def _densities(
@@ -148,7 +166,8 @@ def _densities(
     arrays = {
         "P": singles[..., :2],
         "P_w": P[..., :2],
-        "P_diagonal": P[..., 2:],
+        "P_sum": P[..., 2],
+        "P_difference": P[..., 3],
         "P_joint": np.einsum("n,tnij->tij", weight, joint),
         "P_joint_given_u": joint,
         "density_time": problem.time.outputs_at[kept],
