@@ -29,8 +29,10 @@ def prepare_numba() -> None:
     from meanfield.process.numba_versions import is_numba_known
 
     if is_numba_known():
+        from meanfield.process.compiler_shortcuts import take_shortcuts
         from meanfield.process.entry_points import compile_entry_points_alone
 
+        take_shortcuts()
         compile_entry_points_alone()
     announce_compilation()
 

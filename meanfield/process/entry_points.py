@@ -4,9 +4,11 @@ numba makes every function that compiled code calls ready for Python: it optimis
 with it, generates machine code and wrappers, and writes them to disk. A function at the end of a chain of calls is
 optimised as often as the chain has links, and only its copy in the first link is ever run. Here a function of this
 package that compiled code asks for is typed and translated to the language of LLVM, no more; the entry point at the
-start of the chain links what it needs, optimises it once, and is kept on disk. Should Python call an inner function
-later, that is compiled once more, as an entry point: wrappers that are added to what was there need more constants than
-others have kept on disk under the same name. A first density takes half of the time that way.
+start of the chain links what it needs, optimises it once, and is kept on disk. Functions that compiled code calls by
+their address (`numerics.compiled.separate_calls`) are entry points, too, without the wrappers that Python calls. Should
+Python call an inner function or one of these later, that is compiled once more: wrappers that are added to what was
+there need more constants than others have kept on disk under the same name. A first density takes half of the time
+that way.
 
 Imports numba, and is imported when something else has imported it, if its version is one of
 `meanfield.process.numba_versions`.
@@ -29,13 +31,15 @@ PACKAGE = "meanfield."
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+_SEPARATE = "called separately"
+
 _chain: list[str] = []
-"""Modules of the functions that are being compiled, each for the one before it. The lock of numba's compiler guards
-it."""
+"""Modules of the functions that are being compiled, each for the one before it; after `_SEPARATE` if the first of them
+is only called by its address. The lock of numba's compiler guards it."""
 
 
 def make_entry_point(function: Any, kinds: tuple[Any, ...]) -> Any:
-    """Give a compiled function machine code for arguments of these types, if it has none; its result of compilation.
+    """Give a compiled function wrappers for arguments of these types, if it has none; its result of compilation.
 
     Parameters
     ----------
@@ -44,14 +48,38 @@ def make_entry_point(function: Any, kinds: tuple[Any, ...]) -> Any:
     kinds : tuple of numba types
     """
     with global_compiler_lock:
-        if isinstance(function.overloads[kinds].entry_point, _InnerFunction):
-            del function.overloads[kinds]  # callers that were translated with it keep it
-            with _outside_of_chains():
+        if isinstance(function.overloads[kinds].entry_point, _NoEntryPoint):
+            del function.overloads[kinds]  # numba keeps its code for callers
+            with _new_chain():
                 function.compile(kinds)
         return function.overloads[kinds]
 
 
-class _InnerFunction:
+def make_machine_code(function: Any, kinds: tuple[Any, ...]) -> Any:
+    """Give a function machine code for arguments of these types, if it has none, to be called by its address alone.
+
+    Compiled, or taken from the disk, where it is kept without the wrappers that Python and others need.
+
+    Parameters
+    ----------
+    function : numba.core.dispatcher.Dispatcher
+        Compiled for these types, perhaps as an inner function, or not yet.
+    kinds : tuple of numba types
+
+    Returns
+    -------
+    numba.core.compiler.CompileResult
+    """
+    with global_compiler_lock:
+        compiled = function.overloads.get(kinds)
+        if compiled is None or not compiled.library._finalized:
+            function.overloads.pop(kinds, None)
+            with _new_chain(_SEPARATE):
+                function.compile(kinds)
+        return function.overloads[kinds]
+
+
+class _NoEntryPoint:
     """What stands for the entry point of a function that has none; numba looks its code up by it."""
 
 
@@ -59,6 +87,15 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
     """Code of a function and of what was written for it, into which that of its callees is linked at the end."""
 
     _for_linking: Any = None
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Optimise what a module defines, and prepare nothing for the many functions that it only declares."""
+        codegen: Any = self._codegen
+        module.data_layout = codegen._data_layout
+        for function in module.functions:
+            if not function.is_declaration:
+                passes, builder = codegen._function_pass_manager()
+                passes.run(function, builder)
 
     def add_linking_library(self, library: Any) -> None:
         """Remember a library to link, as it is."""
@@ -118,10 +155,10 @@ def _compiling(module: str) -> Iterator[None]:
 
 
 @contextmanager
-def _outside_of_chains() -> Iterator[None]:
-    """Have the compiler work as for Python, in the midst of what it does for another function."""
+def _new_chain(*start: str) -> Iterator[None]:
+    """Have the compiler begin anew, in the midst of what it does for another function."""
     chain = _chain.copy()
-    _chain.clear()
+    _chain[:] = start
     try:
         yield
     finally:
@@ -134,7 +171,12 @@ def _is_ours(module: str) -> bool:
 
 def _is_inner() -> bool:
     """Whether the function that is being compiled serves another one, in a chain that concerns this package."""
-    return len(_chain) > 1 and any(map(_is_ours, _chain))
+    return len(_chain) > 1 and not _is_separate() and any(map(_is_ours, _chain))
+
+
+def _is_separate() -> bool:
+    """Whether the function that is being compiled is only called by its address."""
+    return len(_chain) == 2 and _chain[0] == _SEPARATE
 
 
 def _extend(owner: Any, name: str) -> Callable[[_Function], _Function]:
@@ -161,8 +203,8 @@ def compile_entry_points_alone() -> None:
     def compile_in_chain(method: Any, self: Any, kinds: Any, result: Any) -> Any:
         with _compiling(self.py_func.__module__):
             compiled = method(self, kinds, result)
-            if _is_inner():
-                compiled = compiled._replace(entry_point=_InnerFunction())
+            if _is_inner() or _is_separate():
+                compiled = compiled._replace(entry_point=_NoEntryPoint())
                 self.targetdescr.target_context.insert_user_function(
                     compiled.entry_point, compiled.fndesc, [compiled.library]
                 )
@@ -171,13 +213,13 @@ def compile_entry_points_alone() -> None:
     @_extend(compiler, "_customize_flags")
     def flags_of(method: Any, self: Any, flags: Any) -> Any:
         flags = method(self, flags)
-        if _is_inner():
-            flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        if _is_inner() or _is_separate():
+            flags.no_compile, flags.no_cpython_wrapper, flags.no_cfunc_wrapper = _is_inner(), True, True
         return flags
 
     @_extend(dispatcher.Dispatcher, "add_overload")
     def add_overload(method: Any, self: Any, compiled: Any) -> None:
-        if isinstance(compiled.entry_point, _InnerFunction):  # Python shall not know it
+        if isinstance(compiled.entry_point, _NoEntryPoint):  # Python shall not know it
             self.overloads[tuple(compiled.signature.args)] = compiled
         else:
             method(self, compiled)
@@ -198,5 +240,17 @@ def compile_entry_points_alone() -> None:
 
     @_extend(caching.Cache, "save_overload")
     def save_overload(method: Any, self: Any, signature: Any, compiled: Any) -> None:
-        if not isinstance(compiled.entry_point, _InnerFunction):
+        if _chain == [_SEPARATE] or not isinstance(compiled.entry_point, _NoEntryPoint):
             method(self, signature, compiled)
+
+    @_extend(caching.Cache, "load_overload")
+    def load_overload(method: Any, self: Any, signature: Any, context: Any) -> Any:
+        compiled = method(self, signature, context)
+        if compiled is None or _chain != [_SEPARATE]:
+            return compiled
+        return compiled._replace(entry_point=_NoEntryPoint())
+
+    @_extend(caching.Cache, "_index_key")
+    def index_key(method: Any, self: Any, signature: Any, codegen: Any) -> tuple[Any, ...]:
+        key: tuple[Any, ...] = method(self, signature, codegen)
+        return (*key, _SEPARATE) if _chain == [_SEPARATE] else key

@@ -40,7 +40,11 @@ def call(typing_context, function, *arguments):  # type: ignore[no-untyped-def]
 
 def separate_call_type(typing_context: Any, function: Any, kinds: tuple[Any, ...]) -> Any:
     """Signature of a call of a compiled function, given by its type in numba, with arguments of these types."""
-    return function.get_call_type(typing_context, kinds, {})
+    if not is_numba_known():
+        return function.get_call_type(typing_context, kinds, {})
+    from meanfield.process.entry_points import make_machine_code  # not every version of numba has what that imports
+
+    return make_machine_code(function.dispatcher, kinds).signature
 
 
 def generate_separate_call(context: Any, builder: Any, function: Any, kinds: tuple[Any, ...], values: Any) -> Any:
@@ -72,11 +76,9 @@ def _load(module: str, name: str, kinds: tuple[Any, ...], result: Any) -> str:
     RuntimeError
         If the result is of another type than the caller was compiled for.
     """
-    from meanfield.process.entry_points import make_entry_point  # not every version of numba has what that imports
+    from meanfield.process.entry_points import make_machine_code  # not every version of numba has what that imports
 
-    dispatcher = getattr(import_module(module), name)
-    dispatcher.compile(kinds)
-    compiled = make_entry_point(dispatcher, kinds)
+    compiled = make_machine_code(getattr(import_module(module), name), kinds)
     if compiled.signature.return_type != result:
         raise RuntimeError(
             f"{module}.{name} returns {compiled.signature.return_type}, but compiled code on disk expects {result}; "

@@ -51,6 +51,21 @@ def test_the_caller_holds_no_copy_of_the_function():
     assert not any(line.startswith("define") for line in lines)
 
 
+@numba.njit
+def half(x):
+    return 0.5 * x
+
+
+@known
+def test_the_function_has_wrappers_once_python_calls_it():
+    assert numba.njit(lambda x: call(half, x))(3.0) == 1.5
+    for defined in (False, True):
+        (result,) = half.overloads.values()
+        engine = result.library.codegen._engine
+        assert engine.is_symbol_defined(result.fndesc.llvm_cpython_wrapper_name) is defined
+        assert half(3.0) == 1.5
+
+
 CALLEE = """
 import numba
 
@@ -71,13 +86,14 @@ def twice(x):
 
 CALLER = """
 import numba
+from callee import plus
 from middle import twice
 
 @numba.njit(cache=True)
 def whole(x):
     return {} * twice(x)  # this one is linked in
 
-print(whole(1.0), sum(whole.stats.cache_hits.values()))
+print(whole(1.0), sum(whole.stats.cache_hits.values()), plus(1.0))
 """
 
 
@@ -115,6 +131,6 @@ def test_callers_from_the_cache_call_functions_as_they_are_now(tmp_path):
         (tmp_path / f"{name}.py").write_text(text)
     command = [sys.executable, "-B", "-c", PROCESSES, json.dumps(texts)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
-    shown = [f"{result}\nexit code 0\n" for result in ("4.0 0", "40.0 0", "40.0 1", "220.0 1")]
+    shown = [f"{result}\nexit code 0\n" for result in ("4.0 0 2.0", "40.0 0 2.0", "40.0 1 2.0", "220.0 1 11.0")]
     assert done.stdout == "".join([*shown, "exit code 1\n"]), done.stderr
     assert "callee.plus returns complex128, but compiled code on disk expects float64" in done.stderr
