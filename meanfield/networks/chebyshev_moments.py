@@ -11,11 +11,11 @@ import numpy as np
 
 
 @numba.njit(inline="always")
-def _polynomials(y, a, u, scale, last, T):  # type: ignore[no-untyped-def]
-    """Interval of the distance of samples a and u, and Chebyshev polynomials there, written to T."""
+def _polynomials(anchors, a, y, u, scale, last, T):  # type: ignore[no-untyped-def]
+    """Interval of the distance of an anchor and a sample, and Chebyshev polynomials there, written to T."""
     r = 0.0
     for j in range(y.shape[1]):
-        gap = y[a, j] - y[u, j]
+        gap = anchors[a, j] - y[u, j]
         r += gap * gap
     place = scale * r
     interval = min(int(place), last)
@@ -28,51 +28,52 @@ def _polynomials(y, a, u, scale, last, T):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def moments(y, scale, weight, wanted, first, out):  # type: ignore[no-untyped-def]
-    """Moments of distances from samples `first`, `first` + 1, ... to all samples.
+def moments(anchors, y, scale, weight, wanted, first, out):  # type: ignore[no-untyped-def]
+    """Moments of distances from anchors `first`, `first` + 1, ... to all samples.
 
     Parameters
     ----------
-    y : ndarray, shape (samples, outputs)
+    anchors, y : ndarray, shape (samples, outputs)
+        Samples as anchors, which may stand elsewhere, and as others.
     scale : float
         Number of intervals by squared distance.
     weight : ndarray, shape (laws, samples)
     wanted : ndarray of bool, shape (laws, samples)
-        Whether moments of a law are asked for from a sample.
+        Whether moments of a law are asked for from an anchor.
     first : int
-    out : ndarray, shape (some samples, laws, intervals, polynomials)
+    out : ndarray, shape (laws, some anchors, intervals, polynomials)
         Added to.
     """
     T = np.empty(out.shape[3])
-    for i in range(len(out)):
+    for i in range(out.shape[1]):
         for u in range(len(y)):
-            interval = _polynomials(y, first + i, u, scale, out.shape[2] - 1, T)
+            interval = _polynomials(anchors, first + i, y, u, scale, out.shape[2] - 1, T)
             for law in range(len(weight)):
                 if wanted[law, first + i]:
                     w = weight[law, u]
                     for p in range(len(T)):
-                        out[i, law, interval, p] += w * T[p]
+                        out[law, i, interval, p] += w * T[p]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def values(y, scale, series, wanted, first, out):  # type: ignore[no-untyped-def]
-    """Values of functions of distances from samples `first`, `first` + 1, ... to all samples.
+def values(anchors, y, scale, series, wanted, first, out):  # type: ignore[no-untyped-def]
+    """Values of functions of distances from anchors `first`, `first` + 1, ... to all samples.
 
     Parameters
     ----------
-    y, scale, wanted, first
+    anchors, y, scale, wanted, first
         See `moments`.
-    series : ndarray, shape (some samples, functions, intervals, polynomials)
-    out : ndarray, shape (some samples, functions, samples)
+    series : ndarray, shape (functions, some anchors, intervals, polynomials)
+    out : ndarray, shape (functions, some anchors, samples)
         Written to; 0 where a function is not wanted.
     """
     T = np.empty(series.shape[3])
-    for i in range(len(out)):
+    for i in range(out.shape[1]):
         for u in range(len(y)):
-            interval = _polynomials(y, first + i, u, scale, series.shape[2] - 1, T)
-            for k in range(series.shape[1]):
+            interval = _polynomials(anchors, first + i, y, u, scale, series.shape[2] - 1, T)
+            for k in range(len(series)):
                 total = 0.0
                 if wanted[k, first + i]:
                     for p in range(len(T)):
-                        total += series[i, k, interval, p] * T[p]
-                out[i, k, u] = total
+                        total += series[k, i, interval, p] * T[p]
+                out[k, i, u] = total

@@ -50,7 +50,7 @@ class Contrast:
     margin : float
         r0 of the soft triplet loss.
     negatives : int
-        H, of `infonce` and `exact`.
+        H, of `infonce` and `exact`; of `nt_xent` the number of other samples in a batch.
     beta : float
         Weight of distances between views of one sample, which `beta` adds.
     """
@@ -63,8 +63,13 @@ class Contrast:
 
     @property
     def each(self) -> int:
-        """Number of negatives of an anchor in losses of triples."""
-        return self.negatives if self.kind == "infonce" else 1
+        """Number of negative samples of an anchor in losses of triples."""
+        return self.negatives if self.kind in ("infonce", "nt_xent") else 1
+
+    @property
+    def together(self) -> int:
+        """Number of views of each negative sample."""
+        return 2 if self.kind == "nt_xent" else 1
 
     @property
     def unit(self) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.distinct import merged
-from meanfield.networks.triples import Triples
+from meanfield.networks.triples import SUMMED, Triples
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -89,14 +89,15 @@ def evaluate(
     Parameters
     ----------
     contrast : Contrast
-        Any but `nt_xent`, which depends on batches (`networks.whole_batches`); `batch_ratio` is that of large ones.
+        `nt_xent` is that of batches of independent samples, and `batch_ratio` that of large ones.
     views : Views
     outputs : ndarray, shape (parts, views, outputs)
+        For `nt_xent` directions, of length 1 or 0.
     unaugmented : ndarray, shape (samples, outputs), optional
         Outputs of the samples themselves, whose distances decide the weights of `exact`; by default a sample is one
         more view.
     """
-    if contrast.kind in ("triplet", "infonce"):
+    if contrast.kind in SUMMED:
         return _of_triples(contrast, views, outputs[0])
     p, samples = views.p, len(views.p)
     means = views.P @ outputs  # (parts, samples, outputs)
@@ -115,8 +116,6 @@ def evaluate(
     elif contrast.kind == "exact":
         kappa = contrast.negatives * _weights(contrast, views, outputs, unaugmented)
         value = -0.5 * float(p @ (kappa * squares) @ p)
-    elif contrast.kind != "simple":
-        raise ValueError(f"the loss '{contrast.kind}' of a population needs the size of its batches")
     by_mean = -2.0 * np.einsum("z,w,zw,zwn->zn", p, p, kappa, gaps)
     slope_ = np.swapaxes(views.P, 1, 2) @ by_mean
     if beta != 0.0:
@@ -149,7 +148,7 @@ def distances(outputs: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def _of_triples(contrast: Contrast, views: Views, outputs: FloatArray) -> Evaluation:
-    """Triplet and InfoNCE losses."""
+    """Triplet, InfoNCE and NT-Xent losses; of the last the slope leaves out what is along the outputs."""
     triples = Triples(contrast, views.p, views.whole, outputs)
     value, pulled = triples.value_and_pull(np.column_stack([np.ones(len(outputs)), outputs]))
     return Evaluation(value, (pulled[:, :1] * outputs - pulled[:, 1:])[None], pull=triples.pull)

@@ -1,15 +1,17 @@
-"""Triplet and InfoNCE losses with any number of negatives, from sums over pairs in place of triples.
+"""Triplet, InfoNCE and NT-Xent losses with any number of negatives, from sums over pairs in place of triples.
 
 With e = exp(-r/tau) for negatives, and a = exp(-(r + r0)/tau) for the positive, the loss log(1 + S/a) of S = sum_k e_k
-is the integral of e^(-ta) (1 - e^(-tS)) dt/t. Negatives are independent, so that the mean of e^(-tS) is the power H of
-that of e^(-te), and at a scale t only sums over single views are left. The loss and its derivatives are
+is the integral of e^(-ta) (1 - e^(-tS)) dt/t. H negative samples with k views each are independent, and so are the
+views of one of them given what it is. The mean of e^(-tS) is Phi^H with Phi = sum_w p_w phi_w^k, where phi_w is the
+mean of e^(-te) over views of the sample w: at a scale t only sums over single views are left. With k = 1 (triplet,
+InfoNCE) Phi is the mean over views of all samples, and in NT-Xent k = 2. The loss and its derivatives are
 
-    int psi(t) (1 - phi(t)^H) dt/t,    dL/dr+ = (H/tau) int e^(-ta) phi^(H-1) chi dt/t,
-    dL/dr_k = -(1/tau) int te e^(-te) phi^(H-1) psi dt/t,
+    int psi_z(t) (1 - Phi^H) dt/t,    dL/dr+ = (H/tau) int e^(-ta) Phi^(H-1) sum_w p_w k phi_w^(k-1) chi_w dt/t,
+    dL/dr_w = -(H/tau) int te e^(-te) k phi_w^(k-1) Phi^(H-1) psi_z dt/t,
 
-with the means psi of e^(-ta), phi of e^(-te) and chi of te e^(-te): all terms are positive, and nothing cancels. As
-functions of log t + r/tau these are analytic within pi/2 of the real line, so that the trapezoidal rule in log t and
-Chebyshev series in r converge geometrically.
+the last for a view of the sample w, times its chance, with the means psi_z of e^(-ta) over positives and chi_w of te
+e^(-te): all terms are positive, and nothing cancels. As functions of log t + r/tau these are analytic within pi/2 of
+the real line, so that the trapezoidal rule in log t and Chebyshev series in r converge geometrically.
 """
 
 from __future__ import annotations
@@ -18,34 +20,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.polynomial import chebyshev
 
 from meanfield.networks.contrast import Contrast
+from meanfield.networks.scale_functions import ABOVE, FAR, NEAR, POLYNOMIALS, PULL, STEP, WIDTH, Lattice
 from meanfield.typing import FloatArray
 
-WIDTH, POLYNOMIALS = 1.0, 19
-"""Width of an interval of distances in units of tau, and number of polynomials on it: errors are below 1e-14."""
-
-STEP = 0.3
-"""Step of the trapezoidal rule in log t: its error is exp(-pi^2/STEP), 5e-15."""
-
 DECAY = 36.0
-"""Negative exponent of what is left out at small t, and logarithm of that at large t: 2e-16."""
-
-_POINTS = np.asarray(chebyshev.chebpts1(POLYNOMIALS))
-_TO_SERIES = np.linalg.inv(chebyshev.chebvander(_POINTS, POLYNOMIALS - 1))
-
-
-def sizes(contrast: Contrast, reach: float) -> tuple[float, float]:
-    """Numbers of Chebyshev polynomials and of scales for distances up to `reach`."""
-    R, shift = reach / contrast.temperature, contrast.shift
-    last = R + shift + math.log(DECAY)
-    return POLYNOMIALS * (1.0 + R / WIDTH), 1.0 + max(last - _first(contrast), 0.0) / STEP
-
-
-def _first(contrast: Contrast) -> float:
-    """Logarithm of the smallest scale."""
-    return -DECAY + min(0.0, contrast.shift) - math.log(contrast.each)
+"""Negative exponent of what is left out at small t: 2e-16."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +35,13 @@ class Sums:
 
     Parameters
     ----------
-    value : ndarray, shape (anchors, samples)
+    value : ndarray, shape (samples, anchors)
         Mean loss given that the anchor is a view of a sample.
     positive : ndarray, shape (anchors, views)
         Mean derivative by the distance of a positive.
-    negative : ndarray, shape (anchors, samples, views)
-        Derivative by the distance of all negatives, given the sample; 0 where an anchor is no view of the sample.
+    negative : ndarray, shape (samples, laws, anchors, views)
+        Derivative by the distance of all negatives with one of their laws, given the sample of the anchor; any number
+        where an anchor is no view of the sample.
     """
 
     value: FloatArray
@@ -73,60 +55,105 @@ class Scales:
     Parameters
     ----------
     contrast : Contrast
+    p : ndarray, shape (samples,)
     chance : ndarray, shape (samples, views)
         Probabilities of views given the sample.
-    alone : ndarray, shape (views,)
-    outputs : ndarray, shape (views, outputs)
+    anchors, outputs : ndarray, shape (views, outputs)
+        Outputs of views as anchors and as others.
     reach : float
         Bound of all distances.
     """
 
     def __init__(
-        self, contrast: Contrast, chance: FloatArray, alone: FloatArray, outputs: FloatArray, reach: float
+        self,
+        contrast: Contrast,
+        p: FloatArray,
+        chance: FloatArray,
+        anchors: FloatArray,
+        outputs: FloatArray,
+        reach: float,
     ) -> None:
-        self._contrast, self._y = contrast, np.ascontiguousarray(outputs)
-        self._laws = np.ascontiguousarray(np.vstack([alone, chance]))
-        tau, shift = contrast.temperature, contrast.shift
-        self._intervals = 1 + int(reach / (tau * WIDTH))
-        self._scale = 0.5 / (tau * WIDTH)
-        count = int(sizes(contrast, reach)[1]) + 1
-        s = _first(contrast) + STEP * np.arange(count, dtype=np.float64)
-        x = WIDTH * (np.arange(self._intervals)[:, None] + 0.5 + 0.5 * _POINTS)
-        self._near = _series(np.exp(-_powers(s - shift, x)))
-        t = _powers(s, x)
-        self._far, self._pull = _series(-np.expm1(-t)), _series(t * np.exp(-t))
+        self._contrast, self._anchors, self._y = contrast, np.ascontiguousarray(anchors), np.ascontiguousarray(outputs)
+        self._scale = 0.5 / (contrast.temperature * WIDTH)
+        self._positives, self._negatives = _lattices(contrast, reach)
+        mixture, own = negative_laws(contrast, p), chance > 0.0
+        self._shares, self._count, self._samples = mixture.sum(axis=1), len(mixture), len(p)
+        always = np.ones((1, len(outputs)), dtype=bool)
+        self._functions = np.concatenate([always, np.repeat(own, self._count, axis=0)])
+        if contrast.together == 1:
+            chance, own = np.concatenate([mixture @ chance, chance]), np.concatenate([always, own])
+        else:
+            own = np.broadcast_to(always, own.shape).copy()
+        self._laws, self._wanted = np.ascontiguousarray(chance), own
 
     def of(self, first: int, last: int) -> Sums:
         """Sums of the anchors from `first` to before `last`."""
         from meanfield.networks.chebyshev_moments import moments, values
 
-        contrast, anchors = self._contrast, last - first
-        wanted = self._laws > 0.0
-        wanted[0] = True
-        shape = (anchors, len(self._laws), self._intervals, POLYNOMIALS)
-        table = np.zeros(shape)
-        moments(self._y, self._scale, self._laws, wanted, first, table)
-        M = table.reshape(anchors, len(self._laws), -1)
-        psi, missing, chi = M[:, 1:] @ self._near, M[:, 0] @ self._far, M[:, 0] @ self._pull
-        missing = np.minimum(missing, 1.0 - 1e-16)  # of 1, which is phi + missing
-        H = contrast.each
-        log_phi = np.log1p(-missing)
-        others = np.exp((H - 1) * log_phi)
-        value = STEP * contrast.unit * (psi @ -np.expm1(H * log_phi)[:, :, None])[..., 0]
-        slope = STEP * contrast.unit * H / contrast.temperature
-        series = np.empty(shape)
-        series[:, 0] = (slope * (others * chi) @ self._near.T).reshape(anchors, *shape[2:])
-        series[:, 1:] = (-slope * (psi * others[:, None]) @ self._pull.T).reshape(anchors, -1, *shape[2:])
-        found = np.empty((*shape[:2], len(self._y)))
-        values(self._y, self._scale, series, wanted, first, found)
-        return Sums(value, found[:, 0], found[:, 1:])
+        laws, samples, views = self._count, self._samples, len(self._y)
+        shape = (last - first, self._negatives.intervals, POLYNOMIALS)
+        M = np.zeros((len(self._laws), *shape))
+        moments(self._anchors, self._y, self._scale, self._laws, self._wanted, first, M)
+        missing, chi = self._negatives.sums(M[:laws].reshape(-1, *shape[1:]), FAR, PULL)
+        psi = 1.0 - missing  # where positives and negatives have the same laws and no margin
+        if self._contrast.together == 1:
+            (psi,) = self._positives.sums(M[laws:].reshape(-1, *shape[1:]), NEAR)
+        parts = (x.reshape(-1, shape[0], *x.shape[1:]) for x in (psi, missing, chi))
+        value, positive, negative = self._integrated(*parts)
+        series = np.concatenate(
+            [
+                self._positives.series(positive, NEAR),
+                self._negatives.series(negative.reshape(-1, *negative.shape[-2:]), PULL),
+            ]
+        )
+        found = np.empty((len(self._functions), shape[0], views))
+        values(self._anchors, self._y, self._scale, series.reshape(-1, *shape), self._functions, first, found)
+        return Sums(value, found[0], found[1:].reshape(samples, laws, shape[0], views))
+
+    def _integrated(
+        self, psi: FloatArray, missing: FloatArray, chi: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Losses, and the weights of scales in their derivatives by the distances of positives and of negatives.
+
+        Parameters
+        ----------
+        psi : ndarray, shape (samples, anchors, scales of a group, groups)
+        missing : ndarray, shape (laws, anchors, scales of a group, groups)
+            What phi misses of 1.
+        chi : ndarray, shape (laws, anchors, scales of a group, groups)
+        """
+        contrast, H, k = self._contrast, self._contrast.each, self._contrast.together
+        one_less = k * (1.0 - missing) ** (k - 1)
+        of_sample = missing if k == 1 else missing * (2.0 - missing)
+        of_all = np.minimum(np.tensordot(self._shares, of_sample, axes=1), 1.0 - 1e-16)
+        log_Phi = np.log1p(-of_all)
+        others = STEP * contrast.unit * H / contrast.temperature * np.exp((H - 1) * log_Phi)
+        value = STEP * contrast.unit * np.einsum("zars,ars->za", psi, -np.expm1(H * log_Phi))
+        positive = others * np.tensordot(self._shares, one_less * chi, axes=1)
+        return value, positive, -psi[:, None] * (others * one_less)
 
 
-def _powers(s: FloatArray, x: FloatArray) -> FloatArray:
-    """exp(s - x), shape (intervals, points, scales); too large ones as large as matters."""
-    return np.asarray(np.exp(np.minimum(s - x[..., None], 700.0)))
+def negative_laws(contrast: Contrast, p: FloatArray) -> FloatArray:
+    """Shares of samples in the laws of negatives: of all samples at once, or of each, shape (laws, samples)."""
+    return p[None] if contrast.together == 1 else np.diag(p)
 
 
-def _series(table: FloatArray) -> FloatArray:
-    """Chebyshev series from values at points, shape (intervals polynomials, scales)."""
-    return np.asarray((_TO_SERIES @ table).reshape(-1, table.shape[-1]))
+def groups(contrast: Contrast, reach: float) -> float:
+    """Number of groups of scales for distances up to `reach`."""
+    shift = abs(contrast.shift) / WIDTH
+    return reach / (contrast.temperature * WIDTH) + 2.0 + _before(contrast) + shift + ABOVE
+
+
+def _lattices(contrast: Contrast, reach: float) -> tuple[Lattice, Lattice]:
+    """Scales for distances of positives, with the margin, and of negatives."""
+    intervals = 1 + int(reach / (contrast.temperature * WIDTH))
+    later = math.floor(contrast.shift / WIDTH)
+    origin = math.ceil(_before(contrast)) + max(-later, 0)
+    count = origin + max(later, 0) + intervals + ABOVE
+    positives = Lattice(intervals, origin + later, count, contrast.shift - later * WIDTH)
+    return positives, Lattice(intervals, origin, count)
+
+
+def _before(contrast: Contrast) -> float:
+    """Number of groups below all distances, without the margin."""
+    return (DECAY + math.log(contrast.each * contrast.together)) / WIDTH

@@ -1,4 +1,4 @@
-"""Losses of anchors, positives and negatives over a finite population, exactly.
+"""Losses of anchors, positives and negatives over a finite population, exactly, and NT-Xent of batches drawn from it.
 
 Many views have the same output, where nodes are not active: these stand together. The sum over all triples of
 different outputs is taken as it is where these are few, and as integrals over sums of pairs where they are many.
@@ -15,15 +15,22 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.distinct import MOST_PAIRS, merged, reach_of
-from meanfield.networks.scales import Scales, Sums, sizes
+from meanfield.networks.scale_functions import POLYNOMIALS, WIDTH
+from meanfield.networks.scales import Scales, Sums, groups, negative_laws
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray, IntArray
+
+SUMMED = ("triplet", "infonce", "nt_xent")
+"""Losses that are sums over anchors, positives and negatives, and no less."""
 
 MOST_TRIPLES = 1e9
 """Largest number of terms of an enumeration of anchors, positives and negatives: some ten seconds."""
 
-MOST_SERIES = 1e7
-"""Largest number of coefficients by scale that are kept: 80 megabytes for each of three tables."""
+MOST_GROUPS, FEWEST = 1e7, 500
+"""Largest number of groups of scales of all anchors, of which there are `FEWEST` at least: a minute, 50 megabytes."""
+
+MOST_SERIES = 1e6
+"""Usual number of coefficients of a block of anchors: they fit into the caches."""
 
 MOST_KEPT = 1e7
 """Largest number of sums that are kept for what else is asked for: 80 megabytes."""
@@ -34,9 +41,9 @@ BLOCK = 1 << 15
 LEAST = 64
 """Least number of anchors that are taken together, for products of matrices."""
 
-COST_OF_AN_ANCHOR, COST_OF_SCALES, COST_OF_A_PAIR, COST_OF_A_PRODUCT = 15_000.0, 200_000.0, 2.0, 0.0125
+COST_OF_AN_ANCHOR, COST_OF_SCALES, COST_OF_A_PAIR, COST_OF_A_GROUP = 15_000.0, 200_000.0, 2.0, 110.0
 """Usual times relative to that of a term of the enumeration, 5 ns: of an anchor of the enumeration and, of sums over
-pairs, of their tables, of a pair for each law of views, and of a multiplication in products of matrices."""
+pairs, of their tables, and for each law of views of a pair and of a group of scales of an anchor."""
 
 
 class Triples:
@@ -45,7 +52,7 @@ class Triples:
     Parameters
     ----------
     contrast : Contrast
-        `triplet` or `infonce`.
+        `triplet`, `infonce`, or `nt_xent`, whose outputs are directions, of length 1 or 0.
     p : ndarray, shape (samples,)
     P : ndarray, shape (samples, views)
     outputs : ndarray, shape (views, outputs)
@@ -61,21 +68,22 @@ class Triples:
         self._y, self._place = merged(outputs)
         self._chance = np.array([np.bincount(self._place, row, len(self._y)) for row in P])
         self._alone = p @ self._chance
-        reach = reach_of(self._y)
+        anchors, others = _apart(self._y) if contrast.kind == "nt_xent" else (self._y, self._y)
+        reach = reach_of(np.concatenate([anchors, others]))
         check_triples(contrast, len(self._y), reach)
-        self._sizes = sizes(contrast, reach)
+        self._groups = groups(contrast, reach)
+        self._negative_laws = negative_laws(contrast, p)
         self._scales: Scales | None = None
         self._kept: list[tuple[slice, Sums]] = []
         if not self._enumerates():
-            self._scales = Scales(contrast, self._chance, self._alone, self._y, reach)
+            self._scales = Scales(contrast, p, self._chance, anchors, others, reach)
 
     def _enumerates(self) -> bool:
         """Whether the enumeration of all triples takes less time than sums over pairs, or these do not fit."""
-        count, samples, (polynomials, scales) = float(len(self._y)), len(self._p), self._sizes
-        if not _fits(len(self._y), self._sizes):
+        count, laws = float(len(self._y)), 1 + len(self._p)
+        if not _fits(len(self._y), self._groups):
             return True
-        products = 3.0 * count * (2 + samples) * polynomials * scales
-        other = COST_OF_SCALES + COST_OF_A_PAIR * count**2 * (1 + samples) + COST_OF_A_PRODUCT * products
+        other = COST_OF_SCALES + COST_OF_A_PAIR * count**2 * laws + COST_OF_A_GROUP * count * self._groups * laws
         return COST_OF_AN_ANCHOR * count + combinations(self._contrast, len(self._y)) <= other
 
     def pull(self, columns: FloatArray) -> FloatArray:
@@ -91,24 +99,24 @@ class Triples:
         """Loss, and what `pull` returns."""
         p, chance = self._p, self._chance
         grouped = np.stack([self._grouped(row[:, None] * columns) for row in self._P])
-        mean = np.tensordot(p, grouped, axes=1)
+        mean = np.tensordot(self._negative_laws, grouped, axes=1)
         out, far, value = np.zeros_like(grouped), np.zeros_like(mean), 0.0
         for some, found in self._blocks():
-            value += float(np.sum(found.value.T * p[:, None] * chance[:, some]))
+            value += float(np.sum(found.value * p[:, None] * chance[:, some]))
             for z, weight in enumerate(p):
-                negative = found.negative[:, z]
-                out[z, some] += weight * (found.positive @ grouped[z] + negative @ mean)
+                out[z, some] += weight * (found.positive @ grouped[z] + (found.negative[z] @ mean).sum(axis=0))
                 out[z] += weight * (found.positive.T @ grouped[z, some])
-                far += weight * (negative.T @ grouped[z, some])
-        out += p[:, None, None] * far
+                far += weight * (np.swapaxes(found.negative[z], 1, 2) @ grouped[z, some])
+        out += np.tensordot(self._negative_laws.T, far, axes=1)
         return value, np.einsum("zc,zck->ck", self._P, out[:, self._place])
 
     def _blocks(self) -> Iterable[tuple[slice, Sums]]:
         """Blocks of anchors and their sums, which are kept where they are small."""
-        count = len(self._y)
-        step = max(1, int(min(max(LEAST, BLOCK // count), MOST_SERIES / (len(self._p) * (count + self._sizes[0])))))
+        count, functions = len(self._y), 1 + len(self._p) * len(self._negative_laws)
+        most = min(MOST_KEPT / count, MOST_SERIES / (POLYNOMIALS * self._groups)) / functions
+        step = max(1, int(min(max(LEAST, BLOCK // count), most)))
         blocks = [slice(first, min(first + step, count)) for first in range(0, count, step)]
-        if count**2 * (1 + len(self._p)) > MOST_KEPT:
+        if count**2 * functions > MOST_KEPT:
             return self._shown(blocks)
         self._kept = self._kept or [(some, self._sums(some)) for some in blocks]
         return self._kept
@@ -131,7 +139,8 @@ class Triples:
         if self._scales is not None:
             return self._scales.of(anchors.start, anchors.stop)
         rows = [self._enumerated(anchor) for anchor in range(anchors.start, anchors.stop)]
-        return Sums(*(np.stack(part) for part in zip(*rows, strict=True)))
+        value, positive, negative = zip(*rows, strict=True)
+        return Sums(np.stack(value, axis=1), np.stack(positive), np.stack(negative, axis=1)[:, None])
 
     @cached_property
     def _negatives(self) -> list[tuple[IntArray, FloatArray, FloatArray]]:
@@ -162,8 +171,16 @@ class Triples:
         return value, positive, negative
 
 
+def _apart(y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Directions as anchors and as others, whose distances are 1 less the cosine: 1 where a direction is 0."""
+    silent = 1.0 - y.any(axis=1, keepdims=True)
+    return np.hstack([y, silent, 0.0 * silent]), np.hstack([y, 0.0 * silent, silent])
+
+
 def combinations(contrast: Contrast, count: int) -> float:
     """Number of combinations of anchor, positive and negatives, of a number of different outputs."""
+    if contrast.kind == "nt_xent":
+        return math.inf
     return math.exp(min((2 + contrast.each) * math.log(count), 700.0))
 
 
@@ -173,7 +190,7 @@ def check_triples(contrast: Contrast, count: int, reach: float) -> None:
     Parameters
     ----------
     contrast : Contrast
-        `triplet` or `infonce`.
+        `triplet`, `infonce` or `nt_xent`.
     count : int
         Number of different outputs.
     reach : float
@@ -185,28 +202,35 @@ def check_triples(contrast: Contrast, count: int, reach: float) -> None:
         With the size, and what to do instead.
     """
     terms = combinations(contrast, count)
-    if terms <= MOST_TRIPLES or _fits(count, sizes(contrast, reach)):
+    if terms <= MOST_TRIPLES or _fits(count, groups(contrast, reach)):
         return
+    listed = (
+        f"{terms:.3g} combinations of anchor, positive and negatives, of which {MOST_TRIPLES:.3g} are enumerated, and "
+        if math.isfinite(terms)
+        else ""
+    )
     raise InputError(
-        f"loss.kind = '{contrast.kind}' with loss.negatives = {contrast.each}: {count:,} different outputs, at "
-        f"distances up to {reach / contrast.temperature:.3g} times loss.temperature, have {terms:.3g} combinations of "
-        f"anchor, positive and negatives, of which {MOST_TRIPLES:.3g} are enumerated, and {float(count) ** 2:.3g} "
-        f"pairs, of which {MOST_PAIRS:.3g} fit at distances up to {_longest(contrast):,.0f} times loss.temperature; "
-        "raise loss.temperature, take fewer views or a smaller network, set loss.kind to 'simple', or use the method "
+        f"loss.kind = '{contrast.kind}' with {_negatives(contrast)}: {count:,} different outputs, at distances up to "
+        f"{reach / contrast.temperature:.3g} times loss.temperature, have {listed}{float(count) ** 2:.3g} pairs, of "
+        f"which {MOST_PAIRS:.3g} fit at distances up to {_longest(contrast, count):,.0f} times loss.temperature; raise "
+        "loss.temperature, take fewer views or a smaller network, set loss.kind to 'simple', or use the method "
         "'particles'"
     )
 
 
-def _fits(count: int, numbers: tuple[float, float]) -> bool:
-    """Whether sums over pairs fit, for numbers of polynomials and of scales."""
-    return float(count) ** 2 <= MOST_PAIRS and numbers[0] * numbers[1] <= MOST_SERIES
+def _negatives(contrast: Contrast) -> str:
+    """Key that says how many negatives there are, and its value."""
+    if contrast.kind == "nt_xent":
+        return f"training.batch_size = {contrast.negatives + 1}"
+    return f"loss.negatives = {contrast.each}"
 
 
-def _longest(contrast: Contrast) -> float:
-    """Largest distance, in units of the temperature, for which `MOST_SERIES` numbers suffice."""
-    low, high = 0.0, 1e9
-    while high - low > 1.0:
-        R = 0.5 * (low + high)
-        polynomials, scales = sizes(contrast, R * contrast.temperature)
-        low, high = (R, high) if polynomials * scales <= MOST_SERIES else (low, R)
-    return low
+def _fits(count: int, scales: float) -> bool:
+    """Whether sums over pairs fit, for a number of groups of scales."""
+    return float(count) ** 2 <= MOST_PAIRS and max(count, FEWEST) * scales <= MOST_GROUPS
+
+
+def _longest(contrast: Contrast, count: int) -> float:
+    """Largest distance, in units of the temperature, for which sums over pairs fit, or would for fewer pairs."""
+    most = MOST_GROUPS / min(max(count, FEWEST), math.sqrt(MOST_PAIRS))
+    return max(most - groups(contrast, 0.0), 0.0) * WIDTH

@@ -191,6 +191,8 @@ class Family:
         "module:FAMILY" by `data.law`: parts of the family for problems with such data, which have its name, and a class
         and methods of their own; "" for a law that the family's own class knows. The family declares their variables
         and kinds, too.
+    lacking : mapping of str to str
+        Methods that other parts of the family have, and why this one has not, with what to use instead.
     """
 
     name: str
@@ -208,6 +210,7 @@ class Family:
     warnings: str = ""
     key_words: Mapping[str, str] = field(default_factory=dict)
     laws: Mapping[str, str] = field(default_factory=dict)
+    lacking: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[Family, ...]:
@@ -251,6 +254,8 @@ class Family:
         InputError
             If there is none of that name.
         """
+        if name in self.lacking:
+            raise InputError(f"method '{name}': {self.lacking[name]}")
         if name not in self.methods:
             hint, known = nearest(name, self.methods), f"known: {', '.join(sorted(self.methods))}"
             raise InputError(

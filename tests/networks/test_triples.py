@@ -20,6 +20,7 @@ CASES = [
     (Contrast("triplet", temperature=0.5, margin=0.3), 1.0, 9),
     (Contrast("triplet", temperature=0.2, margin=-2.0), 0.7, 9),
     (Contrast("triplet", temperature=0.2, margin=2.0), 0.7, 9),
+    (Contrast("infonce", temperature=0.005), 0.5, 9),  # distances span hundreds of temperatures
 ]
 
 
@@ -60,6 +61,33 @@ def test_values_and_slopes_are_those_of_the_definition(contrast, size, count, co
         moved[place] += 1e-30j
         expected[place] = defined(contrast, p, P, moved).imag / 1e-30
     assert np.allclose(slope, expected, rtol=0, atol=1e-12 * np.abs(expected).max())  # rounding
+
+
+@pytest.mark.parametrize(("temperature", "others"), [(0.5, 1), (0.5, 2), (0.01, 1), (0.005, 1)])
+def test_nt_xent_is_the_mean_over_batches(temperature, others):
+    """Of directions, of which one is 0: its cosine with all is 0, with itself too."""
+    p, P, f = population(1.0, 4)
+    f[1], near = 0.0, np.einsum("z,zc,zd->cd", p, P, P)
+
+    def mean_of(f):
+        """Sum over the views of all other samples of a batch, for each anchor and positive."""
+        y, total = f / np.sqrt((f * f).sum(axis=1, keepdims=True) + ~f.any(axis=1, keepdims=True)), 0.0
+        s = y @ y.T / temperature
+        for pairs in product(np.ndindex(s.shape), repeat=others):
+            exponents = [s[:, c, None] - s for pair in pairs for c in pair]
+            loss = np.log(1.0 + np.exp(exponents).sum(axis=0))
+            total = total + np.prod([near[pair] for pair in pairs]) * (near * loss).sum()
+        return total
+
+    y = np.divide(f, np.linalg.norm(f, axis=1, keepdims=True), where=f != 0.0, out=np.zeros_like(f))
+    contrast = Contrast("nt_xent", temperature=temperature, negatives=others)
+    value, pulled = Triples(contrast, p, P, y).value_and_pull(np.column_stack([np.ones(len(y)), y]))
+    assert value == pytest.approx(mean_of(f), rel=1e-12)  # rounding
+    slope = pulled[:, :1] * y - pulled[:, 1:]
+    slope -= (slope * y).sum(axis=1, keepdims=True) * y  # what is along directions does not count
+    step = np.random.default_rng(1).normal(size=y.shape) * f.any(axis=1, keepdims=True)
+    derivative = mean_of(y + 1e-30j * step).imag / 1e-30
+    assert np.sum(slope * step) == pytest.approx(derivative, rel=0, abs=1e-12 * np.abs(slope).max())  # rounding
 
 
 def test_both_ways_agree_for_many_outputs(monkeypatch):
@@ -104,4 +132,6 @@ def test_what_takes_too_long_is_refused_with_its_size():
         check_triples(Contrast("infonce", temperature=0.5), 30_000, 1.0)
     with pytest.raises(InputError, match=r"up to 1e[+]04 times loss.temperature.*raise loss.temperature"):
         check_triples(Contrast("infonce", temperature=1e-4), 5000, 1.0)
+    with pytest.raises(InputError, match=r"training.batch_size = 128: 30,000 different outputs, .* have 9e[+]08 pairs"):
+        check_triples(Contrast("nt_xent", temperature=0.5, negatives=127), 30_000, 1.0)
     check_triples(Contrast("infonce", temperature=0.5, negatives=1000), 10_000, 1.0)

@@ -16,6 +16,7 @@ from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.tables import Pass, Tables, check_tables
 from meanfield.networks.population import Evaluation
+from meanfield.networks.triples import SUMMED
 from meanfield.typing import FloatArray
 
 MOST_NUMBERS = 2e7
@@ -54,7 +55,7 @@ class Operator(NamedTuple):
 
 def needs_connections(problem: Problem) -> bool:
     """Whether operators need the connections of single configurations, and not their means given the root alone."""
-    return problem.loss.kind in ("triplet", "infonce") or (problem.loss.kind == "beta" and problem.loss.beta != 0.0)
+    return problem.loss.kind in SUMMED or (problem.loss.kind == "beta" and problem.loss.beta != 0.0)
 
 
 def check_operators(problem: Problem) -> None:
@@ -97,7 +98,7 @@ def _of_means(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Opera
     outputs = shape.width(shape.depth)
     slope = difference[None, :, :, None] * np.eye(outputs)[:, None, None, :]
     left = tables.gradient(found, tables.by_last(found, slope)).W
-    normalised = tables.problem.network.output_normalisation
+    normalised = tables.problem.normalisation.active
     right = tables.gradient(found, slope * _gain(tables, found)).W if normalised else left
     made = []
     for level in reversed(shape.levels):
@@ -108,18 +109,17 @@ def _of_means(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Opera
 
 
 def _gain(tables: Tables, found: Pass) -> FloatArray:
-    return tables.problem.network.normalisation.gain(found.before[-1])
+    return tables.problem.normalisation.gain(found.before[-1])
 
 
 def _of_views(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Operator]:
     """Operators from the connections of all configurations of the leaves."""
-    weights, shape, normalised = found.weights, found.weights.shape, tables.problem.network.output_normalisation
+    weights, shape, normalised = found.weights, found.weights.shape, tables.problem.normalisation.active
     activity = network.forward(weights, tables.inputs)
     last = activity.last
     unit = np.broadcast_to(np.eye(last.shape[-1])[:, None, :], (last.shape[-1], *last.shape))
     left = network.signals(weights, activity, tables.problem.output.back(last, unit))
-    gain = tables.problem.network.normalisation.gain(last)
-    right = network.signals(weights, activity, gain * unit) if normalised else left
+    right = network.signals(weights, activity, tables.problem.output.gain(last) * unit) if normalised else left
     places = [(level - 1, latent) for level in reversed(shape.levels) for latent in range(shape.latents[level])]
     K = [_connections(activity.inputs[level][latent], left[level][:, latent]) for level, latent in places]
     K_ = [_connections(activity.inputs[level][latent], right[level][:, latent]) for level, latent in places]

@@ -5,6 +5,7 @@ All quantities are dimensionless; time is that of the flow W' = -grad L (latent_
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, cast
 
@@ -292,7 +293,18 @@ class Problem(BaseProblem):
     @property
     def output(self) -> Normalisation | Rectified:
         """Outputs as a function of the last layer."""
-        return self.network.normalisation if self.data is None else Rectified()
+        return self.normalisation if self.data is None else Rectified(self.normalisation)
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """Normalisation of outputs, which count by their direction under `nt_xent`."""
+        return Normalisation(True) if self.loss.kind == "nt_xent" else self.network.normalisation
+
+    @property
+    def contrast(self) -> Contrast:
+        """The loss as a function, with the number of negatives of `nt_xent`, the other samples of a batch."""
+        found = self.loss.contrast
+        return replace(found, negatives=self.training.batch_size - 1) if found.kind == "nt_xent" else found
 
     @property
     def motion(self) -> Motion:

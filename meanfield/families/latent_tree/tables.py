@@ -19,7 +19,7 @@ from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.weights import Array, Weights
 from meanfield.networks.distinct import MOST_PAIRS, merged, reach_of
 from meanfield.networks.population import MOMENTS, Evaluation, Views, evaluate
-from meanfield.networks.triples import MOST_TRIPLES, check_triples, combinations
+from meanfield.networks.triples import MOST_TRIPLES, SUMMED, check_triples, combinations
 from meanfield.typing import FloatArray
 
 MOST_NUMBERS = 3e7
@@ -171,15 +171,14 @@ class Tables:
 
     def evaluate(self, found: Pass) -> Evaluation:
         """Loss, and its derivative by the outputs."""
-        normalisation = self.problem.network.normalisation
-        outputs = normalisation.value(found.before[-1]) if self.whole else found.parts[-1][0]
-        return evaluate(self.problem.loss.contrast, self.views, outputs)
+        outputs = self.problem.normalisation.value(found.before[-1]) if self.whole else found.parts[-1][0]
+        return evaluate(self.problem.contrast, self.views, outputs)
 
     def by_last(self, found: Pass, slope: FloatArray) -> FloatArray:
         """Derivative by the last layer of what has the derivative `slope` by the outputs; of the same shape."""
         if not self.whole:
             return slope
-        return self.problem.network.normalisation.back(found.before[-1], slope)
+        return self.problem.normalisation.back(found.before[-1], slope)
 
     def gradient(self, found: Pass, by_last: FloatArray) -> Weights:
         """Derivatives by the weights of what has the derivative `by_last` by the last layer.
@@ -274,12 +273,6 @@ def check_tables(problem: Problem) -> None:
     InputError
         With the size, and what to do instead.
     """
-    kind = problem.loss.kind
-    if kind == "nt_xent":
-        raise InputError(
-            "loss.kind = 'nt_xent' compares all views of a batch and has no population loss; set it to 'infonce', or "
-            "use the method 'particles'"
-        )
     numbers = size_of(problem)
     if numbers > MOST_NUMBERS:
         root = " of the root and" if needs_the_root(problem) else ""
@@ -288,14 +281,14 @@ def check_tables(problem: Problem) -> None:
             f"tables{root} of all latents below with {numbers:.3g} entries, and at most {MOST_NUMBERS:.3g} fit; lower "
             f"depth, children or network.nodes_per_latent, {_smaller(problem)}or use the method 'particles'"
         )
-    if kind in ("triplet", "infonce", "exact"):
+    if problem.data is None and problem.loss.kind in (*SUMMED, "exact"):  # rings have four outputs
         _check_pairs(problem)
 
 
 def _check_pairs(problem: Problem) -> None:
     """Refuse losses whose number of different outputs at the start is too large."""
-    contrast, count = problem.loss.contrast, problem.shape.configurations[-1]
-    triples = contrast.kind != "exact"
+    contrast, count = problem.contrast, problem.shape.configurations[-1]
+    triples = contrast.kind in SUMMED
     if (combinations(contrast, count) <= MOST_TRIPLES) if triples else count <= math.sqrt(MOST_PAIRS):
         return
     different = different_outputs(problem)
@@ -312,7 +305,7 @@ def _check_pairs(problem: Problem) -> None:
 def different_outputs(problem: Problem) -> FloatArray:
     """Different outputs of a tree at the start, shape (different, outputs)."""
     found = Tables(problem).forward(problem.initial_weights)
-    return merged(problem.network.normalisation.value(found.before[-1][0]))[0]
+    return merged(problem.normalisation.value(found.before[-1][0]))[0]
 
 
 def _smaller(problem: Problem) -> str:

@@ -53,7 +53,7 @@ def output(problem, W, b, leaves):
 def loss(problem, W, b, law=None):
     """Population loss by its definition, a sum over anchors, positives and single negatives."""
     leaves, P = leaf_law(problem) if law is None else law
-    return loss_of(problem.loss, output(problem, W, b, leaves), problem.tree.root, P)
+    return loss_of(problem.contrast, output(problem, W, b, leaves), problem.tree.root, P)
 
 
 def loss_of(kind, y, p, P):
@@ -70,6 +70,16 @@ def loss_of(kind, y, p, P):
         xi = P @ (1 / kind.temperature / (1 + np.exp(r.real / kind.temperature))) @ P.T
         r_near, r_far = np.einsum("zc,zd,cd->z", P, P, r), P @ r @ P.T
         return kind.negatives * np.einsum("z,w,zw,zw", p, p, xi, r_near[:, None] - r_far)
+    if kind.kind == "nt_xent":
+        length = np.sqrt((y * y).sum(axis=1, keepdims=True))
+        unit = np.where(length.real > 0, y / np.where(length.real > 0, length, 1.0), 0.0)
+        e = np.exp(unit @ unit.T / kind.temperature)
+        S, weight = np.zeros((len(y), 1)), np.ones(1)
+        for _ in range(kind.negatives):  # other samples of the batch, two views of each
+            two = (e[:, :, None] + e[:, None, :]).reshape(len(y), -1)
+            S = (S[:, :, None] + two[:, None]).reshape(len(y), -1)
+            weight = np.multiply.outer(weight, near.ravel()).ravel()
+        return np.einsum("au,v,auv", near, weight, np.log(1 + S[:, None] / e[:, :, None]))
     assert kind.negatives == 1
     x = (r[:, :, None] - r[:, None, :] + kind.margin) / kind.temperature
     scale = kind.temperature if kind.kind == "triplet" else 1.0

@@ -47,7 +47,7 @@ def trigonometric(depth=2, nodes=2, one=0.5, bias=True, normalised=False, **loss
     return Problem.model_validate({"tree": tree, "network": network, "loss": loss, "time": {"stop": 1.0}})
 
 
-def drawn(children, nodes=2, normalised=False, bias=False, leaves=(0.0, 1.0), seed=0, **loss):
+def drawn(children, nodes=2, normalised=False, bias=False, leaves=(0.0, 1.0), seed=0, batch_size=128, **loss):
     """Random tree and weights; children from the root down."""
     data = {
         "tree": {
@@ -64,6 +64,7 @@ def drawn(children, nodes=2, normalised=False, bias=False, leaves=(0.0, 1.0), se
             "initial": {"law": "uniform", "seed": seed},
         },
         "loss": loss,
+        "training": {"batch_size": batch_size},
         "time": {"stop": 1.0},
     }
     return Problem.model_validate(data)

@@ -25,6 +25,7 @@ from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.tables import Tables, different_outputs, size_of
 from meanfield.families.latent_tree.weights import Weights
+from meanfield.networks.triples import SUMMED
 
 EVALUATIONS, CHANGES = 60, 10.0
 """Usual number of gradients between two changes of a node, and of changes per unit of time, with unit weights, for
@@ -85,7 +86,7 @@ def operator(problem: Problem) -> Prediction:
         of_operators = MOVES * seconds_of(lambda: x @ x) * flops / (2.0 * PRODUCT**3)
         passes, connections = shape.nodes, max(each) * shape.nodes * views
     else:
-        passes = shape.nodes * (2 if problem.network.output_normalisation else 1)
+        passes = shape.nodes * (2 if problem.normalisation.active else 1)
         of_operators, connections = 0.0, 0.0
     gradient = _gradient(problem)
     plain = gradient if not needs_connections(problem) else 0.0
@@ -142,7 +143,7 @@ def _gradient(problem: Problem) -> float:
 
 def _pairs(problem: Problem) -> float:
     """Number of pairs of different outputs at the start, of losses that depend on them."""
-    if problem.loss.kind not in ("triplet", "infonce"):
+    if problem.loss.kind not in SUMMED:
         return 0.0
     count = problem.shape.configurations[-1]
     return float(count if problem.data is not None else len(different_outputs(problem))) ** 2

@@ -11,6 +11,8 @@ HERE = "meanfield.families.latent_tree.images"
 SHARED = ("eta", "B", "time", "level", "loss", "gradient_norm", "count", "quantile")
 """Variables of trees that results on images have, too."""
 
+NO_LAW = "data.law = 'arrays': images are samples of no law whose averages are exact; use the method 'particles'"
+
 FAMILY = Family(
     name="latent_tree",
     title="a dense ReLU network that is trained by a contrastive loss on views of images",
@@ -35,6 +37,10 @@ FAMILY = Family(
             resumes=True,
             threads=True,
         ),
+    },
+    lacking={
+        "population": f"{NO_LAW}, or 'operator' for the gradient at the initial weights over some of them",
+        "density": f"{NO_LAW}, whose results have the laws of weights",
     },
     wording=f"{HERE}.wording:in_words",
     warnings=f"{HERE}.wording:warnings_of",

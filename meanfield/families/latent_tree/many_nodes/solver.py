@@ -49,19 +49,20 @@ def check_density(problem: Problem) -> None:
     instead = "or use the method 'particles'"
     if problem.data is not None:
         raise InputError(
-            f"data.law = '{problem.data.law}': its nodes do not see each other, and have no density; use the method "
-            "'population'"
+            f"data.law = '{problem.data.law}': nodes are outputs there, and a density is one of nodes below the root "
+            "of a tree; use the method 'population', which follows all of them exactly"
+        )
+    if problem.loss.kind != "simple" or network.output_normalisation:
+        key = "loss.kind" if problem.loss.kind != "simple" else "network.output_normalisation"
+        raise InputError(
+            f"{key}: a density is solved where nodes see each other through one number, the gap of the mean outputs, "
+            "which takes the loss 'simple' of the outputs themselves; set loss.kind to 'simple' and "
+            "network.output_normalisation to false, or use the method 'population' or 'particles' for finitely many"
         )
     if not isinstance(start, SphereStart):
         raise InputError(
             f"network.initial.law = '{start.law}': a density of nodes needs a start with a limit of many of them; set "
             f"it to 'sphere', {instead}"
-        )
-    if problem.loss.kind != "simple" or network.output_normalisation:
-        key = "loss.kind" if problem.loss.kind != "simple" else "network.output_normalisation"
-        raise InputError(
-            f"{key}: nodes see each other through one number only for the loss 'simple' of the outputs themselves; set "
-            f"loss.kind to 'simple' and output_normalisation to false, {instead}"
         )
     check_tables(problem)
     weights, scheme = weights_of(problem), problem.density.scheme

@@ -52,11 +52,11 @@ class RingTables(Tables):
 
     def evaluate(self, found: Pass) -> Evaluation:
         """See `Tables.evaluate`."""
-        return evaluate(self.problem.loss.contrast, self.views, found.after[0])
+        return evaluate(self.problem.contrast, self.views, self.problem.normalisation.value(found.after[0]))
 
     def by_last(self, found: Pass, slope: FloatArray) -> FloatArray:
         """See `Tables.by_last`."""
-        return np.asarray(slope * found.gates[0])
+        return np.asarray(self.problem.normalisation.back(found.after[0], slope) * found.gates[0])
 
     def gradient(self, found: Pass, by_last: FloatArray) -> Weights:
         """See `Tables.gradient`."""

@@ -56,7 +56,7 @@ def test_operators_that_do_not_fit_are_refused(tables, words):
 
 
 def test_methods_of_trees_are_not_those_of_images():
-    with pytest.raises(InputError, match=r"unknown method 'population' of family 'latent_tree'.*operator, particles"):
+    with pytest.raises(InputError, match=r"method 'population': data.law = 'arrays'.*'particles', or 'operator'"):
         meanfield.solve(problem(), "population")
 
 
