@@ -6,7 +6,7 @@ The error of a solution with factor k is c_1 k^-p_1 + c_2 k^-p_2 + ... Without k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -27,6 +27,12 @@ MOST_CORRECTED = 2.0
 SLACK, LEAST_SHARE = 0.1, 0.01
 """Largest share of the last difference of solutions that is not of second order, and the largest one that may grow."""
 
+FIRST_SAFETY = 3.0
+"""Safety factor on the first estimated error, which has no other to be compared with."""
+
+SLOWEST = 0.9
+"""Ratio of two estimates in a row from which the series does not count as converging."""
+
 
 def extrapolation_weights(factors: Sequence[int], powers: Sequence[int]) -> FloatArray:
     """Weights of the solutions that eliminate `powers` from the error; one factor more than powers."""
@@ -34,7 +40,9 @@ def extrapolation_weights(factors: Sequence[int], powers: Sequence[int]) -> Floa
     return np.linalg.solve(rows, np.eye(len(factors))[0])
 
 
-def first_order_rest(factors: Sequence[int], solutions: FloatArray, weights: FloatArray) -> FloatArray:
+def first_order_rest(
+    factors: Sequence[int], solutions: FloatArray, weights: FloatArray, norm: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
     """Error of an extrapolation by a term of first order, which it does not eliminate; zero where none shows.
 
     Where drift outweighs noise within a cell, the flux is upwind and its error of first order. Differences of solutions
@@ -44,24 +52,54 @@ def first_order_rest(factors: Sequence[int], solutions: FloatArray, weights: Flo
     ----------
     factors : sequence of int
         Factors of the last solutions, four or more.
-    solutions : ndarray, shape (factors, outputs, moments)
+    solutions : ndarray, shape (factors, ...)
     weights : ndarray, shape (factors,)
         Those of the extrapolation.
+    norm : callable
+        Sizes, shape (differences, quantities), of differences of solutions, shape (differences, ...).
 
     Returns
     -------
-    ndarray, shape (moments,)
-        The largest error of all outputs.
+    ndarray, shape (quantities,)
+        Sizes of the error.
     """
     k = np.array(factors, dtype=float)
     steps, squares, inverses = np.diff(solutions, axis=0), np.diff(k**-2), np.diff(1 / k)
     ratios = squares[1:] / squares[:-1]
-    rest = np.abs(steps[1:] - ratios[:, None, None] * steps[:-1]).max(axis=1)
-    size = np.abs(steps[1:]).max(axis=1)
+    expected = ratios.reshape(-1, *[1] * (steps.ndim - 1)) * steps[:-1]
+    rest, size = norm(steps[1:] - expected), norm(steps[1:])
     before, share = np.divide(rest, size, where=size > 0, out=np.zeros_like(rest))[-2:]
     suspect = (share > SLACK) | ((share > before) & (share > LEAST_SHARE))
     of_unit = abs(inverses[-1] - ratios[-1] * inverses[-2])
     return np.where(suspect, rest[-1] * abs(float(weights @ (1 / k))) / of_unit, 0.0)
+
+
+class ErrorSeries:
+    """Series of estimated errors, one after each level, with a safety factor on the last one."""
+
+    def __init__(self) -> None:
+        self._before: tuple[float, float] | None = None
+
+    def safety(self, size: float, leading: float) -> float:
+        """Safety factor on an estimated error.
+
+        A geometric series has 1/(1 - ratio) times its last term left; the square of that is on the safe side where
+        ratios still grow, and changes little where they are small. Where estimates do not fall it is a large number.
+        An estimate that falls faster than the leading power of the error does is small by chance.
+
+        Parameters
+        ----------
+        size : float
+            The estimated error.
+        leading : float
+            Value of the leading power that the extrapolation leaves, with coefficient one.
+        """
+        before, self._before = self._before, (size, leading)
+        if before is None or size == 0.0:
+            return FIRST_SAFETY
+        expected = before[0] * leading / before[1]
+        ratio = min(size / before[0], SLOWEST)
+        return max(1.0, expected / size) / (1.0 - ratio) ** 2
 
 
 def sharpen(masses: FloatArray, density: FloatArray, h: float) -> FloatArray:

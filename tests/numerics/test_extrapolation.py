@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from meanfield.numerics.extrapolation import extrapolation_weights, first_order_rest, sharpen
+from meanfield.numerics.extrapolation import ErrorSeries, extrapolation_weights, first_order_rest, sharpen
 
 
 @pytest.mark.parametrize(("factors", "powers"), [((1, 2), (2,)), ((2, 3, 4), (2, 4)), ((3, 4, 6, 8), (2, 3, 4))])
@@ -21,6 +21,11 @@ def test_two_levels_give_the_classical_weights():
 FACTORS = (3, 4, 6, 8)
 
 
+def largest(differences):
+    """Largest differences of all outputs."""
+    return np.abs(differences).max(axis=1)
+
+
 def series(**coefficients):
     """Solutions of those factors, one output and moment; c1 = 2 stands for 2/k."""
     k = np.array(FACTORS, dtype=float)
@@ -32,17 +37,25 @@ def test_a_term_of_first_order_is_measured_by_what_it_does_to_differences(first)
     weights = np.concatenate([[0.0], extrapolation_weights(FACTORS[1:], (2, 4))])
     solutions = series(c1=first, c2=0.1)
     error = abs(weights @ solutions[:, 0, 0])
-    (rest,) = first_order_rest(FACTORS, solutions, weights)
+    (rest,) = first_order_rest(FACTORS, solutions, weights, largest)
     assert rest == pytest.approx(error, rel=1e-9)  # nothing else is in the series: rounding
-    (rest,) = first_order_rest(FACTORS, series(c1=first, c2=0.1, c4=1e-2), weights)
+    (rest,) = first_order_rest(FACTORS, series(c1=first, c2=0.1, c4=1e-2), weights, largest)
     assert rest >= 0.8 * error  # a fourth order that is seen as part of the first one hides a fifth of it at most
 
 
 @pytest.mark.parametrize("others", [{}, {"c4": 0.5}, {"c4": -0.5}, {"c3": 0.03, "c4": 0.1}])
 def test_series_that_become_of_second_order_have_no_rest(others):
     weights = np.concatenate([[0.0], extrapolation_weights(FACTORS[1:], (2, 4))])
-    assert first_order_rest(FACTORS, series(c2=0.5, **others), weights) == 0.0
-    assert first_order_rest(FACTORS, np.zeros((4, 1, 1)), weights) == 0.0
+    assert first_order_rest(FACTORS, series(c2=0.5, **others), weights, largest) == 0.0
+    assert first_order_rest(FACTORS, np.zeros((4, 1, 1)), weights, largest) == 0.0
+
+
+def test_estimates_that_fall_faster_than_the_order_are_not_believed():
+    series = ErrorSeries()
+    assert series.safety(1e-3, 1.0) == 3.0
+    assert series.safety(1e-4, 0.1) == pytest.approx(1 / 0.9**2, rel=1e-12)  # as fast as the order
+    assert series.safety(1e-7, 0.01) == pytest.approx(100.0, rel=0.01)  # 1e-5 was to be expected
+    assert series.safety(1e-7, 0.001) > 50  # estimates that do not fall
 
 
 def averages(edges, deviation):

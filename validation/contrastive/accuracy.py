@@ -2,7 +2,9 @@
 
 Twelve problems, six priors with one feature and with two, are solved at tolerances from 1e-3 to 1e-8. The true error of
 q and r at all output times comes from references of another kind (spectral elements, `density_problems.py`), which are
-known to 1e-10 or so. It must lie below the tolerance, and not more than 30 times below it, at 1e-4, 1e-6 and 1e-8.
+known to 1e-10 or so. At 1e-4, 1e-6 and 1e-8 it must lie below the tolerance, and no looser tolerance may do the same in
+a fraction of the time: orders are so high that a little more work is many digits, so accuracy beyond what is asked for
+says nothing of waste.
 
 Writes data/runs/accuracy.nc and validation/contrastive/accuracy.png.
 """
@@ -28,8 +30,9 @@ from validation.study import Statement, Study, run_study
 
 TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(6, 17))
 ASKED = (1e-4, 1e-6, 1e-8)
-LEAST_SHARE = 1 / 30
-"""Least share of the tolerance in the true error; more accuracy than asked for is wasted work."""
+MOST_WASTE = 3.0
+"""Largest ratio of the time of a solution to that of one with a looser tolerance that is accurate enough, too: that
+knows the true error, where the solver has an estimate with its safety, and takes whole levels."""
 QUICK = 2.0
 """Processor time in seconds up to which a solution is timed three times."""
 
@@ -83,15 +86,24 @@ def measure_all(names: list[str], tolerances: tuple[float, ...]) -> xr.Dataset:
     return xr.Dataset(variables, {"problem": names, "tolerance": list(tolerances)})
 
 
+def waste(data: xr.Dataset, k: int) -> float:
+    """Median over problems of the time at tolerance number k, relative to the least that is known to do."""
+    seconds = data.seconds.values[:, : k + 1]
+    enough = data.error.values[:, : k + 1] <= data.tolerance.values[k]
+    return float(np.median(seconds[:, k] / np.where(enough, seconds, seconds[:, k:]).min(axis=1)))
+
+
 def judge(data: xr.Dataset) -> list[Statement]:
-    """Whether errors are below the tolerances that are asked for, and not far below."""
+    """Whether errors are below the tolerances that are asked for, at no great cost beyond what these need."""
     statements = []
     for tolerance in ASKED:
-        share = data.error.isel(tolerance=int(np.abs(data.tolerance.values / tolerance - 1).argmin())) / tolerance
-        at, worst, best = f"tolerance {tolerance:g}", float(share.max()), float(share.min())
+        k = int(np.abs(data.tolerance.values / tolerance - 1).argmin())
+        at, worst, more = f"tolerance {tolerance:g}", float(data.error[:, k].max()) / tolerance, waste(data, k)
         statements += [
             Statement(f"{at}: error / tolerance <= 1", "ours", worst <= 1, f"{worst:.2f}"),
-            Statement(f"{at}: tolerance / error <= 30", "ours", best >= LEAST_SHARE, f"{1 / best:.1f}"),
+            Statement(
+                f"{at}: median time / least time that does <= {MOST_WASTE:g}", "ours", more <= MOST_WASTE, f"{more:.1f}"
+            ),
         ]
     missed = int((data.complete.astype(bool) & (data.error > data.tolerance)).sum())
     statements.append(Statement("no tolerance is missed without saying so", "ours", missed == 0, f"{missed} are"))
@@ -102,7 +114,7 @@ def plot(data: xr.Dataset) -> Figure:
     """True errors over the tolerance, and times."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")
     tolerance = data.tolerance.values
-    left.fill_between(tolerance, tolerance * LEAST_SHARE, tolerance, color="0.92", label="asked for")
+    left.plot(tolerance, tolerance, color="0.6", lw=1, label="asked for")
     for place, name in enumerate(data.problem.values):
         prior, features = str(name).rsplit("_", 1)
         number = place % 6

@@ -29,7 +29,13 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Errors, Solution
 from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.numerics.extrapolation import KINKED_POWERS, SMOOTH_POWERS, extrapolation_weights, first_order_rest
+from meanfield.numerics.extrapolation import (
+    KINKED_POWERS,
+    SMOOTH_POWERS,
+    ErrorSeries,
+    extrapolation_weights,
+    first_order_rest,
+)
 from meanfield.numerics.finite_volumes.step import MakeStep
 from meanfield.numerics.retry import retry
 from meanfield.process.progress import progress_bar
@@ -62,12 +68,6 @@ NODES_SHARE = 0.2
 
 SAFE_SHARE = 0.7
 """Share of the tolerance that an estimated error may reach, because it is only an estimate."""
-
-FIRST_SAFETY = 3.0
-"""Safety factor on the first estimated error, which has no other to be compared with."""
-
-SLOWEST = 0.9
-"""Ratio of two estimates in a row from which the series does not count as converging."""
 
 RESOLVED = 0.5
 """Largest cell width, in conditional standard deviations, with which levels can be compared."""
@@ -148,7 +148,7 @@ class _Search:
         self._levels: list[Level] = []
         self._unfinished: Level | None = None
         self._errors: Errors | None = None
-        self._series = _Series()
+        self._series = ErrorSeries()
         self._node_error: FloatArray | float = 0.0
 
     def solve(self) -> Solution:
@@ -273,11 +273,14 @@ class _Search:
         less = np.concatenate([[0.0], extrapolation_weights(factors[1:], powers[:-1])])
         change = extrapolation_weights(factors, powers) - less
         moments = np.abs(extrapolated_moments(last, change))[:, :-2]
-        masses = np.abs(extrapolated_masses(last, change)).sum(axis=2) @ last[-1].grid.u_weight
         leading = abs(float(less @ np.array(factors, dtype=float) ** -powers[-1]))
         safety = self._series.safety(float(moments.max()), leading)
-        rest = first_order_rest(factors, np.array([level.moments[:, :-2] for level in last]), less)
-        self._errors = Errors(safety * moments + self._node_error + rest, safety * masses)
+        distance = partial(_distance, last[-1].grid.u_weight)
+        masses = distance(extrapolated_masses(last, change))
+        all_moments = np.array([level.moments[:, :-2] for level in last])
+        of_moments = first_order_rest(factors, all_moments, less, lambda x: np.abs(x).max(axis=1))
+        of_masses = first_order_rest(factors, np.array([level.masses for level in last]), less, distance)
+        self._errors = Errors(safety * moments + self._node_error + of_moments, safety * masses + of_masses)
 
     def _resolved(self) -> bool:
         """Whether the finest cells are narrow for conditional densities, whose mean variance is at most 1 - |q|^2.
@@ -305,32 +308,9 @@ def _run(level: Level) -> None:
             bar.update(index > 0)
 
 
-class _Series:
-    """Series of estimated errors, one after each level, with a safety factor on the last one."""
-
-    def __init__(self) -> None:
-        self._before: tuple[float, float] | None = None
-
-    def safety(self, size: float, leading: float) -> float:
-        """Safety factor on an estimated error.
-
-        A geometric series has 1/(1 - ratio) times its last term left; the square of that is on the safe side where
-        ratios still grow, and changes little where they are small. Where estimates do not fall it is a large number.
-        An estimate that falls faster than the leading power of the error does is small by chance.
-
-        Parameters
-        ----------
-        size : float
-            The estimated error.
-        leading : float
-            Value of the leading power that the extrapolation leaves, with coefficient one.
-        """
-        before, self._before = self._before, (size, leading)
-        if before is None or size == 0.0:
-            return FIRST_SAFETY
-        expected = before[0] * leading / before[1]
-        ratio = min(size / before[0], SLOWEST)
-        return max(1.0, expected / size) / (1.0 - ratio) ** 2
+def _distance(u_weight: FloatArray, masses: FloatArray) -> FloatArray:
+    """L1 distances of densities, averaged over u, from differences of masses, shape (..., nodes, cells)."""
+    return np.asarray(np.abs(masses).sum(axis=-1) @ u_weight)
 
 
 def displayed_cells(width: float, factor: int) -> int:

@@ -12,18 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate
+from meanfield.mckean_vlasov.stationary.tilt_law import tilt_rule
 from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
 
-LADDER = (47, 71, 107)
-"""Numbers of nodes of a coordinate whose law has a density, in the order in which they are tried (rungs)."""
-
-LADDERS = (LADDER, LADDER, LADDER[:2])
-"""Numbers of nodes in the order in which they are tried where one, two or three coordinates need nodes."""
+LADDERS = ((47, 71, 107), (47, 71, 107), (15, 31, 71))
+"""Numbers of nodes of a coordinate whose law has a density, in the order in which they are tried (rungs), where one,
+two or three coordinates need nodes."""
 
 MOST_WITH_LAYERS = 2
-"""Largest number of coordinates with nodes for which layers are resolved: three would take a million nodes."""
+"""Largest number of coordinates with nodes for which nodes resolve layers: three would take a million of them."""
 
 NEGLIGIBLE_NODE = 1e-17
 """Largest weight of a node of a tensor product that is left out."""
@@ -93,25 +92,41 @@ class Coordinates:
         """The nodes that belong to a drift gain, shape (d1,)."""
         d1 = len(g)
         own, weight = self._nodes(self._gains(g))
-        conditional_mean = np.empty((len(weight), d1))
+        directions = self._directions(g)
+        conditional_mean = own @ directions
         spread = np.zeros((d1, d1))
         if self._gaussian.any():
-            along = np.where(self._gaussian, g, 0.0)
-            length = np.sqrt(along @ along)
-            # Without a direction of its own any will do.
-            along = along / length if length > 0 else np.eye(d1)[np.argmax(self._gaussian)]
-            conditional_mean[:, self._gaussian] = np.outer(own[:, 0], along[self._gaussian])
-            spread = np.diag(self._gaussian.astype(float)) - np.outer(along, along)
-            own = own[:, 1:]
-        conditional_mean[:, ~self._gaussian] = own
+            spread = np.diag(self._gaussian.astype(float)) - np.outer(directions[0], directions[0])
         mean = weight[:, None] * conditional_mean
         second = mean[:, :, None] * conditional_mean[:, None, :] + weight[:, None, None] * spread
         return Tilts(conditional_mean @ g, weight, mean, second)
 
+    def law_of_tilt(self, g: FloatArray, places: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Nodes in s alone, where all drawn coordinates have densities; see `tilt_rule`.
+
+        Returns
+        -------
+        tilt, weight : ndarray, shape (nodes,)
+        mean : ndarray, shape (nodes, d1)
+            As in `Tilts`.
+        """
+        s, weight, mean = tilt_rule(list(self._continuous.values()), self._gains(g), places)
+        return s, weight, mean @ self._directions(g)
+
+    def _directions(self, g: FloatArray) -> FloatArray:
+        """Features that the drawn coordinates belong to, as unit vectors: that of a Gaussian one lies along g."""
+        axes = np.eye(len(g))
+        if not self._gaussian.any():
+            return axes
+        along = np.where(self._gaussian, g, 0.0)
+        length = np.sqrt(along @ along)
+        # Without a direction of its own any will do.
+        along = along / length if length > 0 else axes[np.argmax(self._gaussian)]
+        return np.asarray(np.vstack([along, axes[~self._gaussian]]))
+
     def _gains(self, g: FloatArray) -> FloatArray:
         """Factors of the drawn coordinates in s."""
-        length = [float(np.linalg.norm(g[self._gaussian]))] if self._gaussian.any() else []
-        return np.array([*length, *g[~self._gaussian]])
+        return np.asarray(self._directions(g) @ g)
 
     def _nodes(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nodes of the drawn coordinates, shape (nodes, coordinates), and their probabilities."""

@@ -289,13 +289,13 @@ class StationaryEquations:
 
         The error of q is that of one Newton step from there, at best a bound.
         """
-        tilts = self._finest(state)
+        tilt, weight, mean = self._finest(state)
         finer = StationaryEquations(self.limit, self.coordinates, 2.0 * self._fineness)
-        moments, status = finer._moments(state.G, state.coefficients.diffusion, tilts.tilt)
+        moments, status = finer._moments(state.G, state.coefficients.diffusion, tilt)
         if status != 0:
             return Check(math.inf, math.inf)
         here = np.array([*state.residual, state.tilts.weight @ state.moments[:, 1] - 1.0])
-        there = np.array([*(tilts.mean.T @ moments[:, 0] - state.q), tilts.weight @ moments[:, 1] - 1.0])
+        there = np.array([*(mean.T @ moments[:, 0] - state.q), weight @ moments[:, 1] - 1.0])
         by_q, by_G = self._derivatives(state)
         slopes = np.column_stack([by_q, by_G])[[*range(len(state.q)), -1]]
         slopes[:-1, :-1] -= np.eye(len(state.q))
@@ -304,15 +304,15 @@ class StationaryEquations:
         step = np.linalg.lstsq(slopes, there - here, rcond=None)[0]
         return Check(float(np.abs(there).max()), float(np.linalg.norm(step[:-1])))
 
-    def _finest(self, state: State) -> Tilts:
-        """Nodes that share nothing with those of the state: also coordinates without panels take another rule."""
-        if self.coordinates.exact:
-            return state.tilts
-        laws, rung = self.coordinates.laws, self.coordinates.rung
-        other = rung - 1 if rung else 1
-        if self.coordinates.takes_layers:
-            return Layers(laws, self._pieces(state), 2 * CUTS, other).tilts(state.coefficients.g)
-        return Coordinates(laws, other).tilts(state.coefficients.g)
+    def _finest(self, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Nodes that share nothing with those of the state, with their weights and means, see `Tilts`."""
+        tilts, g = state.tilts, state.coefficients.g
+        if not self.coordinates.exact:
+            if not self.coordinates.takes_layers:
+                return self.coordinates.law_of_tilt(g, self._pieces(state))
+            other = self.coordinates.rung - 1 if self.coordinates.rung else 1
+            tilts = Layers(self.coordinates.laws, self._pieces(state), 2 * CUTS, other).tilts(g)
+        return tilts.tilt, tilts.weight, tilts.mean
 
     def node_error(self, q: FloatArray) -> float:
         """Error of a solution q as `check` shows it; infinite where q has no state."""

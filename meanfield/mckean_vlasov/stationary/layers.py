@@ -14,6 +14,7 @@ import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.mckean_vlasov.stationary.coordinates import NEGLIGIBLE_NODE, Coordinates
+from meanfield.mckean_vlasov.stationary.tilt_law import panel_ends, range_of
 from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import panel_rule, tensor_rule
 from meanfield.typing import FloatArray
@@ -21,14 +22,8 @@ from meanfield.typing import FloatArray
 WIDEST = 2.0
 """Largest width of panels before they are cut; the density of a coordinate with unit variance varies little on them."""
 
-TAIL = 1.4
-"""Factor by which the range of a law with a tail is wider than its `support`: the variance beyond is below 1e-14."""
-
 UNLIKELY = 1e-13
 """Largest probability of a node of the coordinates without panels that is left out."""
-
-CUT_SHORT = 1e-8
-"""Largest density at the ends of the `support` of a law with a tail."""
 
 
 class Layers(Coordinates):
@@ -72,9 +67,7 @@ class Layers(Coordinates):
 
     def _on_panels(self, law: ContinuousLaw, places: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nodes of a coordinate on panels that end at these places and where its density asks for it."""
-        corners = range_of(law)
-        even = np.linspace(corners[0], corners[-1], int(np.ceil((corners[-1] - corners[0]) / WIDEST)) + 1)
-        ends = np.unique([*corners, *even, *places[(places > corners[0]) & (places < corners[-1])]])
+        ends = panel_ends(law, WIDEST, places)
         steps = np.diff(ends)[:, None] * (np.arange(self._cuts) / self._cuts)
         return panel_rule(np.append((ends[:-1, None] + steps).ravel(), ends[-1]), law.density)
 
@@ -83,11 +76,3 @@ def farthest_tilt(laws: Sequence[CoordinateLaw], g: FloatArray) -> float:
     """Bound of abs(u.g) that is passed with no probability."""
     reaches = [range_of(law)[-1] if isinstance(law, ContinuousLaw) else law.quadrature(2)[0].max() for law in laws]
     return float(np.abs(g) @ reaches)
-
-
-def range_of(law: ContinuousLaw) -> FloatArray:
-    """Ends and corners of a law with a density, as far out as it has any variance."""
-    corners = np.array(law.support)
-    if law.density(corners[-1:])[0] < CUT_SHORT:
-        corners[[0, -1]] *= TAIL
-    return corners
