@@ -17,6 +17,7 @@ import numba
 
 from meanfield.numerics.compiled.vectors import choose_smaller, load, smaller, spread, square_root, store
 from meanfield.numerics.quantile_frame.frame import LANES, damping, limit_powers
+from meanfield.numerics.quantile_frame.tails import retained
 from meanfield.typing import FloatArray
 
 
@@ -147,12 +148,15 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             share_by_before = (p_before * by_below * kept + side * s * p) * inverse
             share_by_here = (p * (by_above - by_below) * kept - s * curvature * stretch) * inverse
             drift = growth * x - tilt - learning_rate * phi
+            kept_drift, steep = retained(drift, xi, mesh.grading.size > 0)
+            drift = kept_drift * drift
             spacing = load(mesh.spacing, at, LANES)
             # The damping acts on the jump of Q over h.
             jump, apart = inner * (q_after - q_before) / spacing, x_after - x_before
             damped, damped_by_y, damped_by_share, damped_by_noise = damping(drift * apart, noise, s, spacing)
             diffusion = (noise + damped) * inner / spacing
             by_drift = s - jump * damped_by_y * apart
+            by_xi, by_drift = by_drift * steep, by_drift * kept_drift
             by_apart = jump * damped_by_y * drift
             by_share = drift + noise * xi * q - jump * damped_by_share
             half = s * noise * xi
@@ -174,7 +178,7 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
                 share_by_here * by_share
                 - diffusion * (after_by_here - before_by_here)
                 + by_drift * (growth - learning_rate * load(own.here, at, LANES))
-                - s * noise * p * q
+                - (s * noise * q + by_xi) * p
                 + half * (of_after * after_by_here + of_before * before_by_here)
             )
             if i == 0:

@@ -6,6 +6,7 @@ import numba
 
 from meanfield.numerics.compiled.vectors import load, spread, store
 from meanfield.numerics.quantile_frame.frame import LANES, damping
+from meanfield.numerics.quantile_frame.tails import retained
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -53,6 +54,8 @@ def solve_stage(  # type: ignore[no-untyped-def]
             else:
                 q_before = q_after
             drift = growth * x - tilt - learning_rate * load(frame.force, at, LANES)
+            kept_drift, _ = retained(drift, xi, mesh.grading.size > 0)
+            drift = kept_drift * drift
             s = load(frame.share, at, LANES)
             f = s * (drift + 0.5 * noise * xi * (q_after + q_before))
             damped, _, _, _ = damping(drift * (x_after - x_before), noise, s, spacing)
