@@ -107,7 +107,7 @@ def test_the_reference_batch_has_the_reference_values():
         Contrast("nt_xent", temperature=0.5), Normalisation(False), REFERENCE_NET, Population(X, X0)
     )
     expected = [0.764317797454, 0.000352438238, 0.014125050493]
-    assert np.allclose([found["loss"], *found["gradient_norm"]], expected, rtol=0, atol=DIGITS)
+    assert np.allclose([found["loss"], *found["gradient_norm"]], expected, rtol=0, atol=DIGITS)  # half the last one
 
 
 @pytest.mark.slow

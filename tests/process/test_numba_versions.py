@@ -40,22 +40,9 @@ from meanfield.process import cache_folder, numba_versions
 
 numba_versions.HIGHEST = numba_versions.LOWEST = (0, 0)
 
-import numba
-from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
-from meanfield.numerics.compiled.separate_calls import call
-
-@numba.njit
-def reciprocals(pair, scale):
-    x, offset = pair
-    if offset == 0.0:
-        raise ValueError("no offset")
-    return scale / (x + offset)
-
-@numba.njit
-def through_call(pair):
-    return call(reciprocals, pair, 2).sum()
-
 import numpy as np
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from tests.numerics.compiled.test_separate_calls import reciprocals, through_call
 
 pair = np.arange(3.0), 1.0
 assert through_call(pair) == reciprocals(pair, 2).sum()

@@ -202,9 +202,8 @@ def test_relu_on_the_sphere_is_of_second_order():
     errors = second_order_on_sphere(given, finest, (8, 16, 32))
     assert errors[0] / errors[2] > 12.0  # 16 at order two, 20 with that reference
     # what this oracle does not see: kinks between its nodes, and filters that jump about walls
-    np.testing.assert_allclose(
-        finest, carried_on_sphere(given, 20, 100), rtol=0.0, atol=2e-3
-    )  # below 1/20^2, its spacing squared
+    oracle = carried_on_sphere(given, 20, 100)
+    np.testing.assert_allclose(finest, oracle, rtol=0.0, atol=2e-3)  # below 1/20^2, the oracle's spacing squared
 
 
 def test_random_filters_come_to_the_density_as_their_number_grows():

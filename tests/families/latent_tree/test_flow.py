@@ -42,8 +42,8 @@ def test_a_node_moves_along_the_reference_path():
     path = weights_of(meanfield.solve(problem, "population"), problem)
     w, v = np.array([x.W[0].ravel() for x in path]), np.array([x.W[1].item() for x in path])
     found = CubicSpline(v, w)(0.642587773615)
-    digits = 1e-12  # half a unit of the last printed digit of w and v, and rounding
-    assert np.allclose(found, [0.842688857268, -0.181092618943], rtol=0, atol=digits)
+    expected = [0.842688857268, -0.181092618943]
+    assert np.allclose(found, expected, rtol=0, atol=1e-12)  # half a unit of the last digit of w, v, and rounding
 
 
 def test_weights_become_infinite_at_the_reference_time():
