@@ -8,7 +8,7 @@ density falls by `CORE_EXPONENT` powers of e, and at growing distances beyond.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,6 +62,10 @@ class Grading:
 
     terms: FloatArray
     reach: float
+
+    def reaching(self, further: float) -> Grading:
+        """The same terms, and points that reach further."""
+        return replace(self, reach=self.reach + further)
 
 
 def kinks_of(limit: Limit) -> FloatArray:

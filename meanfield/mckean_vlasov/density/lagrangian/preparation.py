@@ -12,6 +12,7 @@ from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
 from meanfield.mckean_vlasov.density.lagrangian.jumps import at_all_nodes, jumps_of, moved, steeper
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
+from meanfield.mckean_vlasov.density.lagrangian.wells import between_wells
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.process.progress import progress_bar
 
@@ -62,7 +63,7 @@ def prepare(
         If no trial run succeeds, or the budget is spent.
     """
     noise, deficit = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1]), 0.0
-    grading, finer, moves = grading_of(limit, noise), 1.0, 0
+    grading, wells, finer, moves = grading_of(limit, noise), None, 1.0, 0
     frames = Frames.plain(nodes, grading, GRADED_SPACING if grading.terms.size else SPACING)
     if known is not None:
         frames, tolerance = continued(known, nodes), max(tolerance, TRIAL_TOLERANCE)
@@ -81,11 +82,16 @@ def prepare(
         missing = max(0.0, NEEDED_REACH - level.nearest_end)
         if frames.grading.terms.size and (level.least_noise < QUIETER * noise or missing > 0.0):
             noise, deficit = min(noise, level.least_noise), deficit + 1.1 * missing
-            frames = Frames.plain(nodes, grading_of(limit, noise, deficit), frames.spacing)
+            wider = wells.reaching(deficit) if wells else grading_of(limit, noise, deficit)
+            frames = Frames.plain(nodes, wider, frames.spacing)
         elif frames.spacing == SPACING:
             if not failed and not any(each.size for each in jumps_of(level, STEEP)):
                 break
-            frames, tolerance = replace(frames, spacing=CLOSER_SPACING), max(tolerance, TRIAL_TOLERANCE)
+            wells = None if failed else between_wells(limit, level)
+            if wells is not None:
+                frames, noise = Frames.plain(nodes, wells, GRADED_SPACING), min(noise, level.least_noise)
+            else:
+                frames, tolerance = replace(frames, spacing=CLOSER_SPACING), max(tolerance, TRIAL_TOLERANCE)
         elif failed:
             finer *= FINER
         else:
