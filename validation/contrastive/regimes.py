@@ -179,6 +179,8 @@ def run_all(arguments: Namespace) -> dict[tuple[int, str], Run]:
                     bar.write(f"seed {outcome.argument[0]}, {outcome.argument[1]}: {one.status}", file=sys.stderr)
                 bar.update()
     except KeyboardInterrupt:
+        if not runs:
+            raise  # there is nothing to make a table of
         print(f"interrupted after {len(runs)} of {len(tasks)} runs; --resume does the others", file=sys.stderr)
     return runs
 
@@ -198,9 +200,13 @@ def warm_up(core: int, methods: list[str]) -> None:
     """Solve an example by everything on one core, so that no thread is left for the children to miss."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
-    for seed in WARM_UP:
-        for name in solvers_of(random_problem(seed), methods):
-            run_one(seed, name, 1e-3)
+    tasks = [(seed, name) for seed in WARM_UP for name in solvers_of(random_problem(seed), methods)]
+    print(f"compiling: {len(tasks)} runs, which take minutes where nothing is compiled yet", file=sys.stderr)
+    with progress_bar(len(tasks), "compiling", unit="run") as bar:
+        for task in tasks:
+            if run_one(*task, 1e-3).status == "interrupted":  # Ctrl-C, which solvers take as the end of their run
+                raise KeyboardInterrupt
+            bar.update()
 
 
 def page(data: xr.Dataset, arguments: Namespace, holding: list[Statement]) -> str:
