@@ -21,17 +21,6 @@ from meanfield.problems.variable import Variable
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-COUNTED: Mapping[str, str] = MappingProxyType(
-    {
-        "bounds": "edge of a cell, lower then upper",
-        "coordinate": "place in a vector of weights",
-        "node": "quadrature node",
-        "point": "point of a branch",
-        "replica": "replica, a run of its own",
-    }
-)
-"""What coordinates count from 0 in results of many families; see `Family.counted`."""
-
 
 def resolve(address: str) -> Any:
     """Object at the address "module:name"; such addresses stand in declarations, never in files."""
@@ -284,13 +273,6 @@ class Family:
             for name, variable in self.variables.items()
             if variable.index_of and all(sizes.get(dim, 1) == 1 for dim in variable.dims if dim != variable.index_of)
         }
-
-    def coordinate_of(self, dim: str) -> Variable:
-        """Coordinate of a dim that no variable is named after: it counts from 0."""
-        first = dim.rstrip("_")
-        what = self.counted.get(first) or COUNTED.get(first) or first.replace("_", " ")
-        again = ", once more" if dim != first else ""
-        return Variable((dim,), f"{what}{again}, counted from 0", gaps="never", increasing=True)
 
     @cached_property
     def compared(self) -> dict[str, Variable]:

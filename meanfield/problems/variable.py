@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -81,3 +82,21 @@ class Variable:
     def attributes(self) -> dict[str, str]:
         """CF attributes. Numbers without a unit have no `units`: CF allows it, and plots show no "[1]"."""
         return {"long_name": self.long_name} | ({"bounds": self.bounds} if self.bounds else {})
+
+
+COUNTED = {
+    "bounds": "edge of a cell, lower then upper",
+    "coordinate": "place in a vector of weights",
+    "node": "quadrature node",
+    "point": "point of a branch",
+    "replica": "replica, a run of its own",
+}
+"""What coordinates count from 0 in results of many families; see `Family.counted`."""
+
+
+def counting(dim: str, words: Mapping[str, str]) -> Variable:
+    """Coordinate that counts the places of a dim from 0, with the words that a family or all families have for it."""
+    first = dim.rstrip("_")
+    what = words.get(first) or COUNTED.get(first) or first.replace("_", " ")
+    again = ", once more" if dim != first else ""
+    return Variable((dim,), f"{what}{again}, counted from 0", gaps="never", increasing=True)

@@ -18,6 +18,7 @@ from meanfield.problems.base import BaseProblem
 from meanfield.problems.family import Family, Kind
 from meanfield.problems.file import format_problem, parse_problem
 from meanfield.problems.known_families import DEFAULT, family_of, find_family
+from meanfield.problems.variable import counting
 
 SCHEMA_VERSION = 6
 """Version of the files that are written now; see `meanfield.results.versions`."""
@@ -99,7 +100,7 @@ def with_coordinates(dataset: xr.Dataset, problem: BaseProblem) -> xr.Dataset:
 def with_counted_dims(dataset: xr.Dataset, family: Family) -> xr.Dataset:
     """Dataset in which every dim has a coordinate: those that no variable is named after count from 0."""
     counted = {
-        dim: (dim, np.arange(size), family.coordinate_of(str(dim)).attributes)
+        dim: (dim, np.arange(size), counting(str(dim), family.counted).attributes)
         for dim, size in dataset.sizes.items()
         if dim not in dataset.variables
     }

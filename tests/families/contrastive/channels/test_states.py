@@ -219,7 +219,8 @@ def test_collapsed_branch_loses_its_stability_where_channels_part():
     problem = standard(ONE_FEATURE, ("= 3", "= 10"), ('"none"', '"population"'))
     threshold = meanfield.collapse_threshold(problem)
     found = meanfield.continue_fixed_points(problem, "decorrelation.strength", 0.5 * threshold, 1.5 * threshold, 6)
-    collapsed = found.isel(point=(found["arrangement"] == "collapsed") & (np.abs(found["q"][:, 0, 0]) > 0.9))
+    learnt = np.abs(found["q"].isel(feature=0, channel=0, drop=True)) > 0.9
+    collapsed = found.isel(point=(found["arrangement"] == "collapsed") & learnt)
     order = np.argsort(collapsed["parameter"].values)
     p, rate = collapsed["parameter"].values[order], collapsed["growth_rate"].values[order]
     assert rate[0] < 0 < rate[-1]

@@ -92,7 +92,7 @@ def test_similarity_is_that_of_the_best_stable_state(bistable):
 
 
 def test_result_saves_loads_and_draws(bistable, tmp_path):
-    assert set(bistable.coords) == {"parameter", "branch"}  # no tau, which varies
+    assert set(bistable.coords) == {"parameter", "branch", *bistable.dims}  # no tau, which varies
     meanfield.save(bistable, tmp_path / "branches.nc")
     loaded = meanfield.load(tmp_path / "branches.nc")
     assert loaded.identical(bistable)
