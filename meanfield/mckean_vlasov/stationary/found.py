@@ -47,7 +47,7 @@ def all_states(limit: Limit) -> tuple[StationaryEquations, list[Found]]:
         If there are more features.
     """
     check_features(len(limit.coordinates))
-    with progress_bar(math.inf, "search for stationary states", "closure") as bar:
+    with progress_bar(math.inf, "search for stationary states", " evaluations") as bar:
 
         def watched(q: FloatArray) -> tuple[FloatArray, float]:
             bar.update()
