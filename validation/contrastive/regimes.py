@@ -47,8 +47,7 @@ SOLVERS = (*METHODS, *REFERENCES)
 """Methods and references in the order in which they run."""
 
 WARM_UP = (3, 8)
-"""Seeds of problems with and without a nonlinear prior that every method solves first: what is compiled then is not
-compiled in the time that runs have."""
+"""Seeds of problems with and without a nonlinear prior, solved first: what they compile takes no time of runs."""
 
 INTRODUCTION = """# Every method on random problems
 
@@ -167,9 +166,9 @@ def run_all(arguments: Namespace) -> dict[tuple[int, str], Run]:
     left = [task for task in tasks if task not in before]
     cores = usable_cores()[: arguments.workers]
     work = partial(_run_task, tolerance=arguments.tolerance)
+    if left:
+        warm_up(cores[0], arguments.methods)
     try:
-        if left:
-            warm_up(cores[0], arguments.methods)
         with progress_bar(len(left), "regimes", unit="run") as bar, path.open("a") as file:
             for outcome in bounded_calls(work, left, arguments.time_limit, cores):
                 one = runs[outcome.argument] = as_run(outcome, arguments.time_limit)
@@ -179,8 +178,6 @@ def run_all(arguments: Namespace) -> dict[tuple[int, str], Run]:
                     bar.write(f"seed {outcome.argument[0]}, {outcome.argument[1]}: {one.status}", file=sys.stderr)
                 bar.update()
     except KeyboardInterrupt:
-        if not runs:
-            raise  # there is nothing to make a table of
         print(f"interrupted after {len(runs)} of {len(tasks)} runs; --resume does the others", file=sys.stderr)
     return runs
 
@@ -201,12 +198,9 @@ def warm_up(core: int, methods: list[str]) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     tasks = [(seed, name) for seed in WARM_UP for name in solvers_of(random_problem(seed), methods)]
-    print(f"compiling: {len(tasks)} runs, which take minutes where nothing is compiled yet", file=sys.stderr)
-    with progress_bar(len(tasks), "compiling", unit="run") as bar:
-        for task in tasks:
-            if run_one(*task, 1e-3).status == "interrupted":  # Ctrl-C, which solvers take as the end of their run
-                raise KeyboardInterrupt
-            bar.update()
+    print(f"compiling by {len(tasks)} runs, for minutes where nothing is compiled yet", file=sys.stderr)
+    if any(run_one(*task, 1e-3).status == "interrupted" for task in tasks):  # Ctrl-C ends a run, and others begin
+        raise KeyboardInterrupt
 
 
 def page(data: xr.Dataset, arguments: Namespace, holding: list[Statement]) -> str:

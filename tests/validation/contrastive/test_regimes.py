@@ -196,7 +196,7 @@ def test_ctrl_c_ends_the_warm_up_at_once(monkeypatch, capsys):
     with pytest.raises(KeyboardInterrupt):
         regimes.warm_up(regimes.usable_cores()[0], ["density", "stationary"])
     assert len(begun) == 1
-    assert "compiling: 6 runs" in capsys.readouterr().err
+    assert "compiling by 6 runs" in capsys.readouterr().err
 
 
 def test_blocks_of_seeds_are_put_together_and_nothing_runs_twice(tmp_path, monkeypatch):
