@@ -93,7 +93,7 @@ def test_density_follows_the_order_parameters_without_a_prior(module, problem):
 
 
 def test_density_under_a_prior_agrees_with_sgd(problem):
-    problem = with_value(problem, "density.tolerance", 1e-4)  # a hundredth of the errors of SGD
+    problem = with_value(problem, "density.tolerance", 1e-4)  # a tenth of the standard errors of SGD, or less
     density, sgd = (meanfield.solve(problem, method) for method in ("density", "particles"))
     report = meanfield.compare(density, sgd)
     for name in ("q", "r"):
