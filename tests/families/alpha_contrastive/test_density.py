@@ -138,9 +138,9 @@ def test_relu_is_of_second_order_against_the_exact_flow():
 )
 def test_order_of_coupled_flows_and_other_kinks(activation, importance):
     given = short(activation, importance)
-    *coarse, finest = [moments(carried_path(given, cells)) for cells in (50, 100, 200, 400, 1600)]
+    *coarse, finest = [moments(carried_path(given, cells)) for cells in (50, 100, 200, 400, 1200)]
     errors = [np.abs(each - finest).max() for each in coarse]
-    assert errors[0] / errors[3] > 40.0  # 64 at order two
+    assert errors[0] / errors[3] > 42.0  # 72 at order two with that reference
 
 
 def on_sphere(count):
@@ -197,9 +197,9 @@ def test_smooth_density_on_the_sphere_is_of_second_order():
 def test_relu_on_the_sphere_is_of_second_order():
     """Against itself, and against steps of 0.02 that know no walls."""
     given = problem("relu", SPACE, KERNEL, time={"stop": 2.0, "outputs": 2})
-    path = carried_path(given, 64)
+    path = carried_path(given, 48)
     finest = np.concatenate([path.arrays["mean"][-1][None], path.arrays["second_moment"][-1]])
-    errors = second_order_on_sphere(given, finest, (8, 16, 32))
+    errors = second_order_on_sphere(given, finest, (6, 12, 24))
     assert errors[0] / errors[2] > 12.0  # 16 at order two, 20 with that reference
     # what this oracle does not see: kinks between its nodes, and filters that jump about walls
     oracle = carried_on_sphere(given, 20, 100)
@@ -219,7 +219,7 @@ def test_random_filters_come_to_the_density_as_their_number_grows():
         for _ in range(runs):
             w = np.pad(on_circle(np.interp(rng.random(K), total, fine)), ((0, 0), (0, 1)))
             start = Filters(w, np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0), np.full((K, 2), NONE))
-            end = carry(flow, start, np.full(K, 1.0 / K), given.time.stop, 0.1)
+            end = carry(flow, start, np.full(K, 1.0 / K), given.time.stop, 0.2)
             angle = np.arctan2(end.w[:, 1], end.w[:, 0])
             away.append(np.mean(np.cos(2.0 * angle)) - exact)
         rms.append(np.sqrt(np.mean(np.square(away))))

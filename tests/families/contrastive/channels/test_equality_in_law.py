@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.special import kolmogorov
 
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.channels.sgd import chain, plain, projected
@@ -30,6 +29,7 @@ from meanfield.families.contrastive.sgd.steppers import STEPPERS, linear_pull
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers as of_one_channel
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar
 from tests.example_problems import gaussian, make_problem
+from tests.oracles.p_values import same_law
 
 FALSE_ALARM = 1e-2
 CROWD = 10_000
@@ -192,16 +192,7 @@ def statistics(run, other, problem):
 
 
 def p_values(pairs):
-    return {name: p_value(*map(rounded, samples)) for name, samples in pairs.items()}
-
-
-def p_value(first, second):
-    """Of the Kolmogorov-Smirnov test of two samples, by its limit; ties make it conservative."""
-    first, second = np.sort(first), np.sort(second)
-    everything = np.concatenate([first, second])
-    shares = (np.searchsorted(x, everything, side="right") / x.size for x in (first, second))
-    size = first.size * second.size / (first.size + second.size)
-    return float(kolmogorov(np.sqrt(size) * np.abs(np.subtract(*shares)).max()))
+    return {name: same_law(*map(rounded, samples)) for name, samples in pairs.items()}
 
 
 def rounded(sample):
@@ -287,6 +278,6 @@ def test_without_a_penalty_each_channel_is_a_network_of_its_own():
             stepper.advance(step, 1)
             q.append(stepper.overlap.copy())
         single = np.stack(q, axis=1)
-        p = [p_value(several[:, t, f, k], single[:, t, f]) for t in range(STEPS) for f in range(2)]
-        p += [p_value(*(x[:, t].prod(axis=1) for x in (several[:, :, :, k], single))) for t in range(STEPS)]
+        p = [same_law(several[:, t, f, k], single[:, t, f]) for t in range(STEPS) for f in range(2)]
+        p += [same_law(*(x[:, t].prod(axis=1) for x in (several[:, :, :, k], single))) for t in range(STEPS)]
         assert min(p) > LEVEL / len(p)  # false-alarm rate of the module's docstring

@@ -23,6 +23,7 @@ from tests.oracles.plain_steps import (
 
 CENTERINGS = ("none", "population", "batch")
 OVERLAPS = (0.0, 0.05, 0.5, 0.95, 0.9999)
+FEW = (0.0, 0.5, 0.9999)  # of them, for the fast run
 SPHERE = (1.0, -1.0, 1 - 1e-15)
 NAMES = oracle_activations.ACTIVATIONS
 AGREEMENT = 1e-9  # what is asked for; oracle and package agree to 1e-12
@@ -106,7 +107,8 @@ def test_the_fast_run_covers_everything():
 def test_one_feature(activation, noise, hidden):
     problems = with_all_centrings(activation, [hidden], noise)
     closures = [Closure(problem) for problem in problems]
-    assert_agreement(problems, closures, [[q] for q in OVERLAPS])
+    overlaps = FEW if (activation, noise, hidden) in FAST else OVERLAPS
+    assert_agreement(problems, closures, [[q] for q in overlaps])
     for q, closure in product(SPHERE, closures):
         g, Lambda = closure([q])
         assert np.isfinite(g).all(), q
@@ -148,9 +150,16 @@ SEVERAL = [
 ]
 
 
-@pytest.mark.parametrize("activation", ["relu", "softplus", ("leaky_relu", {"slope": 0.3})])
-@pytest.mark.parametrize(("hidden", "noise", "q"), SEVERAL, ids=label)
-def test_several_features(activation, hidden, noise, q):
+@pytest.mark.parametrize(
+    ("hidden", "noise", "q", "activation"),
+    [
+        pytest.param(*case, activation, marks=pytest.mark.slow if j == i % 2 else ())
+        for i, case in enumerate(SEVERAL)
+        for j, activation in enumerate(["softplus", ("leaky_relu", {"slope": 0.3}), "relu"])
+    ],
+    ids=label,
+)
+def test_several_features(hidden, noise, q, activation):
     problems = with_all_centrings(activation, hidden, noise)
     assert_agreement(problems, [Closure(problem) for problem in problems], [q])
 
@@ -196,7 +205,7 @@ def test_noise_that_is_weak_or_almost_the_same_in_both_views(activation, noise):
     moderate = min(max(noise["variance"]), 1 - abs(noise["correlation"]) or 1.0) > 0.9e-4
     if not moderate and activation != "tanh" and is_refused(problem):
         return
-    assert_agreement([problem], [Closure(problem)], [[0.0], [0.5], [0.95]])
+    assert_agreement([problem], [Closure(problem)], [[0.0], [0.95]])
 
 
 # Closed forms for relu.

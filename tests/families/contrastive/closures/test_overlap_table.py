@@ -17,10 +17,11 @@ MANY = {
 }
 LAWS = [*HIDDEN, MANY]
 CASES = [
-    (activation, law, noise, centering)
+    pytest.param(activation, law, noise, centering, marks=() if i % 5 in (0, 3) else pytest.mark.slow)
     for i, (activation, law) in enumerate(product(("relu", "hard_tanh", "tanh", "cubic", "softplus"), LAWS))
     for noise, centering in [(("none", "opposite")[i % 2], ("none", "batch")[i // 2 % 2])]
 ]
+"""The fast run has two activations for each law, and each activation with both noises and both centrings."""
 
 
 def sizes(averages):

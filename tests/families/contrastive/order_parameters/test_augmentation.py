@@ -49,7 +49,7 @@ def closed_form():
 
 def similarity(drift, eta, rho):
     """The largest stable zero of b by bisection between points of a fine grid."""
-    q = np.linspace(0.02, 0.9999, 2000)
+    q = np.linspace(0.02, 0.9999, 400)
     b = drift(q, eta, rho)
     cells = np.flatnonzero((b[:-1] > 0) & (b[1:] <= 0))
     if cells.size == 0:

@@ -86,7 +86,7 @@ def test_mean_of_a_step_is_the_vector_field(activation, centering):
     ]:
         field = VectorField(make_problem(activation, hidden, noise, centering))
         noise_of_step = StepNoise(field)
-        for radius in (0.0, 0.4, 0.99):
+        for radius in (0.4, 0.99):
             q = radius * np.array([0.6, -0.64, 0.48])[: len(hidden)] if len(hidden) > 1 else np.array([radius])
             mean, S = noise_of_step.moments(q)
             atol = 1e-10 * np.sqrt(np.trace(S))  # tables: 1e-12 of terms that cancel

@@ -68,7 +68,7 @@ def test_beyond_the_turning_point_there_are_fewer_states(bistable):
 
 
 def test_points_between_are_states(bistable):
-    for i in range(0, bistable.sizes["point"], 9):
+    for i in range(0, bistable.sizes["point"], 18):
         point = bistable.isel(point=i)
         states = find_stationary_states(with_value(QUARTIC, RATE, float(point["parameter"])))
         assert np.abs(states["q"].values[:, 0] - float(point["q"][0])).min() < 1e-8  # nodes are chosen to 1e-10

@@ -54,7 +54,7 @@ def own_residual(problem):
 def test_one_feature_has_the_roots_of_a_fine_grid(name, strength):
     problem = make_problem(prior(name, strength), "model.learning_rate = 0.05")
     residual = own_residual(problem)
-    grid = np.linspace(-0.96, 0.96, 50)  # the roots of this problem lie between
+    grid = np.linspace(-0.96, 0.96, 24)  # the roots of this problem lie between
     values = np.array([residual(q) for q in grid])
     brackets = np.flatnonzero(values[:-1] * values[1:] < 0)
     roots = [brentq(residual, grid[i], grid[i + 1], xtol=1e-13) for i in brackets]

@@ -13,12 +13,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import kstwobign
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.particles.simulation import simulate_sgd
 from meanfield.families.hidden_manifold.particles.steppers import Chain
 from tests.families.hidden_manifold.particles.problems import LINEAR, MEANS, SCALES, TWO_BLOCKS, make_problem
+from tests.oracles.p_values import same_law
 
 FALSE_ALARM = 1e-2  # of this file
 PLAIN, CHAIN = 160, 480  # replicas
@@ -53,14 +53,6 @@ def order_parameters(problem):
     return np.concatenate([part.reshape(len(part), 2, -1) for part in (Q, Omega, *others)], axis=2)
 
 
-def p_value(ours, theirs):
-    """P-value of the Kolmogorov-Smirnov statistic by its law for many samples, which is conservative for fewer."""
-    points = np.concatenate([ours, theirs])
-    shares = [np.searchsorted(np.sort(x), points, side="right") / len(x) for x in (ours, theirs)]
-    size = len(ours) * len(theirs) / len(points)
-    return kstwobign.sf(np.sqrt(size) * np.abs(shares[0] - shares[1]).max())
-
-
 @pytest.mark.parametrize("lines", CASES.values(), ids=CASES)
 def test_the_law_is_that_of_plain_sgd(lines):
     lines = (LINEAR, FAST, "time = { stop = 2.0, outputs = 3 }", *lines)
@@ -76,8 +68,8 @@ def test_the_law_is_that_of_plain_sgd(lines):
     centred = [x - both.mean(axis=0) for x in (plain, chain)]
     varying = np.flatnonzero(both.std(axis=(0, 1)) > 1e-9)
     pairs = list(combinations(varying[:12], 2))  # of Q, Omega and R
-    p = [p_value(plain[:, t, i], chain[:, t, i]) for t in range(2) for i in varying]
-    p += [p_value(*(x[:, 1, i] * x[:, 1, j] for x in centred)) for i, j in pairs]
+    p = [same_law(plain[:, t, i], chain[:, t, i]) for t in range(2) for i in varying]
+    p += [same_law(*(x[:, 1, i] * x[:, 1, j] for x in centred)) for i, j in pairs]
     assert len(varying) >= 10
     assert min(p) > FALSE_ALARM / len(CASES) / len(p)
 
