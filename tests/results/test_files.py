@@ -1,6 +1,7 @@
 import os
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 import xarray as xr
@@ -155,6 +156,23 @@ def test_figures_are_saved_by_their_ending(tmp_path):
     with pytest.raises(InputError, match="'docx' is no figure format; use one of"):
         save_figure(Figure(), tmp_path / "f.docx")
     assert not (tmp_path / "f.docx").exists()
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_figure_is_drawn_once_for_the_file_that_matplotlib_makes_in_two_drawings(kind, tmp_path, monkeypatch):
+    monkeypatch.setitem(matplotlib.rcParams, "svg.hashsalt", "the same ids")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    figure = Figure(layout="constrained")
+    figure.subplots().set_title("a title")
+    before = figure.get_layout_engine(), figure.canvas, figure.dpi
+    drawings, draw = [], figure.draw
+    monkeypatch.setattr(figure, "draw", lambda renderer: drawings.append(renderer) or draw(renderer))
+    save_figure(figure, tmp_path / f"ours.{kind}")
+    assert len(drawings) == 1
+    assert (figure.get_layout_engine(), figure.canvas, figure.dpi) == before
+    figure.savefig(tmp_path / f"usual.{kind}", dpi=150)
+    assert len(drawings) == 3
+    assert (tmp_path / f"ours.{kind}").read_bytes() == (tmp_path / f"usual.{kind}").read_bytes()
 
 
 def test_large_variables_are_written_in_pieces_and_are_the_same(dataset, tmp_path, monkeypatch):
