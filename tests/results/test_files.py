@@ -177,7 +177,8 @@ def test_a_figure_is_drawn_once_for_the_file_that_matplotlib_makes_in_two_drawin
 
 def test_large_variables_are_written_in_pieces_and_are_the_same(dataset, tmp_path, monkeypatch):
     meanfield.save(dataset, tmp_path / "whole.nc")
-    monkeypatch.setattr(files, "LARGE", 100)
+    monkeypatch.setattr(files, "LARGE", dataset["coordinate"].size)
+    monkeypatch.setattr(files, "CHUNK", 30)
     monkeypatch.setattr(files, "COMPRESSED_FROM", 10)
     meanfield.save(dataset, tmp_path / "pieces.nc")
     assert meanfield.load(tmp_path / "pieces.nc").identical(meanfield.load(tmp_path / "whole.nc"))
@@ -191,3 +192,9 @@ def test_a_chunk_holds_whole_trailing_dims():
     assert files._chunks((8, 41, 10**6)) == (1, 1, 2**18)
     assert files._chunks((1000, 41, 2)) == (1000, 41, 2)
     assert files._chunks((10**5, 41, 2)) == (2**18 // 82, 41, 2)
+
+
+def test_a_piece_is_a_chunk_or_all_of_some_leading_dims():
+    assert files._pieces((2**19 + 1,)) == [(slice(i * 2**18, (i + 1) * 2**18),) for i in range(3)]
+    assert files._pieces((8, 41, 10**6)) == list(np.ndindex(8, 41))
+    assert files._pieces((10**5, 41, 2))[-1] == (slice(31 * (2**18 // 82), 32 * (2**18 // 82)),)
