@@ -47,8 +47,7 @@ SOLVERS = (*METHODS, *REFERENCES)
 """Methods and references in the order in which they run."""
 
 WARM_UP = (3, 8)
-"""Seeds of problems with and without a nonlinear prior that every method solves first: what is compiled then is not
-compiled in the time that runs have."""
+"""Seeds of problems with and without a nonlinear prior, solved first: what they compile takes no time of runs."""
 
 INTRODUCTION = """# Every method on random problems
 
@@ -167,9 +166,9 @@ def run_all(arguments: Namespace) -> dict[tuple[int, str], Run]:
     left = [task for task in tasks if task not in before]
     cores = usable_cores()[: arguments.workers]
     work = partial(_run_task, tolerance=arguments.tolerance)
+    if left:
+        warm_up(cores[0], arguments.methods)
     try:
-        if left:
-            warm_up(cores[0], arguments.methods)
         with progress_bar(len(left), "regimes", unit="run") as bar, path.open("a") as file:
             for outcome in bounded_calls(work, left, arguments.time_limit, cores):
                 one = runs[outcome.argument] = as_run(outcome, arguments.time_limit)
@@ -198,9 +197,10 @@ def warm_up(core: int, methods: list[str]) -> None:
     """Solve an example by everything on one core, so that no thread is left for the children to miss."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
-    for seed in WARM_UP:
-        for name in solvers_of(random_problem(seed), methods):
-            run_one(seed, name, 1e-3)
+    tasks = [(seed, name) for seed in WARM_UP for name in solvers_of(random_problem(seed), methods)]
+    print(f"compiling by {len(tasks)} runs, for minutes where nothing is compiled yet", file=sys.stderr)
+    if any(run_one(*task, 1e-3).status == "interrupted" for task in tasks):  # Ctrl-C ends a run, and others begin
+        raise KeyboardInterrupt
 
 
 def page(data: xr.Dataset, arguments: Namespace, holding: list[Statement]) -> str:

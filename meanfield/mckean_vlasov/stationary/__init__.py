@@ -2,14 +2,14 @@
 
 from meanfield.mckean_vlasov.stationary.branches import StationaryBranches
 from meanfield.mckean_vlasov.stationary.densities import density_arrays
-from meanfield.mckean_vlasov.stationary.search import all_states, check_features
-from meanfield.mckean_vlasov.stationary.variables import state_variables, without_states
+from meanfield.mckean_vlasov.stationary.found import all_states
+from meanfield.mckean_vlasov.stationary.search import check_features
+from meanfield.mckean_vlasov.stationary.variables import without_states
 
 __all__ = [
     "StationaryBranches",
     "all_states",
     "check_features",
     "density_arrays",
-    "state_variables",
     "without_states",
 ]

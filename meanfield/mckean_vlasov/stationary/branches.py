@@ -7,7 +7,7 @@ from typing import Any
 
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations, coordinates_of
-from meanfield.mckean_vlasov.stationary.search import all_overlaps, resolved
+from meanfield.mckean_vlasov.stationary.search import all_overlaps, in_order, resolved
 from meanfield.mckean_vlasov.stationary.variables import state_variables
 from meanfield.numerics.continuation import CachedEquations
 from meanfield.typing import FloatArray
@@ -47,12 +47,12 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
         """All overlaps; at the ends of the range with nodes that resolve them as far as branches can afford."""
         if p not in self.limits:
             return all_overlaps(self.at(p), known)
-        equations, overlaps = resolved(self._limit_at(p))
+        equations, orbits = resolved(self._limit_at(p))
         needed = min(equations.coordinates.rung, MOST_RUNG)
         if needed > self._rung:
             self._rung = needed
             self.forget()
-        return overlaps
+        return sorted((q for orbit in orbits for q in orbit.images), key=in_order)
 
     def variables(self, x: FloatArray, p: float) -> dict[str, Any] | None:
         """The variables of the state at a root; None where its density cannot be normalised."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate
+from meanfield.mckean_vlasov.stationary.interpolation import gathered
 from meanfield.mckean_vlasov.stationary.tilt_law import tilt_rule
 from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import tensor_rule
@@ -48,6 +49,13 @@ class Tilts:
     weight: FloatArray
     mean: FloatArray
     second: FloatArray
+
+    def on_a_line(self, ends: FloatArray) -> Tilts:
+        """Nodes in s with the same averages of functions that are polynomials in s between these ends."""
+        parts = [part.reshape(len(self.tilt), -1) for part in (self.weight, self.mean, self.second)]
+        s, sums = gathered(ends, self.tilt, np.hstack(parts))
+        d1 = self.mean.shape[1]
+        return Tilts(s, sums[:, 0], sums[:, 1 : d1 + 1], sums[:, d1 + 1 :].reshape(-1, d1, d1))
 
 
 class Coordinates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,33 +10,43 @@ import numpy as np
 from meanfield.ingredients.priors import potential_of
 from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.mckean_vlasov.marginal import marginal_density
-from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.found import Found
 from meanfield.mckean_vlasov.stationary.panels import all_panels
 from meanfield.numerics.compiled.scalar_functions import evaluate
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 CELLS = 400
 """Number of cells in w; their width grows like sqrt(1 + w^2), because some states have tails that reach far."""
 
+SAME_TILT = 1e-14
+"""Difference of tilts, relative to the largest, that is rounding."""
+
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 def density_arrays(
-    equations: StationaryEquations, states: list[State], u: FloatArray, u_weight: FloatArray
+    equations: StationaryEquations, states: Sequence[Found], u: FloatArray, u_weight: FloatArray
 ) -> dict[str, Any]:
     """The variables of a Dataset that hold the densities of all states.
 
     Parameters
     ----------
     equations : StationaryEquations
-    states : list of State
+    states : sequence of Found
     u : ndarray, shape (nodes, d1)
         Nodes in u at which the densities are kept.
     u_weight : ndarray, shape (nodes,)
     """
     edges = cell_edges(equations, states, u)
-    averages = [cell_averages(equations, state, u, edges) for state in states]
-    P = np.array(averages).reshape(len(states), len(u), len(edges) - 1)
+    P = np.empty((len(states), len(u), len(edges) - 1))
+    known: dict[tuple[float, float], dict[float, FloatArray]] = {}
+    with progress_bar(len(states), "densities of stationary states", "state") as bar:
+        for state, averages in zip(states, P, strict=True):
+            # images share G and Lambda, and nearly all tilts
+            _fill(averages, equations, state, u, edges, known.setdefault((state.G, state.coefficients.diffusion), {}))
+            bar.update()
     P_w, _ = marginal_density(equations.limit.coordinates, u, u_weight, edges, P)
     return {
         "P": P,
@@ -45,7 +56,7 @@ def density_arrays(
     } | cell_arrays(edges)
 
 
-def cell_edges(equations: StationaryEquations, states: list[State], u: FloatArray) -> FloatArray:
+def cell_edges(equations: StationaryEquations, states: Sequence[Found], u: FloatArray) -> FloatArray:
     """Edges of cells that hold the densities of all states, 0 among them, shape (CELLS + 1,)."""
     reach = max((float(np.abs(_panels(equations, state, u)[0]).max()) for state in states), default=1.0)
     edges = np.sinh(np.linspace(-1.0, 1.0, CELLS + 1) * np.arcsinh(reach))
@@ -53,7 +64,7 @@ def cell_edges(equations: StationaryEquations, states: list[State], u: FloatArra
     return np.asarray(edges)
 
 
-def _panels(equations: StationaryEquations, state: State, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _panels(equations: StationaryEquations, state: Found, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     scale = 2.0 / state.coefficients.diffusion
     tilt = scale * (u @ state.coefficients.g)
     found: tuple[FloatArray, FloatArray] = all_panels(
@@ -62,7 +73,25 @@ def _panels(equations: StationaryEquations, state: State, u: FloatArray) -> tupl
     return found
 
 
-def cell_averages(equations: StationaryEquations, state: State, u: FloatArray, edges: FloatArray) -> FloatArray:
+def _fill(
+    averages: FloatArray,
+    equations: StationaryEquations,
+    state: Found,
+    u: FloatArray,
+    edges: FloatArray,
+    known: dict[float, FloatArray],
+) -> None:
+    """P(w|u) averaged over cells, shape (nodes, cells); nodes whose tilts differ by rounding share one density."""
+    tilt = u @ state.coefficients.g
+    rounding = max(SAME_TILT * float(np.abs(tilt).max()), np.finfo(float).tiny)
+    keys = np.round(tilt / rounding)
+    new = [i for i, key in zip(*np.unique(keys, return_index=True)[::-1], strict=True) if key not in known]
+    if new:
+        known |= zip(keys[new].tolist(), cell_averages(equations, state, u[new], edges), strict=True)
+    averages[:] = [known[key] for key in keys.tolist()]
+
+
+def cell_averages(equations: StationaryEquations, state: Found, u: FloatArray, edges: FloatArray) -> FloatArray:
     """P(w|u) averaged over cells, shape (nodes, cells)."""
     scale = 2.0 / state.coefficients.diffusion
     potential = potential_of(equations.limit.prior.functions)

@@ -28,7 +28,7 @@ from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.priors import Prior, potential_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Tilts
-from meanfield.mckean_vlasov.stationary.interpolation import at_many, resolved_pieces
+from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, at_many, resolved_pieces
 from meanfield.mckean_vlasov.stationary.layers import Layers, farthest_tilt
 from meanfield.mckean_vlasov.stationary.panels import ODD_MOMENTS, tilted_moments
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
@@ -283,6 +283,16 @@ class StationaryEquations:
 
         reach = farthest_tilt(self.coordinates.laws, c.g)
         return resolved_pieces(averages, -reach, reach)
+
+    def on_a_line(self, state: State) -> State:
+        """The same state with nodes in s = u.g alone, where they are fewer: averages over w are smooth in s."""
+        if len(state.tilts.tilt) <= FEWEST:
+            return state
+        tilts, c = state.tilts.on_a_line(self._pieces(state)), state.coefficients
+        if len(tilts.tilt) >= len(state.tilts.tilt):
+            return state
+        moments, status = self._moments(state.G, c.diffusion, tilts.tilt)
+        return state._replace(tilts=tilts, moments=moments) if status == 0 else state
 
     def check(self, state: State) -> Check:
         """Put a state into its equations with nodes in u that resolve its layers, and with narrower panels in w.

@@ -123,6 +123,33 @@ def resolved_pieces(functions: Functions, low: float, high: float) -> FloatArray
     return np.array(sorted(ends))
 
 
+def gathered(ends: FloatArray, places: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Few nodes in the place of many: sums of weights times functions that are polynomials between some ends.
+
+    Parameters
+    ----------
+    ends : ndarray, shape (pieces + 1,)
+        Increasing.
+    places : ndarray, shape (n,)
+        Within the ends, and in any order.
+    weights : ndarray, shape (n, sums)
+
+    Returns
+    -------
+    nodes : ndarray, shape (k,)
+        Those of the pieces that have places, `NODES` of each.
+    weights : ndarray, shape (k, sums)
+    """
+    piece = np.clip(np.searchsorted(ends, places, side="right") - 1, 0, len(ends) - 2)
+    nodes, sums = [], []
+    for i in np.unique(piece):
+        inside, a, b = piece == i, ends[i], ends[i + 1]
+        x = (2.0 * places[inside] - a - b) / (b - a)
+        nodes.append(_nodes_of([(a, b)]))
+        sums.append((chebyshev.chebvander(x, NODES - 1) @ _TO_COEFFICIENTS).T @ weights[inside])
+    return np.concatenate(nodes), np.concatenate(sums)
+
+
 def _nodes_of(pieces: list[tuple[float, float]]) -> FloatArray:
     """Nodes of all pieces, one piece after another; both ends of a piece are among them, where a jump may hide."""
     low, high = np.array(pieces).T[:, :, None]

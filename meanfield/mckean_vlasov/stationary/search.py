@@ -8,7 +8,8 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.images import Orbit, orbits
 from meanfield.numerics.continuation import ball_starts, directions, find_roots, newton, signed_permutations
 from meanfield.typing import FloatArray
 
@@ -52,7 +53,13 @@ def all_overlaps(equations: StationaryEquations, known: Sequence[FloatArray] = (
         found += polished(equations, rough)
         if _index_sum(equations, found) == 1 or not _exists_everywhere(equations):
             break
-    return sorted(found[len(known) :], key=lambda q: np.round(q, 9).tolist())
+    return sorted(found[len(known) :], key=in_order)
+
+
+def in_order(q: FloatArray) -> list[float]:
+    """Key by which overlaps are sorted: rounding moves none."""
+    rounded: list[float] = np.round(q, 9).tolist()
+    return rounded
 
 
 def polished(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> list[FloatArray]:
@@ -80,44 +87,28 @@ def _exists_everywhere(equations: StationaryEquations) -> bool:
     return all(equations.state(q) is not None for q in probes)
 
 
-def resolved(limit: Limit) -> tuple[StationaryEquations, list[FloatArray]]:
+def resolved(limit: Limit) -> tuple[StationaryEquations, list[Orbit]]:
     """All overlaps, with as many nodes in u as they need, and the equations with these nodes."""
     equations = StationaryEquations(limit)
-    overlaps = all_overlaps(equations)
-    while not all(equations.node_error(q) <= NODE_ERROR for q in overlaps):
+    found = orbits(limit, all_overlaps(equations))
+    while not all(equations.node_error(orbit.q) <= NODE_ERROR for orbit in found):
         finer = equations.coordinates.finer
         if finer is None:
-            return _with_layers(equations, overlaps)
+            return _with_layers(equations, found)
         equations = StationaryEquations(limit, finer)
-        overlaps = polished(equations, overlaps)
-    return equations, overlaps
+        found = _polished_orbits(equations, found)
+    return equations, found
 
 
-def _with_layers(
-    equations: StationaryEquations, overlaps: list[FloatArray]
-) -> tuple[StationaryEquations, list[FloatArray]]:
+def _polished_orbits(equations: StationaryEquations, found: Sequence[Orbit]) -> list[Orbit]:
+    return [Orbit(q, orbit.maps) for orbit in found for q in polished(equations, [orbit.q])]
+
+
+def _with_layers(equations: StationaryEquations, found: list[Orbit]) -> tuple[StationaryEquations, list[Orbit]]:
     """Overlaps with nodes in u that resolve the layers of all states, where any number of others leaves an error."""
-    states = [state for state in map(equations.state, overlaps) if state is not None]
+    states = [state for state in (equations.state(orbit.q) for orbit in found) if state is not None]
     if not (equations.coordinates.takes_layers and states):
-        return equations, overlaps
+        return equations, found
     resolving = StationaryEquations(equations.limit, equations.layers(states))
     resolving.hint = equations.hint
-    return resolving, polished(resolving, overlaps)
-
-
-def all_states(limit: Limit) -> tuple[StationaryEquations, list[State]]:
-    """All stationary states with their densities, and the equations that they solve.
-
-    Parameters
-    ----------
-    limit : Limit
-        Limit with one to three features; its start does not matter.
-
-    Raises
-    ------
-    InputError
-        If there are more features.
-    """
-    check_features(len(limit.coordinates))
-    equations, overlaps = resolved(limit)
-    return equations, [state for state in map(equations.state, overlaps) if state is not None]
+    return resolving, _polished_orbits(resolving, found)

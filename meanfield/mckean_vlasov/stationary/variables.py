@@ -82,5 +82,6 @@ def _stability(equations: StationaryEquations, state: State) -> Stability:
         coarse.hint = equations.hint
         fewer = coarse.state(state.q)
         if fewer is not None:
-            return stability(Line(coarse, fewer), fewer)
+            equations, state = coarse, fewer
+    state = equations.on_a_line(state)
     return stability(Line(equations, state), state)

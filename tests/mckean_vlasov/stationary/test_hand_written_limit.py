@@ -22,7 +22,6 @@ from meanfield.mckean_vlasov.stationary import (
     StationaryBranches,
     all_states,
     density_arrays,
-    state_variables,
     without_states,
 )
 from meanfield.numerics.continuation import all_branches
@@ -81,8 +80,8 @@ def test_linear_priors_have_the_states_of_the_closed_form(laws, strength):
 
 def test_rates_are_those_of_the_closed_form():
     """d(dq/dt)/dq is a - c/2 at q = 0, and -2 (a - c/2) at the other states."""
-    equations, states = all_states(limit_with((GaussianCoordinate(),)))
-    rows = [state_variables(equations, state) for state in states]
+    _, states = all_states(limit_with((GaussianCoordinate(),)))
+    rows = [state.variables for state in states]
     growth = GAINS[0] - NOISE / 2
     assert [int(row["stability"]) for row in rows] == [1, -1, 1]
     for row, rate, gap in zip(rows, (-2 * growth, growth, -2 * growth), (GAINS[0], NOISE / 2, GAINS[0]), strict=True):

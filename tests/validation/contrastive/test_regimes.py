@@ -184,6 +184,21 @@ def test_ctrl_c_keeps_the_runs_that_ended_and_the_rest_is_done_later(tmp_path, m
     assert kept == again
 
 
+def test_ctrl_c_ends_the_warm_up_at_once(monkeypatch, capsys):
+    begun = []
+
+    def interrupted(*task):
+        begun.append(task)
+        return Run("interrupted", 0.1, [], [])
+
+    monkeypatch.setattr(regimes, "run_one", interrupted)
+    monkeypatch.delattr(regimes.os, "sched_setaffinity", raising=False)  # other tests keep their cores
+    with pytest.raises(KeyboardInterrupt):
+        regimes.warm_up(regimes.usable_cores()[0], ["density", "stationary"])
+    assert len(begun) == 1
+    assert "compiling by 6 runs" in capsys.readouterr().err
+
+
 def test_blocks_of_seeds_are_put_together_and_nothing_runs_twice(tmp_path, monkeypatch):
     begun = []
 

@@ -17,11 +17,9 @@ from meanfield.mckean_vlasov.stationary import (
     all_states,
     check_features,
     density_arrays,
-    state_variables,
     without_states,
 )
 from meanfield.problems.base import check_problem
-from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.results.states import stacked
@@ -63,10 +61,8 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     started = time.perf_counter()
     closure = Closure(problem)
     limit = limit_of(problem, closure)
-    with progress_bar(1, "stationary states", "search") as bar:
-        equations, states = all_states(limit)
-        bar.update()
-    rows = [state_variables(equations, state) | potential_of(limit, state.q) for state in states]
+    equations, states = all_states(limit)
+    rows = [state.variables | potential_of(limit, state.q) for state in states]
     u, u_weight = feature_quadrature(limit.coordinates, problem.density.feature_nodes)
     arrays = stacked(rows, without_states(len(problem.features))) | density_arrays(equations, states, u, u_weight)
     status = "complete" if states else f"{NONE_FOUND}; at q = 0 {why_none(problem, closure)}"

@@ -1,0 +1,69 @@
+"""All stationary states of a limit, with what is known of each but its density on cells."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.mckean_vlasov.stationary.equations import Coefficients, StationaryEquations
+from meanfield.mckean_vlasov.stationary.images import mapped_coefficients
+from meanfield.mckean_vlasov.stationary.search import check_features, in_order, resolved
+from meanfield.mckean_vlasov.stationary.variables import state_variables
+from meanfield.process.progress import progress_bar
+from meanfield.typing import FloatArray
+
+
+class Found(NamedTuple):
+    """A stationary state by the numbers that its density takes, see `meanfield.mckean_vlasov.stationary.equations`.
+
+    Parameters
+    ----------
+    q : ndarray, shape (d1,)
+    G : float
+    coefficients : Coefficients
+    variables : dict
+        Those of `state_variables`.
+    """
+
+    q: FloatArray
+    G: float
+    coefficients: Coefficients
+    variables: dict[str, Any]
+
+
+def all_states(limit: Limit) -> tuple[StationaryEquations, list[Found]]:
+    """All stationary states in the order of q, and the equations that they solve.
+
+    Parameters
+    ----------
+    limit : Limit
+        Limit with one to three features; its start does not matter.
+
+    Raises
+    ------
+    InputError
+        If there are more features.
+    """
+    check_features(len(limit.coordinates))
+    with progress_bar(math.inf, "search for stationary states", " evaluations") as bar:
+
+        def watched(q: FloatArray) -> tuple[FloatArray, float]:
+            bar.update()
+            return limit.closure(q)
+
+        equations, orbits = resolved(replace(limit, closure=watched))
+    equations.limit = limit
+    states = []
+    with progress_bar(len(orbits), "stability of stationary states", "state") as bar:
+        for orbit in orbits:
+            state = equations.state(orbit.q)
+            bar.update()
+            if state is None:
+                continue
+            row, c = state_variables(equations, state), state.coefficients
+            for T in orbit.maps:
+                q, mapped = T @ state.q, mapped_coefficients(T, c)
+                states.append(Found(q, state.G, mapped, row | {"q": q, "g": mapped.g}))
+    return equations, sorted(states, key=lambda found: in_order(found.q))
