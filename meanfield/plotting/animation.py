@@ -120,7 +120,7 @@ class _Film:
         self.show(0)
         # Labels must not jump from frame to frame, and fitting them takes longer than drawing.
         self.figure.draw_without_rendering()
-        self.figure.set_layout_engine("none")
+        self.figure.set_layout_engine(None)  # under "none" each frame would be drawn twice
 
     def _shared_bins(self, particles: xr.Dataset) -> FloatArray:
         """Bins of all histograms, which suit the visible weights of all snapshots together."""

@@ -17,6 +17,7 @@ from meanfield.errors import InputError
 from meanfield.plotting import plot_comparison, plot_result
 from meanfield.plotting.legends import place_legend
 from meanfield.plotting.style import TIME, curve_style
+from meanfield.results.figure_files import laid_out
 from meanfield.results.schema import family_of_result
 
 PAGE_BYTES = 2_400_000
@@ -77,14 +78,14 @@ def picture_together(datasets: Mapping[str, xr.Dataset], share: int) -> Picture:
 def _data(figure: Figure, share: int) -> str:
     """Data of a figure: a vector graphic if it is small, else a bitmap."""
     limit = min(LARGEST, PAGE_BYTES // max(2 * share + 1, 1))
-    vector = _rendered(figure, "svg")
-    if len(vector) <= limit:
-        return "data:image/svg+xml;base64," + base64.b64encode(vector).decode()
-    figure.set_layout_engine("none")  # it has been laid out
-    for resolution in RESOLUTIONS:
-        bitmap = _rendered(figure, "png", resolution)
-        if len(bitmap) <= limit:
-            break
+    with laid_out(figure, "svg", RESOLUTIONS[0]):
+        vector = _rendered(figure, "svg")
+        if len(vector) <= limit:
+            return "data:image/svg+xml;base64," + base64.b64encode(vector).decode()
+        for resolution in RESOLUTIONS:
+            bitmap = _rendered(figure, "png", resolution)
+            if len(bitmap) <= limit:
+                break
     return "data:image/png;base64," + base64.b64encode(bitmap).decode()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 ANIMATION_WRITERS = {"gif": "pillow", "mp4": "ffmpeg"}
 """Writer of each format of animations, by its name in matplotlib."""
+
+RESOLUTION = 150
+"""Dots per inch of a figure that is a bitmap."""
 
 
 def check_figure_path(path: str | Path) -> None:
@@ -45,7 +50,41 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     """
     path = Path(path)
     check_figure_path(path)
-    write_atomically(path, lambda part: figure.savefig(part, dpi=150, format=path.suffix.removeprefix(".")))
+    kind = path.suffix.removeprefix(".")
+    with laid_out(figure, kind, RESOLUTION):
+        write_atomically(path, lambda part: figure.savefig(part, dpi=RESOLUTION, format=kind))
+
+
+@contextmanager
+def laid_out(figure: Figure, kind: str, dpi: float) -> Iterator[None]:
+    """Lay a figure out for files of a format, and have none of them do it again.
+
+    Matplotlib draws a figure with a layout engine twice for each file: the first time nothing is kept but the layout.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    kind : str
+        The format, which decides how large texts are.
+    dpi : float
+        The resolution of bitmaps.
+    """
+    from matplotlib.backend_bases import get_registered_canvas_class
+
+    engine, canvas, usual = figure.get_layout_engine(), figure.canvas, figure.dpi
+    if engine is None:
+        yield
+        return
+    try:
+        get_registered_canvas_class(kind)(figure)
+        figure.dpi = dpi
+        engine.execute(figure)
+        figure.set_layout_engine(None)
+        yield
+    finally:
+        figure.set_layout_engine(engine)
+        figure.dpi = usual
+        figure.set_canvas(canvas)
 
 
 def check_animation_path(path: str | Path) -> None:

@@ -99,11 +99,13 @@ def _append(variables: Mapping[str, xr.DataArray], part: str) -> None:
                 bar.update()
 
 
-def _pieces(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Indices of the pieces of a variable along the leading dims that have single entries in a chunk."""
+def _pieces(shape: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    """Indices of the pieces of a variable: entries of leading dims that have single ones in a chunk, else chunks."""
     chunks = _chunks(shape)
     leading = next((axis for axis, size in enumerate(chunks) if size > 1), len(chunks))
-    return list(np.ndindex(*shape[: max(1, leading)]))
+    if leading == 0:
+        return [(slice(start, start + chunks[0]),) for start in range(0, shape[0], chunks[0])]
+    return list(np.ndindex(*shape[:leading]))
 
 
 def _compression(shape: tuple[int, ...]) -> dict[str, Any]:

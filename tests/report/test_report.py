@@ -1,5 +1,6 @@
 """The page as a browser reads it."""
 
+import contextlib
 from html.parser import HTMLParser
 
 import numpy as np
@@ -116,9 +117,24 @@ def blank(monkeypatch):
     monkeypatch.setattr("meanfield.report.figures._data", lambda *_: "data:image/png;base64,")
 
 
+@pytest.fixture
+def unsaved(monkeypatch):
+    """Pages whose figures are drawn, which is where texts are parsed, and of which no files are made."""
+    monkeypatch.setattr("meanfield.report.figures._data", lambda figure, _: figure.draw_without_rendering() or "data:,")
+
+
+@contextlib.contextmanager
+def not_laid_out(figure, *_):
+    """A figure without the layout, which takes as long as a file."""
+    figure.set_layout_engine(None)
+    yield
+
+
 @pytest.fixture(scope="module")
 def page(results):
-    return report(results)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("meanfield.report.figures.laid_out", not_laid_out)
+        return report(results)
 
 
 def test_page_is_well_formed_and_self_contained(page):
@@ -191,7 +207,7 @@ def test_warnings_of_complete_runs_are_shown_and_are_text(results, blank):
     assert "Warning:" not in Page(report({"silent": results["order_parameters"]})).text
 
 
-def test_words_of_a_file_are_text_and_nothing_that_it_names_is_opened(results, tmp_path, monkeypatch):
+def test_words_of_a_file_are_text_and_nothing_that_it_names_is_opened(results, unsaved, tmp_path, monkeypatch):
     (tmp_path / "spy.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)
     evil = "<script>alert(1)</script> $\\frac{ \x00 \udcff"

@@ -1,6 +1,7 @@
 import os
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 import xarray as xr
@@ -157,9 +158,27 @@ def test_figures_are_saved_by_their_ending(tmp_path):
     assert not (tmp_path / "f.docx").exists()
 
 
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_figure_is_drawn_once_for_the_file_that_matplotlib_makes_in_two_drawings(kind, tmp_path, monkeypatch):
+    monkeypatch.setitem(matplotlib.rcParams, "svg.hashsalt", "the same ids")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    figure = Figure(layout="constrained")
+    figure.subplots().set_title("a title")
+    before = figure.get_layout_engine(), figure.canvas, figure.dpi
+    drawings, draw = [], figure.draw
+    monkeypatch.setattr(figure, "draw", lambda renderer: drawings.append(renderer) or draw(renderer))
+    save_figure(figure, tmp_path / f"ours.{kind}")
+    assert len(drawings) == 1
+    assert (figure.get_layout_engine(), figure.canvas, figure.dpi) == before
+    figure.savefig(tmp_path / f"usual.{kind}", dpi=150)
+    assert len(drawings) == 3
+    assert (tmp_path / f"ours.{kind}").read_bytes() == (tmp_path / f"usual.{kind}").read_bytes()
+
+
 def test_large_variables_are_written_in_pieces_and_are_the_same(dataset, tmp_path, monkeypatch):
     meanfield.save(dataset, tmp_path / "whole.nc")
-    monkeypatch.setattr(files, "LARGE", 100)
+    monkeypatch.setattr(files, "LARGE", dataset["coordinate"].size)
+    monkeypatch.setattr(files, "CHUNK", 30)
     monkeypatch.setattr(files, "COMPRESSED_FROM", 10)
     meanfield.save(dataset, tmp_path / "pieces.nc")
     assert meanfield.load(tmp_path / "pieces.nc").identical(meanfield.load(tmp_path / "whole.nc"))
@@ -173,3 +192,9 @@ def test_a_chunk_holds_whole_trailing_dims():
     assert files._chunks((8, 41, 10**6)) == (1, 1, 2**18)
     assert files._chunks((1000, 41, 2)) == (1000, 41, 2)
     assert files._chunks((10**5, 41, 2)) == (2**18 // 82, 41, 2)
+
+
+def test_a_piece_is_a_chunk_or_all_of_some_leading_dims():
+    assert files._pieces((2**19 + 1,)) == [(slice(i * 2**18, (i + 1) * 2**18),) for i in range(3)]
+    assert files._pieces((8, 41, 10**6)) == list(np.ndindex(8, 41))
+    assert files._pieces((10**5, 41, 2))[-1] == (slice(31 * (2**18 // 82), 32 * (2**18 // 82)),)

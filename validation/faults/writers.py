@@ -73,7 +73,7 @@ def _result(version: int) -> xr.Dataset:
 @cache
 def _weights(version: int) -> xr.Dataset:
     """Weights that `meanfield.save` writes in many pieces, once it takes smaller ones than usual."""
-    text = TEXT.replace("dimension = 64", "dimension = 20000\nsnapshots = [0.0, 0.01]").replace("plain", "projected")
+    text = TEXT.replace("dimension = 64", "dimension = 1000\nsnapshots = [0.0, 0.01]").replace("plain", "projected")
     result = meanfield.simulate_sgd(parse_problem(text.replace("stop = 1.0", "stop = 0.01")), workers=1)
     return result.assign_attrs(title=f"version {version}")
 
@@ -91,7 +91,7 @@ def _save_compressed(path: Path, version: int) -> None:
 
 
 def _save_pieces(path: Path, version: int) -> None:
-    files.LARGE, files.CHUNK = 1 << 14, 1 << 12
+    files.LARGE, files.CHUNK = 1 << 9, 1 << 8
     try:
         meanfield.save(_weights(version), path)
     finally:
