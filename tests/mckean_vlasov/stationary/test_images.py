@@ -57,7 +57,7 @@ def test_nodes_on_a_line_change_no_average():
     state = equations.state(np.array([0.3, 0.5]))
     fewer = equations.on_a_line(state)
     assert len(fewer.tilts.tilt) < 0.1 * len(state.tilts.tilt)
-    assert fewer.residual == pytest.approx(state.residual, abs=1e-11)  # RESOLVED
+    assert fewer.residual == pytest.approx(state.residual, abs=1e-11)  # as averages are resolved
     assert fewer.tilts.second.sum(axis=0) == pytest.approx(np.eye(2), abs=1e-9)  # nodes of the rule in u
     curved = [np.einsum("c,ckl->kl", one.moments[:, 1], one.tilts.second) for one in (state, fewer)]
-    assert curved[1] == pytest.approx(curved[0], abs=1e-11)  # RESOLVED
+    assert curved[1] == pytest.approx(curved[0], abs=1e-11)  # as averages are resolved

@@ -58,8 +58,8 @@ def test_barriers_are_measured_in_units_of_noise(height, crossed):
     found = between_wells(make_limit(noise), level)
     assert (found is not None) == crossed
     if found is not None:
-        wells = np.sqrt(growth / (RATE * STRENGTH))
-        assert found.terms[:, 0] == pytest.approx([AMPLITUDE, 0.0, 1 / (WIDTH * wells)], rel=1e-2, abs=2e-3)  # cells
+        expected = [AMPLITUDE, 0.0, np.sqrt(RATE * STRENGTH / growth) / WIDTH]
+        assert found.terms[:, 0] == pytest.approx(expected, rel=1e-2, abs=2e-3)  # steps between weights are 1e-3
 
 
 def test_a_single_well_has_no_barrier():
