@@ -174,16 +174,42 @@ def test_a_function_of_other_types_is_another_inner_function(chain):
     assert [result.library._finalized for result in functions.inner.overloads.values()] == [False, True]
 
 
-CALLS = """
-import json, sys
+PROCESSES = """
+import json, os, sys
 import numba
 from meanfield.process import entry_points
 
 entry_points.PACKAGE = "ours_"
+numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
+for names in json.loads(sys.argv[1]):
+    if not os.fork():
+        exec(sys.argv[2], {"names": names})
+        sys.exit()
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+"""
+"""Process that forks another one for each list of names, in which none of our functions is compiled or loaded."""
+
+
+def in_processes_of_their_own(code, lists, folder):
+    """Lines that code writes about functions with each of these lists of `names`, in a new process for each list."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
+        "NUMBA_CACHE_DIR": str(folder / "cache"),
+    }
+    command = [sys.executable, "-c", PROCESSES, json.dumps(lists), code]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
+
+CALLS = """
+import json
 import ours_kept_outer as functions
 
 shown = {}
-for name in json.loads(sys.argv[1]):
+for name in names:
     function = getattr(functions, name)
     try:
         value = function(-1.0)
@@ -195,53 +221,38 @@ print(json.dumps(shown))
 
 
 @known
+@forks
 def test_the_disk_keeps_entry_points_alone(chain, tmp_path):
     """Later processes find what earlier ones called, and compile for themselves what was only an inner function."""
     chain("ours_kept", "cache=True")
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-    }
     values = {"outer": 6.0, "middle": 4.0, "inner": 2.0}
     raised = ["negative", -1.0]
-    runs = ((["outer"], [0]), (["outer", "inner"], [1, 0]), (["middle", "inner"], [0, 1]), (["middle"], [1]))
-    for names, hits in runs:
-        command = [sys.executable, "-c", CALLS, json.dumps(names)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        expected = {name: [values[name], raised, hit] for name, hit in zip(names, hits, strict=True)}
-        assert json.loads(done.stdout) == expected
+    hits = [{"outer": 0}, {"outer": 1, "inner": 0}, {"middle": 0, "inner": 1}, {"middle": 1}]
+    shown = in_processes_of_their_own(CALLS, [list(each) for each in hits], tmp_path)
+    expected = [{name: [values[name], raised, hit] for name, hit in each.items()} for each in hits]
+    assert [json.loads(line) for line in shown] == expected
 
 
 ARRAYS = """
-import sys
-import numba
-from meanfield.process import entry_points
-
-entry_points.PACKAGE = "ours_"
 import ours_shared_outer as functions
 
-for name in sys.argv[1:]:
+for name in names:
     print(name, getattr(functions, name)(1.0))
 """
 
 
 @known
+@forks
 def test_inner_functions_and_entry_points_of_one_name_share_what_they_need(chain, tmp_path):
     """What the disk keeps of a function of one name is complete as an entry point, and less as an inner function.
 
     Names have numbers in the order of compilation: here those of `arrays` are the same in the first two processes.
     """
     chain("ours_shared", "cache=True")
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-    }
-    for names in (["of_arrays"], ["also_of_arrays", "arrays"], ["of_arrays", "arrays"]):
-        command = [sys.executable, "-c", ARRAYS, *names]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert "arrays (array([1., 1.]), (1.0,))" in done.stdout or names == ["of_arrays"]
+    lists = [["of_arrays"], ["also_of_arrays", "arrays"], ["of_arrays", "arrays"]]
+    made = "arrays (array([1., 1.]), (1.0,))"
+    expected = ["of_arrays 2.0", "also_of_arrays 2.0", made, "of_arrays 2.0", made]
+    assert in_processes_of_their_own(ARRAYS, lists, tmp_path) == expected
 
 
 @known
