@@ -5,8 +5,6 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
 from tests import ROOT
 
 PACKAGE = ROOT / "meanfield"
@@ -81,19 +79,19 @@ def family_of(module: str) -> str | None:
     return rooms[1] if rooms[0] == "families" and len(rooms) > 1 else None
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_arrows_point_down(module):
-    here = room_of(module)
-    assert here in FLOOR, f"{module}: no room of that name is known"
-    for other in imports_of(module):
-        there = room_of(other)
-        assert here == there or FLOOR[there] < FLOOR[here], f"{module} imports {other}"
+def test_every_module_is_in_a_known_room():
+    assert {module: room_of(module) for module in MODULES if room_of(module) not in FLOOR} == {}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_nobody_outside_a_family_imports_it(module):
-    for other in imports_of(module):
-        assert family_of(other) in (None, family_of(module)), f"{module} imports {other}"
+def test_arrows_point_down():
+    arrows = [(module, other) for module in MODULES for other in imports_of(module)]
+    between = [(module, other) for module, other in arrows if room_of(module) != room_of(other)]
+    assert [pair for pair in between if FLOOR[room_of(pair[1])] >= FLOOR[room_of(pair[0])]] == []
+
+
+def test_nobody_outside_a_family_imports_it():
+    arrows = [(module, other) for module in MODULES for other in imports_of(module)]
+    assert [pair for pair in arrows if family_of(pair[1]) not in (None, family_of(pair[0]))] == []
 
 
 def test_there_are_no_circles():
@@ -112,9 +110,9 @@ def test_there_are_no_circles():
             visit(module, [])
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_modules_fit_in_a_head(module):
-    assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+def test_modules_fit_in_a_head():
+    lengths = {module: len(path.read_text(encoding="utf-8").splitlines()) for module, path in MODULES.items()}
+    assert {module: lines for module, lines in lengths.items() if lines > MOST_LINES} == {}
 
 
 def test_the_package_itself_holds_the_face_and_little_else():

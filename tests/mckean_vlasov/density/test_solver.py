@@ -73,7 +73,9 @@ def test_linear_closure_has_the_exact_gaussian_density(coordinates, overlap, sto
     assert arrays["P_error"].max() < 1e-3  # cells of 0.06, and extrapolation between them
 
 
-@pytest.mark.parametrize(("name", "strength", "features"), [("l1", 2.0, 2), ("quartic", 0.5, 1)])
+@pytest.mark.parametrize(
+    ("name", "strength", "features"), [("l1", 2.0, 2), pytest.param("quartic", 0.5, 1, marks=pytest.mark.slow)]
+)
 def test_a_limit_with_a_prior_is_the_same_by_fipy(name, strength, features):
     settings = PriorSettings(name=name, strength=strength)
     limit = make_limit(prior=settings, coordinates=TWO[:features], overlap=(0.3, 0.2)[:features], stop=1.0)

@@ -94,7 +94,7 @@ CASES = {
 }
 
 
-SLOW = ("no prior", "cauchy", "a user's own activation", "elastic_net", "two dependent features")
+SLOW = ("no prior", "cauchy", "a user's own activation", "elastic_net", "two dependent features", "three features")
 """Cases whose parts other cases have, too, or for which chains and plain SGD are compared."""
 
 
