@@ -7,7 +7,9 @@ figure beside it and its numbers, with the statements, to data/runs/figures; `ma
 from __future__ import annotations
 
 import json
+import sys
 import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -96,6 +98,8 @@ class Study:
 
 def run_study(study: Study, script: str) -> None:
     """Compute, judge, draw and save; what `python -m` with the name of the module does."""
+    claim = sys.modules["__main__"].__doc__
+    ArgumentParser(description=claim, formatter_class=RawDescriptionHelpFormatter).parse_args()
     run(lambda: _run(study, Path(script)))
 
 
