@@ -112,6 +112,8 @@ LOSSES: dict[str, dict[str, Any]] = {
     "InfoNCE, tau 0.05": {"kind": "infonce", "temperature": 0.05},
     "InfoNCE, tau 0.01": {"kind": "infonce", "temperature": 0.01},
     "InfoNCE, 5 negatives": {"kind": "infonce", "negatives": 5},
+    "NT-Xent, tau 0.1": {"kind": "nt_xent"},
+    "NT-Xent, tau 0.01": {"kind": "nt_xent", "temperature": 0.01},
 }
 
 SEED = 64
