@@ -17,7 +17,7 @@ def merged(outputs: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def reach_of(outputs: FloatArray) -> float:
-    """Bound of the distances of outputs, from the box around them and from the ball around its centre."""
+    """Bound of the distances of outputs, from the box around them and from the balls around its centre and around 0."""
     spread, middle = np.ptp(outputs, axis=0), 0.5 * (outputs.max(axis=0) + outputs.min(axis=0))
-    radius = np.sqrt(((outputs - middle) ** 2).sum(axis=1).max())
-    return float(min(0.5 * (spread @ spread), 2.0 * radius**2))
+    squares = min(((outputs - centre) ** 2).sum(axis=1).max() for centre in (middle, 0.0))
+    return float(min(0.5 * (spread @ spread), 2.0 * squares))

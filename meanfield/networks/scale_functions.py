@@ -19,23 +19,23 @@ from numpy.polynomial import chebyshev
 
 from meanfield.typing import FloatArray
 
-WIDTH, POLYNOMIALS = 1.5, 23
+WIDTH, POLYNOMIALS = 1.8, 26
 """Width of an interval of distances and of a group of scales, in units of tau, and number of Chebyshev polynomials on
 an interval: errors are below 5e-15."""
 
-PER_GROUP = 5
+PER_GROUP = 6
 """Number of scales of a group."""
 
 STEP = WIDTH / PER_GROUP
 """Step of the trapezoidal rule in s: its error is exp(-pi^2/STEP), 5e-15."""
 
-BELOW, ABOVE = 4, 4
+BELOW, ABOVE = 3, 3
 """Numbers of groups below and from the group of an interval on that are in the table: beyond these s - x is less than
--6, or more than 4.5."""
+-5.4, or more than 3.6, where exp(-e) is 1e-16. Distances with a margin need one more group."""
 
 TERMS = 6
 """Number of terms of the polynomial in e^(s - x) below the table, the constant included: their relative error is
-e^(-6 5)/120, 8e-16."""
+e^(-5.4 5)/720, 3e-15."""
 
 BLOCK = 1 << 17
 """Number of values that are computed at once: they fit into the caches."""
@@ -81,7 +81,7 @@ class Lattice:
     origin : int
         Group of scales that starts at the distance 0, at least `BELOW` + 1.
     groups : int
-        At least `origin` + `intervals` + `ABOVE`.
+        At least `origin` + `intervals` + `ABOVE` + 1.
     margin : float
         What is added to all distances, from 0 to `WIDTH`.
     """
@@ -99,7 +99,7 @@ class Lattice:
         moments : ndarray, shape (rows, intervals, POLYNOMIALS)
             Sums of Chebyshev polynomials.
         """
-        rows, count, above = len(moments), self.intervals, self.origin + ABOVE
+        rows, count, above = len(moments), self.intervals, self.origin + self._above
         found, beyond = [], self._beyond(moments)
         for profile in profiles:
             out, table = np.zeros((rows, PER_GROUP, self.groups)), self._table(profile)
@@ -140,14 +140,19 @@ class Lattice:
 
     def _blocks(self, rows: int) -> list[slice]:
         """Blocks of rows whose tables fit into the caches."""
-        step = max(1, BLOCK // (self.intervals * PER_GROUP * (BELOW + ABOVE)))
+        step = max(1, BLOCK // (self.intervals * len(self._places)))
         return [slice(first, first + step) for first in range(0, rows, step)]
 
     @property
     def _places(self) -> list[tuple[int, int]]:
         """Groups and places in them of the scales of the table, for the first interval."""
         first = self.origin - BELOW
-        return [(first + group, place) for group in range(BELOW + ABOVE) for place in range(PER_GROUP)]
+        return [(first + group, place) for group in range(BELOW + self._above) for place in range(PER_GROUP)]
+
+    @property
+    def _above(self) -> int:
+        """Number of groups of the table from the group of an interval on."""
+        return ABOVE + (self.margin > 0.0)
 
     @property
     def _reach(self) -> int:
@@ -176,7 +181,7 @@ class Lattice:
     @cached_property
     def _around(self) -> FloatArray:
         """Values of exp(s - x) at points of an interval, shape (POLYNOMIALS, scales around it)."""
-        s = STEP * np.arange(-PER_GROUP * BELOW, PER_GROUP * ABOVE) - self.margin
+        s = STEP * np.arange(-PER_GROUP * BELOW, PER_GROUP * self._above) - self.margin
         return np.asarray(np.exp(s - _IN_INTERVAL[:, None]))
 
 

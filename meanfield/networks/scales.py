@@ -23,7 +23,7 @@ import numpy as np
 
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.scale_functions import ABOVE, FAR, NEAR, POLYNOMIALS, PULL, STEP, WIDTH, Lattice
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 DECAY = 36.0
 """Negative exponent of what is left out at small t: 2e-16."""
@@ -78,19 +78,22 @@ class Scales:
         self._positives, self._negatives = _lattices(contrast, reach)
         mixture, own = negative_laws(contrast, p), chance > 0.0
         self._shares, self._count, self._samples = mixture.sum(axis=1), len(mixture), len(p)
+        self._first, self._second, self._place = _pairs(self._samples, self._count)
         always = np.ones((1, len(outputs)), dtype=bool)
-        self._functions = np.concatenate([always, np.repeat(own, self._count, axis=0)])
         if contrast.together == 1:
+            asked = own[self._first]
             chance, own = np.concatenate([mixture @ chance, chance]), np.concatenate([always, own])
         else:
+            asked = own[self._first] | own[self._second]
             own = np.broadcast_to(always, own.shape).copy()
+        self._functions = np.concatenate([always, asked])
         self._laws, self._wanted = np.ascontiguousarray(chance), own
 
     def of(self, first: int, last: int) -> Sums:
         """Sums of the anchors from `first` to before `last`."""
         from meanfield.networks.chebyshev_moments import moments, values
 
-        laws, samples, views = self._count, self._samples, len(self._y)
+        laws, views = self._count, len(self._y)
         shape = (last - first, self._negatives.intervals, POLYNOMIALS)
         M = np.zeros((len(self._laws), *shape))
         moments(self._anchors, self._y, self._scale, self._laws, self._wanted, first, M)
@@ -103,12 +106,12 @@ class Scales:
         series = np.concatenate(
             [
                 self._positives.series(positive, NEAR),
-                self._negatives.series(negative.reshape(-1, *negative.shape[-2:]), PULL),
+                self._negatives.series(negative.reshape(-1, *negative.shape[2:]), PULL),
             ]
         )
         found = np.empty((len(self._functions), shape[0], views))
         values(self._anchors, self._y, self._scale, series.reshape(-1, *shape), self._functions, first, found)
-        return Sums(value, found[0], found[1:].reshape(samples, laws, shape[0], views))
+        return Sums(value, found[0], found[1:][self._place])
 
     def _integrated(
         self, psi: FloatArray, missing: FloatArray, chi: FloatArray
@@ -130,7 +133,20 @@ class Scales:
         others = STEP * contrast.unit * H / contrast.temperature * np.exp((H - 1) * log_Phi)
         value = STEP * contrast.unit * np.einsum("zars,ars->za", psi, -np.expm1(H * log_Phi))
         positive = others * np.tensordot(self._shares, one_less * chi, axes=1)
-        return value, positive, -psi[:, None] * (others * one_less)
+        return value, positive, -psi[self._first] * (others * one_less)[self._second]
+
+
+def _pairs(samples: int, laws: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Samples of anchors and laws of negatives that have functions, and the functions' places, shape (samples, laws).
+
+    Where each sample is a law, both enter alike, and one order of two samples stands for the other.
+    """
+    if laws == 1:
+        return np.arange(samples), np.zeros(samples, dtype=int), np.arange(samples)[:, None]
+    first, second = np.triu_indices(samples)
+    place = np.empty((samples, laws), dtype=int)
+    place[first, second] = place[second, first] = np.arange(len(first))
+    return first, second, place
 
 
 def negative_laws(contrast: Contrast, p: FloatArray) -> FloatArray:
@@ -141,7 +157,7 @@ def negative_laws(contrast: Contrast, p: FloatArray) -> FloatArray:
 def groups(contrast: Contrast, reach: float) -> float:
     """Number of groups of scales for distances up to `reach`."""
     shift = abs(contrast.shift) / WIDTH
-    return reach / (contrast.temperature * WIDTH) + 2.0 + _before(contrast) + shift + ABOVE
+    return reach / (contrast.temperature * WIDTH) + 2.0 + _before(contrast) + shift + ABOVE + 1
 
 
 def _lattices(contrast: Contrast, reach: float) -> tuple[Lattice, Lattice]:
@@ -149,7 +165,7 @@ def _lattices(contrast: Contrast, reach: float) -> tuple[Lattice, Lattice]:
     intervals = 1 + int(reach / (contrast.temperature * WIDTH))
     later = math.floor(contrast.shift / WIDTH)
     origin = math.ceil(_before(contrast)) + max(-later, 0)
-    count = origin + max(later, 0) + intervals + ABOVE
+    count = origin + max(later, 0) + intervals + ABOVE + 1
     positives = Lattice(intervals, origin + later, count, contrast.shift - later * WIDTH)
     return positives, Lattice(intervals, origin, count)
 

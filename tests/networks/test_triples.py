@@ -20,6 +20,8 @@ CASES = [
     (Contrast("triplet", temperature=0.5, margin=0.3), 1.0, 9),
     (Contrast("triplet", temperature=0.2, margin=-2.0), 0.7, 9),
     (Contrast("triplet", temperature=0.2, margin=2.0), 0.7, 9),
+    (Contrast("triplet", temperature=0.5, margin=0.74), 1.0, 9),
+    (Contrast("triplet", temperature=0.5, margin=0.89), 1.0, 9),  # nearly a whole group of scales more
     (Contrast("infonce", temperature=0.005), 0.5, 9),  # distances span hundreds of temperatures
 ]
 
