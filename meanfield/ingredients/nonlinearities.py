@@ -14,7 +14,8 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from meanfield.ingredients.activations import ACTIVATIONS, Activation
-from meanfield.ingredients.user_functions import build, check_compiles, is_address, load_own
+from meanfield.ingredients.function_checks import check_function
+from meanfield.ingredients.user_functions import build, is_address, load_own
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 from meanfield.typing import FloatArray
 
@@ -160,7 +161,7 @@ def make_nonlinearity(
     else:
         own = load_own(name, dict(parameters), folder)
         found = Nonlinearity(own.value, own.kinks) if isinstance(own, Activation) else Nonlinearity(own)
-        check_compiles(found.value, f"'{name}'")
+        check_function(found.value, f"'{name}'")
     moments = found.moments(1.0)
     if moments.square - moments.mean**2 <= MOMENT_ACCURACY * moments.square:
         raise ValueError(f"'{name}' is constant, so that inputs carry nothing; take another function")

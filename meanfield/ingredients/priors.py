@@ -16,7 +16,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from meanfield.ingredients.user_functions import build, check_compiles, check_slope, is_address, load_own
+from meanfield.ingredients.function_checks import check_function, check_slope
+from meanfield.ingredients.user_functions import build, is_address, load_own
+from meanfield.numerics.compiled.compilable import compilable
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, evaluate
 from meanfield.typing import FloatArray
 
@@ -85,7 +87,7 @@ def potential_of(prior: Prior) -> ScalarFunction:
 @lru_cache(maxsize=256)
 def _antiderivative(force: ScalarFunction, kinks: tuple[float, ...]) -> ScalarFunction:
     """Integral of phi from 0, by Gauss-Legendre on intervals that end at the kinks and grow far out."""
-    compiled: Any = numba.njit(force)
+    compiled: Any = numba.njit(compilable(force))
     grown = _INTERVAL * np.concatenate([np.arange(1, _INTERVALS), _INTERVALS * 2.0 ** np.arange(40)])
     ends = np.unique([*grown, *np.abs(kinks)])
     ends = ends[ends > 0]
@@ -222,9 +224,9 @@ def make_prior(name: str, parameters: tuple[tuple[str, float], ...] = (), folder
         return build(PRIORS, name, dict(parameters))
     found = load_own(name, dict(parameters), folder)
     prior = found if isinstance(found, Prior) else Prior(found)
-    check_compiles(prior.unit_force, f"'{name}'")
+    check_function(prior.unit_force, f"'{name}'", prior.kinks)
     if prior.potential is not None:
-        check_compiles(prior.potential, f"the potential of '{name}'")
+        check_function(prior.potential, f"the potential of '{name}'")
         remedy = "correct force or potential, or name the point among the kinks"
         check_slope(prior.potential, prior.unit_force, prior.kinks, f"the force of '{name}'", remedy)
     points = np.linspace(-3.0, 3.0, 13)

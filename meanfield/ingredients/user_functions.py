@@ -7,16 +7,12 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-from numba.core.errors import NumbaError
-from scipy.differentiate import derivative as numerical_derivative
-
+from meanfield.ingredients.function_checks import check_compiles, check_function, check_slope
 from meanfield.ingredients.nearest import nearest
-from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
+from meanfield.numerics.compiled.scalar_functions import ScalarFunction
 
 T = TypeVar("T")
 
@@ -42,9 +38,6 @@ class WithSlope(Protocol):
 
 
 F = TypeVar("F", bound=WithSlope)
-
-SAME_SLOPE = 1e-6
-"""Largest difference of a derivative from the numerical one, relative to 1 plus its size."""
 
 
 def is_address(name: str) -> bool:
@@ -169,14 +162,14 @@ def make_with_slope(
         return build(table, name, parameters)
     found = load_own(name, parameters, folder)
     made = found if isinstance(found, kind) else kind(found)  # type: ignore[call-arg]
-    check_compiles(made.value, f"'{name}'")
+    check_function(made.value, f"'{name}'")
     remedy = "correct the derivative, or name the point among the kinks"
     if made.derivative is None:
         call = f"meanfield.{kind.__name__}(value, derivative, kinks)"
         remedy = f"give one by {call}, or use functions of numpy, not of math"
         check_compiles(made.slope, f"the complex-step derivative of '{name}'", remedy)
     else:
-        check_compiles(made.derivative, f"the derivative of '{name}'")
+        check_function(made.derivative, f"the derivative of '{name}'", made.kinks)
     check_slope(made.value, made.slope, made.kinks, f"the derivative of '{name}'", remedy)
     return made
 
@@ -190,48 +183,3 @@ def _on_path(folders: Iterable[Path]) -> Iterator[None]:
         yield
     finally:
         sys.path[:] = before
-
-
-_NO_REASONS = ("Failed in nopython mode", "During: ", "File ", "[1m", "\x1b")
-"""Beginnings of lines in numba's messages that name a place and no reason."""
-
-
-def check_compiles(function: Any, what: str, remedy: str = "use arithmetic and functions of math or numpy") -> None:
-    """Refuse a function of one float that numba cannot compile.
-
-    Raises
-    ------
-    ValueError
-    """
-    if not inspect.isfunction(function):
-        raise ValueError(f"{what} is {type(function).__name__}, not a Python function of one number")
-    try:
-        compile_scalar(function)
-    except (NumbaError, TypeError, NotImplementedError) as error:
-        lines = [line.strip() for line in str(error).splitlines()]
-        reason = next((line for line in lines if line and not line.startswith(_NO_REASONS)), "unsupported")
-        raise ValueError(f"{what} cannot be compiled as a function of one number ({reason}); {remedy}") from error
-
-
-def check_slope(
-    function: ScalarFunction, slope: ScalarFunction, kinks: tuple[float, ...], what: str, remedy: str
-) -> None:
-    """Refuse a derivative that differs from the numerical one anywhere between -6 and 6, except at kinks.
-
-    Raises
-    ------
-    ValueError
-    """
-    points = np.linspace(-6.0, 6.0, 61) + 0.0123
-    away = np.array([min((abs(x - kink) for kink in kinks), default=np.inf) for x in points])
-    points = points[away > 0.06]
-    numerical: Any = numerical_derivative(partial(evaluate, function), points, initial_step=0.05, order=8)
-    given = evaluate(slope, points)
-    with np.errstate(invalid="ignore"):
-        wrong = ~(np.abs(given - numerical.df) <= SAME_SLOPE * (1 + np.abs(numerical.df)) + 10 * numerical.error)
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"{what} is {given[at]:.9g} at {points[at]:.4g}, where the numerical derivative is {numerical.df[at]:.9g}; "
-            f"{remedy}"
-        )

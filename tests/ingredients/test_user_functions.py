@@ -1,7 +1,6 @@
 """Functions by name: where a user's own are looked for, and what is said of those that will not do."""
 
 import importlib
-import math
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from meanfield import InputError, Prior
 from meanfield.families.contrastive.closures import Closure
-from meanfield.ingredients.user_functions import build, check_compiles, check_slope, is_address, load_object
+from meanfield.ingredients.user_functions import build, is_address, load_object
 from meanfield.problems.file import format_problem, load_problem, parse_problem
 
 TEXT = """
@@ -330,34 +329,3 @@ def test_build_takes_entries_and_functions_of_parameters():
     assert build(table, "plain", {}) is plain
     assert build(table, "scaled", {}).unit_force(1.0) == 2.0
     assert build(table, "scaled", {"scale": 5.0}).unit_force(1.0) == 5.0
-
-
-def test_check_compiles_accepts_functions_of_math():
-    check_compiles(lambda x: math.erf(x) if x > 0 else -1.0, "it")
-
-
-FACTORS = [
-    (lambda x: math.exp(x), lambda e: lambda x: (1 + e) * math.exp(x)),
-    (lambda x: math.sin(5 * x), lambda e: lambda x: (1 + e) * 5 * math.cos(5 * x)),
-    (lambda x: 1e8 * x, lambda e: lambda x: (1 + e) * 1e8),
-]
-
-
-@pytest.mark.parametrize(("function", "slope"), FACTORS)
-def test_check_slope(function, slope):
-    check_slope(function, slope(0.0), (), "it", "correct it")
-    for error in (1e-4, -1e-4):
-        with pytest.raises(ValueError, match=r"it is .* at -?\d.*, where the numerical derivative is .*; correct it"):
-            check_slope(function, slope(error), (), "it", "correct it")
-
-
-def test_check_slope_leaves_kinks_alone():
-    def slope(x):
-        return (1.0 if x > -1.0 else -1.0) + (1.0 if x > 0.5123 else -1.0)
-
-    check_slope(lambda x: abs(x + 1.0) + abs(x - 0.5123), slope, (-1.0, 0.5123), "it", "correct it")
-
-
-def test_check_slope_refuses_what_is_not_a_number():
-    with pytest.raises(ValueError, match="nan"):
-        check_slope(lambda x: math.sqrt(x), lambda x: 0.5, (), "it", "correct it")

@@ -36,7 +36,7 @@ def stiffness(prior: Prior) -> float:
     ends = np.array([-FAR, FAR])
     with np.errstate(all="ignore"):
         slope, before = (float(np.min(prior.forces(w) / w)) for w in (ends, ends / NEARER))
-    return slope if math.isfinite(slope) and slope - before <= GROWS * abs(before) else math.inf
+    return slope if math.isfinite(slope) and abs(slope) - abs(before) <= GROWS * abs(before) else math.inf
 
 
 @lru_cache(maxsize=256)

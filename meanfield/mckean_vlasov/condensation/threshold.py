@@ -110,7 +110,7 @@ def norm_at(prior: Prior, b: float) -> float:
         return math.inf
     b = min(b, MANY)
     edges = _start(prior)
-    for _ in range(ROUNDS):
+    for halvings in range(ROUNDS + 1):
         w, energy = _energies(prior, b, edges)
         if energy[0, 0] > energy[0, -1] or energy[-1, -1] > energy[-1, 0]:
             return math.inf  # Phi0 falls far out
@@ -118,7 +118,7 @@ def norm_at(prior: Prior, b: float) -> float:
         middle = 0.5 * (edges[1:] + edges[:-1])
         uneven = (np.ptp(energy, axis=1) > VARIATION) & (energy.max(axis=1) > top - DEPTH)
         uneven &= (edges[:-1] < middle) & (middle < edges[1:])
-        if not uneven.any():
+        if not uneven.any() or halvings == ROUNDS:
             break
         edges = np.sort(np.concatenate([edges, middle[uneven]]))
     mass = 0.5 * np.diff(edges)[:, None] * WEIGHTS * np.exp(energy[:, 1:-1] - top)

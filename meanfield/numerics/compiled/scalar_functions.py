@@ -20,6 +20,7 @@ from numba import carray  # type: ignore[attr-defined]
 from numba.core import types
 from numba.extending import intrinsic
 
+from meanfield.numerics.compiled.compilable import compilable
 from meanfield.numerics.compiled.vectorisable_math import MATH
 from meanfield.typing import FloatArray
 
@@ -39,7 +40,7 @@ def compile_scalar(function: ScalarFunction) -> int:
 
     The address stays valid as long as the process lives.
     """
-    compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=_is_ours(function))(function)
+    compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=_is_ours(function))(compilable(function))
     _KEPT_ALIVE.append(compiled)
     return int(compiled.address)
 
@@ -51,7 +52,7 @@ def compile_loop(function: ScalarFunction) -> int:
     Unlike calls by address the loop knows its function, and takes `vectorisable_math.MATH` where that says math,
     so that several numbers are computed at once.
     """
-    scalar: Any = numba.njit(_with_vectorisable_math(function), forceinline=True, **LOOP)
+    scalar: Any = numba.njit(_with_vectorisable_math(compilable(function)), forceinline=True, **LOOP)
     # numba keeps a loop on disk under its name, and does not look at what the name `scalar` in it stands for.
     loop = FunctionType(_loop.__code__, {**globals(), "scalar": scalar})
     loop.__qualname__ = f"loop.{function.__module__}.{function.__qualname__}"
@@ -86,7 +87,7 @@ _KEPT_ALIVE: list[Any] = []
 
 def complex_step(function: ScalarFunction) -> ScalarFunction:
     """Derivative of an analytic function that numba can compile for complex arguments."""
-    compiled: Any = numba.njit(function)
+    compiled: Any = numba.njit(compilable(function))
 
     def derivative(x: float) -> float:
         return compiled(complex(x, COMPLEX_STEP)).imag / COMPLEX_STEP  # type: ignore[no-any-return]

@@ -135,3 +135,13 @@ def test_a_state_exists_above_the_threshold_and_none_below(name):
 
     assert state(1.02 * threshold) is not None
     assert state(0.98 * threshold) is None
+
+
+def test_a_prior_that_drives_weights_away_has_no_threshold():
+    """w^2 pushes negative weights out ever faster: no density of its own is stationary, and nothing is said."""
+    assert norm_at(Prior(lambda w: 1.0 + w + w * w), 3.0) == math.inf
+
+
+def test_a_prior_that_gathers_weights_in_a_point_holds_no_norm():
+    """Under log |w| the density |w|^-b has all of its mass at 0 from b = 1 on, and thin tails from b = 3 on."""
+    assert norm_at(Prior(lambda w: 1.0 / w if w else 0.0, kinks=(0.0,)), 4.0) < 1e-9  # panels end near 0

@@ -1,0 +1,126 @@
+"""Checks of functions of one number that users write: that they compile, have values, and the slopes that they say."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.differentiate import derivative as numerical_derivative
+
+from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
+
+POINTS = np.linspace(-6.0, 6.0, 61) + 0.0123
+"""Numbers at which functions of users are checked."""
+
+SAME_VALUE = 1e-6
+"""Largest difference of a compiled function from the same in Python, relative to 1 plus its size: rounding."""
+
+SAME_SLOPE = 1e-6
+"""Largest difference of a derivative from the numerical one, relative to 1 plus its size."""
+
+_NO_REASONS = ("Failed in nopython mode", "During: ", "File ", "[1m", "\x1b")
+"""Beginnings of lines in numba's messages that name a place and no reason."""
+
+_IN_WORDS = {
+    "IMPORT_NAME": "imports belong to the top of its module",
+    "STORE_GLOBAL": "it sets a global variable",
+    "No conversion from none": "it returns None for some numbers",
+    "No conversion from array": "it returns an array: write `a if x > 0 else b` for numpy.where",
+    "reflected list": "it uses a list of its module: make it a tuple",
+}
+"""Reasons that people understand, by what numba says."""
+
+
+def check_function(function: Any, what: str, kinks: tuple[float, ...] = ()) -> None:
+    """Refuse a function of one float that numba cannot compile, or without a value, always the same, for each number.
+
+    Parameters
+    ----------
+    function : object
+    what : str
+        How messages call it.
+    kinks : tuple of float
+        Where it may have any value, or none.
+
+    Raises
+    ------
+    ValueError
+    """
+    check_compiles(function, what, "use arithmetic and functions of math or numpy")
+    plain = getattr(function, "py_func", function)
+    points = np.setdiff1d([0.0, *POINTS], kinks)
+    values = np.array([_value(plain, x, what) for x in points.tolist()])
+    compiled = evaluate(function, points)
+    off = ~(np.abs(compiled - values) <= SAME_VALUE * (1.0 + np.abs(values)))
+    if off.any():
+        x, value, other = (array[off][0] for array in (points, values, compiled))
+        raise ValueError(
+            f"{what} is {value:.9g} at {x:.4g}, but {other:.9g} where it is compiled; its value must "
+            "follow from the number alone, so take nothing random, and nothing that changes"
+        )
+
+
+def _value(function: Callable[[float], Any], x: float, what: str) -> float:
+    """Value of a function in Python."""
+    remedy = "let it return a finite number for each number"
+    try:
+        with np.errstate(all="ignore"):
+            value = float(function(x))
+    except Exception as error:  # whatever a user's function raises
+        raise ValueError(f"{what} raises {type(error).__name__} at {x:.4g} ({error}); {remedy}") from error
+    if not math.isfinite(value):
+        raise ValueError(f"{what} is {value} at {x:.4g}; {remedy}")
+    return value
+
+
+def check_compiles(function: Any, what: str, remedy: str) -> None:
+    """Refuse what numba cannot compile as a function of one float.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not inspect.isfunction(getattr(function, "py_func", function)):
+        raise ValueError(f"{what} is {type(function).__name__}, not a Python function of one number")
+    try:
+        compile_scalar(function)
+    except Exception as error:  # numba raises many kinds at what it does not know
+        raise ValueError(
+            f"{what} cannot be compiled as a function of one number ({_reason(error)}); {remedy}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why numba did not compile a function."""
+    for said, words in _IN_WORDS.items():
+        if said in str(error):
+            return words
+    lines = [line.strip() for line in str(error).splitlines()]
+    return next((line for line in lines if line and not line.startswith(_NO_REASONS)), "unsupported")
+
+
+def check_slope(
+    function: ScalarFunction, slope: ScalarFunction, kinks: tuple[float, ...], what: str, remedy: str
+) -> None:
+    """Refuse a derivative that differs from the numerical one anywhere between -6 and 6, except at kinks.
+
+    Raises
+    ------
+    ValueError
+    """
+    away = np.array([min((abs(x - kink) for kink in kinks), default=np.inf) for x in POINTS])
+    points = POINTS[away > 0.06]
+    numerical: Any = numerical_derivative(partial(evaluate, function), points, initial_step=0.05, order=8)
+    given = evaluate(slope, points)
+    with np.errstate(invalid="ignore"):
+        wrong = ~(np.abs(given - numerical.df) <= SAME_SLOPE * (1 + np.abs(numerical.df)) + 10 * numerical.error)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"{what} is {given[at]:.9g} at {points[at]:.4g}, where the numerical derivative is {numerical.df[at]:.9g}; "
+            f"{remedy}"
+        )
