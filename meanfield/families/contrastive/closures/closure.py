@@ -33,6 +33,7 @@ from meanfield.families.contrastive.closures.expectation import (
     is_tabulated,
     mean_outputs,
 )
+from meanfield.families.contrastive.closures.gauss_rule import gauss_rule
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
@@ -42,6 +43,7 @@ from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
     from meanfield.families.contrastive.problem import Problem
+    from meanfield.ingredients.laws.base import Components
 
 __all__ = [
     "CENTERINGS",
@@ -185,9 +187,8 @@ class Closure:
 
     def _choose_expectation(self) -> Expectation:
         problem = self._problem
-        law = hidden_mixture(problem, problem.model.activation_functions.highest_power)
-        noise = noise_of(problem)
-        activation, centred = problem.model.activation_functions, self.centering > 0
+        activation, noise, centred = problem.model.activation_functions, noise_of(problem), self.centering > 0
+        law = hidden_mixture(problem, activation.highest_power, moments_alone=bool(activation.polynomial))
         table = bracket_table(activation, noise, centred, reach_of(law))
         outputs = some_rows(table, OUTPUTS if centred else ())
         polynomial = polynomial_means(activation.polynomial if centred else (), law, (noise[0], noise[2]))
@@ -231,7 +232,15 @@ def noise_of(problem: Problem) -> tuple[float, float, float]:
     return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
 
 
-def hidden_mixture(problem: Problem, power: float) -> Mixture:
+def _few_values(probability: FloatArray, mean: FloatArray, variance: FloatArray, degree: int) -> Components:
+    """Components of a law with as few values as have its moments, if it is that of one variable with many values."""
+    if mean.shape[1] != 1 or np.any(variance):
+        return probability, mean, variance
+    values, chances = gauss_rule(mean[:, 0], probability, degree)
+    return chances, values[:, None], np.zeros((len(values), 1))
+
+
+def hidden_mixture(problem: Problem, power: float, moments_alone: bool = False) -> Mixture:
     """Joint law of the hidden variables: a mixture of Gaussians, uniform variables and random variances.
 
     Parameters
@@ -239,6 +248,8 @@ def hidden_mixture(problem: Problem, power: float) -> Mixture:
     problem : Problem
     power : float
         Highest power of a hidden variable that is averaged.
+    moments_alone : bool
+        Whether nothing but powers are: of a variable with many values, few then do.
 
     Raises
     ------
@@ -248,6 +259,8 @@ def hidden_mixture(problem: Problem, power: float) -> Mixture:
     laws = problem.hidden_laws
     none = np.ones(1), np.zeros((1, 1)), np.zeros((1, 1))
     parts = [law.components(power) if law.exact else none for law in laws]
+    if moments_alone:
+        parts = [_few_values(*part, round(power)) for part in parts]
     probability = np.array([math.prod(p) for p in product(*(part[0] for part in parts))])
     mean = np.array([np.concatenate(m) for m in product(*(part[1] for part in parts))])
     variance = np.array([np.concatenate(v) for v in product(*(part[2] for part in parts))])

@@ -19,6 +19,7 @@ from meanfield.families.contrastive.closures.expectation import averages_at
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.ingredients.activations import Activation
 from meanfield.numerics.piecewise import Table, some_rows, tabulate
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 ENDS = (0.01, 0.1, 0.5)
@@ -72,15 +73,20 @@ def overlap_table(
     )
     table = bracket_table(activation, noise, centred, reach_of(mixture))
 
+    def averages(q: FloatArray) -> FloatArray:
+        bar.update()
+        return averages_at(table, mixture, q)
+
     def rows(angles: FloatArray) -> FloatArray:
-        return np.array([averages_at(table, mixture, q) for q in np.sin(angles)[:, None]]).T
+        return np.array([averages(q) for q in np.sin(angles)[:, None]]).T
 
     groups = CENTRED_GROUPS if centred else GROUPS
-    for end in ENDS:
-        reach = math.acos(end)
-        try:
-            overlap = tabulate(rows, (), reach, "the closure", groups=groups, most_panels=MOST_PANELS)
-        except InputError:
-            continue
-        return overlap, math.sin(reach)
+    with progress_bar(math.inf, "averages over hidden variables", "overlap") as bar:
+        for end in ENDS:
+            reach = math.acos(end)
+            try:
+                overlap = tabulate(rows, (), reach, "the closure", groups=groups, most_panels=MOST_PANELS)
+            except InputError:
+                continue
+            return overlap, math.sin(reach)
     return some_rows(table, ()), 0.0
