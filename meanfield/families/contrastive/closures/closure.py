@@ -188,7 +188,8 @@ class Closure:
     def _choose_expectation(self) -> Expectation:
         problem = self._problem
         activation, noise, centred = problem.model.activation_functions, noise_of(problem), self.centering > 0
-        law = hidden_mixture(problem, activation.highest_power, moments_alone=bool(activation.polynomial))
+        degree = max(2, 4 * len(activation.polynomial) - 6) if activation.polynomial else None
+        law = hidden_mixture(problem, activation.highest_power, degree)
         table = bracket_table(activation, noise, centred, reach_of(law))
         outputs = some_rows(table, OUTPUTS if centred else ())
         polynomial = polynomial_means(activation.polynomial if centred else (), law, (noise[0], noise[2]))
@@ -240,7 +241,7 @@ def _few_values(probability: FloatArray, mean: FloatArray, variance: FloatArray,
     return chances, values[:, None], np.zeros((len(values), 1))
 
 
-def hidden_mixture(problem: Problem, power: float, moments_alone: bool = False) -> Mixture:
+def hidden_mixture(problem: Problem, power: float, degree: int | None = None) -> Mixture:
     """Joint law of the hidden variables: a mixture of Gaussians, uniform variables and random variances.
 
     Parameters
@@ -248,8 +249,8 @@ def hidden_mixture(problem: Problem, power: float, moments_alone: bool = False) 
     problem : Problem
     power : float
         Highest power of a hidden variable that is averaged.
-    moments_alone : bool
-        Whether nothing but powers are: of a variable with many values, few then do.
+    degree : int, optional
+        That of the polynomials that are averaged, if nothing else is: of a variable with many values, few then do.
 
     Raises
     ------
@@ -259,8 +260,8 @@ def hidden_mixture(problem: Problem, power: float, moments_alone: bool = False) 
     laws = problem.hidden_laws
     none = np.ones(1), np.zeros((1, 1)), np.zeros((1, 1))
     parts = [law.components(power) if law.exact else none for law in laws]
-    if moments_alone:
-        parts = [_few_values(*part, round(power)) for part in parts]
+    if degree is not None:
+        parts = [_few_values(*part, degree) for part in parts]
     probability = np.array([math.prod(p) for p in product(*(part[0] for part in parts))])
     mean = np.array([np.concatenate(m) for m in product(*(part[1] for part in parts))])
     variance = np.array([np.concatenate(v) for v in product(*(part[2] for part in parts))])

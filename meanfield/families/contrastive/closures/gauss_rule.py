@@ -32,7 +32,7 @@ def gauss_rule(values: FloatArray, probability: FloatArray, degree: int) -> tupl
     count = degree // 2 + 1
     if count >= len(different):
         return values, probability
-    values, probability = different, np.bincount(place, probability[probability > 0.0])
+    values, probability = different, np.asarray(np.bincount(place, probability[probability > 0.0]), dtype=float)
     scale = np.abs(values).max()
     x, basis = values / scale, [np.sqrt(probability)]
     diagonal, beside = np.empty(count), np.empty(count - 1)

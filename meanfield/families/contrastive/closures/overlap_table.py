@@ -75,7 +75,8 @@ def overlap_table(
 
     def averages(q: FloatArray) -> FloatArray:
         bar.update()
-        return averages_at(table, mixture, q)
+        found: FloatArray = averages_at(table, mixture, q)
+        return found
 
     def rows(angles: FloatArray) -> FloatArray:
         return np.array([averages(q) for q in np.sin(angles)[:, None]]).T
