@@ -105,6 +105,7 @@ class NodeSearch:
         """
         rules = [start]
         changed, enough = np.zeros(start.first.moments.shape[1] - 2), True
+        falls = False
         while True:
             rule = rules[-1]
             slow = len(rules) > SLOW_TRIALS or changed.max() > FAR * self._tolerance
@@ -119,15 +120,18 @@ class NodeSearch:
             if growth == 1.0 or not (enough or self._affords(growth, rules)):
                 break  # laws of finitely many values and rules that have no more nodes, or no work left
             rules.append(self._with_more(rule, scale, more))
-            changed, enough = self._change(rules)
+            before, (changed, enough) = changed, self._change(rules)
+            falls = bool(NODES_SAFETY * changed.max() <= before.max())
             if enough or rules[-1].size > MOST_NODES:
                 break
         found = fewest_nodes(rules, changed, self._tolerance)
-        if found or not enough or len(rules) == 1:
-            return found or self._uncorrected(rules, rules[-1], changed)
-        if NODES_SAFETY * changed.max() <= NODES_SHARE * self._tolerance:
+        if found:
+            return found
+        if enough and len(rules) > 1 and NODES_SAFETY * changed.max() <= NODES_SHARE * self._tolerance:
             return self._uncorrected(rules, rules[-2], changed)
-        return self._uncorrected(rules, rules[-1], (1.0 - 1.0 / NODES_SAFETY) * changed)  # of more nodes less is left
+        # Where changes fall as that factor presumes, the last rule is nearer than the one before it by the change.
+        left = (1.0 - 1.0 / NODES_SAFETY) if falls else 1.0
+        return self._uncorrected(rules, rules[-1], left * changed)
 
     def _on_panels(self, rules: list[Rule]) -> tuple[Rule, Correction] | None:
         """The same with panels after some rules, or None if there are none or their work is too much."""

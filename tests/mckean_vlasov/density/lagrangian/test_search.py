@@ -205,6 +205,23 @@ def test_levels_of_few_nodes_are_corrected_for_more(tolerance):
     assert correction.error == pytest.approx(1e-7)  # the last change alone
 
 
+@pytest.mark.parametrize(("last", "left"), [(4e-4, 4e-4), (8e-4, 16e-4)])
+def test_the_last_rule_has_the_error_of_the_last_change_where_changes_fall(monkeypatch, last, left):
+    """By half or more from 1e-3 on, as the safety presumes for the rule before; otherwise the safety stays."""
+    found = search.Search(make_limit(coordinate=UniformCoordinate()), DensitySettings(), 1e-3)._node_search
+    changes = iter([(np.array([1e-3, 0.0]), False), (np.array([0.0, last]), True)])
+    monkeypatch.setattr(found, "_change", lambda _: next(changes))
+
+    def made(_, scale, nodes):
+        return dataclasses.replace(make_rule(len(nodes.u_weight)), scale=scale)
+
+    monkeypatch.setattr(found, "_with_more", made)
+    monkeypatch.setattr(node_search, "fewest_nodes", lambda *_: None)
+    rule, correction = found.choose(make_rule(16))
+    assert rule.size > 40  # the last one
+    assert correction.error.max() == pytest.approx(left)
+
+
 def test_a_norm_that_nodes_seem_to_change_tells_that_points_do():
     """Errors of points that differ from node to node, in E[w^2] alone: the change of two levels decides."""
     series = [make_rule(12), make_rule(16), make_rule(20, second=None)]
