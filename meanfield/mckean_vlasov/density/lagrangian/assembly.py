@@ -51,6 +51,11 @@ class Parts:
         return float((self.steps + self.norm).max())
 
     @property
+    def of_nodes(self) -> float:
+        """Largest part that more nodes in u reduce."""
+        return float(self.nodes.max())
+
+    @property
     def largest(self) -> str:
         """Name of the largest part."""
         sizes = {"points": self.points, "time steps": self.steps, "nodes in u": self.nodes, "norm": self.norm}

@@ -12,8 +12,7 @@ from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.display import work_of
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
-from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
-from meanfield.mckean_vlasov.density.plan import check_memory
+from meanfield.mckean_vlasov.density.lagrangian.preparation import check_level, prepare, run
 from meanfield.mckean_vlasov.limit import Limit
 
 FACTORS = tuple(factor * 2.0**k for k in range(8) for factor in (1.0, 4.0 / 3.0))
@@ -21,9 +20,6 @@ FACTORS = tuple(factor * 2.0**k for k in range(8) for factor in (1.0, 4.0 / 3.0)
 
 LOOSER = 10.0
 """Factor on the error of steps in the run that measures what they leave."""
-
-KEPT_LEVELS = 4
-"""Size of all levels that are kept, in units of the finest one."""
 
 NODES_WORK = 5.5
 """Work of a solution with more nodes and of all that its estimate takes, in units of that of its first level."""
@@ -59,8 +55,7 @@ class Levels:
     def solved(self, frames: Frames, factor: float, step_tolerance: float) -> Level | None:
         """A level, or None where its points are too few."""
         points = math.ceil(factor * frames.first_points(self.limit))
-        outputs, shape = len(self.limit.times), (len(frames.nodes.solved[1]), points)
-        check_memory(outputs, shape, 2 * outputs * KEPT_LEVELS + 40, "points")
+        check_level(self.limit, frames, points)
         level = Level(self.limit, frames, points, step_tolerance, self.budget)
         if self.rough is None or not np.all(np.isfinite(self.rough.moments)):
             self.rough = level

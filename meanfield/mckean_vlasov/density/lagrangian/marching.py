@@ -41,7 +41,8 @@ CAUTION, SHRINK, GROW = 0.9, 0.2, 5.0
 """Factors on the step: on what the estimated error allows, and its limits."""
 
 RETREAT, FLIGHT = 0.6, 0.25
-"""Factors on a step with points out of order, and on one right after another: empty stretches limit steps for long."""
+"""Factors on a step that ends with points out of order, and on one right after another. Within a step, points where
+hardly any probability lies overtake each other for long."""
 
 RECOVERY = 1.15
 """Factor by which the growth of steps that a refused one stopped recovers with every step."""
@@ -288,12 +289,11 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         force_slopes(state.end, mesh, own.before, own.here, own.after)
         call(eliminate, state.end, mesh, frame, own, state.sums, growth, state.tilts, noise, 1.0 / (dt * GAMMA), tau)
         call(_feedback, sensitivity, own, points, coupling, state, feedback)
-        ordered = True
         for stage in range(STAGES):
             if stage > 0:
                 call(combine, state.end, state.increments, A[stage], state.stage)
-                ordered = call(average, state.stage, mesh, frame, state.sums, coupling, averages)
-                if not ordered:
+                call(average, state.stage, mesh, frame, state.sums, coupling, averages)  # in order at the end alone
+                if not np.isfinite(averages.sum()):
                     break
                 if _close(averages[:d1], closure, coupling, values):
                     return STOPPED
@@ -312,7 +312,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
             correct(state.increments, stage, own, points, reply[0], state.tilt_changes, reply[d1 + 1])
         factor = retreat = RETREAT if clock[3] > 1.0 else FLIGHT
         accepted = False
-        if ordered:
+        if np.isfinite(averages.sum()):
             squared_length(state.increments[STAGES - 1], frame, points, state.tilt_changes)
             error = np.sqrt((coupling.u_weight * state.tilt_changes).sum()) / coupling.tolerance
             # Far weights count more in r under a steep prior than in the mean square.

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import called_values
-from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS, Levels
+from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS, NODES_WORK, Levels
 from meanfield.mckean_vlasov.density.lagrangian.panels import Panels
 from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import continued
@@ -60,6 +60,9 @@ MOST_GROWTH = (4.0, 1.5)
 VERIFIED = 1.8
 """Largest work of the next rule on panels, in units of that of the last one, that must leave enough for levels."""
 
+SECOND_WORK = 4.0 / 3.0
+"""Work of the second level of a rule, in units of that of the first one."""
+
 SMALL = 0.1
 """Change by the last cuts, in units of the tolerance, after which there are no more."""
 
@@ -102,6 +105,7 @@ class NodeSearch:
         """
         rules = [start]
         changed, enough = np.zeros(start.first.moments.shape[1] - 2), True
+        falls = False
         while True:
             rule = rules[-1]
             slow = len(rules) > SLOW_TRIALS or changed.max() > FAR * self._tolerance
@@ -113,14 +117,21 @@ class NodeSearch:
             scale = rule.scale * (MORE_NODES if self.product is None else max(MORE_NODES, many))
             more = self.nodes_of(scale)
             growth = len(more.u_weight) / rule.size
-            if growth == 1.0 or not (enough or self._levels.allows(growth, rule.first)):
+            if growth == 1.0 or not (enough or self._affords(growth, rules)):
                 break  # laws of finitely many values and rules that have no more nodes, or no work left
             rules.append(self._with_more(rule, scale, more))
-            changed, enough = self._change(rules)
+            before, (changed, enough) = changed, self._change(rules)
+            falls = bool(NODES_SAFETY * changed.max() <= before.max())
             if enough or rules[-1].size > MOST_NODES:
                 break
-        chosen = rules[-2] if len(rules) > 1 and enough else rules[-1]
-        return fewest_nodes(rules, changed, self._tolerance) or (chosen, without_correction(chosen, changed))
+        found = fewest_nodes(rules, changed, self._tolerance)
+        if found:
+            return found
+        if enough and len(rules) > 1 and NODES_SAFETY * changed.max() <= NODES_SHARE * self._tolerance:
+            return self._uncorrected(rules, rules[-2], changed)
+        # Where changes fall as that factor presumes, the last rule is nearer than the one before it by the change.
+        left = (1.0 - 1.0 / NODES_SAFETY) if falls else 1.0
+        return self._uncorrected(rules, rules[-1], left * changed)
 
     def _on_panels(self, rules: list[Rule]) -> tuple[Rule, Correction] | None:
         """The same with panels after some rules, or None if there are none or their work is too much."""
@@ -133,7 +144,7 @@ class NodeSearch:
         if len(limit.coordinates) > 1 and not self.second_levels(known):
             return None  # of several features, densities of w are shown at products of nodes, by two levels
         tried = [self._on(panels, known)]
-        while self._levels.allows(VERIFIED, tried[-1].first):
+        while self._affords(VERIFIED, [*rules, *tried]):
             errors = panels.errors(tried[-1].first)
             steady = len(tried) > 1 and change(tried[-2], tried[-1], 1).max() <= SMALL * self._tolerance
             if steady or sum(each.sum() for each in errors) <= allowed:
@@ -157,23 +168,43 @@ class NodeSearch:
     def _corrected(self, rules: list[Rule], changed: FloatArray) -> tuple[Rule, Correction]:
         """The rule of fewest nodes to which those on the last panels are a small correction."""
         rule, better = rules[-2:]
-        affordable = [each for each in rules[:-1] if self._levels.allows(1.0, each.first)]
-        if rule not in affordable:
-            base = affordable[-1] if affordable else rules[0]
-            return base, without_correction(base, np.maximum(changed, change(base, better, 1)))
-        self.second_levels(rule)
-        small = [
-            each
-            for each in rules[:-2]
-            if each.size <= SMALLER * rule.size
-            and np.abs(each.first.moments - better.first.moments)[:, :-1].max() <= LARGEST_CORRECTION * self._tolerance
-        ]
-        for each in small[:MOST_CORRECTED]:
-            self.second_levels(each)
-            found = fewest_nodes([each, rule, better], changed, self._tolerance)
-            if found and found[0] is each:
+        bases = [each for each in self._bases(rules[:-2], better) if each.size <= SMALLER * rule.size]
+        for base in bases[:MOST_CORRECTED]:
+            if not self._leaves_levels(SECOND_WORK * (rule.first.work + base.first.work), base):
+                break
+            self.second_levels(rule, base)
+            found = fewest_nodes([base, rule, better], changed, self._tolerance)
+            if found and found[0] is base:
                 return found
-        return rule, without_correction(rule, changed)
+        return self._uncorrected(rules, rule, changed)
+
+    def _uncorrected(self, rules: list[Rule], rule: Rule, changed: FloatArray) -> tuple[Rule, Correction]:
+        """One of the rules as it is, or the last one whose finer levels are not too much work."""
+        affordable = [each for each in rules if self._levels.allows(1.0, each.first)] or rules[:1]
+        if rule in affordable:
+            return rule, without_correction(rule, changed)
+        fewer = affordable[-1]
+        return fewer, without_correction(fewer, np.maximum(changed, change(fewer, rules[-1], 1)))
+
+    def _bases(self, rules: list[Rule], better: Rule) -> list[Rule]:
+        """Rules to which a better one is a small correction, as far as first levels tell."""
+        most = LARGEST_CORRECTION * self._tolerance
+        return [each for each in rules if np.abs(each.first.moments - better.first.moments)[:, :-1].max() <= most]
+
+    def _leaves_levels(self, work: float, base: Rule) -> bool:
+        """Whether the budget allows some work and, after it, the finer levels of a rule."""
+        return self._levels.budget.allows(work + NODES_WORK * base.first.work)
+
+    def _affords(self, growth: float, rules: list[Rule]) -> bool:
+        """Whether the budget allows a rule of so many times the nodes of the last one, and finer levels after it.
+
+        These are of fewer nodes where there are some to which the last rule is a small correction.
+        """
+        last = rules[-1]
+        bases = [each for each in self._bases(rules[:-1], last) if each.size <= SMALLER * last.size]
+        if not bases:
+            return self._levels.allows(growth, last.first)
+        return self._leaves_levels((1.0 + SECOND_WORK) * growth * last.first.work, bases[0])
 
     def _on(self, panels: Panels, known: Rule) -> Rule:
         """First level of the rule on panels."""
@@ -201,8 +232,10 @@ class NodeSearch:
             return by_first, True
         if by_first.max() > FAR * self._tolerance:
             return by_first, False
-        if not self._levels.allows(1.0, better.first) or not self.second_levels(rule, better):
-            return by_first + mixed, False
+        second = SECOND_WORK * (better.first.work + (rule.first.work if rule.second is None else 0.0))
+        base = next(iter(self._bases(rules[:-1], better)), better)
+        if not self._leaves_levels(second, base) or not self.second_levels(rule, better):
+            return by_first + mixed[:-1], False
         by_both = change(rule, better, 2)
         return by_both, bool(by_both.max() <= allowed)
 

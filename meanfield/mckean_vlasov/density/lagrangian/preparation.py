@@ -13,6 +13,7 @@ from meanfield.mckean_vlasov.density.lagrangian.jumps import at_all_nodes, jumps
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.density.lagrangian.wells import between_wells
+from meanfield.mckean_vlasov.density.plan import check_memory
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.process.progress import progress_bar
 
@@ -38,6 +39,16 @@ MOST_MOVES = 1
 NEEDED_REACH = 7.5
 """Quantile that the last points must not cross on their way inwards."""
 
+NEARER = 0.5
+"""Ratio of what is missing there to what was missing before above which reaching further does not help: ends that have
+come to rest in a core stay at their quantile."""
+
+KEPT_LEVELS = 4
+"""Size of all levels that are kept, in units of the finest one."""
+
+LEAST_FACTOR = 2.0
+"""Factor on the number of points of the third level, without which no error is estimated."""
+
 QUIETER = 0.7
 """Ratio of the least noise of a trial run to that of its grading below which it is graded anew."""
 
@@ -61,14 +72,17 @@ def prepare(
     ------
     BlowUpError
         If no trial run succeeds, or the budget is spent.
+    InputError
+        If the levels that an estimate takes at least do not fit into the free memory.
     """
     noise, deficit = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1]), 0.0
-    grading, wells, finer, moves = grading_of(limit, noise), None, 1.0, 0
+    grading, wells, finer, moves, before = grading_of(limit, noise), None, 1.0, 0, math.inf
     frames = Frames.plain(nodes, grading, GRADED_SPACING if grading.terms.size else SPACING)
     if known is not None:
         frames, tolerance = continued(known, nodes), max(tolerance, TRIAL_TOLERANCE)
     for trial in range(MOST_TRIALS):
         points = math.ceil(finer * frames.first_points(limit))
+        check_level(limit, frames, LEAST_FACTOR * frames.first_points(limit))  # later ones have more points
         level = Level(limit, frames, points, tolerance, budget)
         failed = False
         try:
@@ -80,7 +94,8 @@ def prepare(
                 raise
             failed = True
         missing = max(0.0, NEEDED_REACH - level.nearest_end)
-        if frames.grading.terms.size and (level.least_noise < QUIETER * noise or missing > 0.0):
+        if frames.grading.terms.size and (level.least_noise < QUIETER * noise or 0.0 < missing < NEARER * before):
+            before = missing
             noise, deficit = min(noise, level.least_noise), deficit + 1.1 * missing
             wider = wells.reaching(deficit) if wells else grading_of(limit, noise, deficit)
             frames = Frames.plain(nodes, wider, frames.spacing)
@@ -104,6 +119,12 @@ def prepare(
             if enough:
                 break
     return frames, level
+
+
+def check_level(limit: Limit, frames: Frames, points: float) -> None:
+    """Refuse a level that does not fit into the free memory with those before it."""
+    outputs, shape = len(limit.times), (len(frames.nodes.solved[1]), math.ceil(points))
+    check_memory(outputs, shape, 2 * outputs * KEPT_LEVELS + 40, "points")
 
 
 def continued(known: Frames, nodes: Nodes) -> Frames:

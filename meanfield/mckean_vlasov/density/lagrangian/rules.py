@@ -83,16 +83,18 @@ def change(rule: Rule, better: Rule, levels: int) -> FloatArray:
 
 
 def mixed_change(rules: Sequence[Rule]) -> FloatArray:
-    """Largest difference of the last change by more nodes between the first level and the first two, shape (d1 + 1,).
+    """Largest difference of the last change by more nodes between the first level and the first two, shape (d1 + 2,).
+
+    It is that of q, r and E[w^2], which more nodes hardly change: where they seem to, points do.
 
     Where it is not small, errors of points differ from node to node, and the first level does not tell what more nodes
     change. It is zero where a second level is missing.
     """
     rule, better = rules[max(len(rules) - 2, 0)], rules[-1]
     if rule.second is None or better.second is None:
-        return np.zeros(rule.moments(1).shape[1] - 1)
+        return np.zeros(rule.moments(1).shape[1])
     first, both = (better.moments(levels) - rule.moments(levels) for levels in (1, 2))
-    return np.asarray(np.abs(both - first)[:, :-1].max(axis=0))
+    return np.asarray(np.abs(both - first).max(axis=0))
 
 
 def without_correction(rule: Rule, last_change: FloatArray) -> Correction:
@@ -108,7 +110,7 @@ def fewest_nodes(rules: Sequence[Rule], last_change: FloatArray, tolerance: floa
     last, paired = rules[-1], [rule for rule in rules if rule.second is not None]
     for rule in (each for each in paired if each is not last):
         found = corrected(rule, paired[-1], last, last_change)
-        mixed = mixed_change([rule, paired[-1]])
+        mixed = mixed_change([rule, paired[-1]])[:-1]
         small = np.abs(found.moments).max() <= LARGEST_CORRECTION * tolerance
         if small and mixed.max() <= MIXED_SHARE * tolerance:
             return rule, found
@@ -118,4 +120,4 @@ def fewest_nodes(rules: Sequence[Rule], last_change: FloatArray, tolerance: floa
 def corrected(rule: Rule, better: Rule, last: Rule, last_change: FloatArray) -> Correction:
     """Correction of a rule to a better one by two levels, and from there to the last one by the first level."""
     correction = better.moments(2) - rule.moments(2) + last.moments(1) - better.moments(1)
-    return Correction(correction, last_change + mixed_change([rule, better]))
+    return Correction(correction, last_change + mixed_change([rule, better])[:-1])

@@ -84,9 +84,7 @@ class Search:
         try:
             self._frames, self._trial = self._levels.prepared(self._nodes, self._step_tolerance)
             found = self._refined(self._choose_nodes())
-            while found and found.error > self._tolerance and found.parts.of_steps > found.parts.of_points:
-                if self._finest_steps:
-                    break
+            while found and self._steps_miss(found) and not self._finest_steps:
                 self._step_tolerance /= LOOSER
                 first = self._levels.coarsest(self._frames, self._step_tolerance)
                 found = self._refined(self._with_short_steps(first))
@@ -181,6 +179,11 @@ class Search:
         """The same level with shorter steps, as all others will have from now on."""
         self._step_tolerance /= LOOSER
         return self._levels.again(level, self._step_tolerance)
+
+    def _steps_miss(self, found: Found) -> bool:
+        """Whether the tolerance is missed by the time steps, more than by anything else."""
+        parts = found.parts
+        return found.error > self._tolerance and parts.of_steps > max(parts.of_points, parts.of_nodes)
 
     @property
     def _finest_steps(self) -> bool:

@@ -1,14 +1,18 @@
 """Searches for an accuracy: what ends them, what is said then, and estimates that bound the error."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from meanfield.errors import InputError
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
 from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.mckean_vlasov.density import plan
 from meanfield.mckean_vlasov.density.lagrangian import (
+    assembly,
     budget,
     display,
     level,
@@ -23,6 +27,8 @@ from meanfield.mckean_vlasov.density.solver import solve
 from meanfield.mckean_vlasov.limit import Limit
 
 GAIN, NOISE = 0.5, 0.2
+
+PARTS = "points", "steps", "nodes", "norm"
 
 
 def make_limit(name="quartic", strength=0.3, stop=2.0, noise=NOISE, coordinate=None):
@@ -75,6 +81,39 @@ def test_a_search_for_nodes_leaves_work_for_an_estimate(monkeypatch):
     assert "(mostly of the nodes in u), above density.tolerance = 1e-08" in solution.status
     assert "more of them would take too long" in solution.status
     assert solution.errors is not None
+
+
+def test_a_small_correction_leaves_more_work_for_the_search():
+    """Finer levels then have few nodes; otherwise they have all of them."""
+    found = search.Search(make_limit(), DensitySettings(), 2e-3, budget=budget.Budget(9.01))._node_search
+    corrected, apart = [make_rule(8), make_rule(12)], [make_rule(4), make_rule(8)]  # 0.03 and 1.8; 0.06 is small
+    assert found._affords(1.5, corrected)  # (1 + 4/3) 1.5 + 5.5 = 9
+    assert not found._affords(1.6, corrected)
+    assert found._affords(1.6, apart)  # 5.5 * 1.6 = 8.8
+    assert not found._affords(1.7, apart)
+
+
+def test_steps_are_shortened_only_where_they_miss_the_tolerance():
+    found = search.Search(make_limit(), DensitySettings(), 1e-6)
+
+    def missed_by(**sizes):
+        parts = assembly.Parts(**{name: np.full((2, 2), sizes.get(name, 1e-8)) for name in PARTS})
+        return found._steps_miss(assembly.Found([], None, parts, ()))
+
+    assert missed_by(steps=2e-6)
+    assert missed_by(norm=2e-6)
+    assert not missed_by(steps=2e-6, nodes=1e-3)
+    assert not missed_by(steps=2e-6, points=1e-3)
+    assert not missed_by(steps=2e-7)
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_solved(monkeypatch):
+    """Arrays of 20 000 outputs; the machine would have 1 GiB."""
+    monkeypatch.setattr(plan.psutil, "virtual_memory", lambda: SimpleNamespace(available=2.0**30))
+    monkeypatch.setattr(preparation, "run", None)
+    limit = dataclasses.replace(make_limit(coordinate=UniformCoordinate()), times=np.linspace(0.0, 2.0, 20_001))
+    with pytest.raises(InputError, match="20001 outputs of 6 nodes"):
+        solve(limit, DensitySettings(feature_nodes=12))
 
 
 def test_work_is_kept_to_show_what_was_found(monkeypatch):
@@ -164,6 +203,37 @@ def test_levels_of_few_nodes_are_corrected_for_more(tolerance):
     assert base is series[0 if tolerance == 2e-3 else 1]  # 100 exp(-8) = 0.03, 100 exp(-12) = 6e-4
     assert np.abs(base.moments(2) + correction.moments - exact).max() < 1e-15  # rounding
     assert correction.error == pytest.approx(1e-7)  # the last change alone
+
+
+@pytest.mark.parametrize(("last", "left"), [(4e-4, 4e-4), (8e-4, 16e-4)])
+def test_the_last_rule_has_the_error_of_the_last_change_where_changes_fall(monkeypatch, last, left):
+    """By half or more from 1e-3 on, as the safety presumes for the rule before; otherwise the safety stays."""
+    found = search.Search(make_limit(coordinate=UniformCoordinate()), DensitySettings(), 1e-3)._node_search
+    changes = iter([(np.array([1e-3, 0.0]), False), (np.array([0.0, last]), True)])
+    monkeypatch.setattr(found, "_change", lambda _: next(changes))
+
+    def made(_, scale, nodes):
+        return dataclasses.replace(make_rule(len(nodes.u_weight)), scale=scale)
+
+    monkeypatch.setattr(found, "_with_more", made)
+    monkeypatch.setattr(node_search, "fewest_nodes", lambda *_: None)
+    rule, correction = found.choose(make_rule(16))
+    assert rule.size > 40  # the last one
+    assert correction.error.max() == pytest.approx(left)
+
+
+def test_a_norm_that_nodes_seem_to_change_tells_that_points_do():
+    """Errors of points that differ from node to node, in E[w^2] alone: the change of two levels decides."""
+    series = [make_rule(12), make_rule(16), make_rule(20, second=None)]
+    series[1].first.moments[:, -2] += 1e-3
+    assert node_search.mixed_change(series[:2])[-1] > 1e-4
+    assert np.abs(node_search.mixed_change(series[:2])[:-1]).max() < 1e-15  # rounding
+    found = search.Search(make_limit(), DensitySettings(), 1e-3)._node_search
+    asked = []
+    found.second_levels = lambda *rules: asked.append(rules)
+    by_first, _ = found._change(series)
+    assert by_first.max() < 2e-5  # 100 exp(-16), which is small
+    assert asked
 
 
 def test_corrections_that_depend_on_the_points_are_refused():
