@@ -55,10 +55,27 @@ def _exponent(potential, a, b, s, w):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def _climbed(potential, a, b, s, w, width):  # type: ignore[no-untyped-def]
+    """A place uphill of w, by ever shorter steps, and E there."""
+    best, top = w, _exponent(potential, a, b, s, w)
+    for _ in range(50):
+        width *= 0.7
+        for w in (best - width, best + width):
+            e = _exponent(potential, a, b, s, w)
+            if e > top:
+                best, top = w, e
+    return best, top
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
     """Half-width beyond which exp(E) decays and is negligible, or NaN, and a lower bound of the maximum of E."""
     low, high = -16.0, 16.0
     best, top = 0.0, -math.inf
+    farthest = 0.0
+    if a < 0.0 and abs(s / a) > high:  # a potential that grows slowly may leave a maximum beyond a dip of any width
+        farthest, top = _climbed(potential, a, b, s, s / a, 0.25 * abs(s / a))
+        best = farthest
     while True:
         for i in range(65):
             w = low + (high - low) * i / 64
@@ -68,7 +85,8 @@ def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
         left = _exponent(potential, a, b, s, low)
         right = _exponent(potential, a, b, s, high)
         falls = _exponent(potential, a, b, s, 2.0 * high) < right and _exponent(potential, a, b, s, 2.0 * low) < left
-        if falls and left < top - DEPTH and right < top - DEPTH:
+        holds = high > abs(farthest) or _exponent(potential, a, b, s, farthest) < top - DEPTH
+        if falls and holds and left < top - DEPTH and right < top - DEPTH:
             break
         low, high = 2.0 * low, 2.0 * high
         if not high < FARTHEST:
@@ -76,14 +94,8 @@ def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
     ends = max(_exponent(potential, a, b, s, -FARTHEST), _exponent(potential, a, b, s, FARTHEST))
     if not ends < top - DEPTH:  # an l1 prior against G > 0: E falls at first
         return math.nan, math.nan
-    width = (high - low) / 64
-    for _ in range(50):  # climb
-        width *= 0.7
-        for w in (best - width, best + width):
-            e = _exponent(potential, a, b, s, w)
-            if e > top:
-                best, top = w, e
-    return high, top
+    _, highest = _climbed(potential, a, b, s, best, (high - low) / 64)
+    return high, highest
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -132,9 +144,10 @@ def find_panels(potential, a, b, s, kinks, fineness, edges):  # type: ignore[no-
             e = _exponent(potential, a, b, s, low + (high - low) * i / (SAMPLES - 1))
             least, most = min(least, e), max(most, e)
         top = max(top, most)
-        negligible = 2.0 * most - least < top - DEPTH
-        widest = max(WIDEST, min(abs(low), abs(high)) / FAR_OUT) / fineness
-        fine = most - least <= VARIATION / fineness and high - low <= widest
+        widest = max(WIDEST, min(abs(low), abs(high)) / FAR_OUT)
+        # samples of a wider panel may miss peaks
+        negligible = 2.0 * most - least < top - DEPTH and high - low <= widest
+        fine = most - least <= VARIATION / fineness and high - low <= widest / fineness
         if not (negligible or fine) and depth < 126 and high - low > 1e-14 * reach:
             middle = 0.5 * (low + high)
             stack[depth] = middle, high

@@ -20,6 +20,8 @@ CASES = [
     ("double_well", -1.0, 100.0, 0.01, (-2.5, 2.5)),
     ("double_well", -1.0, 1e4, 0.01, (-1.2, 1.2)),
     ("cauchy", -1.0, 5.0, 0.7, (-12, 12)),
+    ("cauchy", -914.0, 17750.0, 8059.0, (-2, 1)),  # a narrow peak between samples of wide panels
+    ("cauchy", -0.01, 18000.0, 100.0, (-9900, -9700)),  # all beyond a dip at -200
     ("log_cosh", -0.5, 3.0, 1.0, (-14, 14)),
     ("smooth_l1", -0.5, 30.0, 5.0, (-3, 3)),
     ("elastic_net", 0.1, 40.0, 50.0, (-6, 6)),
