@@ -33,6 +33,9 @@ DEPTH = 38.0
 FLOOR = 60.0
 """Largest depth of E between two peaks, where it is raised: their exchange takes exp(60) relaxation times."""
 
+FLAT = 0.1
+"""Least difference of E to places on both sides that a climb goes on for."""
+
 MOST_PANELS = 600
 """Largest number of panels of one density."""
 
@@ -56,14 +59,16 @@ def _exponent(potential, a, b, s, w):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _climbed(potential, a, b, s, w, width):  # type: ignore[no-untyped-def]
-    """A place uphill of w, by ever shorter steps, and E there."""
+    """A place uphill of w, by ever shorter steps until E is flat, and E there."""
     best, top = w, _exponent(potential, a, b, s, w)
     for _ in range(50):
         width *= 0.7
-        for w in (best - width, best + width):
-            e = _exponent(potential, a, b, s, w)
-            if e > top:
-                best, top = w, e
+        left = _exponent(potential, a, b, s, best - width)
+        right = _exponent(potential, a, b, s, best + width)
+        if left > top or right > top:
+            best, top = (best - width, left) if left > right else (best + width, right)
+        elif top - min(left, right) < FLAT:
+            break
     return best, top
 
 
