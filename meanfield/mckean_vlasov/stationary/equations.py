@@ -262,7 +262,7 @@ class StationaryEquations:
             moments, status = self._moments(state.G, c.diffusion, s)
             return moments[:, :2], status
 
-        reach = farthest_tilt(self.coordinates.laws, c.g)
+        reach = farthest_tilt(self.coordinates.laws, c.g) or c.diffusion  # without any tilt any pieces will do
         return resolved_pieces(averages, -reach, reach)
 
     def on_a_line(self, state: State) -> State:

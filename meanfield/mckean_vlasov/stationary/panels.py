@@ -28,7 +28,8 @@ FAR_OUT = 8.0
 """Least distance from 0, in its own widths, of a panel that is wider than WIDEST."""
 
 DEPTH = 38.0
-"""Depth below the maximum of E from which on a density is negligible: exp(-38) = 3e-17."""
+"""Depth below the maximum of E from which on E + 3 log|w| is negligible: exp(-38) = 3e-17, of E[w^2] too if tails are
+powers."""
 
 FLOOR = 60.0
 """Largest depth of E between two peaks, where it is raised: their exchange takes exp(60) relaxation times."""
@@ -55,6 +56,12 @@ ODD_MOMENTS = [0, 2, 5]
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _exponent(potential, a, b, s, w):  # type: ignore[no-untyped-def]
     return (0.5 * a * w - s) * w - b * call_scalar(potential, w)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _depth(w):  # type: ignore[no-untyped-def]
+    """Depth of E at w from which on what is further out adds nothing to E[w^2]."""
+    return DEPTH + 3.0 * math.log(max(abs(w), 1.0))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -90,12 +97,14 @@ def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
         left = _exponent(potential, a, b, s, low)
         right = _exponent(potential, a, b, s, high)
         falls = _exponent(potential, a, b, s, 2.0 * high) < right and _exponent(potential, a, b, s, 2.0 * low) < left
-        holds = high > abs(farthest) or _exponent(potential, a, b, s, farthest) < top - DEPTH
-        if falls and holds and left < top - DEPTH and right < top - DEPTH:
+        holds = high > abs(farthest) or _exponent(potential, a, b, s, farthest) < top - _depth(farthest)
+        if falls and holds and max(left, right) < top - _depth(high):
             break
-        low, high = 2.0 * low, 2.0 * high
-        if not high < FARTHEST:
+        if not 2.0 * high < FARTHEST:
+            if falls and holds and max(left, right) < top - DEPTH:
+                break  # a tail so heavy that E[w^2] is hardly finite
             return math.nan, math.nan
+        low, high = 2.0 * low, 2.0 * high
     ends = max(_exponent(potential, a, b, s, -FARTHEST), _exponent(potential, a, b, s, FARTHEST))
     if not ends < top - DEPTH:  # an l1 prior against G > 0: E falls at first
         return math.nan, math.nan
@@ -151,7 +160,7 @@ def find_panels(potential, a, b, s, kinks, fineness, edges):  # type: ignore[no-
         top = max(top, most)
         widest = max(WIDEST, min(abs(low), abs(high)) / FAR_OUT)
         # samples of a wider panel may miss peaks
-        negligible = 2.0 * most - least < top - DEPTH and high - low <= widest
+        negligible = 2.0 * most - least < top - _depth(max(abs(low), abs(high))) and high - low <= widest
         fine = most - least <= VARIATION / fineness and high - low <= widest / fineness
         if not (negligible or fine) and depth < 126 and high - low > 1e-14 * reach:
             middle = 0.5 * (low + high)

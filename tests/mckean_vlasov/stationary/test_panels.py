@@ -50,6 +50,13 @@ def test_moments_agree_with_brute_force(name, a, b, s, span):
     assert found[0, 7] == pytest.approx(np.log(total) + energy.max(), rel=1e-12)  # the same
 
 
+@pytest.mark.parametrize("b", [4.5, 5.0, 40.0])
+def test_tails_that_are_powers_have_their_part_of_the_norm(b):
+    """The density (1 + w^2)^(-b/2), which has E[w^2] = 1/(b - 3) (Student); a cuts it at 1e9."""
+    found, _ = moments(make_prior("cauchy"), -1e-18, b, 0.0)
+    assert found[0, 1] == pytest.approx(1.0 / (b - 3.0), rel=1e-11)  # exp(-38) of each decade, and 1e9^(3 - b)
+
+
 @pytest.mark.parametrize(
     ("name", "a", "b", "s"),
     [
