@@ -30,33 +30,16 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Tilts
 from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, at_many, resolved_pieces
 from meanfield.mckean_vlasov.stationary.layers import Layers, farthest_tilt
-from meanfield.mckean_vlasov.stationary.panels import ODD_MOMENTS, tilted_moments
-from meanfield.numerics.compiled.scalar_functions import compile_scalar
+from meanfield.mckean_vlasov.stationary.panels import FARTHEST, ODD_MOMENTS, tilted_moments
+from meanfield.mckean_vlasov.stationary.unit_norm import Norm, Scale, multiplier
+from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
 from meanfield.typing import FloatArray
 
 STEP = 1e-3
 """Step of differences of g and Lambda, which have nine digits or more; their error is of order four."""
 
-UNIT_NORM = 1e-13
-"""Largest deviation of E[w^2] from 1 at the multiplier G."""
-
-ROUNDED_NORM = 1e-10
-"""Largest deviation of E[w^2] from 1 by the rounding of its own sum."""
-
-ROUNDINGS = 1e-15
-"""Relative error of G by rounding, which moves E[w^2] by its product with G and the derivative of E[w^2]."""
-
-LARGEST_ROUNDED_NORM = 1e-6
-"""Largest deviation of E[w^2] from 1 by rounding that is accepted: at a jump the derivative is arbitrarily large."""
-
-NARROW = 1e-8
-"""Width of a bracket for G, in units of Lambda, within which a jump of E[w^2] past 1 means that no G solves it."""
-
 CUTS = 2
 """Number of panels in u on each piece on which averages over w are resolved, as polynomials of degree 19."""
-
-MOST_TRIALS = 200
-"""Largest number of values of G that are tried."""
 
 PROBES = np.geomspace(1e-3, 100.0, 97)
 """Values of w at which the prior's force is compared with its mirror image."""
@@ -131,6 +114,15 @@ def _is_even(prior: Prior) -> bool:
     )
 
 
+def _growth(prior: Prior) -> float:
+    """Limit of 2 Phi(w)/w^2 far out: times tau it is the G from which on no density can be normalised."""
+    far = np.array([-1.0, -0.5, 0.5, 1.0]) * FARTHEST
+    left, left_half, right_half, right = evaluate(potential_of(prior), far)
+    # parts of Phi that grow like |w| cancel, and leave constants and rounding
+    growth = 4.0 * min(left - 2.0 * left_half, right - 2.0 * right_half) / FARTHEST**2
+    return math.inf if growth > FARTHEST else growth if growth > 1.0 / FARTHEST else 0.0
+
+
 def coordinates_of(limit: Limit, rung: int = 0) -> Coordinates:
     """Nodes in u that the equations of a limit need."""
     laws = [RademacherCoordinate() for _ in limit.coordinates] if limit.prior.functions.linear else limit.coordinates
@@ -167,6 +159,7 @@ class StationaryEquations:
         self.shift = pull * float(prior.forces(np.ones(1))[0]) if prior.linear else 0.0
         self.pull = 0.0 if prior.linear else pull
         self.potential = compile_scalar(potential_of(prior))
+        self._highest = self.pull * _growth(prior)
         self.kinks = np.array(sorted(prior.kinks))
         typical = np.linspace(-4.0, 4.0, 81) + 0.01
         chance = np.exp(-0.5 * typical**2)
@@ -207,36 +200,24 @@ class StationaryEquations:
         if not c.diffusion > 0.0:
             return None
         tilts = self.coordinates.tilts(c.g)
+        return self._of_unit_norm(q, c, tilts)
+
+    def _of_unit_norm(self, q: FloatArray, c: Coefficients, tilts: Tilts) -> State | None:
+        scale = Scale(self._highest, c.diffusion)
         guess = self._typical_work - 0.5 * c.diffusion / (1.0 - float(q @ q))
         if self.hint is not None:
             near, G_there, slope = self.hint
-            guess = G_there + float(slope @ (q - near))
-        return self._of_unit_norm(q, c, tilts, guess)
+            guess = scale.extrapolated(G_there, float(slope @ (q - near)))
 
-    def _of_unit_norm(self, q: FloatArray, c: Coefficients, tilts: Tilts, guess: float) -> State | None:
-        """Newton's method for 1/E[w^2] = 1 in G, which is exact for a Gaussian about 0, inside a bracket."""
-        low, high, G, stride = -math.inf, math.inf, guess, abs(guess) + c.diffusion
-        for _ in range(MOST_TRIALS):
+        def norm_at(G: float) -> Norm:
             moments, status = self._moments(G, c.diffusion, tilts.tilt)
-            norm = float(tilts.weight @ moments[:, 1]) if status == 0 else math.inf
-            if abs(norm - 1.0) <= UNIT_NORM:
-                return State(q, G, c, tilts, moments)
-            low, high = (G, high) if norm < 1.0 else (low, G)
-            trial = math.nan
-            if status == 0:
-                slope = float(tilts.weight @ (moments[:, 3] - moments[:, 1] ** 2)) / c.diffusion
-                trial = G + norm * (1.0 - norm) / slope
-                rounded = min(ROUNDED_NORM + ROUNDINGS * abs(G) * slope, LARGEST_ROUNDED_NORM)
-                if abs(trial - G) <= 4e-16 * abs(G) and abs(norm - 1.0) <= rounded:
-                    return State(q, G, c, tilts, moments)
-            if not low < trial < high:
-                stride *= 2.0
-                inside = 0.5 * (low + high)
-                trial = inside if math.isfinite(inside) else G + math.copysign(stride, 1.0 - norm)
-                if not low < trial < high or high - low < NARROW * c.diffusion:
-                    return None  # as far as G may go E[w^2] stays below 1
-            G = trial
-        return None
+            if status != 0:
+                return Norm(math.inf, math.nan, moments)
+            slope = float(tilts.weight @ (moments[:, 3] - moments[:, 1] ** 2)) / c.diffusion
+            return Norm(float(tilts.weight @ moments[:, 1]), slope, moments)
+
+        found = multiplier(norm_at, guess, scale)
+        return None if found is None else State(q, found[0], c, tilts, found[1])
 
     def _moments(self, G: float, diffusion: float, s: FloatArray) -> tuple[FloatArray, int]:
         """Averages over w at tilts, shape (tilts, MOMENTS), and a status, 0 if all is well."""
@@ -281,7 +262,7 @@ class StationaryEquations:
             moments, status = self._moments(state.G, c.diffusion, s)
             return moments[:, :2], status
 
-        reach = farthest_tilt(self.coordinates.laws, c.g)
+        reach = farthest_tilt(self.coordinates.laws, c.g) or c.diffusion  # without any tilt any pieces will do
         return resolved_pieces(averages, -reach, reach)
 
     def on_a_line(self, state: State) -> State:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from meanfield.mckean_vlasov.limit import Limit
@@ -47,14 +45,7 @@ def all_states(limit: Limit) -> tuple[StationaryEquations, list[Found]]:
         If there are more features.
     """
     check_features(len(limit.coordinates))
-    with progress_bar(math.inf, "search for stationary states", " evaluations") as bar:
-
-        def watched(q: FloatArray) -> tuple[FloatArray, float]:
-            bar.update()
-            return limit.closure(q)
-
-        equations, orbits = resolved(replace(limit, closure=watched))
-    equations.limit = limit
+    equations, orbits = resolved(limit)
     states = []
     with progress_bar(len(orbits), "stability of stationary states", "state") as bar:
         for orbit in orbits:

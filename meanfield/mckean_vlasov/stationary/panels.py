@@ -28,10 +28,14 @@ FAR_OUT = 8.0
 """Least distance from 0, in its own widths, of a panel that is wider than WIDEST."""
 
 DEPTH = 38.0
-"""Depth below the maximum of E from which on a density is negligible: exp(-38) = 3e-17."""
+"""Depth below the maximum of E from which on E + 3 log|w| is negligible: exp(-38) = 3e-17, of E[w^2] too if tails are
+powers."""
 
 FLOOR = 60.0
 """Largest depth of E between two peaks, where it is raised: their exchange takes exp(60) relaxation times."""
+
+FLAT = 0.1
+"""Least difference of E to places on both sides that a climb goes on for."""
 
 MOST_PANELS = 600
 """Largest number of panels of one density."""
@@ -54,11 +58,36 @@ def _exponent(potential, a, b, s, w):  # type: ignore[no-untyped-def]
     return (0.5 * a * w - s) * w - b * call_scalar(potential, w)
 
 
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _depth(w):  # type: ignore[no-untyped-def]
+    """Depth of E at w from which on what is further out adds nothing to E[w^2]."""
+    return DEPTH + 3.0 * math.log(max(abs(w), 1.0))
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _climbed(potential, a, b, s, w, width):  # type: ignore[no-untyped-def]
+    """A place uphill of w, by ever shorter steps until E is flat, and E there."""
+    best, top = w, _exponent(potential, a, b, s, w)
+    for _ in range(50):
+        width *= 0.7
+        left = _exponent(potential, a, b, s, best - width)
+        right = _exponent(potential, a, b, s, best + width)
+        if left > top or right > top:
+            best, top = (best - width, left) if left > right else (best + width, right)
+        elif top - min(left, right) < FLAT:
+            break
+    return best, top
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
     """Half-width beyond which exp(E) decays and is negligible, or NaN, and a lower bound of the maximum of E."""
     low, high = -16.0, 16.0
     best, top = 0.0, -math.inf
+    farthest = 0.0
+    if a < 0.0 and abs(s / a) > high:  # a potential that grows slowly may leave a maximum beyond a dip of any width
+        farthest, top = _climbed(potential, a, b, s, s / a, 0.25 * abs(s / a))
+        best = farthest
     while True:
         for i in range(65):
             w = low + (high - low) * i / 64
@@ -68,22 +97,19 @@ def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
         left = _exponent(potential, a, b, s, low)
         right = _exponent(potential, a, b, s, high)
         falls = _exponent(potential, a, b, s, 2.0 * high) < right and _exponent(potential, a, b, s, 2.0 * low) < left
-        if falls and left < top - DEPTH and right < top - DEPTH:
+        holds = high > abs(farthest) or _exponent(potential, a, b, s, farthest) < top - _depth(farthest)
+        if falls and holds and max(left, right) < top - _depth(high):
             break
-        low, high = 2.0 * low, 2.0 * high
-        if not high < FARTHEST:
+        if not 2.0 * high < FARTHEST:
+            if falls and holds and max(left, right) < top - DEPTH:
+                break  # a tail so heavy that E[w^2] is hardly finite
             return math.nan, math.nan
+        low, high = 2.0 * low, 2.0 * high
     ends = max(_exponent(potential, a, b, s, -FARTHEST), _exponent(potential, a, b, s, FARTHEST))
     if not ends < top - DEPTH:  # an l1 prior against G > 0: E falls at first
         return math.nan, math.nan
-    width = (high - low) / 64
-    for _ in range(50):  # climb
-        width *= 0.7
-        for w in (best - width, best + width):
-            e = _exponent(potential, a, b, s, w)
-            if e > top:
-                best, top = w, e
-    return high, top
+    _, highest = _climbed(potential, a, b, s, best, (high - low) / 64)
+    return high, highest
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -132,9 +158,10 @@ def find_panels(potential, a, b, s, kinks, fineness, edges):  # type: ignore[no-
             e = _exponent(potential, a, b, s, low + (high - low) * i / (SAMPLES - 1))
             least, most = min(least, e), max(most, e)
         top = max(top, most)
-        negligible = 2.0 * most - least < top - DEPTH
-        widest = max(WIDEST, min(abs(low), abs(high)) / FAR_OUT) / fineness
-        fine = most - least <= VARIATION / fineness and high - low <= widest
+        widest = max(WIDEST, min(abs(low), abs(high)) / FAR_OUT)
+        # samples of a wider panel may miss peaks
+        negligible = 2.0 * most - least < top - _depth(max(abs(low), abs(high))) and high - low <= widest
+        fine = most - least <= VARIATION / fineness and high - low <= widest / fineness
         if not (negligible or fine) and depth < 126 and high - low > 1e-14 * reach:
             middle = 0.5 * (low + high)
             stack[depth] = middle, high

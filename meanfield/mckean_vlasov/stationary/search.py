@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.images import Orbit, orbits
 from meanfield.numerics.continuation import ball_starts, directions, find_roots, newton, signed_permutations
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 MOST_FEATURES = 3
@@ -48,11 +50,17 @@ def all_overlaps(equations: StationaryEquations, known: Sequence[FloatArray] = (
     search goes on from further starts.
     """
     starts, found = ball_starts(len(equations.limit.coordinates)), list(known)
-    for _ in range(MOST_ROUNDS):
-        rough = find_roots(equations.by_spread, starts, signed_permutations, found, ROUGH)
-        found += polished(equations, rough)
-        if _index_sum(equations, found) == 1 or not _exists_everywhere(equations):
-            break
+    with progress_bar(math.inf, "search for stationary states", " evaluations") as bar:
+
+        def watched(q: FloatArray) -> tuple[FloatArray, FloatArray]:
+            bar.update()
+            return equations.by_spread(q)
+
+        for _ in range(MOST_ROUNDS):
+            rough = find_roots(watched, starts, signed_permutations, found, ROUGH)
+            found += polished(equations, rough)
+            if _index_sum(equations, found) == 1 or not _exists_everywhere(equations):
+                break
     return sorted(found[len(known) :], key=in_order)
 
 

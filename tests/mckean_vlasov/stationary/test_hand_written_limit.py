@@ -24,6 +24,7 @@ from meanfield.mckean_vlasov.stationary import (
     density_arrays,
     without_states,
 )
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.numerics.continuation import all_branches
 
 GAINS = (0.5, 0.4, 0.3)
@@ -163,3 +164,12 @@ def test_nothing_of_any_family_is_imported():
     code = "import sys, meanfield.mckean_vlasov.stationary; print([n for n in sys.modules if '.families' in n])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_a_state_without_any_tilt_has_nodes_on_a_line():
+    limit = limit_with((UniformCoordinate(), UniformCoordinate()), PriorSettings(name="quartic"))
+    equations = StationaryEquations(limit)
+    state = equations.on_a_line(equations.state(np.zeros(2)))
+    assert len(state.tilts.tilt) < 100
+    assert state.tilts.weight.sum() == pytest.approx(1.0, abs=1e-13)  # rounding
+    assert state.tilts.second.sum(axis=0) == pytest.approx(np.eye(2), abs=1e-13)  # rounding

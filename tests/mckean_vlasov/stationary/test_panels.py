@@ -20,6 +20,8 @@ CASES = [
     ("double_well", -1.0, 100.0, 0.01, (-2.5, 2.5)),
     ("double_well", -1.0, 1e4, 0.01, (-1.2, 1.2)),
     ("cauchy", -1.0, 5.0, 0.7, (-12, 12)),
+    ("cauchy", -914.0, 17750.0, 8059.0, (-2, 1)),  # a narrow peak between samples of wide panels
+    ("cauchy", -0.01, 18000.0, 100.0, (-9900, -9700)),  # all beyond a dip at -200
     ("log_cosh", -0.5, 3.0, 1.0, (-14, 14)),
     ("smooth_l1", -0.5, 30.0, 5.0, (-3, 3)),
     ("elastic_net", 0.1, 40.0, 50.0, (-6, 6)),
@@ -46,6 +48,13 @@ def test_moments_agree_with_brute_force(name, a, b, s, span):
     assert status == 0
     assert found[0, :7] == pytest.approx(expected, rel=1e-12, abs=1e-14)  # exact to rounding of exponents of 1e3
     assert found[0, 7] == pytest.approx(np.log(total) + energy.max(), rel=1e-12)  # the same
+
+
+@pytest.mark.parametrize("b", [4.5, 5.0, 40.0])
+def test_tails_that_are_powers_have_their_part_of_the_norm(b):
+    """The density (1 + w^2)^(-b/2), which has E[w^2] = 1/(b - 3) (Student); a cuts it at 1e9."""
+    found, _ = moments(make_prior("cauchy"), -1e-18, b, 0.0)
+    assert found[0, 1] == pytest.approx(1.0 / (b - 3.0), rel=1e-11)  # exp(-38) of each decade, and 1e9^(3 - b)
 
 
 @pytest.mark.parametrize(
