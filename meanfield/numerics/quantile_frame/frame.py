@@ -26,7 +26,7 @@ import numpy as np
 
 from meanfield.numerics.compiled.exponential import exp_between
 from meanfield.numerics.compiled.logarithm import log_positive
-from meanfield.numerics.compiled.scalar_functions import call_scalar
+from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.vectors import load, smaller, spread, square_root, store, where_less
 from meanfield.typing import FloatArray
 
@@ -66,7 +66,7 @@ class Mesh(NamedTuple):
     kinks : ndarray, shape (3, kinks)
         Where the force has a kink, and the jumps there of the force and of its slope.
     force : int
-        Address of the force of unit strength, a function of w.
+        Address of the force of unit strength in a loop, by `compile_loop`.
     strength : float
     points : int
     """
@@ -234,8 +234,9 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
     Points move across a kink one by one. The average is three times differentiable in their positions, so that time
     steps need not notice.
     """
+    call_loop(mesh.force, X, frame.force)
     for j in range(X.size):
-        frame.force[j] = mesh.strength * call_scalar(mesh.force, X[j])
+        frame.force[j] *= mesh.strength
     for k in range(mesh.kinks.shape[1]):
         kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
         for node in range(X.size // mesh.points):
@@ -250,14 +251,24 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def _shifted(X, sign, result):  # type: ignore[no-untyped-def]
+    """Fill in the arguments above or below X of a difference."""
+    for j in range(X.size):
+        result[j] = X[j] + sign * (SLOPE_STEP * (1.0 + abs(X[j])))
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def force_slopes(X, mesh, before, here, after):  # type: ignore[no-untyped-def]
     """Derivatives of `Frame.force` at a point with respect to the point before, the point itself and the one after."""
+    _shifted(X, 1.0, before)
+    call_loop(mesh.force, before, here)
+    _shifted(X, -1.0, before)
+    call_loop(mesh.force, before, after)
+    for j in range(X.size):
+        up = X[j] + SLOPE_STEP * (1.0 + abs(X[j]))
+        here[j] = mesh.strength * (here[j] - after[j]) / (up - before[j])
     before[:] = 0.0
     after[:] = 0.0
-    for j in range(X.size):
-        step = SLOPE_STEP * (1.0 + abs(X[j]))
-        up, down = X[j] + step, X[j] - step
-        here[j] = mesh.strength * (call_scalar(mesh.force, up) - call_scalar(mesh.force, down)) / (up - down)
     for k in range(mesh.kinks.shape[1]):
         kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
         for node in range(X.size // mesh.points):
