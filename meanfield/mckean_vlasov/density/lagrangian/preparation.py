@@ -35,8 +35,8 @@ FINER = 1.3
 MOST_MOVES = 1
 """Number of trial runs after jumps that moved and are as steep as before: places of some wander for ever."""
 
-NEEDED_REACH = 7.5
-"""Quantile that the last points must not cross on their way inwards."""
+NEEDED_REACH, REACH_SLACK = 7.5, 0.05
+"""Quantile that the last points must not cross on their way inwards, and what is too little for another trial run."""
 
 QUIETER = 0.7
 """Ratio of the least noise of a trial run to that of its grading below which it is graded anew."""
@@ -80,7 +80,7 @@ def prepare(
                 raise
             failed = True
         missing = max(0.0, NEEDED_REACH - level.nearest_end)
-        if frames.grading.terms.size and (level.least_noise < QUIETER * noise or missing > 0.0):
+        if frames.grading.terms.size and (level.least_noise < QUIETER * noise or missing > REACH_SLACK):
             noise, deficit = min(noise, level.least_noise), deficit + 1.1 * missing
             wider = wells.reaching(deficit) if wells else grading_of(limit, noise, deficit)
             frames = Frames.plain(nodes, wider, frames.spacing)

@@ -9,6 +9,7 @@ from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.laws.coordinate import LaplaceCoordinate, RademacherCoordinate
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.lagrangian import level as of_level
+from meanfield.mckean_vlasov.density.lagrangian import preparation
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.estimate import extrapolated
 from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
@@ -147,6 +148,15 @@ def test_little_noise_does_not_shorten_steps(name, strength, gain, most):
     limit = make_limit(name, strength, 2e-5, 8.0, GaussianCoordinate(), gain)
     _, level = prepare(limit, Nodes.of(limit, None), Budget(2e7), 2e-6)
     assert level.attempts < most
+
+
+def test_trial_runs_end_where_points_reach_all_but_far_enough(monkeypatch):
+    """Points that begin further out move inwards faster: what is missing falls by a factor, and never to nothing."""
+    limit, ends = make_limit("l1", 4.0, 2e-4, 40.0, gain=0.2), []
+    monkeypatch.setattr(preparation, "run", lambda *of: run(*of) or ends.append(of[0].nearest_end))
+    prepare(limit, Nodes.of(limit, None), Budget())
+    assert ends[-1] > preparation.NEEDED_REACH - preparation.REACH_SLACK
+    assert len(ends) == 3  # ten without slack
 
 
 def test_a_step_whose_points_are_out_of_order_between_its_ends_is_taken_anew(monkeypatch):
