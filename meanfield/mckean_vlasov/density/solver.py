@@ -103,7 +103,7 @@ def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float],
     scale, best, least = 1.0, solution, math.inf
     while solution.status == "complete":
         error = solution.error_between_nodes(limit)
-        if error < least:
+        if error <= least:
             best, least = solution, error
         if error <= MARGINAL_TOLERANCE or scale >= MOST_NODES:
             break
