@@ -26,8 +26,8 @@ import numpy as np
 
 from meanfield.numerics.compiled.exponential import exp_between
 from meanfield.numerics.compiled.logarithm import log_positive
-from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.vectors import load, smaller, spread, square_root, store, where_less
+from meanfield.numerics.quantile_frame.forces import evaluate_force
 from meanfield.typing import FloatArray
 
 LANES = 8
@@ -66,9 +66,11 @@ class Mesh(NamedTuple):
     kinks : ndarray, shape (3, kinks)
         Where the force has a kink, and the jumps there of the force and of its slope.
     force : int
-        Address of the force of unit strength in a loop, by `compile_loop`.
+        Address of the force of unit strength, a function of w.
     strength : float
     points : int
+    loop : int
+        Address of the same force in a loop; 0 if it would have to be compiled, which takes longer than most runs.
     """
 
     zeta: FloatArray
@@ -78,6 +80,7 @@ class Mesh(NamedTuple):
     force: int
     strength: float
     points: int
+    loop: int
 
 
 class Frame(NamedTuple):
@@ -234,7 +237,7 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
     Points move across a kink one by one. The average is three times differentiable in their positions, so that time
     steps need not notice.
     """
-    call_loop(mesh.force, X, frame.force)
+    evaluate_force(mesh, X, frame.force)
     for j in range(X.size):
         frame.force[j] *= mesh.strength
     for k in range(mesh.kinks.shape[1]):
@@ -251,19 +254,14 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _shifted(X, sign, result):  # type: ignore[no-untyped-def]
-    """Fill in the arguments above or below X of a difference."""
-    for j in range(X.size):
-        result[j] = X[j] + sign * (SLOPE_STEP * (1.0 + abs(X[j])))
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def force_slopes(X, mesh, before, here, after):  # type: ignore[no-untyped-def]
     """Derivatives of `Frame.force` at a point with respect to the point before, the point itself and the one after."""
-    _shifted(X, 1.0, before)
-    call_loop(mesh.force, before, here)
-    _shifted(X, -1.0, before)
-    call_loop(mesh.force, before, after)
+    for j in range(X.size):
+        before[j] = X[j] + SLOPE_STEP * (1.0 + abs(X[j]))
+    evaluate_force(mesh, before, here)
+    for j in range(X.size):
+        before[j] = X[j] - SLOPE_STEP * (1.0 + abs(X[j]))
+    evaluate_force(mesh, before, after)
     for j in range(X.size):
         up = X[j] + SLOPE_STEP * (1.0 + abs(X[j]))
         here[j] = mesh.strength * (here[j] - after[j]) / (up - before[j])
