@@ -1,8 +1,9 @@
 """Closures of two features on tiles of the plane of overlaps: polynomials, made where a path of q first comes along.
 
 An average over two hidden variables takes a millisecond, and the same path is followed by every level of a solution.
-Closures are analytic within the unit circle, so that products of Chebyshev polynomials on a small square converge
-geometrically. Tiles are squares of a dyadic grid, small near the circle; one whose last coefficients are too large is
+Closures are analytic in q and z = sqrt(1 - q.q), and so in the stereographic coordinates p = q/(1 + z) up to the unit
+circle, where they are not analytic in q. Products of Chebyshev polynomials on a small square of p converge
+geometrically. Tiles are squares of a dyadic grid within the circle; one whose last coefficients are too large is
 divided. Which tile belongs to a point does not depend on the path.
 """
 
@@ -27,7 +28,7 @@ DEGREES = 10
 TILE_TOLERANCE = 1e-10
 """Largest last coefficients, relative to the largest values; the error is that of the next ones, ten times less."""
 
-LARGEST, SMALLEST = 3, 10
+LARGEST, SMALLEST = 4, 10
 """Binary logarithms of one over the sides of the largest and smallest tiles."""
 
 NEAREST = 0.25
@@ -91,20 +92,21 @@ def tiled(closure: Any, features: int) -> TiledClosure:
 def tiled_values(tiled, q):  # type: ignore[no-untyped-def]
     """Values of g, then Lambda, from a tile, or from the closure itself where there is none."""
     tiles = tiled.tiles
-    if tiles.good.size > 0:
+    if tiles.good.size > 0 and q[0] * q[0] + q[1] * q[1] < 1.0:
+        p = q / (1.0 + math.sqrt(1.0 - q[0] * q[0] - q[1] * q[1]))
         number = tiles.counts[2]
-        if number >= tiles.counts[0] or not tiles.good[number] or not _lies_on(tiles.places[number], q):
-            number = _tile_of(tiled, q)
+        if number >= tiles.counts[0] or not tiles.good[number] or not _lies_on(tiles.places[number], p):
+            number = _tile_of(tiled, p)
         if number >= 0:
             tiles.counts[2] = number
-            return _evaluate(tiles.coefficients[number], tiles.places[number], q)
+            return _evaluate(tiles.coefficients[number], tiles.places[number], p)
     return closure_values(tiled.closure, q)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _lies_on(place, q):  # type: ignore[no-untyped-def]
+def _lies_on(place, p):  # type: ignore[no-untyped-def]
     scale = 2.0 ** place[0]
-    return math.floor(scale * q[0]) == place[1] and math.floor(scale * q[1]) == place[2]
+    return math.floor(scale * p[0]) == place[1] and math.floor(scale * p[1]) == place[2]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -113,12 +115,12 @@ def _is_same(place, other):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _tile_of(tiled, q):  # type: ignore[no-untyped-def]
-    """Number of the largest tile around q that is accurate, made if need be; -1 if there is none."""
+def _tile_of(tiled, p):  # type: ignore[no-untyped-def]
+    """Number of the largest tile around p that is accurate, made if need be; -1 if there is none."""
     tiles, place = tiled.tiles, np.empty(3, dtype=np.int64)
     for size in range(LARGEST, SMALLEST + 1):
         side = 0.5**size
-        place[0], place[1], place[2] = size, math.floor(q[0] / side), math.floor(q[1] / side)
+        place[0], place[1], place[2] = size, math.floor(p[0] / side), math.floor(p[1] / side)
         radius = side * math.sqrt((place[1] + 0.5) ** 2 + (place[2] + 0.5) ** 2)
         if side > NEAREST * (1.0 - radius):
             continue
@@ -139,7 +141,7 @@ def _tile_of(tiled, q):  # type: ignore[no-untyped-def]
 def _fill(tiled, number):  # type: ignore[no-untyped-def]
     """Coefficients of a new tile from values at the zeros of the next polynomial, and whether they are accurate."""
     tiles = tiled.tiles
-    side, q, x = 0.5 ** tiles.places[number, 0], np.empty(2), np.empty(DEGREES)
+    side, p, x = 0.5 ** tiles.places[number, 0], np.empty(2), np.empty(DEGREES)
     polynomials, first = np.empty((DEGREES, DEGREES)), np.zeros((DEGREES, DEGREES, 3))
     for i in range(DEGREES):
         angle = math.pi * (i + 0.5) / DEGREES
@@ -149,9 +151,9 @@ def _fill(tiled, number):  # type: ignore[no-untyped-def]
     largest = np.zeros(3)
     for i in range(DEGREES):
         for j in range(DEGREES):
-            q[0] = side * (tiles.places[number, 1] + 0.5 * (1.0 + x[i]))
-            q[1] = side * (tiles.places[number, 2] + 0.5 * (1.0 + x[j]))
-            values = closure_values(tiled.closure, q)
+            p[0] = side * (tiles.places[number, 1] + 0.5 * (1.0 + x[i]))
+            p[1] = side * (tiles.places[number, 2] + 0.5 * (1.0 + x[j]))
+            values = closure_values(tiled.closure, 2.0 / (1.0 + p[0] * p[0] + p[1] * p[1]) * p)
             for n in range(3):
                 largest[n] = max(largest[n], abs(values[n]))
                 for k in range(DEGREES):
@@ -174,10 +176,10 @@ def _fill(tiled, number):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _evaluate(coefficients, place, q):  # type: ignore[no-untyped-def]
+def _evaluate(coefficients, place, p):  # type: ignore[no-untyped-def]
     """Sum of products of polynomials on a tile."""
     scale = 2.0 ** place[0]
-    x, y = 2.0 * (scale * q[0] - place[1]) - 1.0, 2.0 * (scale * q[1] - place[2]) - 1.0
+    x, y = 2.0 * (scale * p[0] - place[1]) - 1.0, 2.0 * (scale * p[1] - place[2]) - 1.0
     result = np.zeros(3)
     first, second = np.empty(DEGREES), np.empty(DEGREES)
     first[0] = second[0] = 1.0

@@ -25,6 +25,9 @@ MOST_APART = 2.0
 VANISHING = 1e-100
 """Probability of a cell that is set to zero, because processors take long for the least numbers that there are."""
 
+MIRROR_ROUNDING = 1e-13
+"""Largest difference of nodes or edges from their mirror images by rounding, relative to the largest value."""
+
 UNLIKELY = 1e-6
 """Probability of values of the other coordinates for which laws are added up as they are."""
 
@@ -47,6 +50,8 @@ class Laws:
         Distribution functions at the cell edges.
     error : float
         Estimated L1 error of the densities by interpolation in u, averaged over u.
+    mirrored : bool
+        Whether (w, u) -> (-w, -u) takes the laws, in reverse order, to themselves.
     """
 
     edges: FloatArray
@@ -54,11 +59,17 @@ class Laws:
     weight: FloatArray
     F: FloatArray
     error: float = 0.0
+    mirrored: bool = False
 
     @cached_property
     def z(self) -> FloatArray:
         """Normal scores of F."""
-        return normal_scores(self.edges, np.diff(self.F))
+        z = normal_scores(self.edges, np.diff(self.F[: self._own(len(self.F))]))
+        return np.concatenate([z, -z[: len(self.F) - len(z)][::-1, ::-1]])
+
+    def _own(self, count: int) -> int:
+        """Number of laws, or of lines of them, that are no mirror images of those before."""
+        return (count + 1) // 2 if self.mirrored else count
 
     @property
     def average(self) -> FloatArray:
@@ -84,11 +95,16 @@ class Laws:
         lines = self.lines(axis)
         weight = np.array([self.weight[line].sum() for line in lines])
         allowed = good_enough / np.minimum(1.0, len(lines) * weight if summed else 1.0) * np.ones(len(lines))
-        mixtures = [self._mixture(*each, axis, law) for each in zip(lines, allowed, strict=True)]
+        mixtures = [
+            self._mixture(lines[k], float(allowed[k]), axis, law, mirrored=self.mirrored and 2 * k + 1 == len(lines))
+            for k in range(self._own(len(lines)))
+        ]
         u = self.u[[line[0] for line in lines]]
         u[:, axis] = np.nan
-        error = self.error + float(weight @ [mixture.error for mixture in mixtures])
-        return Laws(self.edges, u, weight, np.array([mixture.average for mixture in mixtures]), error)
+        F, errors = (np.array([getattr(each, name) for each in mixtures]) for name in ("average", "error"))
+        images = len(lines) - len(mixtures)
+        F, errors = np.concatenate([F, 1.0 - F[:images][::-1, ::-1]]), np.concatenate([errors, errors[:images][::-1]])
+        return Laws(self.edges, u, weight, F, self.error + float(weight @ errors), self.mirrored)
 
     def refined(self, axis: int, law: ContinuousLaw, spacing: float) -> Laws:
         """Laws at values of one coordinate that are as close as asked for, and as it takes to add them up."""
@@ -104,13 +120,19 @@ class Laws:
         return Laws(self.edges, u, weight, np.concatenate([mixture.F for mixture in mixtures]), error)
 
     def _mixture(
-        self, line: IntArray, good_enough: float, axis: int, law: ContinuousLaw, spacing: float | None = None
+        self,
+        line: IntArray,
+        good_enough: float,
+        axis: int,
+        law: ContinuousLaw,
+        spacing: float | None = None,
+        mirrored: bool = False,
     ) -> Mixture:
         """Mixture over one coordinate for given values of the others."""
         u, weight, share = self.u[line, axis], self.weight[line], float(self.weight[line].sum())
         if share < UNLIKELY:
             return Mixture.of(u, weight / share, self.F[line], MOST_APART)
-        return resolved(law, u, weight / share, self.edges, self.F[line], self.z[line], spacing, good_enough)
+        return resolved(law, u, weight / share, self.edges, self.F[line], self.z[line], spacing, good_enough, mirrored)
 
 
 def laws_given(
@@ -142,7 +164,7 @@ def laws_given(
     masses = P * np.diff(edges)
     F = np.zeros((len(u), len(edges)))
     np.cumsum(np.where(masses > VANISHING, masses, 0.0), axis=1, out=F[:, 1:])
-    laws = Laws(edges, u, u_weight, F)
+    laws = Laws(edges, u, u_weight, F, mirrored=_are_images(u, u_weight, edges, P))
     continuous = {k: law for k, law in enumerate(coordinates) if isinstance(law, ContinuousLaw)}
     others = [k for k in continuous if k != feature]
     for k in sorted(others, key=laws.sharpness, reverse=True) if len(others) > 1 else others:
@@ -150,6 +172,14 @@ def laws_given(
     if feature is not None and feature in continuous:
         return laws.refined(feature, continuous[feature], SHOWN_SPACING)
     return laws
+
+
+def _are_images(u: FloatArray, u_weight: FloatArray, edges: FloatArray, P: FloatArray) -> bool:
+    """Whether (w, u) -> (-w, -u) takes laws to themselves; solutions copy them, so that densities are the same."""
+    if not np.array_equal(P, P[::-1, ::-1]):
+        return False
+    pairs = (u, -u[::-1]), (u_weight, u_weight[::-1]), (edges, -edges[::-1])
+    return all(np.allclose(a, b, rtol=0, atol=MIRROR_ROUNDING * np.abs(a).max()) for a, b in pairs)
 
 
 def marginal_density(

@@ -47,20 +47,23 @@ class Rule(NamedTuple):
     law : ContinuousLaw
     values, spacing : bytes
         Increasing values, and the largest distance of nodes in the gap to the next value, one less of them.
+    halved : bool
+        Whether nodes above zero are left out, and those below have the weights of both: the law is symmetric.
     """
 
     law: ContinuousLaw
     values: bytes
     spacing: bytes
+    halved: bool
 
     @classmethod
-    def between(cls, law: ContinuousLaw, values: FloatArray, spacing: FloatArray) -> Rule:
+    def between(cls, law: ContinuousLaw, values: FloatArray, spacing: FloatArray, halved: bool = False) -> Rule:
         """Rule for the distances of nodes that gaps between values ask for.
 
         They are rounded to powers of two, so that there are few rules, and kept within `FINEST` and `COARSEST`.
         """
         steps = np.clip(2.0 ** np.floor(np.log2(spacing)), FINEST, COARSEST)
-        return cls(law, values.tobytes(), steps.tobytes())
+        return cls(law, values.tobytes(), steps.tobytes(), halved)
 
     @property
     def nodes(self) -> tuple[FloatArray, FloatArray]:
@@ -90,7 +93,7 @@ def _nodes(rule: Rule) -> tuple[FloatArray, FloatArray]:
     cuts = [_halved(np.array(ends), values, spacing) for ends in pairwise(law.support)]
     x, weight = panel_rule(np.concatenate([cuts[0], *(each[1:] for each in cuts[1:])]), law.density)
     below = np.cumsum(weight)
-    kept = (below > NEGLIGIBLE) & (below - weight < 1.0 - NEGLIGIBLE)
+    kept = (below > NEGLIGIBLE) & (x < 0.0 if rule.halved else below - weight < 1.0 - NEGLIGIBLE)
     return x[kept], weight[kept] / weight[kept].sum()
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -75,6 +76,7 @@ def resolved(
     z: FloatArray,
     spacing: float | None = None,
     good_enough: float = GOOD_ENOUGH,
+    mirrored: bool = False,
 ) -> Mixture:
     """Mixture of laws that are known at the nodes of a quadrature rule, on a rule that resolves them.
 
@@ -92,6 +94,9 @@ def resolved(
         Largest distance of nodes; without it the nodes stay those of the quadrature where their laws add up.
     good_enough : float
         Error with which no other interpolation is tried.
+    mirrored : bool
+        Whether (w, u) -> (-w, -u) takes the laws to each other: half of the rule then makes the average, and a mixture
+        that is not the sum over nodes has no other nodes than that.
     """
     nodes = Mixture.of(u, weight, F)
     step = largest_step(weight, z)
@@ -99,7 +104,7 @@ def resolved(
         return nodes
     if spacing is None and step <= RESOLVED_STEP:
         return replace(nodes, error=_error_of_rule(law, u.tobytes(), weight.tobytes(), _steepness(u, weight, z)))
-    rule = Rule.between(law, u, np.minimum(spacing or COARSEST, _resolving_spacings(u, weight, z)))
+    rule = Rule.between(law, u, np.minimum(spacing or COARSEST, _resolving_spacings(u, weight, z)), mirrored)
     best = replace(nodes, error=np.inf)
     for mixture in _candidates(nodes, edges, z, rule, spacing is None and step <= GOOD_STEP):
         best = min(best, mixture, key=lambda each: each.error)
@@ -116,11 +121,14 @@ def _candidates(nodes: Mixture, edges: FloatArray, z: FloatArray, rule: Rule, su
     yield replace(smooth, error=distance(smooth, _by_scores(u[half], z[half], rule, ROUGH_DEGREE)))
     if sum_is_good:
         return
-    for points in CURVE_POINTS:
-        every = _by_curves(u, z, edges, rule, points)
-        apart = distance(every, _by_curves(u[half], z[half], edges, rule, points))
-        yield replace(every, error=every.error + apart)
-        if apart > every.error:
+    masses = np.diff(ndtr(z))
+    for count in CURVE_POINTS:
+        curves = _curves(z, masses, edges, count)
+        every, error = _by_curves(u, curves, edges, rule), _error_of_points(u, curves, masses, edges, rule)
+        few = _Curves(curves.points, curves.v[half], curves.mean[half])
+        apart = distance(every, _by_curves(u[half], few, edges, rule))
+        yield replace(every, error=error + apart)
+        if apart > error:
             return  # more points would not help
 
 
@@ -198,37 +206,61 @@ def _columns(below: BoolArray, above: BoolArray) -> slice:
     return slice(min(first, last - 1), max(last, first + 1))
 
 
-def _by_curves(u: FloatArray, z: FloatArray, edges: FloatArray, rule: Rule, count: int) -> Mixture:
-    """Mixture by interpolation of the curves (w - E[w|u], z) at fixed sums of both coordinates.
+class _Curves(NamedTuple):
+    """Curves (v, z) of laws, v = w - E[w|u], by values of v at the same sums v + z for all of them.
 
-    Along the sum even a jump of w with z is a straight line. The error is what a finite number of points does to the
-    mixture of the laws at the nodes.
+    Along the sum even a jump of w with z is a straight line.
+
+    Parameters
+    ----------
+    points : ndarray, shape (points,)
+        The sums.
+    v : ndarray, shape (nodes, points)
+    mean : ndarray, shape (nodes,)
+        E[w|u].
     """
-    masses = np.diff(ndtr(z))
+
+    points: FloatArray
+    v: FloatArray
+    mean: FloatArray
+
+
+def _curves(z: FloatArray, masses: FloatArray, edges: FloatArray, count: int) -> _Curves:
+    """Curves with some number of points of laws with these scores at the edges, and masses between them."""
     mean = masses @ (0.5 * (edges[1:] + edges[:-1]))
     v = edges - mean[:, None]
     along = z + v
     ends = [np.interp((-FARTHEST_SCORE, FARTHEST_SCORE), *pair) for pair in zip(z, along, strict=True)]
     points = np.linspace(np.min(ends), np.max(ends), count)
-    curves = np.array([np.interp(points, *pair) for pair in zip(along, v, strict=True)])
-    again = np.diff(ndtr(_scores_on(curves, points, v)))
+    return _Curves(points, np.array([np.interp(points, *pair) for pair in zip(along, v, strict=True)]), mean)
+
+
+def _error_of_points(u: FloatArray, curves: _Curves, masses: FloatArray, edges: FloatArray, rule: Rule) -> float:
+    """What the finite number of points of curves does to the mixture of the laws at the nodes."""
+    again = np.diff(ndtr(_scores_on(curves.v, curves.points, edges - curves.mean[:, None])))
+    change = rule.shares(u) @ (again - masses)
+    return float(np.abs(0.5 * (change + change[::-1]) if rule.halved else change).sum())
+
+
+def _by_curves(u: FloatArray, curves: _Curves, edges: FloatArray, rule: Rule) -> Mixture:
+    """Mixture by interpolation of curves at fixed sums of both coordinates."""
+    points, v, mean = curves
     matrix = rule.interpolation(u, ROUGH_DEGREE)
-    error = float(np.abs(rule.shares(u) @ (again - masses)).sum())
 
     def scores(rows: slice) -> tuple[slice, FloatArray]:
         nodes = rule.neighbours(u, rows)
         each = matrix[rows, nodes]
-        inner, means = _increasing(each @ curves[nodes]), each @ mean[nodes]
+        inner, means = _increasing(each @ v[nodes]), each @ mean[nodes]
         reached = points - inner
         first = np.maximum(np.argmax(reached > -FARTHEST_SCORE, axis=1) - 1, 0)
         beyond = reached >= FARTHEST_SCORE
-        last = np.where(beyond.any(axis=1), np.argmax(beyond, axis=1), count - 1)
+        last = np.where(beyond.any(axis=1), np.argmax(beyond, axis=1), len(points) - 1)
         here = np.arange(len(each))
         ends = float(np.min(means + inner[here, first])), float(np.max(means + inner[here, last]))
         near = _columns(edges < ends[0], edges > ends[1])
         return near, _scores_on(inner, points, edges[near] - means[:, None])
 
-    return replace(_from_scores(rule, len(edges), scores), error=error)
+    return _from_scores(rule, len(edges), scores)
 
 
 def _scores_on(curves: FloatArray, points: FloatArray, v: FloatArray) -> FloatArray:
@@ -265,4 +297,4 @@ def _from_scores(rule: Rule, edges: int, scores: Callable[[slice], tuple[slice, 
         average[columns] += weight[rows] @ F
         average[columns.stop :] += weight[rows].sum()
         blocks.append(Block(columns.start, F))
-    return Mixture(u, weight, average, blocks)
+    return Mixture(u, weight, 0.5 * (average + 1.0 - average[::-1]) if rule.halved else average, blocks)

@@ -29,6 +29,9 @@ def test_rules_average_smooth_functions(law):
     x, weight = Rule.between(law, VALUES, spacing).nodes
     assert weight.sum() == pytest.approx(1.0, abs=1e-14)  # rounding
     assert weight @ x**2 == pytest.approx(1.0, abs=1e-5)  # 1e-8 is left out at both ends, where x is up to 14
+    below, doubled = Rule.between(law, VALUES, np.full(16, 0.02), halved=True).nodes
+    assert (below < 0.0).all()
+    assert doubled @ below**2 == pytest.approx(1.0, abs=1e-5)  # as above
     step = np.tanh((x - 0.4) / 0.02)  # within gap 9
     fine, fine_weight = Rule.between(law, VALUES, np.full(16, 0.002)).nodes
     assert weight @ step == pytest.approx(fine_weight @ np.tanh((fine - 0.4) / 0.02), abs=1e-9)  # five nodes a width

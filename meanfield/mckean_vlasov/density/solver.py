@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -90,7 +91,7 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
 
 
 def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float], Solution | None]) -> Solution:
-    """Solution with more nodes in u, if those that q and r need are too few for the density of w alone.
+    """Solution with more nodes in u, if those that q and r need are too few for the density of w alone; the best one.
 
     Parameters
     ----------
@@ -99,10 +100,12 @@ def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float],
     more : callable
         Solution with a factor on the number of nodes of this one, or None.
     """
-    scale = 1.0
-    while solution.status == "complete" and scale < MOST_NODES:
+    scale, best, least = 1.0, solution, math.inf
+    while solution.status == "complete":
         error = solution.error_between_nodes(limit)
-        if error <= MARGINAL_TOLERANCE:
+        if error <= least:
+            best, least = solution, error
+        if error <= MARGINAL_TOLERANCE or scale >= MOST_NODES:
             break
         factor = (error / MARGINAL_TOLERANCE) ** (1 / INTERPOLATION_ORDER)
         scale = min(MOST_NODES, scale * float(np.clip(factor, LEAST_MORE_NODES, MORE_NODES)))
@@ -110,7 +113,7 @@ def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float],
         if better is None or better.status != "complete":
             break
         solution = better
-    return solution
+    return best
 
 
 def check_backend(backend: str) -> None:

@@ -40,7 +40,7 @@ def compile_scalar(function: ScalarFunction) -> int:
 
     The address stays valid as long as the process lives.
     """
-    compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=_is_ours(function))(compilable(function))
+    compiled: Any = numba.cfunc(numba.float64(numba.float64), cache=is_kept(function))(compilable(function))
     _KEPT_ALIVE.append(compiled)
     return int(compiled.address)
 
@@ -58,7 +58,7 @@ def compile_loop(function: ScalarFunction) -> int:
     loop.__qualname__ = f"loop.{function.__module__}.{function.__qualname__}"
     loop.__module__ = __name__
     pointer = types.CPointer(types.float64)
-    compiled: Any = numba.cfunc(types.void(pointer, pointer, types.intp), cache=_is_ours(function), **LOOP)(loop)
+    compiled: Any = numba.cfunc(types.void(pointer, pointer, types.intp), cache=is_kept(function), **LOOP)(loop)
     _KEPT_ALIVE.append(compiled)
     return int(compiled.address)
 
@@ -69,7 +69,7 @@ def _loop(x, out, size):  # type: ignore[no-untyped-def]
         values[i] = scalar(points[i])  # type: ignore[name-defined]  # noqa: F821
 
 
-def _is_ours(function: ScalarFunction) -> bool:
+def is_kept(function: ScalarFunction) -> bool:
     """Whether code may be kept on disk: other functions may come from anywhere, or close over parameters."""
     return function.__module__.startswith("meanfield.") and function.__closure__ is None
 

@@ -26,8 +26,8 @@ import numpy as np
 
 from meanfield.numerics.compiled.exponential import exp_between
 from meanfield.numerics.compiled.logarithm import log_positive
-from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.vectors import load, smaller, spread, square_root, store, where_less
+from meanfield.numerics.quantile_frame.forces import evaluate_force
 from meanfield.typing import FloatArray
 
 LANES = 8
@@ -69,6 +69,8 @@ class Mesh(NamedTuple):
         Address of the force of unit strength, a function of w.
     strength : float
     points : int
+    loop : int
+        Address of the same force in a loop; 0 if it would have to be compiled, which takes longer than most runs.
     """
 
     zeta: FloatArray
@@ -78,6 +80,7 @@ class Mesh(NamedTuple):
     force: int
     strength: float
     points: int
+    loop: int
 
 
 class Frame(NamedTuple):
@@ -234,8 +237,9 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
     Points move across a kink one by one. The average is three times differentiable in their positions, so that time
     steps need not notice.
     """
+    evaluate_force(mesh, X, frame.force)
     for j in range(X.size):
-        frame.force[j] = mesh.strength * call_scalar(mesh.force, X[j])
+        frame.force[j] *= mesh.strength
     for k in range(mesh.kinks.shape[1]):
         kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
         for node in range(X.size // mesh.points):
@@ -252,12 +256,17 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def force_slopes(X, mesh, before, here, after):  # type: ignore[no-untyped-def]
     """Derivatives of `Frame.force` at a point with respect to the point before, the point itself and the one after."""
+    for j in range(X.size):
+        before[j] = X[j] + SLOPE_STEP * (1.0 + abs(X[j]))
+    evaluate_force(mesh, before, here)
+    for j in range(X.size):
+        before[j] = X[j] - SLOPE_STEP * (1.0 + abs(X[j]))
+    evaluate_force(mesh, before, after)
+    for j in range(X.size):
+        up = X[j] + SLOPE_STEP * (1.0 + abs(X[j]))
+        here[j] = mesh.strength * (here[j] - after[j]) / (up - before[j])
     before[:] = 0.0
     after[:] = 0.0
-    for j in range(X.size):
-        step = SLOPE_STEP * (1.0 + abs(X[j]))
-        up, down = X[j] + step, X[j] - step
-        here[j] = mesh.strength * (call_scalar(mesh.force, up) - call_scalar(mesh.force, down)) / (up - down)
     for k in range(mesh.kinks.shape[1]):
         kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
         for node in range(X.size // mesh.points):

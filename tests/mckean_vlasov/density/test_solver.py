@@ -1,5 +1,7 @@
 """Densities of limits that belong to no family: closures in Python with exact solutions, and FiPy."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.cells import edges_of
-from meanfield.mckean_vlasov.density import solution
+from meanfield.mckean_vlasov.density import solution, solver
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
 from meanfield.mckean_vlasov.limit import Limit
@@ -128,3 +130,11 @@ def test_very_large_densities_are_averaged_over_u_in_the_cheapest_way(monkeypatc
     limit = make_limit()
     solve(limit, DensitySettings(tolerance=TOLERANCE)).arrays(limit)
     assert set(asked) == {ways}
+
+
+@pytest.mark.parametrize("errors", [[0.02, 0.01, 0.03, 0.04], [0.02, 1e-4]])
+def test_of_solutions_with_more_nodes_the_best_one_is_taken(errors):
+    solutions = [SimpleNamespace(status="complete", error_between_nodes=lambda _, x=x: x) for x in errors]
+    following = iter(solutions[1:])
+    found = solver._with_enough_nodes(make_limit(), solutions[0], lambda scale: next(following))
+    assert found is solutions[1]

@@ -19,6 +19,9 @@ WIDTH = 0.06
 PER_DEVIATION = 0.25
 """Width of cells in units of the local width of a conditional density."""
 
+DENSE = 3.0
+"""Largest quantile at which the width of a density counts."""
+
 MOST_CELLS, MOST_EQUAL_CELLS = 1200, 600
 """Largest number of cells, and of cells of equal width."""
 
@@ -46,22 +49,34 @@ def edges_for(level: Level) -> FloatArray:
 
     Zero is an edge.
     """
-    xi, X = (values.reshape(-1, level.points) for values in (level.xi, level.X))
-    outputs = level.X.shape[0]
-    known = np.all(np.isfinite(X), axis=1)
-    _, weight = level.frames.nodes.solved
-    heavy = np.tile(weight > LEAST_WEIGHT * weight.max(), outputs) & known
-    shown = (np.abs(xi) <= SHOWN) & known[:, None]
-    reach = float(np.abs(X[shown]).max())
-    middle, slopes = 0.5 * (X[:, 1:] + X[:, :-1])[heavy], (np.diff(xi, axis=1) / np.diff(X, axis=1))[heavy]
-    dense = np.abs(0.5 * (xi[:, 1:] + xi[:, :-1])[heavy]) < 3.0
-    needed = float(slopes[dense].max()) / PER_DEVIATION
-    cells = 2 * int(np.ceil(reach / min(WIDTH, 1 / needed)))
+    reach, places, slopes = _narrowest(level)
+    needed = float(slopes.max(initial=0.0)) / PER_DEVIATION
+    cells = 2 * int(np.ceil(reach * max(1 / WIDTH, needed)))
     if cells <= MOST_EQUAL_CELLS:
         edges = np.linspace(-reach, reach, cells + 1)
         edges[cells // 2] = 0.0
         return edges
-    return _graded_edges(reach, np.abs(middle[dense]), slopes[dense])
+    return _graded_edges(reach, places, slopes)
+
+
+def _narrowest(level: Level) -> tuple[float, FloatArray, FloatArray]:
+    """Largest |w| that cells reach, and |w| and density where a law asks for cells that are narrower than `WIDTH`.
+
+    Densities are those of quantiles on the scale of the normal law.
+    """
+    _, weight = level.frames.nodes.solved
+    heavy = weight > LEAST_WEIGHT * weight.max()
+    reach, places, slopes = 0.0, [], []
+    for xi, X in zip(level.xi, level.X, strict=True):  # one after the other, to stay in fast memory
+        if not np.isfinite(X).all():
+            continue
+        reach = max(reach, float(np.max(np.abs(X), where=np.abs(xi) <= SHOWN, initial=0.0)))
+        xi, X = xi[heavy], X[heavy]
+        slope = np.diff(xi, axis=1) / np.diff(X, axis=1)
+        narrow = (slope > PER_DEVIATION / WIDTH) & (np.abs(xi[:, 1:] + xi[:, :-1]) < 2 * DENSE)
+        places.append(0.5 * np.abs((X[:, 1:] + X[:, :-1])[narrow]))
+        slopes.append(slope[narrow])
+    return reach, np.concatenate(places), np.concatenate(slopes)
 
 
 def _graded_edges(reach: float, places: FloatArray, slopes: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from meanfield.mckean_vlasov.density.lagrangian.marching import (
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, packed, unpacked
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.callbacks import Callback
-from meanfield.numerics.compiled.scalar_functions import compile_scalar
+from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar, is_kept
 from meanfield.numerics.quantile_frame.frame import LANES, ROOT_TWO_PI, Frame, Mesh
 from meanfield.numerics.quantile_frame.linearised import Elimination
 from meanfield.numerics.quantile_frame.rosenbrock import ORDER, STAGES
@@ -228,5 +228,7 @@ class Level:
 def _mesh(limit: Limit, frames: Frames, zeta: FloatArray, spacing: FloatArray, points: int) -> Mesh:
     """The mesh of a limit in the layout of the kernel."""
     prior = limit.prior
-    address = compile_scalar(prior.functions.unit_force)
-    return Mesh(zeta, spacing, frames.grading.terms, kinks_of(limit), address, float(prior.strength), points)
+    force = prior.functions.unit_force
+    loop = compile_loop(force) if is_kept(force) else 0
+    constants = compile_scalar(force), float(prior.strength), points, loop
+    return Mesh(zeta, spacing, frames.grading.terms, kinks_of(limit), *constants)

@@ -272,13 +272,13 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
     averages, values = np.empty(d1 + 3), np.empty(d1 + 1)
     sensitivity, feedback = np.empty((d1 + 2, d1 + 2)), np.empty((d1 + 2, d1 + 2))
     change, reply = np.empty(d1 + 2), np.empty(d1 + 2)
-    clock, points, tau = state.clock, mesh.points, coupling.learning_rate
+    clock, points, tau, accepted = state.clock, mesh.points, coupling.learning_rate, False
     for _ in range(most_steps):
         if clock[1] >= end:
             return REACHED
         now, dt = clock[1], clock[2]
-        if not call(average, state.end, mesh, frame, state.sums, coupling, averages):
-            return STUCK
+        if not accepted and not call(average, state.end, mesh, frame, state.sums, coupling, averages):
+            return STUCK  # after a step that was accepted, the frame is there
         if _close(averages[:d1], closure, coupling, values):
             return STOPPED
         growth, noise = _growth(averages, values, tau)[0], 0.5 * values[d1]

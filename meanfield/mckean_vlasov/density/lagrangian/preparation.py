@@ -36,8 +36,8 @@ FINER = 1.3
 MOST_MOVES = 1
 """Number of trial runs after jumps that moved and are as steep as before: places of some wander for ever."""
 
-NEEDED_REACH = 7.5
-"""Quantile that the last points must not cross on their way inwards."""
+NEEDED_REACH, REACH_SLACK = 7.5, 0.05
+"""Quantile that the last points must not cross on their way inwards, and what is too little for another trial run."""
 
 NEARER = 0.5
 """Ratio of what is missing there to what was missing before above which reaching further does not help: ends that have
@@ -94,7 +94,8 @@ def prepare(
                 raise
             failed = True
         missing = max(0.0, NEEDED_REACH - level.nearest_end)
-        if frames.grading.terms.size and (level.least_noise < QUIETER * noise or 0.0 < missing < NEARER * before):
+        helps = REACH_SLACK < missing < NEARER * before
+        if frames.grading.terms.size and (helps or level.least_noise < QUIETER * noise):
             before = missing
             noise, deficit = min(noise, level.least_noise), deficit + 1.1 * missing
             wider = wells.reaching(deficit) if wells else grading_of(limit, noise, deficit)

@@ -49,7 +49,7 @@ def test_gaussian_weights_are_gaussian_however_close_q_is_to_one(narrow):
     sums = (narrow["u_weight"] * narrow["P"]).sum("u").values
     assert l1_distance(edges, sums, exact).max() > 0.05  # what it is good for
     P = narrow["P_w"].values[-1]
-    assert np.sum((P[1:-1] > P[:-2]) & (P[1:-1] > P[2:]) & (P[1:-1] > 1e-6)) == 1
+    assert np.sum((P[1:-1] > P[:-2]) & (P[1:-1] >= P[2:]) & (P[1:-1] > 1e-6)) == 1  # of two cells alike at zero
 
 
 def test_sgd_agrees_with_it(narrow):

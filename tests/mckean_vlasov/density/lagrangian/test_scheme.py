@@ -171,6 +171,15 @@ def test_points_reach_further_only_as_long_as_it_helps(monkeypatch, improvement)
     assert len(reaches) == 2
 
 
+def test_trial_runs_end_where_points_reach_all_but_far_enough(monkeypatch):
+    """Points that begin further out move inwards faster: what is missing falls by a factor, and never to nothing."""
+    limit, ends = make_limit("l1", 4.0, 2e-4, 40.0, gain=0.2), []
+    monkeypatch.setattr(preparation, "run", lambda *of: run(*of) or ends.append(of[0].nearest_end))
+    prepare(limit, Nodes.of(limit, None), Budget())
+    assert ends[-1] > preparation.NEEDED_REACH - preparation.REACH_SLACK
+    assert len(ends) == 3  # ten without slack
+
+
 def test_a_step_whose_points_are_out_of_order_between_its_ends_is_taken_anew(monkeypatch):
     limit = make_limit("quartic", 0.3)
     expected, refused = solved(limit, 60), []
