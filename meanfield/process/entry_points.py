@@ -97,6 +97,17 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
                 passes, builder = codegen._function_pass_manager()
                 passes.run(function, builder)
 
+    def add_ir_module(self, module: Any) -> None:
+        """Take over what was written in Python, and take it apart.
+
+        Its parts know one another: only the collector of garbage would free them, one by one and all at the end.
+        """
+        super().add_ir_module(module)  # type: ignore[no-untyped-call]
+        if _is_for_us():
+            for block in (block for function in module.functions for block in function.blocks):
+                block.instructions.clear()
+                block.terminator = None
+
     def add_linking_library(self, library: Any) -> None:
         """Remember a library to link, as it is."""
         self._linking_libraries.append(library)
@@ -169,9 +180,14 @@ def _is_ours(module: str) -> bool:
     return module.startswith(PACKAGE)
 
 
+def _is_for_us() -> bool:
+    """Whether the function that is being compiled stands in a chain that concerns this package."""
+    return any(map(_is_ours, _chain))
+
+
 def _is_inner() -> bool:
     """Whether the function that is being compiled serves another one, in a chain that concerns this package."""
-    return len(_chain) > 1 and not _is_separate() and any(map(_is_ours, _chain))
+    return len(_chain) > 1 and not _is_separate() and _is_for_us()
 
 
 def _is_separate() -> bool:

@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from types import SimpleNamespace
 
+import llvmlite.ir
 import numba
 import pytest
 
@@ -263,6 +264,24 @@ def test_inner_functions_that_numba_has_finished_become_entry_points(chain):
         result.library._ensure_finalized()  # as numba does for what it asks of a library
     assert functions.inner(1.0) == 2.0
     assert functions.middle(1.0) == 4.0
+
+
+@known
+def test_what_was_written_in_python_is_freed_without_the_collection_of_garbage(chain):
+    functions = chain("ours_freed")
+
+    def instructions():
+        return sum(issubclass(type(found), llvmlite.ir.Instruction) for found in gc.get_objects())
+
+    gc.collect()
+    before = instructions()
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        assert functions.of_arrays(1.0) == 2.0
+        assert instructions() - before < 50  # 9 of 1,322 were left when this was written: what holds them is no cycle
+    finally:
+        gc.enable() if was else gc.disable()
 
 
 @known

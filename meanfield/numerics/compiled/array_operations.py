@@ -28,6 +28,35 @@ def sum_of(x):  # type: ignore[no-untyped-def]
 
 
 @without_reference_counts()
+def least_of(x):  # type: ignore[no-untyped-def]
+    """The least element; numba compiles `x.min()` for complex numbers and NaN, too."""
+    found = x[0]
+    for i in range(1, x.size):
+        found = min(found, x[i])
+    return found
+
+
+@without_reference_counts()
+def largest_of(x):  # type: ignore[no-untyped-def]
+    """The largest element."""
+    found = x[0]
+    for i in range(1, x.size):
+        found = max(found, x[i])
+    return found
+
+
+@without_reference_counts()
+def sort(x):  # type: ignore[no-untyped-def]
+    """Sort few elements in place; for `np.sort` numba compiles a sort for many, which takes a second."""
+    for i in range(1, x.size):
+        value, place = x[i], i
+        while place > 0 and x[place - 1] > value:
+            x[place] = x[place - 1]
+            place -= 1
+        x[place] = value
+
+
+@without_reference_counts()
 def copy(x, out):  # type: ignore[no-untyped-def]
     """Write x to `out`. For `out[:] = x` numba compiles the message that shapes disagree, which takes a second."""
     for i in range(out.size):

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numba
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from meanfield.families.contrastive.channels.one_sample import OneSample, covariance_factor, means_of
 from meanfield.numerics.compiled.scalar_functions import call_scalar
@@ -40,6 +39,8 @@ class Batches(NamedTuple):
 
 def draw_batches(law: OneSample, batch_size: int, batches: int, seed: int) -> Batches:
     """Scrambled Sobol points as random numbers of batches; a power of 2 of them."""
+    from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
+
     engine = qmc.Sobol(batch_size * (1 + law.directions), scramble=True, rng=np.random.default_rng(seed))
     points = engine.random(batches).reshape(batches, batch_size, 1 + law.directions)
     component = np.searchsorted(np.cumsum(law.probability)[:-1], points[..., 0], side="right")

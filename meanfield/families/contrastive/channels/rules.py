@@ -9,7 +9,6 @@ from itertools import product
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.kinks import PanelRule
@@ -110,6 +109,8 @@ def rules_for(law: OneSample, kinks: tuple[float, ...]) -> Iterator[Rule | Panel
             if rule.weights.size <= most:
                 yield rule
     if TRAPEZOIDS[-1] ** directions > most:
+        from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
+
         for count in SOBOL:
             if count <= most:
                 points = qmc.Sobol(directions, rng=np.random.default_rng(count)).random(count)

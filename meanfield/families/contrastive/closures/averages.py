@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.families.contrastive.closures.densities import PIECE, TAIL, add_density, add_multiple
 from meanfield.families.contrastive.closures.mixture import components_of_b
-from meanfield.numerics.compiled.array_operations import copy
+from meanfield.numerics.compiled.array_operations import copy, sort
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, Table, interpolate, panel_of
 
@@ -76,7 +76,8 @@ def _box_edges(half_widths):  # type: ignore[no-untyped-def]
     for signs in range(edges.size):
         for k in range(half_widths.size):
             edges[signs] += half_widths[k] if signs >> k & 1 else -half_widths[k]
-    return np.sort(edges)
+    sort(edges)
+    return edges
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

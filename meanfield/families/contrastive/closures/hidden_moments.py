@@ -29,7 +29,7 @@ from meanfield.families.contrastive.closures.mixture import (
     random_variance,
     widest_first,
 )
-from meanfield.numerics.compiled.array_operations import copy
+from meanfield.numerics.compiled.array_operations import copy, largest_of, least_of
 from meanfield.numerics.compiled.exponential import LAST_EXPONENT, exp_minus
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, interpolate, panel_of
@@ -97,10 +97,10 @@ def gaussian_parts(mixture, q):  # type: ignore[no-untyped-def]
     squared = q * q
     rest = 1.0 - squared.sum()
     own = mixture.variance @ squared
-    least = max(rest + own.min(), LEAST_VARIANCE)
+    least = max(rest + least_of(own), LEAST_VARIANCE)
     deviation = math.sqrt(least)
     centre, moments = mixture.mean @ q, _listed(mixture)
-    if own.max() - own.min() <= 1e-15 * least:
+    if largest_of(own) - least_of(own) <= 1e-15 * least:
         centre, moments = fewer_means(centre, moments, deviation / mixture.fineness)
         own = own[: centre.size]  # all the same
     shift, shift_moments = _sum_of_boxes(mixture, q, deviation)
@@ -181,7 +181,7 @@ def _sum_of_boxes(mixture, q, deviation):  # type: ignore[no-untyped-def]
         pieces, shared = 2.0 * reach[k] / (PIECE * deviation), deviation
         if total.size > 1:
             pieces = min(pieces, MOST_FURTHER * mixture.fineness)
-            shared = max(deviation, LEAST_SHARE * reach.max())
+            shared = max(deviation, LEAST_SHARE * largest_of(reach))
         nodes, probability = box_nodes(0.5 * PIECE * pieces, mixture.fineness)
         values = mixture.half_width[k] * nodes
         total, moments = _sums(total, moments, q[k] * values, _single(1 + k, size, probability, values))

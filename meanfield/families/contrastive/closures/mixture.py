@@ -25,6 +25,7 @@ from meanfield.families.contrastive.closures.densities import (
     TAIL,
     exact_boxes,
 )
+from meanfield.numerics.compiled.array_operations import largest_of, least_of
 from meanfield.numerics.piecewise import ASCENT, DESCENT, NODES, ORDER, TO_COEFFICIENTS, WEIGHTS
 from meanfield.typing import FloatArray
 
@@ -107,10 +108,10 @@ def components_of_b(mixture, q):  # type: ignore[no-untyped-def]
         rest -= q[k] * q[k]
     squared = q * q
     own = mixture.variance @ squared
-    least = max(rest + own.min(), LEAST_VARIANCE)
+    least = max(rest + least_of(own), LEAST_VARIANCE)
     deviation = math.sqrt(least)
     centre, weight = mixture.mean @ q, _weights(mixture)
-    if own.max() - own.min() <= 1e-15 * least:
+    if largest_of(own) - least_of(own) <= 1e-15 * least:
         centre, weight = fewer_means(centre, weight, deviation / mixture.fineness)
         own = own[: centre.size]  # all the same
     boxes, half_width, shift, shift_weight = _sum_of_boxes(mixture, q, deviation)
@@ -251,15 +252,15 @@ def _sum(left, left_weight, right, right_weight, column):  # type: ignore[no-unt
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fewer_means(mean, weight, deviation):  # type: ignore[no-untyped-def]
     """Nodes in place of the means of Gaussians of equal variance, where the means lie so close that nodes are fewer."""
-    low = mean.min()
-    return _fewer(mean, weight, low, mean.max() - low, MEAN_WIDTH * deviation)
+    low = least_of(mean)
+    return _fewer(mean, weight, low, largest_of(mean) - low, MEAN_WIDTH * deviation)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fewer_variances(variance, weight, least, fineness):  # type: ignore[no-untyped-def]
     """Nodes in place of variances added to `least`, where these lie so close that nodes are fewer."""
     logarithm = np.log1p(variance / least)
-    logarithm, weight = _fewer(logarithm, weight, 0.0, logarithm.max(), LOG_WIDTH / fineness)
+    logarithm, weight = _fewer(logarithm, weight, 0.0, largest_of(logarithm), LOG_WIDTH / fineness)
     return least * np.expm1(logarithm), weight
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from meanfield.families.contrastive.closures.densities import PIECE, TAIL
 from meanfield.ingredients.activations import Activation
-from meanfield.numerics.compiled.array_operations import copy
+from meanfield.numerics.compiled.array_operations import copy, sort
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, Rows, interpolate, panel_of, tabulate
 from meanfield.typing import FloatArray, IntArray
@@ -229,16 +229,5 @@ def _cuts(first_edges, second_edges, slope, b, deviation):  # type: ignore[no-un
             if low < x < high:
                 cuts[count] = x
                 count += 1
-    _sort(cuts[:count])
+    sort(cuts[:count])
     return cuts[:count]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sort(values):  # type: ignore[no-untyped-def]
-    """Sort few values in place; for `np.sort` numba compiles a sort for many, which takes a second."""
-    for i in range(1, values.size):
-        value, place = values[i], i
-        while place > 0 and values[place - 1] > value:
-            values[place] = values[place - 1]
-            place -= 1
-        values[place] = value

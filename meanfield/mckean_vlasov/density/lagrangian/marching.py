@@ -291,7 +291,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         call(_feedback, sensitivity, own, points, coupling, state, feedback)
         for stage in range(STAGES):
             if stage > 0:
-                call(combine, state.end, state.increments, A[stage], state.stage)
+                call(combine, state.end, state.increments, A[stage].copy(), state.stage)  # no constant: another type
                 call(average, state.stage, mesh, frame, state.sums, coupling, averages)  # in order at the end alone
                 if not np.isfinite(averages.sum()):
                     break
@@ -321,7 +321,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
             error = max(error, np.abs(change[: d1 + 1]).max() / coupling.tolerance)
             if np.isfinite(error):
                 factor = min(GROW, max(SHRINK, CAUTION * max(error, 1e-10) ** (-1.0 / ORDER)))
-                call(combine, state.end, state.increments, B, state.stage)
+                call(combine, state.end, state.increments, B.copy(), state.stage)
                 accepted = error <= 1.0 and call(average, state.stage, mesh, frame, state.sums, coupling, averages)
                 if not accepted:
                     factor = min(factor, retreat if error <= 1.0 else CAUTION)
