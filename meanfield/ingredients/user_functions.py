@@ -165,8 +165,7 @@ def make_with_slope(
     check_function(made.value, f"'{name}'")
     remedy = "correct the derivative, or name the point among the kinks"
     if made.derivative is None:
-        call = f"meanfield.{kind.__name__}(value, derivative, kinks)"
-        remedy = f"give one by {call}, or use functions of numpy, not of math"
+        remedy = f"give one by meanfield.{kind.__name__}(value, derivative, kinks)"
         check_compiles(made.slope, f"the complex-step derivative of '{name}'", remedy)
     else:
         check_function(made.derivative, f"the derivative of '{name}'", made.kinks)

@@ -2,57 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from inspect import isfunction, signature
-from types import CellType, CodeType, FunctionType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
 
 
-def compilable(function: Any) -> Any:
+def compilable(function: Any, instead: Mapping[Any, Any] | None = None, **options: Any) -> Any:
     """The same function of one number, where functions that it calls are compiled, too.
 
     One that is compiled already is taken as it was written, and other arguments than the first keep their defaults.
     What is no function is returned as it is.
+
+    Parameters
+    ----------
+    function : object
+    instead : mapping, optional
+        What it takes in place of modules and builtin functions.
+    **options
+        How numba compiles what it calls.
     """
     plain = getattr(function, "py_func", function)
     if not isfunction(plain):
         return function
-    plain = _with_helpers(plain, ())
+    plain = _Changed(instead or {}, options).of(plain, ())
     if not any(argument.default is not argument.empty for argument in signature(plain).parameters.values()):
         return plain
-    whole: Any = numba.njit(plain)
+    whole: Any = numba.njit(plain, **options)
     return lambda x: whole(x)
 
 
-def _with_helpers(function: FunctionType, callers: tuple[FunctionType, ...]) -> FunctionType:
-    """The same function, which calls compiled ones; functions that call each other in a circle stay as they are."""
+class _Changed:
+    """Functions that name other things than they were written with."""
 
-    def compiled(value: Any) -> Any:
+    def __init__(self, instead: Mapping[Any, Any], options: Mapping[str, Any]) -> None:
+        self._instead, self._options = instead, options
+
+    def of(self, function: FunctionType, callers: tuple[FunctionType, ...]) -> FunctionType:
+        """The changed function; functions that call each other in a circle stay as they are."""
+        inside = (*callers, function)
+        known = {name: function.__globals__.get(name) for name in _names(function.__code__)}
+        changed = {name: found for name, value in known.items() if (found := self._thing(value, inside)) is not value}
+        cells = tuple(self._cell(cell, inside) for cell in function.__closure__ or ())
+        if not changed and cells == (function.__closure__ or ()):
+            return function
+        code, names = function.__code__, function.__globals__ | changed
+        made = FunctionType(code, names, function.__name__, function.__defaults__, cells or None)
+        made.__kwdefaults__ = function.__kwdefaults__
+        return made
+
+    def _thing(self, value: Any, inside: tuple[FunctionType, ...]) -> Any:
+        """What stands for what a function names."""
+        if isinstance(value, ModuleType | BuiltinFunctionType):
+            return self._instead.get(value, value)
         if not isfunction(value) or value in inside:
             return value
-        return numba.njit(_with_helpers(value, inside))
+        return numba.njit(self.of(value, inside), **self._options)
 
-    inside = (*callers, function)
-    known = {name: function.__globals__.get(name) for name in _names(function.__code__)}
-    changed = {name: found for name, value in known.items() if (found := compiled(value)) is not value}
-    cells = tuple(_cell_with(compiled, cell) for cell in function.__closure__ or ())
-    if not changed and cells == (function.__closure__ or ()):
-        return function
-    code, names = function.__code__, function.__globals__ | changed
-    made = FunctionType(code, names, function.__name__, function.__defaults__, cells or None)
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
-
-
-def _cell_with(compiled: Callable[[Any], Any], cell: CellType) -> CellType:
-    """A variable of the functions around a function, compiled where it is a function itself."""
-    try:
-        found = compiled(cell.cell_contents)
-    except ValueError:  # nothing was assigned to it
-        return cell
-    return cell if found is cell.cell_contents else CellType(found)
+    def _cell(self, cell: CellType, inside: tuple[FunctionType, ...]) -> CellType:
+        """A variable of the functions around a function."""
+        try:
+            found = self._thing(cell.cell_contents, inside)
+        except ValueError:  # nothing was assigned to it
+            return cell
+        return cell if found is cell.cell_contents else CellType(found)
 
 
 def _names(code: CodeType) -> Iterator[str]:

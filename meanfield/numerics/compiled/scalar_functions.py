@@ -21,6 +21,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from meanfield.numerics.compiled.compilable import compilable
+from meanfield.numerics.compiled.complex_numbers import INSTEAD, ComplexCompiler
 from meanfield.numerics.compiled.vectorisable_math import MATH
 from meanfield.typing import FloatArray
 
@@ -52,7 +53,7 @@ def compile_loop(function: ScalarFunction) -> int:
     Unlike calls by address the loop knows its function, and takes `vectorisable_math.MATH` where that says math,
     so that several numbers are computed at once.
     """
-    scalar: Any = numba.njit(_with_vectorisable_math(compilable(function)), forceinline=True, **LOOP)
+    scalar: Any = numba.njit(compilable(function, {math: MATH}), forceinline=True, **LOOP)
     # numba keeps a loop on disk under its name, and does not look at what the name `scalar` in it stands for.
     loop = FunctionType(_loop.__code__, {**globals(), "scalar": scalar})
     loop.__qualname__ = f"loop.{function.__module__}.{function.__qualname__}"
@@ -74,20 +75,13 @@ def is_kept(function: ScalarFunction) -> bool:
     return function.__module__.startswith("meanfield.") and function.__closure__ is None
 
 
-def _with_vectorisable_math(function: ScalarFunction) -> ScalarFunction:
-    """The same function, with other functions behind the name math."""
-    if not isinstance(function, FunctionType) or function.__globals__.get("math") is not math:
-        return function
-    known = function.__globals__ | {"math": MATH}
-    return FunctionType(function.__code__, known, function.__name__, function.__defaults__, function.__closure__)
-
-
 _KEPT_ALIVE: list[Any] = []
 
 
 def complex_step(function: ScalarFunction) -> ScalarFunction:
     """Derivative of an analytic function that numba can compile for complex arguments."""
-    compiled: Any = numba.njit(compilable(function))
+    of_complex = compilable(function, INSTEAD, pipeline_class=ComplexCompiler)
+    compiled: Any = numba.njit(of_complex, pipeline_class=ComplexCompiler)
 
     def derivative(x: float) -> float:
         return compiled(complex(x, COMPLEX_STEP)).imag / COMPLEX_STEP  # type: ignore[no-any-return]
