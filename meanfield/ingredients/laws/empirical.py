@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import math
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +21,9 @@ from meanfield.ingredients.laws.base import LARGEST, AtomicPart
 from meanfield.process.checksum import verify_checksum
 from meanfield.typing import FloatArray
 
+SEPARATORS = "\t;,"
+"""Between columns of a *.csv file: the first of these that its first line has. Other commas would be decimal ones."""
+
 
 class _Samples(FilePart, AtomicPart):
     """Samples in a file, and the columns that are used."""
@@ -27,8 +32,8 @@ class _Samples(FilePart, AtomicPart):
     file: str = Field(
         min_length=1,
         max_length=1000,
-        description="a file of samples, *.npy, *.csv (comma-separated, with or without a line of names) or *.nc; "
-        "relative to the problem file",
+        description="a file of samples, *.npy, *.csv (columns between commas, semicolons or tabs, with or without a "
+        "line of names) or *.nc; relative to the problem file",
     )
     variable: str | None = Field(default=None, description="name of the variable in a *.nc file")
     standardise: bool = Field(default=False, description="whether to shift and scale the samples to mean 0, variance 1")
@@ -87,10 +92,7 @@ def _distinct_samples(
     path: Path, version: int, variable: str | None, columns: tuple[int, ...], standardise: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Distinct samples and their frequencies, read once per `version` of the file."""
-    values = read_samples(path, variable)
-    if max(columns) >= values.shape[1]:
-        raise InputError(f"column {max(columns)}: {path} has {values.shape[1]} column(s), counted from 0; name others")
-    values = values[:, list(columns)]
+    values = read_samples(path, variable, columns)
     if standardise:
         if np.any(np.ptp(values, axis=0) == 0):
             raise InputError(f"{path}: samples that are all equal cannot be standardised; remove standardise")
@@ -109,13 +111,21 @@ def _distinct_samples(
     return values, counts / counts.sum()
 
 
-def read_samples(path: Path, variable: str | None) -> FloatArray:
+def read_samples(path: Path, variable: str | None, columns: tuple[int, ...] | None = None) -> FloatArray:
     """Numbers from a file, shape (samples, columns).
+
+    Parameters
+    ----------
+    path : Path
+    variable : str or None
+        Name of the variable in a *.nc file.
+    columns : tuple of int, optional
+        Columns that are taken, in order; others may hold anything in a *.csv file. By default all are.
 
     Raises
     ------
     InputError
-        If the file is missing, of another kind, or holds anything but finite numbers.
+        If the file is missing, of another kind, lacks a column, or holds anything but finite numbers.
     """
     readers = {".npy": _read_npy, ".csv": _read_csv, ".nc": _read_netcdf}
     reader = readers.get(path.suffix.lower())
@@ -126,8 +136,8 @@ def read_samples(path: Path, variable: str | None) -> FloatArray:
     if not os.path.isfile(path):  # false, where `Path.is_file` raises, for names that no file can have
         raise InputError(f"{path}: no such file of samples; correct `file`, which is relative to the problem file")
     try:
-        values = np.asarray(reader(path, variable))
-    except (OSError, ValueError, EOFError, BadZipFile, TokenError, MemoryError) as error:
+        values = np.asarray(reader(path, variable, columns))
+    except (OSError, ValueError, EOFError, BadZipFile, TokenError, MemoryError, csv.Error) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{path}: cannot be read as samples ({reason}); give numbers, one sample per row") from error
     if values.dtype.kind not in "fiu" or values.ndim not in (1, 2) or values.size == 0:
@@ -136,23 +146,44 @@ def read_samples(path: Path, variable: str | None) -> FloatArray:
             "(samples, columns)"
         )
     values = values.astype(float).reshape(len(values), -1)
+    if columns is not None:
+        if max(columns) >= values.shape[1]:
+            raise InputError(
+                f"column {max(columns)}: {path} has {values.shape[1]} column(s), counted from 0; name others"
+            )
+        values = values[:, list(columns)]
     if not np.all(np.isfinite(values)):
         row = int(np.argmin(np.all(np.isfinite(values), axis=1)))
         raise InputError(f"{path}: sample {row} is not finite; remove or replace it")
     return values
 
 
-def _read_npy(path: Path, variable: str | None) -> FloatArray:
+def _read_npy(path: Path, variable: str | None, columns: tuple[int, ...] | None) -> FloatArray:
     return np.asarray(np.load(path, allow_pickle=False))
 
 
-def _read_csv(path: Path, variable: str | None) -> FloatArray:
-    rows = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    if rows and not any(map(_is_number, rows[0].split(","))):
-        del rows[0]  # names
+def _read_csv(path: Path, variable: str | None, columns: tuple[int, ...] | None) -> FloatArray:
+    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    separator = next((mark for mark in SEPARATORS if lines and mark in lines[0]), ",")
+    rows = [*csv.reader(lines, delimiter=separator, skipinitialspace=True)]
+    if rows and not any(map(_is_number, rows[0])):
+        del rows[0], lines[0]  # names
     if not rows:
         raise ValueError("no rows")
-    return np.loadtxt(rows, delimiter=",", ndmin=2)
+    width = len(rows[0])
+    if uneven := [line for row, line in zip(rows, lines, strict=True) if len(row) != width]:
+        raise ValueError(f"not as many columns in the line '{uneven[0][:60]}' as in the first one, {width}")
+    values = np.full((len(rows), width), math.nan)
+    for column in set(range(width)) if columns is None else set(columns) & set(range(width)):
+        values[:, column] = [_number(row[column], line) for row, line in zip(rows, lines, strict=True)]
+    return values
+
+
+def _number(word: str, line: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"'{word[:30]}' in the line '{line[:60]}' is no number") from None
 
 
 def _is_number(word: str) -> bool:
@@ -163,7 +194,7 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _read_netcdf(path: Path, variable: str | None) -> FloatArray:
+def _read_netcdf(path: Path, variable: str | None, columns: tuple[int, ...] | None) -> FloatArray:
     verify_checksum(path)
     with xr.open_dataset(path) as dataset:
         if variable not in dataset.data_vars:

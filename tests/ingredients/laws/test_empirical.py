@@ -45,6 +45,11 @@ def folder(tmp_path):
     write_csv(tmp_path / "spaces.csv", [line.replace(",", " , ") for line in CSV])
     write_csv(tmp_path / "marked.csv", ["\ufeff" + CSV[0], *CSV[1:]])
     write_csv(tmp_path / "marked_names.csv", ["\ufefffirst,second", *CSV])
+    write_csv(tmp_path / "semicolons.csv", ["first;second", *(line.replace(",", ";") for line in CSV)])
+    write_csv(tmp_path / "tabs.csv", [line.replace(",", "\t") for line in CSV])
+    write_csv(tmp_path / "quoted.csv", ['"first","second"', *('"' + line.replace(",", '","') + '"' for line in CSV)])
+    write_csv(tmp_path / "words.csv", ["first,place", *(line.split(",")[0] + ",Paris" for line in CSV)])
+    write_csv(tmp_path / "gaps.csv", ["first,second", *(line.split(",")[0] + "," for line in CSV)])
     (tmp_path / "windows.csv").write_bytes(("first,second\r\n" + "\r\n".join(CSV)).encode())
     single, double = xr.DataArray(ROWS[:, 0], dims="sample"), xr.DataArray(ROWS, dims=("sample", "variable"))
     dataset = xr.Dataset({"c": single, "both": double, "words": ("sample", list("abcde")), "one": 3.0})
@@ -87,6 +92,11 @@ def frequencies(values, probability):
         "file = 'marked.csv'",
         "file = 'marked_names.csv'",
         "file = 'windows.csv'",
+        "file = 'semicolons.csv'",
+        "file = 'tabs.csv'",
+        "file = 'quoted.csv'",
+        "file = 'words.csv'",
+        "file = 'gaps.csv'",
         "file = 'rows.nc', variable = 'c'",
         "file = 'rows.nc', variable = 'both'",
         "file = 'rows.npy', column = 0",
@@ -212,7 +222,7 @@ def save(folder, name, values):
     ("name", "values", "words"),
     [
         ("nan", [1.0, np.nan, 2.0], ["sample 1 is not finite", "remove or replace it"]),
-        ("inf", [[1.0, 2.0], [3.0, 4.0], [5.0, -np.inf]], ["sample 2 is not finite", "remove or replace it"]),
+        ("inf", [[1.0, 2.0], [3.0, 4.0], [-np.inf, 5.0]], ["sample 2 is not finite", "remove or replace it"]),
         ("words", ["a", "b"], ["holds <U1 of shape (2,)", "give real numbers"]),
         ("flags", [True, False], ["holds bool of shape (2,)", "give real numbers"]),
         ("complex", [1j, 2.0], ["holds complex128 of shape (2,)", "give real numbers"]),
@@ -266,23 +276,27 @@ def test_broken_files(folder, content, keys):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
-    ("lines", "words"),
+    ("lines", "column", "words"),
     [
-        (["1.0,2.0", "3.0,x"], ["cannot be read as samples", "'x'", "give numbers"]),
-        (["1.0,2.0", "3.0"], ["cannot be read as samples", "columns", "one sample per row"]),
-        (["a,b", "1.0,"], ["cannot be read as samples", "one sample per row"]),
-        (["1.0,2.0", "nan,1.0"], ["sample 1 is not finite"]),
-        (["a,b", "1.0,2.0", "1.0,inf"], ["sample 1 is not finite"]),
-        (["1.0", "2j"], ["cannot be read as samples", "'2j'"]),
-        (["1,5;2,5", "3,5;4,5"], ["cannot be read as samples"]),
-        (["a,b"], ["no rows", "one sample per row"]),
-        ([], ["no rows", "one sample per row"]),
-        (["1.0,2..5", "3.0,4.0"], ["'2..5'"]),
+        (
+            ["1.0,2.0", "3.0,x"],
+            1,
+            ["cannot be read as samples", "'x' in the line '3.0,x' is no number"],
+        ),
+        (["1.0,2.0", "3.0"], 0, ["cannot be read as samples", "as many columns in the line '3.0'"]),
+        (["a,b", "1.0,"], 1, ["cannot be read as samples", "one sample per row"]),
+        (["1.0,2.0", "nan,1.0"], 0, ["sample 1 is not finite"]),
+        (["a,b", "1.0,2.0", "1.0,inf"], 1, ["sample 1 is not finite"]),
+        (["1.0", "2j"], 0, ["cannot be read as samples", "'2j'"]),
+        (["1,5;2,5", "3,5;4,5"], 0, ["cannot be read as samples", "'3,5'"]),
+        (["a,b"], 0, ["no rows", "one sample per row"]),
+        ([], 0, ["no rows", "one sample per row"]),
+        (["1.0,2..5", "3.0,4.0"], 1, ["'2..5'"]),
     ],
 )
-def test_csv_files(folder, lines, words):
+def test_csv_files(folder, lines, column, words):
     write_csv(folder / "odd.csv", lines)
-    found = refusal(folder, "file = 'odd.csv'")
+    found = refusal(folder, f"file = 'odd.csv', column = {column}")
     assert all(word in found for word in ["features[0].hidden", "odd.csv", *words]), found
 
 
