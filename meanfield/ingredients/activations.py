@@ -85,6 +85,11 @@ class Activation:
         return tuple(float(a) for a in np.trim_zeros(coefficients, "b"))
 
     @property
+    def degree(self) -> int | None:
+        """Degree of sigma, if it is a polynomial; see `polynomial`."""
+        return len(self.polynomial) - 1 if self.polynomial else None
+
+    @property
     def highest_power(self) -> float:
         """Power of c in the fastest growing average: of c^2, c sigma sigma' and sigma^2 sigma'^2."""
         return max(2.0, 2 * self.growth, 4 * self.growth - 2)

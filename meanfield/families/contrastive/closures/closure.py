@@ -188,8 +188,8 @@ class Closure:
     def _choose_expectation(self) -> Expectation:
         problem = self._problem
         activation, noise, centred = problem.model.activation_functions, noise_of(problem), self.centering > 0
-        degree = max(2, 4 * len(activation.polynomial) - 6) if activation.polynomial else None
-        law = hidden_mixture(problem, activation.highest_power, degree)
+        degree = activation.degree
+        law = hidden_mixture(problem, activation.highest_power, None if degree is None else max(2, 4 * degree - 2))
         table = bracket_table(activation, noise, centred, reach_of(law))
         outputs = some_rows(table, OUTPUTS if centred else ())
         polynomial = polynomial_means(activation.polynomial if centred else (), law, (noise[0], noise[2]))

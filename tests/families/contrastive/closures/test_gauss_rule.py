@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from meanfield.families.contrastive.closures import Closure
+from meanfield import solve_order_parameters
+from meanfield.families.contrastive.closures import Closure, closure
 from meanfield.families.contrastive.closures.gauss_rule import gauss_rule
 from meanfield.problems.file import parse_problem
 
@@ -53,3 +54,21 @@ def test_closures_of_many_samples_are_those_of_their_moments(tmp_path):
         sixth = q**6 * m6 + 15.0 * q**4 * s2 * m4 + 45.0 * q * q * s2**2 * m2 + 15.0 * s2**3
         assert g[0] == pytest.approx(0.1 * drift, rel=1e-11)  # rounding of the table of brackets
         assert diffusion == pytest.approx(0.01 / 5.0 * 16.0 * sixth, rel=1e-11)  # the same
+
+
+def test_fluctuations_of_many_values_are_those_of_sums_over_them(monkeypatch):
+    """N times the covariance of q over runs takes moments up to the tenth."""
+    values = np.random.default_rng(2).uniform(-2.0, 2.0, size=40)
+    law = f"{{ law = 'discrete', values = {values.tolist()}, probabilities = {40 * [0.025]} }}"
+    problem = parse_problem(
+        f"""
+        model = {{ activation = "quadratic", learning_rate = 0.1, batch_size = 5 }}
+        features = [{{ hidden = {law}, initial_overlap = 0.5 }}]
+        time = {{ stop = 1.0, outputs = 3 }}
+        """
+    )
+    found = solve_order_parameters(problem)["q_covariance"].values
+    monkeypatch.setattr(closure, "gauss_rule", lambda values, probability, degree: (values, probability))
+    expected = solve_order_parameters(problem)["q_covariance"].values
+    assert np.all(found[1:] > 0.0)
+    assert np.allclose(found, expected, rtol=1e-9, atol=0)  # tolerance of the order parameters
