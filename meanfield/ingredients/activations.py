@@ -33,8 +33,8 @@ class Activation:
     value : callable
         sigma, a function of one float.
     derivative : callable, optional
-        sigma'. Without it the complex step is taken, for which sigma must be analytic and written so that numba
-        compiles it for complex numbers: arithmetic and functions of math or numpy that have complex values.
+        sigma'. Without it the complex step is taken, for which sigma must be analytic between kinks and so written that
+        numba compiles it for complex numbers: arithmetic and functions of math or numpy that have complex values.
     kinks : tuple of float
         Where sigma, sigma' or a higher derivative jumps.
     """

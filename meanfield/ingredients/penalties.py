@@ -26,7 +26,7 @@ class Penalty:
         psi, a function of one float.
     derivative : callable, optional
         psi', which SGD and theory use; its value at a kink is theirs. Without it the complex step is taken, for which
-        psi must be analytic and written so that numba compiles it for complex numbers.
+        psi must be analytic between kinks and so written that numba compiles it for complex numbers.
     kinks : tuple of float
         Where psi' jumps.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Mapping
 from inspect import isfunction, signature
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
@@ -43,7 +44,7 @@ class _Changed:
     def of(self, function: FunctionType, callers: tuple[FunctionType, ...]) -> FunctionType:
         """The changed function; functions that call each other in a circle stay as they are."""
         inside = (*callers, function)
-        known = {name: function.__globals__.get(name) for name in _names(function.__code__)}
+        known = {name: function.__globals__.get(name, vars(builtins).get(name)) for name in _names(function.__code__)}
         changed = {name: found for name, value in known.items() if (found := self._thing(value, inside)) is not value}
         cells = tuple(self._cell(cell, inside) for cell in function.__closure__ or ())
         if not changed and cells == (function.__closure__ or ()):

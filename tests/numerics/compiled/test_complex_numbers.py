@@ -46,3 +46,23 @@ def test_functions_of_math_have_the_slopes_of_mpmath(name):
     precise = {"log2": lambda t: mpmath.log(t, 2)}.get(name) or getattr(mpmath, name)
     expected = [float(mpmath.diff(precise, point)) for point in x]
     assert np.allclose(evaluate(complex_step(lambda t: function(t)), x), expected, rtol=2e-15, atol=0)  # rounding
+
+
+def leaky(x):
+    return x if x > 0.0 else 0.1 * x
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (leaky, lambda x: 1.0 if x > 0.0 else 0.1),
+        (lambda x: 2.0 * x if -1.0 <= x < 1.0 else x**3, lambda x: 2.0 if -1.0 <= x < 1.0 else 3.0 * x * x),
+        (lambda x: max(abs(x) - 0.5, 0.0), lambda x: 0.0 if abs(x) < 0.5 else math.copysign(1.0, x)),
+        (lambda x: min(max(x, -1.0), 1.0), lambda x: 1.0 if abs(x) < 1.0 else 0.0),
+        (lambda x: math.fabs(x) ** 1.5, lambda x: 1.5 * math.copysign(math.sqrt(abs(x)), x)),
+    ],
+)
+def test_slopes_beside_kinks_are_those_of_their_side(function, slope):
+    x = np.linspace(-3.0, 3.0, 24)
+    expected = [slope(point) for point in x]
+    assert np.allclose(evaluate(complex_step(function), x), expected, rtol=1e-15, atol=0)  # rounding
