@@ -15,9 +15,9 @@ from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
-STEP_SAFETY = 0.4
-"""Share of the change by that factor that counts as the error of the steps; a tenth of it is expected, but a step next
-to a corner has a lower order."""
+STEP_SAFETY = 1.0
+"""Share of the change by that factor that counts as the error of the steps. A tenth of it is expected, but a step next
+to a corner has a lower order, and few steps are as long as their growth allows, whatever they may leave."""
 
 SHAPE_SHARE = 0.25
 """Share of the change of P by extrapolation that counts as its error."""
