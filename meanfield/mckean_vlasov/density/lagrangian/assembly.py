@@ -15,12 +15,13 @@ from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
-STEP_SAFETY = 0.4
-"""Share of the change by that factor that counts as the error of the steps; a tenth of it is expected, but a step next
-to a corner has a lower order."""
+STEP_SAFETY = 1.0
+"""Share of the change by that factor that counts as the error of the steps. A tenth of it is expected, but a step next
+to a corner has a lower order, and few steps are as long as their growth allows, whatever they may leave."""
 
-SHAPE_SHARE = 0.25
-"""Share of the change of P by extrapolation that counts as its error."""
+SHAPE_SHARE = 1.0
+"""Share of the change of P by extrapolation that counts as its error: two levels do not tell whether they follow the
+assumed power yet."""
 
 CUT = 2e-10
 """L1 error of P by tails beyond the outermost edges, whose probability of up to 8e-11 is put into the last cells."""

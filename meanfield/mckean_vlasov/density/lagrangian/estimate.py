@@ -23,8 +23,9 @@ SAFETY = 2.0
 """Factor on changes: errors of points that hop across a corner look random from level to level, and single changes
 miss them by chance."""
 
-COARSER_SHARE = 0.2
-"""Share of the change by the last level that is added to the change by the last power: a guard against chance."""
+COARSER_SHARE = 0.5
+"""Share of the change by the last level that is added to the change by the last power. With `SAFETY` it counts in full:
+of three levels only the assumed powers tell what is left, and coarse ones need not follow them yet."""
 
 
 def weights_of(points: Sequence[int]) -> FloatArray:

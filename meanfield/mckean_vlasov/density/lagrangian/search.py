@@ -35,7 +35,7 @@ NODES_TOLERANCE = 1e-8
 POINTS_SHARE = 0.2
 """Share of the tolerance below which the error of the points is not what misses it."""
 
-ENOUGH_STEPS = 0.2
+ENOUGH_STEPS = 0.5
 """Share of the tolerance above which steps of the first level are shortened before there are others."""
 
 FINEST_STEPS = 1e-5

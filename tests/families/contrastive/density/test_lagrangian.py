@@ -1,6 +1,10 @@
-"""The default scheme of the density on a problem that two other discretisations have settled to nine digits."""
+"""The default scheme of the density where two other discretisations or an exact law settle it."""
+
+import numpy as np
+from scipy.special import ndtr
 
 from meanfield.families.contrastive.density import solve_density
+from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.problems.file import parse_problem
 
 SETTLED = """
@@ -32,3 +36,34 @@ def test_a_density_with_hardly_any_noise_is_the_settled_one():
     assert run.Lambda.max() < 1e-8  # cells in w would be crossed by advection alone
     assert abs(float(run.q[-1, 0]) - 0.006956803) <= float(run.q_error[-1].max()) + 1e-9  # of the reference
     assert abs(float(run.r[-1]) - 0.479519882) <= float(run.r_error[-1]) + 1e-9  # the same
+
+
+KINKED = """
+[model]
+activation = "cubic"
+centering = "none"
+learning_rate = 0.4169
+batch_size = 10
+[[features]]
+hidden = { law = "gaussian", second_moment = 1.6571 }
+coordinate = { law = "rademacher" }
+initial_overlap = -0.6496
+[augmentation]
+variance = [0.498, 0.2032]
+correlation = 0.7267
+[prior]
+name = "elastic_net"
+strength = 1.141
+[time]
+stop = 0.5
+outputs = 3
+"""
+
+
+def test_the_error_of_a_density_under_a_kink_is_claimed_at_the_start():
+    run = solve_density(parse_problem(KINKED))
+    edges, u, q = edges_of(run), nodes_of(run)[0], float(run.q[0, 0])
+    mass = np.diff(ndtr((edges - q * u) / np.sqrt(1.0 - q * q)))  # w|u ~ N(q u, 1 - q^2)
+    error = float(np.abs(run.P[0].values * np.diff(edges) - mass).sum(axis=1) @ run.u_weight.values)
+    assert error > 1e-6  # a claim that can be missed
+    assert error <= float(run.P_error[0])
