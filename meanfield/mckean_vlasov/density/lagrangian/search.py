@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from meanfield.errors import BlowUpError
+from meanfield.ingredients.user_functions import is_address
 from meanfield.mckean_vlasov.density.lagrangian.assembly import Found, Parts, assembled, steps_error
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.display import work_of
@@ -216,7 +217,10 @@ class Search:
     def _missed(self, why: str) -> str:
         if self._found is None:
             return f"failed: the error of q and r is unknown, because {why}; raise density.tolerance"
-        return self._found.missed(self._tolerance, why, bool(self._settings.feature_nodes))
+        said = self._found.missed(self._tolerance, why, bool(self._settings.feature_nodes))
+        prior = self._limit.prior
+        unnamed = is_address(prior.name) and not prior.functions.kinks and self._found.parts.largest == "points"
+        return f"{said}, or name the kinks of {prior.name}, if it has any" if unnamed else said
 
     def solution(self, status: str) -> Solution:
         """Solution from the best levels; without an estimate, from a single one as far as it came."""
