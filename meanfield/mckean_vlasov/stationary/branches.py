@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.mckean_vlasov.stationary.effort import Effort
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations, coordinates_of
 from meanfield.mckean_vlasov.stationary.search import all_overlaps, in_order, resolved
 from meanfield.mckean_vlasov.stationary.variables import state_variables
@@ -25,17 +26,23 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
         The limit at a value of the parameter.
     limits : tuple of float
         The range of the parameter, increasing.
+
+    Attributes
+    ----------
+    effort : Effort
+        Its warning says what may be missing.
     """
 
     def __init__(self, limit_at: Callable[[float], Limit], limits: tuple[float, float]) -> None:
         super().__init__(limits)
         self._limit_at = limit_at
         self._rung = 0
+        self.effort = Effort()
 
     def make(self, p: float, latest: StationaryEquations | None) -> StationaryEquations:
         """Equations at a value of the parameter; the latest ones give an estimate of the multiplier."""
         limit = self._limit_at(p)
-        made = StationaryEquations(limit, coordinates_of(limit, self._rung))
+        made = StationaryEquations(limit, coordinates_of(limit, self._rung), effort=self.effort)
         made.hint = latest.hint if latest else None
         return made
 
@@ -47,7 +54,7 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
         """All overlaps; at the ends of the range with nodes that resolve them as far as branches can afford."""
         if p not in self.limits:
             return all_overlaps(self.at(p), known)
-        equations, orbits = resolved(self._limit_at(p))
+        equations, orbits = resolved(self._limit_at(p), self.effort)
         needed = min(equations.coordinates.rung, MOST_RUNG)
         if needed > self._rung:
             self._rung = needed

@@ -47,7 +47,14 @@ def density_arrays(
             # images share G and Lambda, and nearly all tilts
             _fill(averages, equations, state, u, edges, known.setdefault((state.G, state.coefficients.diffusion), {}))
             bar.update()
-    P_w, _ = marginal_density(equations.limit.coordinates, u, u_weight, edges, P)
+    # images have the same law of w
+    _, first, orbit = np.unique(
+        [(state.G, state.coefficients.diffusion) for state in states] or np.empty((0, 2)),
+        axis=0,
+        return_index=True,
+        return_inverse=True,
+    )
+    P_w = marginal_density(equations.limit.coordinates, u, u_weight, edges, P[first])[0][orbit.ravel()]
     return {
         "P": P,
         "P_w": P_w,

@@ -28,9 +28,10 @@ from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.priors import Prior, potential_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Tilts
+from meanfield.mckean_vlasov.stationary.effort import FULL, Accuracy, Effort
 from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, at_many, resolved_pieces
 from meanfield.mckean_vlasov.stationary.layers import Layers, farthest_tilt
-from meanfield.mckean_vlasov.stationary.panels import FARTHEST, ODD_MOMENTS, tilted_moments
+from meanfield.mckean_vlasov.stationary.panels import CROWDED, FARTHEST, ODD_MOMENTS, tilted_moments
 from meanfield.mckean_vlasov.stationary.unit_norm import Norm, Scale, multiplier
 from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
 from meanfield.typing import FloatArray
@@ -138,8 +139,9 @@ class StationaryEquations:
         Its start and its times do not matter.
     coordinates : Coordinates, optional
         Nodes in u; without them the fewest of the ladder.
-    fineness : float
-        1, or more for narrower panels in w.
+    accuracy : Accuracy
+    effort : Effort, optional
+        Shared with other equations.
 
     Attributes
     ----------
@@ -149,10 +151,17 @@ class StationaryEquations:
         Multiplier of the norm less the G of states: tau phi(1) for a linear phi, otherwise 0.
     """
 
-    def __init__(self, limit: Limit, coordinates: Coordinates | None = None, fineness: float = 1.0) -> None:
+    def __init__(
+        self,
+        limit: Limit,
+        coordinates: Coordinates | None = None,
+        accuracy: Accuracy = FULL,
+        effort: Effort | None = None,
+    ) -> None:
         self.limit = limit
         self.coordinates = coordinates or coordinates_of(limit)
-        self._fineness = fineness
+        self._accuracy = accuracy
+        self.effort = effort or Effort()
         prior = limit.prior.functions
         pull = limit.learning_rate * limit.prior.strength
         # A linear phi acts like G; apart they could be many digits larger than their difference.
@@ -167,21 +176,30 @@ class StationaryEquations:
         self._even = _is_even(prior)
         self.hint: tuple[FloatArray, float, FloatArray] | None = None
 
+    def like(self, coordinates: Coordinates | None = None, accuracy: Accuracy = FULL) -> StationaryEquations:
+        """The same equations with other nodes or another accuracy, with the same hint and a common effort."""
+        other = StationaryEquations(self.limit, coordinates or self.coordinates, accuracy, self.effort)
+        other.hint = self.hint
+        return other
+
     def __call__(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """F, shape (d1,), and its Jacobian, shape (d1, d1); NaN where there is no density of unit norm."""
         state = self.state(q)
-        return self._nowhere(q) if state is None else (state.residual, self._slopes(state)[:-1])
+        return self.nowhere(q) if state is None else (state.residual, self._slopes(state)[:-1])
 
     def by_spread(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """F/V with V = E[Var(w|u)], shape (d1,), and its Jacobian; NaN where there is no density of unit norm."""
         state = self.state(q)
-        if state is None:
-            return self._nowhere(q)
+        return self.nowhere(q) if state is None else self.scaled(state)
+
+    def scaled(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """F/V of a state, and its Jacobian, see `by_spread`."""
         slopes, residual, spread = self._slopes(state), state.residual, state.spread
         return residual / spread, slopes[:-1] / spread - np.outer(residual, slopes[-1]) / spread**2
 
     @staticmethod
-    def _nowhere(q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def nowhere(q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Values and a Jacobian of an overlap without a density."""
         return np.full(len(q), np.nan), np.full((len(q), len(q)), np.nan)
 
     def _slopes(self, state: State) -> FloatArray:
@@ -209,14 +227,19 @@ class StationaryEquations:
             near, G_there, slope = self.hint
             guess = scale.extrapolated(G_there, float(slope @ (q - near)))
 
+        statuses: set[int] = set()
+
         def norm_at(G: float) -> Norm:
             moments, status = self._moments(G, c.diffusion, tilts.tilt)
+            statuses.add(status)
             if status != 0:
                 return Norm(math.inf, math.nan, moments)
             slope = float(tilts.weight @ (moments[:, 3] - moments[:, 1] ** 2)) / c.diffusion
             return Norm(float(tilts.weight @ moments[:, 1]), slope, moments)
 
-        found = multiplier(norm_at, guess, scale)
+        found = multiplier(norm_at, guess, scale, self._accuracy.norm)
+        # E[w^2] grows with G, so that a multiplier is right whatever was met on the way, but none may be wrong
+        self.effort.crowded |= found is None and CROWDED in statuses
         return None if found is None else State(q, found[0], c, tilts, found[1])
 
     def _moments(self, G: float, diffusion: float, s: FloatArray) -> tuple[FloatArray, int]:
@@ -224,9 +247,13 @@ class StationaryEquations:
         scale = 2.0 / diffusion
         asked, where = np.unique(np.abs(s) if self._even else s, return_inverse=True)
         constants = self.potential, scale * G, scale * self.pull
-        moments, status = at_many(
-            lambda tilts: tilted_moments(*constants, tilts, self.kinks, self._fineness), scale * asked
-        )
+
+        def averages(tilts: FloatArray) -> tuple[FloatArray, int]:
+            self.effort.densities += len(tilts)
+            found: tuple[FloatArray, int] = tilted_moments(*constants, tilts, self.kinks, self._accuracy.fineness)
+            return found
+
+        moments, status = at_many(averages, scale * asked, self._accuracy.averages)
         if status != 0:
             return moments, status
         moments = moments[where]
@@ -281,7 +308,7 @@ class StationaryEquations:
         The error of q is that of one Newton step from there, at best a bound.
         """
         tilt, weight, mean = self._finest(state)
-        finer = StationaryEquations(self.limit, self.coordinates, 2.0 * self._fineness)
+        finer = self.like(accuracy=FULL._replace(fineness=2.0))
         moments, status = finer._moments(state.G, state.coefficients.diffusion, tilt)
         if status != 0:
             return Check(math.inf, math.inf)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.mckean_vlasov.stationary.effort import Effort
 from meanfield.mckean_vlasov.stationary.equations import Coefficients, StationaryEquations
 from meanfield.mckean_vlasov.stationary.images import mapped_coefficients
 from meanfield.mckean_vlasov.stationary.search import check_features, in_order, resolved
@@ -39,19 +40,24 @@ def all_states(limit: Limit) -> tuple[StationaryEquations, list[Found]]:
     limit : Limit
         Limit with one to three features; its start does not matter.
 
+    Notes
+    -----
+    The `effort` of the equations says what may be missing.
+
     Raises
     ------
     InputError
         If there are more features.
     """
     check_features(len(limit.coordinates))
-    equations, orbits = resolved(limit)
+    equations, orbits = resolved(limit, Effort())
     states = []
     with progress_bar(len(orbits), "stability of stationary states", "state") as bar:
         for orbit in orbits:
             state = equations.state(orbit.q)
             bar.update()
             if state is None:
+                equations.effort.lost += 1
                 continue
             row, c = state_variables(equations, state), state.coefficients
             for T in orbit.maps:

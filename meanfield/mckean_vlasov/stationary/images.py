@@ -20,6 +20,9 @@ from meanfield.typing import FloatArray
 ALIKE = 1e-7
 """Largest difference of coefficients of images, relative to the largest: overlaps are found to many digits more."""
 
+PROBE = np.array([0.43, -0.29, 0.17])
+"""Overlap without any symmetry of its own, at which those of a limit show."""
+
 
 class Orbit(NamedTuple):
     """An overlap with the matrices that map it to its images, the first of which is 1."""
@@ -36,7 +39,7 @@ class Orbit(NamedTuple):
 def orbits(limit: Limit, overlaps: Sequence[FloatArray]) -> list[Orbit]:
     """Overlaps of states, each as the first of its orbit or as an image."""
     found: list[tuple[Orbit, Coefficients]] = []
-    candidates = list(_symmetries(limit))
+    candidates = list(_of_laws(limit))
     for q in overlaps:
         here = coefficients(limit.closure, q)
         for orbit, there in found:
@@ -49,7 +52,20 @@ def orbits(limit: Limit, overlaps: Sequence[FloatArray]) -> list[Orbit]:
     return [orbit for orbit, _ in found]
 
 
-def _symmetries(limit: Limit) -> Iterator[FloatArray]:
+def symmetries(limit: Limit) -> list[FloatArray]:
+    """Signed permutations T with F(T q) = T F(q): the laws do not see them, and g and Lambda follow them."""
+    probe = PROBE[: len(limit.coordinates)]
+    g, diffusion = limit.closure(probe)
+
+    def follows(T: FloatArray) -> bool:
+        mapped, other = limit.closure(T @ probe)
+        same = np.abs(mapped - T @ g).max() <= ALIKE * np.abs(g).max()
+        return bool(same and abs(other - diffusion) <= ALIKE * diffusion)
+
+    return [T for T in _of_laws(limit) if follows(T)]
+
+
+def _of_laws(limit: Limit) -> Iterator[FloatArray]:
     """Signed permutations that the joint law of the coordinates does not see."""
     laws = limit.coordinates
     for image in signed_permutations(np.arange(1.0, len(laws) + 1)):

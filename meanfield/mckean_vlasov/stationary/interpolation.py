@@ -22,7 +22,7 @@ FEWEST = 10 * NODES
 """Number of places up to which functions are evaluated at each of them."""
 
 ACCURACY = 3e-14
-"""Largest size of the last three coefficients, relative to the largest value of a function: some roundings."""
+"""Accuracy to some roundings, see `at_many`."""
 
 RESOLVED = 1e-11
 """Largest size of the last three coefficients on a piece that ends where averages need it."""
@@ -40,7 +40,7 @@ _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
 Functions = Callable[[FloatArray], tuple[FloatArray, int]]
 
 
-def at_many(functions: Functions, places: FloatArray) -> tuple[FloatArray, int]:
+def at_many(functions: Functions, places: FloatArray, accuracy: float = ACCURACY) -> tuple[FloatArray, int]:
     """Values of smooth functions at many places.
 
     Parameters
@@ -49,6 +49,8 @@ def at_many(functions: Functions, places: FloatArray) -> tuple[FloatArray, int]:
         places, shape (n,) -> values, shape (n, functions), and a status, 0 if all is well.
     places : ndarray, shape (n,)
         Increasing.
+    accuracy : float
+        Largest size of the last three coefficients, relative to the largest value of a function.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def at_many(functions: Functions, places: FloatArray) -> tuple[FloatArray, int]:
             inside = slice(*np.searchsorted(places, [a, np.nextafter(b, math.inf)]))
             if inside.start == inside.stop:
                 continue
-            if np.all(np.abs(coefficients[-3:]) <= ACCURACY * scale):
+            if np.all(np.abs(coefficients[-3:]) <= accuracy * scale):
                 values[inside] = chebyshev.chebval((2.0 * places[inside] - a - b) / (b - a), coefficients).T
                 direct[inside] = False
             else:

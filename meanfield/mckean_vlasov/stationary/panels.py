@@ -40,6 +40,9 @@ FLAT = 0.1
 MOST_PANELS = 600
 """Largest number of panels of one density."""
 
+CROWDED = -2
+"""Status of a density that takes more panels."""
+
 FARTHEST = 2.0**40
 """Distance from 0 at which a density that can be normalised has decayed."""
 
@@ -132,7 +135,7 @@ def find_panels(potential, a, b, s, kinks, fineness, edges):  # type: ignore[no-
     Returns
     -------
     count : int
-        Number of panels; -1 if exp(E) cannot be normalised, -2 if there are more than MOST_PANELS.
+        Number of panels; -1 if exp(E) cannot be normalised, CROWDED if there are more than MOST_PANELS.
     top : float
         The largest E that was met.
     """
@@ -171,7 +174,7 @@ def find_panels(potential, a, b, s, kinks, fineness, edges):  # type: ignore[no-
         if negligible and count == 0:
             continue  # before the first panel that counts
         if count == MOST_PANELS:
-            return -2, top
+            return CROWDED, top
         edges[count], edges[count + 1] = low, high
         count += 1
         if not negligible:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import takewhile
 
 import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.mckean_vlasov.stationary.effort import Accuracy, Effort
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.images import Orbit, orbits
-from meanfield.numerics.continuation import ball_starts, directions, find_roots, newton, signed_permutations
+from meanfield.mckean_vlasov.stationary.images import Orbit, orbits, symmetries
+from meanfield.numerics.continuation import ball_starts, directions, find_roots, is_among, newton, signed_permutations
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -26,6 +28,18 @@ MOST_ROUNDS = 4
 
 OUTERMOST = 0.97
 """Value of |q| up to which a density of unit norm must exist for the indices of states to add up."""
+
+SEARCH = Accuracy(norm=1e-6, averages=1e-8, fineness=0.5)
+"""Accuracy far from roots."""
+
+NEAR = 1e-4
+"""Largest Newton step that is made with full accuracy: those of `SEARCH` are good to 1e-6 or so."""
+
+NARROW = 1e-4
+"""Largest V that asks for full accuracy everywhere: errors of `SEARCH` are divided by it."""
+
+MOST_DENSITIES = 1_000_000
+"""Number of densities from which on a search takes no more starts: they take 20 to 45 microseconds each."""
 
 NODE_ERROR = 1e-10
 """Largest error of q by the nodes in u that is accepted while there are more nodes to take."""
@@ -49,19 +63,36 @@ def all_overlaps(equations: StationaryEquations, known: Sequence[FloatArray] = (
     of all roots add up to 1 (Poincare and Hopf) where every overlap has a density of unit norm. Where they do not, the
     search goes on from further starts.
     """
-    starts, found = ball_starts(len(equations.limit.coordinates)), list(known)
+    alike, found = symmetries(equations.limit), list(known)
+    effort, latest = equations.effort, equations.effort.densities + MOST_DENSITIES
+    starts = takewhile(lambda _: effort.densities < latest, ball_starts(len(equations.limit.coordinates)))
     with progress_bar(math.inf, "search for stationary states", " evaluations") as bar:
+        rough = equations.like(accuracy=SEARCH)
 
         def watched(q: FloatArray) -> tuple[FloatArray, FloatArray]:
             bar.update()
-            return equations.by_spread(q)
+            return _by_spread(rough, equations, q)
 
         for _ in range(MOST_ROUNDS):
-            rough = find_roots(watched, starts, signed_permutations, found, ROUGH)
-            found += polished(equations, rough)
+            found += polished(equations, find_roots(watched, starts, signed_permutations, found, ROUGH, alike))
             if _index_sum(equations, found) == 1 or not _exists_everywhere(equations):
                 break
+    effort.cut_short |= effort.densities >= latest
     return sorted(found[len(known) :], key=in_order)
+
+
+def _by_spread(
+    rough: StationaryEquations, accurate: StationaryEquations, q: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """F/V and its Jacobian, accurate where Newton's step is short or V is small."""
+    state = rough.state(q)
+    if state is None:
+        return rough.nowhere(q)
+    values, slopes = rough.scaled(state)
+    if state.spread > NARROW and np.abs(np.linalg.lstsq(slopes, -values, rcond=None)[0]).max() > NEAR:
+        return values, slopes
+    accurate.hint = rough.hint
+    return accurate.by_spread(q)
 
 
 def in_order(q: FloatArray) -> list[float]:
@@ -95,21 +126,29 @@ def _exists_everywhere(equations: StationaryEquations) -> bool:
     return all(equations.state(q) is not None for q in probes)
 
 
-def resolved(limit: Limit) -> tuple[StationaryEquations, list[Orbit]]:
+def resolved(limit: Limit, effort: Effort) -> tuple[StationaryEquations, list[Orbit]]:
     """All overlaps, with as many nodes in u as they need, and the equations with these nodes."""
-    equations = StationaryEquations(limit)
+    equations = StationaryEquations(limit, effort=effort)
     found = orbits(limit, all_overlaps(equations))
     while not all(equations.node_error(orbit.q) <= NODE_ERROR for orbit in found):
         finer = equations.coordinates.finer
         if finer is None:
             return _with_layers(equations, found)
-        equations = StationaryEquations(limit, finer)
+        equations = equations.like(finer)
         found = _polished_orbits(equations, found)
     return equations, found
 
 
 def _polished_orbits(equations: StationaryEquations, found: Sequence[Orbit]) -> list[Orbit]:
-    return [Orbit(q, orbit.maps) for orbit in found for q in polished(equations, [orbit.q])]
+    """Orbits on finer nodes, where some that had been apart may be one; those without a root there are counted."""
+    overlaps: list[FloatArray] = []
+    for orbit in found:
+        roots = polished(equations, [orbit.q])
+        equations.effort.lost += not roots
+        for image in (T @ q for q in roots for T in orbit.maps):
+            if not is_among(image, overlaps):
+                overlaps.append(image)
+    return orbits(equations.limit, overlaps)
 
 
 def _with_layers(equations: StationaryEquations, found: list[Orbit]) -> tuple[StationaryEquations, list[Orbit]]:
@@ -117,6 +156,5 @@ def _with_layers(equations: StationaryEquations, found: list[Orbit]) -> tuple[St
     states = [state for state in (equations.state(orbit.q) for orbit in found) if state is not None]
     if not (equations.coordinates.takes_layers and states):
         return equations, found
-    resolving = StationaryEquations(equations.limit, equations.layers(states))
-    resolving.hint = equations.hint
+    resolving = equations.like(equations.layers(states))
     return resolving, _polished_orbits(resolving, found)

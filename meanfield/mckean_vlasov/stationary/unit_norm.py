@@ -16,7 +16,7 @@ from typing import NamedTuple
 from meanfield.typing import FloatArray
 
 UNIT_NORM = 1e-13
-"""Largest deviation of E[w^2] from 1 at the multiplier G."""
+"""Largest deviation of E[w^2] from 1 at the multiplier G of a state."""
 
 ROUNDED_NORM = 1e-10
 """Largest deviation of E[w^2] from 1 by the rounding of its own sum."""
@@ -85,7 +85,9 @@ class Scale:
         return self.moved(G, min(max(change / self.rate(G), -LONGEST), LONGEST))
 
 
-def multiplier(norm_at: Callable[[float], Norm], guess: float, scale: Scale) -> tuple[float, FloatArray] | None:
+def multiplier(
+    norm_at: Callable[[float], Norm], guess: float, scale: Scale, accuracy: float = UNIT_NORM
+) -> tuple[float, FloatArray] | None:
     """G at which E[w^2] = 1, and the averages there.
 
     Parameters
@@ -94,6 +96,8 @@ def multiplier(norm_at: Callable[[float], Norm], guess: float, scale: Scale) -> 
         G -> averages of the density.
     guess : float
     scale : Scale
+    accuracy : float
+        Largest deviation of E[w^2] from 1.
 
     Returns
     -------
@@ -104,7 +108,7 @@ def multiplier(norm_at: Callable[[float], Norm], guess: float, scale: Scale) -> 
     G = min(guess, scale.last)
     for _ in range(MOST_TRIALS):
         norm = norm_at(G)
-        if abs(norm.value - 1.0) <= UNIT_NORM:
+        if abs(norm.value - 1.0) <= accuracy:
             return G, norm.moments
         low, high = (G, high) if norm.value < 1.0 else (low, G)
         if low == scale.last:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations, coordinates_of
 from meanfield.mckean_vlasov.stationary.interpolation import at_many
 from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.stability import Stability, stability
@@ -78,8 +78,7 @@ def _work(equations: StationaryEquations, state: State) -> float:
 def _stability(equations: StationaryEquations, state: State) -> Stability:
     """Stability with the fewest nodes in u: rates need fewer digits than overlaps."""
     if equations.coordinates.rung > 0:
-        coarse = StationaryEquations(equations.limit)
-        coarse.hint = equations.hint
+        coarse = equations.like(coordinates_of(equations.limit))
         fewer = coarse.state(state.q)
         if fewer is not None:
             equations, state = coarse, fewer

@@ -8,7 +8,7 @@ from meanfield.numerics.continuation.ball import ball_starts, directions, signed
 from meanfield.numerics.continuation.branches import Branch, ParametricEquations, crossings, follow
 from meanfield.numerics.continuation.cached import CachedEquations
 from meanfield.numerics.continuation.diagram import SearchableEquations, all_branches, by_difference
-from meanfield.numerics.continuation.roots import Equations, find_roots, newton
+from meanfield.numerics.continuation.roots import Equations, find_roots, is_among, newton
 
 __all__ = [
     "Branch",
@@ -23,6 +23,7 @@ __all__ = [
     "directions",
     "find_roots",
     "follow",
+    "is_among",
     "newton",
     "signed_permutations",
 ]

@@ -96,6 +96,7 @@ def find_roots(
     images: Callable[[FloatArray], Iterable[FloatArray]] = lambda root: (),
     known: Sequence[FloatArray] = (),
     tolerance: float = TOLERANCE,
+    symmetries: Sequence[FloatArray] = (),
 ) -> list[FloatArray]:
     """Roots of the equations, each once, until new starts bring nothing new.
 
@@ -111,30 +112,43 @@ def find_roots(
         Roots that are known and not returned.
     tolerance : float
         Largest component of F at a root; see `newton`.
+    symmetries : sequence of ndarray, shape (n, n), optional
+        Orthogonal matrices T with F(T x) = T F(x), among `images`, which take known roots to known ones. Of starts
+        that they map to each other one is tried, and the others bring nothing new, either.
     """
     found: list[FloatArray] = []
     tried: list[FloatArray] = []  # images of roots, which images of images are again
-    idle = 0
+    idle: list[FloatArray] = []
     for start in starts:
-        root = newton(equations, start, [*known, *found], tolerance)
-        if root is None or _is_among(root, [*known, *found]):
-            idle += 1
-            if idle >= PATIENCE * len(start):
+        root = None
+        if not _is_image(start, idle, symmetries):
+            root = newton(equations, start, [*known, *found], tolerance)
+        if root is None or is_among(root, [*known, *found]):
+            idle.append(start)
+            if len(idle) >= PATIENCE * len(start):
                 break
             continue
-        idle = 0
+        idle = []
         waiting = [root]
+        fruitless: list[FloatArray] = []
         while waiting:
             root = waiting.pop()
-            if not _is_among(root, [*known, *found]):
+            if not is_among(root, [*known, *found]):
                 found.append(root)
                 for image in images(root):
-                    if not _is_among(image, [*known, *found, *tried]):
-                        tried.append(image)
+                    if is_among(image, [*known, *found, *tried]):
+                        continue
+                    tried.append(image)
+                    if not _is_image(image, fruitless, symmetries):
                         other = newton(equations, image, (), tolerance)
-                        waiting += [] if other is None else [other]
+                        (fruitless if other is None else waiting).append(image if other is None else other)
     return found
 
 
-def _is_among(root: FloatArray, roots: Sequence[FloatArray]) -> bool:
+def _is_image(x: FloatArray, others: Sequence[FloatArray], symmetries: Sequence[FloatArray]) -> bool:
+    return any(is_among(T @ x, others) for T in symmetries)
+
+
+def is_among(root: FloatArray, roots: Sequence[FloatArray]) -> bool:
+    """Whether a root is one of those."""
     return any(np.linalg.norm(root - other) < SAME_ROOT for other in roots)

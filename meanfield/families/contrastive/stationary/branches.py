@@ -15,6 +15,7 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import StationaryBranches, check_features, without_states
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
+from meanfield.results.schema import WARNING
 from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
 
@@ -41,7 +42,7 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     xarray.Dataset
         Along `point`: `parameter`, `branch`, `turning`, and what `find_stationary_states` says of a state besides its
         density. The attribute `key` of `parameter` is the key. `status` is `complete`, or `failed: ...` where no state
-        was found.
+        was found; `warning` says where some may be missing, and why.
 
     Raises
     ------
@@ -56,7 +57,13 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     """
     check_problem(problem, Problem)
     check_features(len(problem.features))
-    return continue_states(
+    made: list[_Branches] = []
+
+    def equations(limits: tuple[float, float]) -> list[_Branches]:
+        made.append(_Branches(problem, key, limits))
+        return made
+
+    result = continue_states(
         problem,
         key,
         start,
@@ -65,10 +72,13 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
         kind="continuation",
         states="stationary states",
         parts=OF_THE_LIMIT,
-        equations=lambda limits: [_Branches(problem, key, limits)],
+        equations=equations,
         without=without_states(len(problem.features)),
         none_found=lambda: _why_none(problem, key, (start, stop)),
     )
+    if made[0].effort.warning:
+        result.attrs[WARNING] = made[0].effort.warning
+    return result
 
 
 def _why_none(problem: Problem, key: str, ends: tuple[float, float]) -> str:

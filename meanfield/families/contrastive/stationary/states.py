@@ -40,7 +40,7 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
         `eigenvalue_real` and `eigenvalue_imag`, `stability`, `P`, and `potential` where there is one, as
         `meanfield.results.schema` describes them.
         States are in the order of q. The attribute `status` is `complete`, or `failed: why` where no state was
-        found.
+        found; `warning` says where some may be missing, and why.
 
     Raises
     ------
@@ -66,7 +66,8 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     u, u_weight = feature_quadrature(limit.coordinates, problem.density.feature_nodes)
     arrays = stacked(rows, without_states(len(problem.features))) | density_arrays(equations, states, u, u_weight)
     status = "complete" if states else f"{NONE_FOUND}; at q = 0 {why_none(problem, closure)}"
-    return build_dataset("stationary", problem, arrays, status, provenance(time.perf_counter() - started))
+    record = provenance(time.perf_counter() - started)
+    return build_dataset("stationary", problem, arrays, status, record, equations.effort.warning)
 
 
 def check_stationary(problem: Problem) -> None:

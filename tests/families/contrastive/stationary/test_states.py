@@ -13,6 +13,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
+from meanfield.mckean_vlasov.stationary import search
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.results import schema
 from tests.example_problems import feature, features, gaussian, make_problem
@@ -199,12 +200,15 @@ def test_where_no_density_is_stationary_there_is_none():
     )
 
 
-def test_branches_without_a_state_say_where_it_comes_closest():
+def test_branches_without_a_state_say_where_it_comes_closest_and_why_some_may_be_missing(monkeypatch):
+    monkeypatch.setattr(search, "MOST_DENSITIES", 1)
     found = meanfield.continue_stationary_states(
         make_problem(prior("l1", 100.0)), "prior.strength", 100.0, 50.0, points=5
     )
     assert found.sizes["point"] == 0
     assert "; at prior.strength = 50 and q = 0 the prior outweighs the noise" in found.attrs["status"]
+    both = found, find_stationary_states(make_problem(prior("l1", 100.0)))
+    assert all(one.attrs["warning"].startswith("states may be missing: the search ended early") for one in both)
 
 
 def test_four_features_are_refused_and_a_random_start_does_not_matter():

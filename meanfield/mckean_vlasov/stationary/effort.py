@@ -1,0 +1,76 @@
+"""How accurate averages over w are, what they cost, and what the search for stationary states had to leave out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from meanfield.mckean_vlasov.stationary.interpolation import ACCURACY
+from meanfield.mckean_vlasov.stationary.panels import MOST_PANELS
+from meanfield.mckean_vlasov.stationary.unit_norm import UNIT_NORM
+
+
+class Accuracy(NamedTuple):
+    """Accuracy of averages over w.
+
+    Parameters
+    ----------
+    norm : float
+        Largest deviation of E[w^2] from 1.
+    averages : float
+        Error of averages between the tilts at which densities are integrated, see `at_many`.
+    fineness : float
+        1, or more for narrower panels in w, or less for wider ones.
+    """
+
+    norm: float = UNIT_NORM
+    averages: float = ACCURACY
+    fineness: float = 1.0
+
+
+FULL = Accuracy()
+"""That of states."""
+
+
+@dataclass
+class Effort:
+    """What equations with common limits of work have done so far.
+
+    Parameters
+    ----------
+    densities : int
+        Number of densities that were integrated.
+    cut_short : bool
+        Whether a search ended because it had taken too many of them.
+    crowded : bool
+        Whether no multiplier of the norm was found where densities take too many panels.
+    lost : int
+        Number of overlaps that solve the equations, but without a density when they were looked at again.
+    """
+
+    densities: int = 0
+    cut_short: bool = False
+    crowded: bool = False
+    lost: int = 0
+
+    @property
+    def warning(self) -> str:
+        """Sentences about what may be missing; empty if nothing is."""
+        said = [
+            (
+                self.cut_short,
+                f"states may be missing: the search ended early, after {self.densities} densities, before new starts"
+                " stopped to bring new states; fewer features, or more noise, make it shorter",
+            ),
+            (
+                self.crowded,
+                f"states may be missing: at some overlaps densities take more than {MOST_PANELS} panels in w, and no"
+                " multiplier of the norm was found; a weaker prior or more noise takes fewer",
+            ),
+            (
+                self.lost > 0,
+                f"states are missing: {self.lost} of the overlaps found, without counting their images, had no density"
+                " of unit norm on finer nodes; more noise makes densities smoother",
+            ),
+        ]
+        return "; ".join(sentence for holds, sentence in said if holds)
