@@ -110,10 +110,12 @@ def test_residuals_of_states_are_those_of_their_equations():
 
 
 def test_wells_narrower_than_any_fixed_panels_are_found():
+    """Between two wells E[w] turns by 2 E[w^2]/Lambda times a tilt, so that what rounds g by 4e-16 tau shows."""
     problem = random_problem(705020)
     states = meanfield.find_stationary_states(problem)
+    rounding = 1e-12 + 4e-16 * problem.model.learning_rate * 2.0 * 2.0 / states.Lambda.values  # wells at |w| = sqrt 2
     for k in range(states.sizes["state"]):
-        assert stationary_residual(problem, states.isel(state=k))[0] < 1e-12  # two values of u: rounding, seen 5e-15
+        assert stationary_residual(problem, states.isel(state=k))[0] < rounding[k]  # two values of u: rounding alone
 
 
 def test_states_whose_nodes_all_miss_a_layer_say_their_error():
