@@ -150,5 +150,11 @@ def _is_image(x: FloatArray, others: Sequence[FloatArray], symmetries: Sequence[
 
 
 def is_among(root: FloatArray, roots: Sequence[FloatArray]) -> bool:
-    """Whether a root is one of those."""
+    """Whether a root is one of others, within what roots that were found twice differ by.
+
+    Parameters
+    ----------
+    root : ndarray, shape (unknowns,)
+    roots : sequence of ndarray
+    """
     return any(np.linalg.norm(root - other) < SAME_ROOT for other in roots)
