@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-MOST_WORK = 2.4e8
-"""Largest number of points times steps of a solution; they take 10 to 26 seconds, 40 ns each or, where they are so many
-that they do not stay in fast memory, 110 ns."""
+MOST_WORK = 3.6e8
+"""Largest number of points times steps of a solution; they take 15 to 25 seconds, some 40 ns each, or more where they
+are so many that they do not stay in fast memory."""
 
 GRADED_WORK = 2.0
 """Work of a step of a graded point, of which xi and the share follow at every stage, in units of that of others."""
