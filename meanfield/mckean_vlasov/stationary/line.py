@@ -151,7 +151,7 @@ class Line:
             value = value - np.tensordot(shares, values[:count], 1)
             slope = slope - np.tensordot(shares, slopes[:count], 1)
         value = self._centred(value)  # a constant left by rounding would not relax
-        length = np.sqrt(self.average(value**2))
+        length = np.sqrt(max(self.average(value**2), 0.0))  # weights of gathered laws may be below 0
         if not length > NOTHING_NEW * before:
             return False
         values[count], slopes[count] = value / length, slope / length
