@@ -115,8 +115,10 @@ def polished(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> 
     return [root for root in roots if root is not None]
 
 
-def _index_sum(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> int:
-    return sum(int(np.sign(np.linalg.det(-equations(q)[1]))) for q in overlaps)
+def _index_sum(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> float:
+    """Sum of the signs of det(-dF/dq), or NaN if no density is found at a root any more."""
+    with np.errstate(invalid="ignore"):
+        return float(sum(np.sign(np.linalg.det(-equations(q)[1])) for q in overlaps))
 
 
 def _exists_everywhere(equations: StationaryEquations) -> bool:

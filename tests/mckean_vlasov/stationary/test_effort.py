@@ -87,3 +87,14 @@ def test_orbits_that_finer_nodes_join_are_one_and_those_without_a_root_are_count
     assert orbit.q == pytest.approx(root, abs=1e-9)  # 1e-12 of F
     assert len(orbit.maps) == 1
     assert one.effort.lost == 1
+
+
+def test_a_root_whose_density_is_not_found_again_leaves_the_search_open():
+    """The signs at all roots then prove nothing, and no number stands for the missing one."""
+    lost = np.array([0.5])
+
+    def slopes(q):
+        return q, np.full((1, 1), np.nan if q is lost else -1.0)
+
+    assert search._index_sum(slopes, [np.zeros(1)]) == 1.0
+    assert np.isnan(search._index_sum(slopes, [np.zeros(1), lost]))
