@@ -59,6 +59,8 @@ class Activation:
     @cached_property
     def growth(self) -> float:
         """Power gamma with which sigma grows, 0 if it is bounded, infinite if it grows faster than any."""
+        if self.polynomial:
+            return float(len(self.polynomial) - 1)
         far = np.linspace(0.5e4, 1e4, 501)
         near, twice = (np.abs(evaluate(self.value, np.array([x, -x]))).max(axis=1) for x in (far, 2 * far))
         if not np.all(np.isfinite([near, twice])):
@@ -83,11 +85,6 @@ class Activation:
         if not np.all(off <= ROUNDING * (np.abs(powers) @ np.abs(coefficients))):  # also where values are not finite
             return ()
         return tuple(float(a) for a in np.trim_zeros(coefficients, "b"))
-
-    @property
-    def degree(self) -> int | None:
-        """Degree of sigma, if it is a polynomial; see `polynomial`."""
-        return len(self.polynomial) - 1 if self.polynomial else None
 
     @property
     def highest_power(self) -> float:

@@ -33,12 +33,12 @@ from meanfield.families.contrastive.closures.expectation import (
     is_tabulated,
     mean_outputs,
 )
-from meanfield.families.contrastive.closures.gauss_rule import gauss_rule
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.mckean_vlasov.closures import register_closure
 from meanfield.numerics.piecewise import some_rows
+from meanfield.numerics.quadrature import gauss_rules
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -188,8 +188,7 @@ class Closure:
     def _choose_expectation(self) -> Expectation:
         problem = self._problem
         activation, noise, centred = problem.model.activation_functions, noise_of(problem), self.centering > 0
-        degree = activation.degree
-        law = hidden_mixture(problem, activation.highest_power, None if degree is None else max(2, 4 * degree - 2))
+        law = hidden_mixture(problem, activation.highest_power)
         table = bracket_table(activation, noise, centred, reach_of(law))
         outputs = some_rows(table, OUTPUTS if centred else ())
         polynomial = polynomial_means(activation.polynomial if centred else (), law, (noise[0], noise[2]))
@@ -233,24 +232,29 @@ def noise_of(problem: Problem) -> tuple[float, float, float]:
     return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
 
 
-def _few_values(probability: FloatArray, mean: FloatArray, variance: FloatArray, degree: int) -> Components:
-    """Components of a law with as few values as have its moments, if it is that of one variable with many values."""
+def _few_values(law: Components, power: float) -> Components:
+    """Components with the same moments up to a power: of one variable with more values than that takes, few of them."""
+    probability, mean, variance = law
     if mean.shape[1] != 1 or np.any(variance):
-        return probability, mean, variance
-    values, chances = gauss_rule(mean[:, 0], probability, degree)
-    return chances, values[:, None], np.zeros((len(values), 1))
+        return law
+    likely, count = probability > 0.0, int(power) // 2 + 1
+    values, place = np.unique(mean[likely, 0], return_inverse=True)
+    if count >= len(values):
+        return law
+    chances = np.asarray(np.bincount(place, probability[likely]), dtype=float)
+    nodes, weight = gauss_rules(values[None], chances[None], count)
+    return weight[0], nodes[0][:, None], np.zeros((count, 1))
 
 
-def hidden_mixture(problem: Problem, power: float, degree: int | None = None) -> Mixture:
+def hidden_mixture(problem: Problem, power: float) -> Mixture:
     """Joint law of the hidden variables: a mixture of Gaussians, uniform variables and random variances.
 
     Parameters
     ----------
     problem : Problem
     power : float
-        Highest power of a hidden variable that is averaged.
-    degree : int, optional
-        That of the polynomials that are averaged, if nothing else is: of a variable with many values, few then do.
+        Highest power of a hidden variable that is averaged. Where the activation is a polynomial nothing else is, and
+        of a variable with many values few will do.
 
     Raises
     ------
@@ -260,8 +264,8 @@ def hidden_mixture(problem: Problem, power: float, degree: int | None = None) ->
     laws = problem.hidden_laws
     none = np.ones(1), np.zeros((1, 1)), np.zeros((1, 1))
     parts = [law.components(power) if law.exact else none for law in laws]
-    if degree is not None:
-        parts = [_few_values(*part, degree) for part in parts]
+    if problem.model.activation_functions.polynomial:
+        parts = [_few_values(part, power) for part in parts]
     probability = np.array([math.prod(p) for p in product(*(part[0] for part in parts))])
     mean = np.array([np.concatenate(m) for m in product(*(part[1] for part in parts))])
     variance = np.array([np.concatenate(v) for v in product(*(part[2] for part in parts))])

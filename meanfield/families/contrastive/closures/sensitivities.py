@@ -51,11 +51,7 @@ class Sensitivities:
         activation = problem.model.activation_functions
         self._expectation = closure.expectation
         self._centred = closure.centering > 0
-        degree = activation.degree
-        # That of (sigma sigma')^4 c^2, beyond which nothing is averaged, or c^2.
-        self._mixture = hidden_mixture(
-            problem, highest_power(activation), None if degree is None else max(2, 8 * degree - 2)
-        )
+        self._mixture = hidden_mixture(problem, highest_power(activation))
         i, j, self._k, self._l = terms = _terms(self._centred).T
         order = i + j
         place = order * (order + 1) // 2 - 1 + j  # alpha, beta, alpha^2, alpha beta, ...
