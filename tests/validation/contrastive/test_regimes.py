@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy.integrate import quad_vec
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import laplace, norm
 
 import meanfield
@@ -86,16 +86,44 @@ def test_a_marginal_is_the_law_of_its_parts():
     )
     problem = make_problem(features(*laws))
     q, edges = np.array([0.6, -0.75]), np.array([-0.3, 0.1, 0.4, 3.0])
-    width, spread = 0.75 * 2 * math.sqrt(3), math.sqrt(1 - q @ q)
+    spread = math.sqrt(1 - q @ q)
 
-    def below(u):  # the uniform law in closed form, given the other coordinate
-        low, high = ((edges - 0.6 * u + side * width / 2) / spread for side in (-1, 1))
-        inner = [x * ndtr(x) + norm.pdf(x) for x in (low, high)]
-        return laplace.pdf(u, scale=math.sqrt(0.5)) * (inner[1] - inner[0]) * spread / width
+    def below(u):
+        return laplace.pdf(u, scale=math.sqrt(0.5)) * uniform_below(edges - 0.6 * u, 0.75 * math.sqrt(3), spread)
 
     total = sum(quad_vec(below, *ends, epsabs=1e-12)[0] for ends in ((-20, 0), (0, 20)))
     # both quadratures to 1e-12 or better, over cells no narrower than 0.3
     np.testing.assert_allclose(exact_marginal(problem, q, edges), np.diff(total) / np.diff(edges), atol=1e-11)
+
+
+@pytest.mark.parametrize("q", [0.5, 0.99, 0.9999, 0.99999])
+@pytest.mark.parametrize("law", ["uniform", "laplace"])
+def test_a_marginal_is_right_however_narrow_its_gaussians_are(law, q):
+    problem = make_problem(
+        features(f'{{ hidden = {{ law = "rademacher" }}, coordinate = {{ law = "{law}" }}, initial_overlap = 0.0 }}')
+    )
+    edges, spread = np.linspace(-4.0, 4.0, 41), math.sqrt(1 - q * q)
+    below = uniform_below(edges, q * math.sqrt(3), spread) if law == "uniform" else laplace_below(edges, q, spread)
+    found = exact_marginal(problem, np.array([q]), edges)
+    # what lies beyond the cut of the Laplace law, 5e-13, over cells of 0.2; and rounding of sums of 2e4 terms
+    np.testing.assert_allclose(found, np.diff(below) / np.diff(edges), atol=2e-11)
+
+
+def uniform_below(w, end, spread):
+    """Distribution function of a uniform variable on (-end, end) plus a Gaussian of that spread."""
+    low, high = ((w + side * end) / spread for side in (-1, 1))
+    inner = [x * ndtr(x) + norm.pdf(x) for x in (low, high)]
+    return (inner[1] - inner[0]) * spread / (2 * end)
+
+
+def laplace_below(w, scale, spread):
+    """Distribution function of a Laplace variable of variance scale^2 plus a Gaussian: that of a normal-Laplace law."""
+    rate = math.sqrt(2.0) / scale
+
+    def tail(w):  # of the exponential part on one side
+        return np.exp(rate * (0.5 * rate * spread**2 - w) + log_ndtr(w / spread - rate * spread))
+
+    return ndtr(w / spread) - 0.5 * (tail(w) - tail(-w))
 
 
 def test_residuals_of_states_are_those_of_their_equations():

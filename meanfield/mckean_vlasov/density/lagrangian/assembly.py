@@ -23,6 +23,9 @@ SHAPE_SHARE = 1.0
 """Share of the change of P by extrapolation that counts as its error: two levels do not tell whether they follow the
 assumed power yet."""
 
+LARGEST_DISTANCE = 2.0
+"""L1 distance of two laws that have nothing in common."""
+
 CUT = 2e-10
 """L1 error of P by tails beyond the outermost edges, whose probability of up to 8e-11 is put into the last cells."""
 
@@ -108,9 +111,7 @@ def assembled(found: Found | None, levels: list[Level], status: str) -> Solution
     if found is not None:
         moments[:, :-1] += found.correction.moments
         shape = SHAPE_SHARE * shape + STEP_SAFETY * _steps_of_shape(found, finest, edges) + CUT
-        # The law of each node moves with q.
-        shape = shape + (np.abs(found.correction.moments[:, :-2]) + found.parts.total[:, :-1]).sum(axis=1)
-        errors = Errors(found.parts.total, shape)
+        errors = Errors(found.parts.total, np.minimum(shape + _moved(found, moments[:, :-3]), LARGEST_DISTANCE))
     moments[:, -1] = (P @ np.diff(edges)) @ nodes.u_weight
     effort: dict[str, object] = {
         "points": [level.points for level in (found.levels if found else levels)],
@@ -130,6 +131,17 @@ def _quantiles(levels: list[Level], edges: FloatArray, output: int, extrapolate:
     xi = weights[1] * raw + weights[0] * display.quantiles(levels[-2], edges, output)
     np.maximum.accumulate(xi, axis=-1, out=xi)
     return xi, float(display.distances(xi, raw) @ finest.frames.nodes.solved[1])
+
+
+def _moved(found: Found, q: FloatArray) -> FloatArray:
+    """How far the laws of the nodes move with the errors of q and of E[w^2], which are a part of those of q.
+
+    Means given u move by u.dq, and the variance given u, which is 1 - |q|^2 under linear priors, by 2 q.dq: in L1 by
+    about sqrt(2/pi) |dq|/s and 4 phi(1) |q| |dq|/s^2 for Gaussians of spread s, together by |dq|/s^2 or so.
+    """
+    changed = np.abs(found.correction.moments[:, :-2]) + found.parts.total[:, :-1]
+    variance = np.maximum(1.0 - np.sum(q * q, axis=1), np.finfo(float).tiny)
+    return np.asarray(changed.sum(axis=1) / variance)
 
 
 def _steps_of_shape(found: Found, finest: Level, edges: FloatArray) -> float:
