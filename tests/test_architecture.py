@@ -5,9 +5,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from tests import ROOT
-
-PACKAGE = ROOT / "meanfield"
+from tests import PACKAGE
 
 FLOORS = (
     ("errors", "typing"),

@@ -9,7 +9,7 @@ import meanfield
 from meanfield.commands import entry
 from meanfield.commands.table import COMMANDS
 from meanfield.families.contrastive import FAMILY
-from tests import ROOT
+from tests import PACKAGE, ROOT
 from tests.commands.names import NAMES, SCRIPTS
 from tests.example_problems import SMALL
 
@@ -109,7 +109,7 @@ def test_solve_finds_the_method_in_the_family_of_the_problem(call, tmp_path):
 
 def test_a_command_for_a_method_takes_problems_of_every_family_that_has_it(call, tmp_path):
     """Whatever it is given besides, and refuses what a family does not know."""
-    example, out = ROOT / "meanfield/families/alpha_contrastive/example.toml", tmp_path / "out.nc"
+    example, out = PACKAGE / "families/alpha_contrastive/example.toml", tmp_path / "out.nc"
     assert call("density", example, "-o", out)[::2] == (0, "")
     code, _, err = call("density", example, "-o", out, "--backend", "fipy")
     assert code == 2

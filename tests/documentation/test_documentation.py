@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from meanfield.problems.known_families import ENTRY_POINTS
+from tests import PACKAGE
 from tests.documentation.outputs import assert_same
 from tests.documentation.pages import PAGES, ROOT, anchors, blocks, links, outside_code, page_text
 from tests.reader import Reader, lay_out
@@ -59,7 +60,8 @@ def exists(word):
             return True
         return word in ENTRY_POINTS
     if re.fullmatch(r"(meanfield|solvers|validation|data|tests|docs)/[\w./-]*", word):
-        return (ROOT / word).exists() or word.startswith(MADE) or "NAME" in word
+        folder = PACKAGE.parent if word.startswith("meanfield/") else ROOT
+        return (folder / word).exists() or word.startswith(MADE) or "NAME" in word
     return True
 
 

@@ -22,11 +22,11 @@ from meanfield.ingredients.penalties import PENALTIES
 from meanfield.ingredients.priors import PRIORS
 from meanfield.problems.known_families import families
 from meanfield.sweep import Sweep
-from tests.documentation.pages import ROOT
+from tests import PACKAGE, ROOT
 
 ROOMS = [
-    ".".join(path.parent.relative_to(ROOT).parts)
-    for path in sorted((ROOT / "meanfield").rglob("__init__.py"))
+    ".".join(path.parent.relative_to(PACKAGE.parent).parts)
+    for path in sorted(PACKAGE.rglob("__init__.py"))
     if "__all__" in path.read_text() and path.parent.name != "laws"  # laws are in the reference of the problem file
 ]
 NO_PAGE = ("Equations", "COLOURS", "FAMILY", "LINES", "MARKERS")
