@@ -137,6 +137,17 @@ def test_warnings_with_a_remedy(quick, lines, warning):
     assert any(warning in text for text in warnings_of(problem, predictions(problem)))
 
 
+def test_kinks_that_a_prior_does_not_name_are_a_warning(quick, tmp_path, monkeypatch):
+    (tmp_path / "unnamed_kink.py").write_text("def pull(w):\n    return 1.0 if w > 0.0 else -1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    problem = make_problem('prior = { name = "unnamed_kink:pull", strength = 0.1 }')
+    (warning,) = (text for text in warnings_of(problem, predictions(problem)) if "prior.name" in text)
+    assert warning.startswith("prior.name = 'unnamed_kink:pull': its force jumps from -1 to 1 at w = 0, which")
+    assert warning.endswith(
+        "kinks=(0,)); otherwise density and stationary states may miss their accuracy, while SGD is right"
+    )
+
+
 def test_nothing_is_said_of_a_problem_that_does_what_it_should(quick):
     for problem in (make_problem(), make_problem('prior = { name = "l1", strength = 2.0 }')):
         assert warnings_of(problem, predictions(problem)) == []  # Lambda < Lambda_c, but the norm goes nowhere by then

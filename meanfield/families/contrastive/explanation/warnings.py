@@ -15,6 +15,7 @@ from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.absence import noise_ratio, why_none
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
+from meanfield.ingredients.unnamed_kinks import kinks_to_name
 from meanfield.mckean_vlasov.condensation import coarsening
 from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS, NOTABLE, enough_weights, percent
 
@@ -43,6 +44,7 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
     found = list(_of_the_settings(problem, predicted))
     if problem.model.channels > 1:
         return [*_of_channels(problem), *found]
+    found += _of_the_prior(problem)
     try:
         closure = Closure(problem)
     except InputError:
@@ -76,6 +78,14 @@ def _of_channels(problem: Problem) -> Iterator[str]:
             "model.centering = 'none': the penalty takes products of outputs whose means are part of them, not "
             "covariances; set it to 'population' or 'batch' unless that is meant"
         )
+
+
+def _of_the_prior(problem: Problem) -> Iterator[str]:
+    """Warning about kinks of a user's prior, at which the density and stationary states need to know where to cut."""
+    prior = problem.prior
+    kinks = kinks_to_name(prior.name, prior.functions) if prior.strength > 0 else ""
+    if kinks:
+        yield f"{kinks}; otherwise density and stationary states may miss their accuracy, while SGD is right"
 
 
 def _of_the_start(problem: Problem, closure: Closure) -> Iterator[str]:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.ingredients.user_functions import is_address
+from meanfield.ingredients.unnamed_kinks import kinks_to_name
 from meanfield.mckean_vlasov.density.lagrangian.assembly import Found, Parts, assembled, steps_error
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.display import work_of
@@ -217,15 +217,14 @@ class Search:
     def _missed(self, why: str) -> str:
         if self._found is None:
             return f"failed: the error of q and r is unknown, because {why}; raise density.tolerance"
-        said = self._found.missed(self._tolerance, why, bool(self._settings.feature_nodes))
-        prior = self._limit.prior
-        unnamed = is_address(prior.name) and not prior.functions.kinks and self._found.parts.largest == "points"
-        return f"{said}, or name the kinks of {prior.name}, if it has any" if unnamed else said
+        return self._found.missed(self._tolerance, why, bool(self._settings.feature_nodes))
 
     def solution(self, status: str) -> Solution:
         """Solution from the best levels; without an estimate, from a single one as far as it came."""
         levels = [self._single()] if self._found is None else self._shown or self._found.levels
-        return assembled(self._found, levels, status)
+        prior = self._limit.prior
+        kinks = kinks_to_name(prior.name, prior.functions) if status.startswith("failed") and prior.strength > 0 else ""
+        return assembled(self._found, levels, f"{status}; {kinks}" if kinks else status)
 
     def _single(self) -> Level:
         """The last level that was solved, or begun; the start alone, on plain frames, where none came so far."""

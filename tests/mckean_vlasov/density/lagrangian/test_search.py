@@ -73,6 +73,23 @@ def test_a_search_ends_with_its_budget_and_says_how_far_it_came(monkeypatch, exa
     assert (np.abs(solution.moments[:, :-2] - exact) <= claimed + 1e-9).all()  # what both promise
 
 
+def test_a_failure_names_kinks_that_the_prior_does_not(monkeypatch, tmp_path):
+    """Before a step is taken; an interrupted run says nothing, and neither does one whose kinks are named."""
+    (tmp_path / "forgetful_prior.py").write_text(
+        "from meanfield import Prior\n\ndef pull(w):\n    return 1.0 if w > 0.25 else -1.0\n\n"
+        "named = Prior(pull, kinks=(0.25,))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def said(name, strength=0.4, status="failed: for a reason"):
+        return search.Search(make_limit(f"forgetful_prior:{name}", strength), DensitySettings(), 1e-6).solution(status)
+
+    hint = "prior.name = 'forgetful_prior:pull': its force jumps from -1 to 1 at w = 0.25, which it does not name"
+    assert said("pull").status.startswith(f"failed: for a reason; {hint}")
+    assert said("pull", status="interrupted").status == "interrupted"
+    assert said("pull", strength=0.0).status == said("named").status == "failed: for a reason"
+
+
 def test_a_search_for_nodes_leaves_work_for_an_estimate(monkeypatch):
     """Means of w have kinks in u under an l1 prior with hardly any noise, and sums over nodes converge slowly."""
     monkeypatch.setattr(budget, "MOST_WORK", 2e7)
