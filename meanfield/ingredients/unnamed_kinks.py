@@ -36,7 +36,6 @@ LEAST_JUMP, LEAST_CORNER = 1e-6, 1e-4
 SAME = 1e-6
 """Distance of kinks below which they are one."""
 
-
 SAID = 3
 """Kinks that a message describes one by one."""
 
@@ -113,7 +112,7 @@ def kinks_to_name(name: str, prior: Prior) -> str:
         return ""
     others = f", and has {len(said) - SAID} more kinks" if len(said) > SAID else ""
     places = sorted([*prior.kinks, *(each.place for each in (*jumps, *corners))])
-    kinks = "".join(f"{_number(place)}, " for place in places).rstrip()
+    kinks = ", ".join(map(_number, places)) + "," * (len(places) == 1)
     return (
         f"prior.name = '{name}': its force {', '.join(said[:SAID])}{others}, which it does not name; make it "
         f"meanfield.Prior(force, kinks=({kinks}))"

@@ -75,7 +75,7 @@ def test_a_message_names_place_and_remedy():
     prior = Prior(lambda w: (1.0 if w > 0 else -1.0) + max(w, 0.5), kinks=(0.5,))
     assert kinks_to_name("own:pull", prior) == (
         "prior.name = 'own:pull': its force jumps from -0.5 to 1.5 at w = 0, which it does not name; make it "
-        "meanfield.Prior(force, kinks=(0, 0.5,))"
+        "meanfield.Prior(force, kinks=(0, 0.5))"
     )
     many = kinks_to_name("own:pull", Prior(lambda w: math.floor(2.0 * w)))
     assert "at w = -5, jumps from -10 to -9 at w = -4.5, and has 21 more kinks, which" in many
