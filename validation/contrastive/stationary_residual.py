@@ -96,7 +96,7 @@ def _adaptive_residual(problem: Problem, state: xr.Dataset, smooth: int) -> tupl
 def _equations(problem: Problem, state: xr.Dataset, panels: int) -> FloatArray:
     """E[u w] - q and E[w^2] - 1 in one vector."""
     q, g = np.atleast_1d(state["q"].values), np.atleast_1d(state["g"].values)
-    rules = [_rule(feature.coordinate, panels) for feature in problem.features]
+    rules = [rule_of(feature.coordinate, panels) for feature in problem.features]
     u = np.array(list(itertools.product(*(nodes for nodes, _ in rules))))
     weight = np.array([np.prod(part) for part in itertools.product(*(weights for _, weights in rules))])
     mean, square = np.zeros(len(u)), np.zeros(len(u))
@@ -106,7 +106,8 @@ def _equations(problem: Problem, state: xr.Dataset, panels: int) -> FloatArray:
     return np.array([*((weight * mean) @ u - q), weight @ square - 1.0])
 
 
-def _rule(law: CoordinateLaw, panels: int) -> tuple[FloatArray, FloatArray]:
+def rule_of(law: CoordinateLaw, panels: int) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of a coordinate law; panels of one with a density are graded towards u = 0."""
     if law.law not in LAWS:
         return law.quadrature(3)
     density, reach = LAWS[law.law]

@@ -13,7 +13,7 @@ import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate
 from meanfield.mckean_vlasov.stationary.interpolation import gathered
-from meanfield.mckean_vlasov.stationary.tilt_law import tilt_rule
+from meanfield.mckean_vlasov.stationary.tilt_law import has_tails, tilt_rule
 from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
@@ -75,6 +75,8 @@ class Coordinates:
         Whether no coordinate has a density, so that nodes are all values of u.
     takes_layers : bool
         Whether nodes on panels that resolve layers are affordable.
+    has_tails : bool
+        Whether some u are rare: nodes are far apart there, or there are none.
     """
 
     def __init__(self, laws: Sequence[CoordinateLaw], rung: int = 0) -> None:
@@ -85,6 +87,7 @@ class Coordinates:
         self._continuous = {k: law for k, law in enumerate(drawn) if isinstance(law, ContinuousLaw)}
         self.exact = not self._continuous
         self.takes_layers = 1 <= len(self._continuous) <= MOST_WITH_LAYERS
+        self.has_tails = any(map(has_tails, self._continuous.values()))
         ladder = LADDERS[max(len(self._continuous), 1) - 1]
         self._rungs = len(ladder) if self._continuous else 1
         self.rung = min(rung, self._rungs - 1)

@@ -46,12 +46,15 @@ class Effort:
         Whether no multiplier of the norm was found where densities take too many panels.
     lost : int
         Number of overlaps that solve the equations, but without a density when they were looked at again.
+    rare : bool
+        Whether no state was found though weights with rare u, between nodes, may carry one.
     """
 
     densities: int = 0
     cut_short: bool = False
     crowded: bool = False
     lost: int = 0
+    rare: bool = False
 
     @property
     def warning(self) -> str:
@@ -71,6 +74,12 @@ class Effort:
                 self.lost > 0,
                 f"states are missing: {self.lost} of the overlaps found, without counting their images, had no density"
                 " of unit norm on finer nodes; more noise makes densities smoother",
+            ),
+            (
+                self.rare,
+                "states may be missing near q = 0: where few weights with a large |u| carry most of E[w^2], nodes in u"
+                " do not resolve them; a weaker prior or more noise needs no such weights, and coordinates without"
+                " tails, such as uniform or three_point ones, have none",
             ),
         ]
         return "; ".join(sentence for holds, sentence in said if holds)

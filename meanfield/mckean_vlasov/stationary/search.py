@@ -131,7 +131,13 @@ def _exists_everywhere(equations: StationaryEquations) -> bool:
 def resolved(limit: Limit, effort: Effort) -> tuple[StationaryEquations, list[Orbit]]:
     """All overlaps, with as many nodes in u as they need, and the equations with these nodes."""
     equations = StationaryEquations(limit, effort=effort)
-    found = orbits(limit, all_overlaps(equations))
+    equations, found = _refined(equations, orbits(limit, all_overlaps(equations)))
+    effort.rare |= not found and equations.coordinates.has_tails and not limit.prior.functions.linear
+    return equations, found
+
+
+def _refined(equations: StationaryEquations, found: list[Orbit]) -> tuple[StationaryEquations, list[Orbit]]:
+    """Overlaps on finer nodes until these leave no error, and after the finest on nodes that resolve layers."""
     while not all(equations.node_error(orbit.q) <= NODE_ERROR for orbit in found):
         finer = equations.coordinates.finer
         if finer is None:

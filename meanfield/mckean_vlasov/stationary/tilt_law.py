@@ -144,6 +144,11 @@ def _added(before: _Sum, law: ContinuousLaw, gain: float, s: FloatArray) -> Floa
 def range_of(law: ContinuousLaw) -> FloatArray:
     """Ends and corners of a law with a density, as far out as it has any variance."""
     corners = np.array(law.support)
-    if law.density(corners[-1:])[0] < CUT_SHORT:
+    if has_tails(law):
         corners[[0, -1]] *= TAIL
     return corners
+
+
+def has_tails(law: ContinuousLaw) -> bool:
+    """Whether a law goes on beyond its `support`, where it has hardly any probability."""
+    return bool(law.density(np.array(law.support[-1:]))[0] < CUT_SHORT)

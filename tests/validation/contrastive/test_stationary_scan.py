@@ -1,0 +1,44 @@
+"""No stationary state of one feature is missed or invented, by a scan over q that shares no code with the search."""
+
+import numpy as np
+import pytest
+
+import meanfield
+from tests.example_problems import features, make_problem
+from validation.contrastive.random_problems import random_problem
+from validation.contrastive.stationary_scan import OVERLAPS, Scan, scanned_overlaps
+
+ATOM = features('{ hidden = { law = "laplace" }, coordinate = { law = "rademacher" }, initial_overlap = 0.1 }')
+
+
+SEEDS = (840004, 840006, 840008, 840014, 840022, 840029)
+"""Three problems without any state, and others with a fold or without a state at q = 0."""
+
+
+def searched_overlaps(problem):
+    q = meanfield.find_stationary_states(problem)["q"].values[:, 0]
+    return sorted(q[(q > -1e-9) & (q < OVERLAPS[-1])])  # states are found to 1e-10
+
+
+def test_the_scan_of_gaussian_weights_is_exact():
+    """Without a prior w given u is N(-a v u, v) with a = 2 g/Lambda, and v + (a v)^2 = 1."""
+    problem = make_problem(ATOM)
+    scan = Scan(problem, 2000)
+    (g,), diffusion = scan._closure(np.array([0.4]))
+    a = 2 * g / diffusion
+    variance = (np.sqrt(1 + 4 * a**2) - 1) / (2 * a**2)
+    # trapezoidal sums of an analytic density, 11/1000 apart in arsinh w
+    assert scan(0.4) == pytest.approx(-a * variance - 0.4, abs=1e-9)
+
+
+def test_the_search_finds_what_the_scan_finds():
+    problem = random_problem(840019)  # a cauchy prior, no state at q = 0, three values of u
+    assert scanned_overlaps(problem) == pytest.approx(searched_overlaps(problem), abs=1e-5)  # bisection to 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_state_of_random_problems_is_missed_or_invented(seed):
+    problem = random_problem(seed)
+    # sums over nodes in u err by some 1e-4 where E[w|u] jumps
+    assert scanned_overlaps(problem) == pytest.approx(searched_overlaps(problem), abs=2e-3)  # said above
