@@ -4,7 +4,8 @@ At every q of a grid the multiplier G is found by Brent's method, so that P(w|u)
 tau Phi(w))) has E[w^2] = 1 (theory.md, section 6); where F(q) = E[u w] - q changes its sign there is a state. Averages
 over w are trapezoidal sums in arsinh w, and those over u are Gauss-Legendre panels graded towards u = 0, where the mean
 weight may jump from one well of the potential into another. Laws of u and priors are even: states come in pairs +-q,
-and one half of u is enough.
+and one half of u is enough. Weights with rare u fall between its nodes as they do in the search; and at small noise,
+where E[w|u] jumps within 1e-3 or so, the sums over u err by up to 3e-3 in q.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ ESCAPED = 1e-6
 
 HALVINGS = 12
 """Number of halvings of the interval of the grid in which densities cease to exist."""
-
 
 RESOLUTION = 1e-6
 """Distance of overlaps between which a change of sign is not looked at closer."""

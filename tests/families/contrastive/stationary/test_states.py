@@ -202,7 +202,7 @@ def test_where_no_density_is_stationary_there_is_none():
 
 @pytest.mark.parametrize(("law", "warned"), [("laplace", True), ("uniform", False)])
 def test_an_answer_that_rare_coordinates_could_change_says_so(law, warned):
-    """With Laplace's law there is a state near q = 0.006, which weights with |u| > 12 carry."""
+    """With Laplace's law there is a state near q = 0.006, which weights with rare u carry."""
     lines = features(feature(0.2, '{ law = "laplace", second_moment = 1.5091 }', coordinate=law))
     model = 'model = { activation = "erf", learning_rate = 0.01881, batch_size = 50 }'
     noise = "augmentation = { variance = [0.4911, 0.0445], correlation = -0.2742 }"
