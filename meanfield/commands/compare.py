@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
         from meanfield.plotting import plot_comparison
         from meanfield.problems.family import DIFFERS
         from meanfield.results.figure_files import check_animation_path, save_animation, save_figure
-    outputs = checked_outputs(arguments)
+    outputs = checked_outputs(arguments, arguments.results)
     if arguments.animate:
         check_animation_path(arguments.animate)
         outputs.append(arguments.animate)

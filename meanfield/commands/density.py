@@ -43,13 +43,10 @@ def _solve_both(arguments: Namespace) -> int:
     """Solve for the density of each weight and for that of both weights together, and save them."""
     with start_up():
         from meanfield import load_problem, save, solve_joint_density
-        from meanfield.process.atomic_files import check_writable
+        from meanfield.commands.outputs import check_outputs
     if arguments.backend == "fipy":
         raise InputError("--backend fipy with --joint: joint densities have 'numba' alone; leave --backend out")
-    if arguments.joint.resolve() == arguments.output.resolve():
-        raise InputError(f"--joint {arguments.joint}: is the file of -o, too; give each result a file of its own")
-    for path in (arguments.output, arguments.joint):
-        check_writable(path)
+    check_outputs([arguments.output, arguments.joint], [arguments.problem])
     density, joint = solve_joint_density(load_problem(arguments.problem))
     save(density, arguments.output)
     save(joint, arguments.joint)

@@ -27,7 +27,7 @@ def run(arguments: Namespace) -> int:
         from meanfield import load_problem, save, solve
         from meanfield.plotting import plot_dynamics
         from meanfield.results.figure_files import save_figure
-    outputs = checked_outputs(arguments)
+    outputs = checked_outputs(arguments, [arguments.problem])
     result = solve(load_problem(arguments.problem), "dynamics")
     save(result, arguments.output)
     print(summary_of(result), end="")

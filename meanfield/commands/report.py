@@ -24,9 +24,10 @@ def run(arguments: Namespace) -> int:
     """Load the results, and write the page."""
     with start_up():
         from meanfield import load
-        from meanfield.process.atomic_files import check_writable, save_text
+        from meanfield.commands.outputs import check_outputs
+        from meanfield.process.atomic_files import save_text
         from meanfield.report import report
-    check_writable(arguments.output)
+    check_outputs([arguments.output], arguments.results)
     results = {label: load(path) for label, path in labelled(arguments.results).items()}
     save_text(report(results), arguments.output)
     print(f"wrote {arguments.output}")

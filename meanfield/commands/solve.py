@@ -7,9 +7,11 @@ same command again.
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from meanfield.cli import at_least
 from meanfield.commands.solving import add_problem_and_output, solve_and_save
+from meanfield.errors import InputError
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -24,6 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Solve the problem, and save the result."""
+    if Path(arguments.method).is_file():
+        raise InputError(f"'{arguments.method}' is a file; the method comes first, and the problem file behind it")
     options = {} if arguments.workers is None else {"workers": arguments.workers}
     return solve_and_save(arguments, arguments.method, **options)
 

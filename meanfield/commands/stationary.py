@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
         from meanfield import continue_stationary_states, load_problem, save, solve
         from meanfield.plotting import plot_branches
         from meanfield.results.figure_files import save_figure
-    outputs = checked_outputs(arguments)
+    outputs = checked_outputs(arguments, [arguments.problem])
     if arguments.figure and not arguments.vary:
         raise InputError("--figure draws branches, and there are none without --vary; add --vary KEY START STOP")
     problem = load_problem(arguments.problem)

@@ -42,7 +42,8 @@ def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, fa
     contrast = _contrast(first, second)
     quantities = list(_quantities(first, second, comparison, family)) if contrast.freedom > 0 else []
     if not quantities:
-        return Judgement("no scatter")
+        shared = any(name in first and name in second for name in family.compared)
+        return Judgement("no scatter" if shared else "nothing")
     outcome = rotation_test(contrast, quantities)
     p_without_errors = outcome.p_value
     if outcome.has_allowance:

@@ -15,7 +15,7 @@ from meanfield.comparison.single_laws import Pair, weights_alone
 from meanfield.comparison.wording import verdicts_of
 from meanfield.plotting.entries import entries_of
 from meanfield.plotting.plane import plot_joint_density
-from meanfield.plotting.style import COLOURS, TIME, TITLE_WIDTH, curve_style, draw_figure, feature_label
+from meanfield.plotting.style import ANY_TIME, COLOURS, TITLE_WIDTH, curve_style, draw_figure, feature_label
 from meanfield.plotting.trajectories import plot_channel_overlap, plot_in_time, plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, visible_weights
 from meanfield.results.schema import family_of_result
@@ -89,7 +89,7 @@ def _plot_each(results: Mapping[str, xr.Dataset], name: str, long_name: str, axe
         for index, curve in entries_of(_values(dataset, name), "time", "replica"):
             plot_in_time(curve, axes, f"{label}, {index}" if index else label, curve_style(number))
             number += 1
-        axes.set(xlabel=TIME, ylabel=name.replace("_", " "))
+        axes.set(xlabel=ANY_TIME, ylabel=name.replace("_", " "))
         axes.set_title(fill(long_name, TITLE_WIDTH), fontsize="small")
     return axes
 

@@ -12,7 +12,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield.plotting.entries import entries_of
-from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, entry_label, feature_label, time_styles
+from meanfield.plotting.style import ANY_TIME, COLOURS, LINES, MARKERS, entry_label, feature_label, time_styles
 
 SYMBOLS = {"q": "overlap $q_t$", "r": "prior work $r_t$"}
 
@@ -34,7 +34,7 @@ def plot_standard_errors(comparison: xr.Dataset, axes: Axes, quantity: str = "q"
                 axes.axhline(end, color=COLOURS[i % len(COLOURS)], ls=":", lw=1.2)
     ratio = comparison[f"{quantity}_difference"] / comparison[f"{quantity}_standard_error"]
     _plot_pairs(ratio, comparison, axes, quantity)
-    axes.set(xlabel=TIME, ylabel=f"difference of {SYMBOLS.get(quantity, quantity)}\nin standard errors")
+    axes.set(xlabel=ANY_TIME, ylabel=f"difference of {SYMBOLS.get(quantity, quantity)}\nin standard errors")
     return axes
 
 
@@ -43,7 +43,7 @@ def plot_differences(comparison: xr.Dataset, axes: Axes, quantity: str = "q") ->
     error, difference = comparison[f"{quantity}_standard_error"], abs(comparison[f"{quantity}_difference"])
     unknown = error.isnull().all([dim for dim in error.dims if dim != "pair"])
     _plot_pairs(difference.where(unknown & (difference > 0)), comparison, axes, quantity)
-    axes.set(xlabel=TIME, ylabel=f"|difference of {SYMBOLS.get(quantity, quantity)}|", yscale="log")
+    axes.set(xlabel=ANY_TIME, ylabel=f"|difference of {SYMBOLS.get(quantity, quantity)}|", yscale="log")
     return axes
 
 
@@ -62,7 +62,9 @@ def plot_distances(comparison: xr.Dataset, axes: Axes) -> Axes:
                     words = f"{name}, {index}, {pair}" if index else f"{name}, {pair}"
                     axes.plot(comparison["snapshot_time"], curve, line, label=words, **style)
     axes.axhline(1.0, color="0.6", lw=0.8)
-    axes.set(xlabel=TIME, ylabel=f"distance of weights and density\n{_relative(comparison, 'W1')[1]}", ylim=(0, None))
+    axes.set(
+        xlabel=ANY_TIME, ylabel=f"distance of weights and density\n{_relative(comparison, 'W1')[1]}", ylim=(0, None)
+    )
     return axes
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.errors import InputError
-from meanfield.plotting.style import TIME, TITLE_WIDTH, Panel, curve_style, draw_panels, marker_style
+from meanfield.plotting.style import ANY_TIME, TITLE_WIDTH, Panel, curve_style, draw_panels, marker_style
 from meanfield.results.schema import family_of_result, kind_of
 
 MOST_PANELS = 9
@@ -53,6 +53,6 @@ def _plot_variable(dataset: xr.Dataset, axes: Axes, name: str, along: str) -> Ax
     style = curve_style if along in family_of_result(dataset).variables else marker_style  # states are no continuum
     for i, curve in enumerate(values.T):
         axes.plot(dataset[along].values, curve, **style(i))
-    axes.set(xlabel=TIME if along == "time" else along, ylabel=name)
+    axes.set(xlabel=ANY_TIME if along == "time" else along, ylabel=name)
     axes.set_title(fill(str(dataset[name].attrs.get("long_name", name)), TITLE_WIDTH), fontsize="small")
     return axes

@@ -32,6 +32,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 TIME = "time $t = k/N$"
 
+ANY_TIME = "time $t$"
+"""Label of the time axis of results of any family: steps that make a unit of time differ."""
+
 Panel = Callable[[xr.Dataset, Axes], Axes]
 """Plot function of one quantity."""
 
@@ -41,9 +44,14 @@ PANEL_WIDTHS = {1: 4.8, 2: 4.2, 3: 3.45}
 PANEL_HEIGHT = 3.1
 """Height of a panel in inches."""
 
+AROUND_PANEL = 1.0
+"""Height in inches of what is above and below the axes of a panel: its title, ticks and label."""
 
-TITLE_WIDTH = 46
-"""Largest number of letters in a line of the title of a panel."""
+TITLE_HEIGHT, TITLE_LINE = 0.3, 0.2
+"""Height of the title of a figure in inches, and that of each further line."""
+
+TITLE_WIDTH = 32
+"""Largest number of letters in a line of the title of a panel: so many fit where legends stand beside three panels."""
 
 
 def curve_style(number: int) -> dict[str, Any]:
@@ -79,14 +87,19 @@ def draw_panels(dataset: xr.Dataset, panels: Sequence[Panel]) -> Figure:
 
 
 def draw_figure(title: str, panels: Sequence[Callable[[Axes], Axes]]) -> Figure:
-    """One figure of all `panels`, at most three in a row, with their legends."""
+    """One figure of all `panels`, at most three in a row, with their legends, as high as the tallest legend needs."""
     columns = math.ceil(len(panels) / math.ceil(len(panels) / max(PANEL_WIDTHS)))
     rows = math.ceil(len(panels) / columns)
-    figure = Figure(figsize=(PANEL_WIDTHS[columns] * columns, PANEL_HEIGHT * rows + 0.3), layout="constrained")
+    above = TITLE_HEIGHT + TITLE_LINE * title.count("\n")
+    figure = Figure(figsize=(PANEL_WIDTHS[columns] * columns, PANEL_HEIGHT * rows + above), layout="constrained")
     all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    tallest = 0.0
     for plot, axes in zip(panels, all_axes, strict=False):
         plot(axes)
-        place_legend(axes)
+        legend = place_legend(axes)
+        if legend is not None:
+            tallest = max(tallest, legend.get_window_extent().height / figure.dpi)
+    figure.set_figheight(max(PANEL_HEIGHT, tallest + AROUND_PANEL) * rows + above)
     for axes in all_axes[len(panels) :]:
         axes.remove()
     # A title is the user's: it is no formula, even with dollars in it.

@@ -70,7 +70,7 @@ def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
             continue  # its elements are at fault, and reported themselves
         if kind == "tuple_type" and isinstance(given, str) and _key(location, model) + f" = {given!r}" in reasons:
             continue  # a text in place of a number or word is no slip of a list
-        hint = _description(location, model)
+        hint = _description(location, model) or (_keys(location, model) if kind.startswith("model_") else "")
         reason = item["msg"].replace("Input should", "should")
         if kind in _PLAIN_WORDS:
             reason = _PLAIN_WORDS[kind].format(**item.get("ctx", {}))
@@ -118,6 +118,16 @@ def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
 
 def _description(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
     """Description of the innermost field on the way to `location`."""
+    return _innermost(location, model)[0]
+
+
+def _keys(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """Keys of the table at `location`."""
+    return ", ".join(dict.fromkeys(key for table in _innermost(location, model)[1] for key in table.model_fields))
+
+
+def _innermost(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, list[type[BaseModel]]]:
+    """Description of the innermost field on the way to `location`, and the models of its value."""
     models: list[type[BaseModel]] = [model]
     description = ""
     for part in location:
@@ -128,7 +138,7 @@ def _description(location: tuple[int | str, ...], model: type[BaseModel]) -> str
             description, models = field.description or description, list(_models_in(field.annotation))
         else:  # the tag of a union
             models = [model for model in models if _law_of(model) == part] or models
-    return description
+    return description, models
 
 
 def _law_of(model: type[BaseModel]) -> Any:

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from meanfield.errors import InputError
 from meanfield.plotting import plot_comparison, plot_result
 from meanfield.plotting.legends import place_legend
-from meanfield.plotting.style import TIME, curve_style
+from meanfield.plotting.style import ANY_TIME, curve_style
 from meanfield.results.figure_files import laid_out
 from meanfield.results.schema import family_of_result
 
@@ -127,6 +127,6 @@ def _conservation(dataset: xr.Dataset) -> Figure | None:
     for number, (name, label) in enumerate((("mass", "|probability $-$ 1|"), ("norm", "$|E[w^2] - 1|$"))):
         deviation = np.maximum(np.abs(dataset[name].values - 1.0), np.finfo(float).eps)
         axes.semilogy(dataset["time"], deviation, label=label, **curve_style(number))
-    axes.set(xlabel=TIME, ylabel="deviation")
+    axes.set(xlabel=ANY_TIME, ylabel="deviation")
     place_legend(axes)
     return figure

@@ -78,6 +78,29 @@ def test_what_is_not_known_ends_with_code_2_and_the_nearest_name(call, words, me
     assert message in err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["density", "in.toml", "-o", "in.toml"],
+        ["solve", "order_parameters", "in.toml", "-o", "same.toml"],
+        ["density", "in.toml", "-o", "out.nc", "--joint", "in.toml"],
+        ["stationary", "in.toml", "-o", "in.toml"],
+        ["dynamics", "in.toml", "-o", "in.toml"],
+        ["compare", "in.toml", "other.nc", "-o", "in.toml"],
+        ["report", "in.toml", "-o", "in.toml"],
+    ],
+)
+def test_a_file_that_is_read_is_never_written_to(call, tmp_path, monkeypatch, words):
+    """A slip of the name would destroy the problem or hours of computing; a link to the file is the file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.toml").write_text(SMALL)
+    (tmp_path / "same.toml").symlink_to("in.toml")
+    code, out, err = call(*words)
+    assert (code, out) == (2, "")
+    assert "toml: is a file that is read, and would be lost; choose another name for the output" in err
+    assert (tmp_path / "in.toml").read_text() == SMALL
+
+
 def test_a_command_solves_and_its_result_says_how_it_was_called(call, tmp_path):
     (tmp_path / "small.toml").write_text(SMALL)
     code, out, err = call("order-parameters", tmp_path / "small.toml", "-o", tmp_path / "out.nc")
@@ -102,6 +125,9 @@ def test_solve_finds_the_method_in_the_family_of_the_problem(call, tmp_path):
     code, _, err = call("solve", "order_parametrs", *needed)
     assert code == 2
     assert "did you mean 'order_parameters'?" in err
+    code, _, err = call("solve", tmp_path / "small.toml", "order_parameters", "-o", tmp_path / "out.nc")
+    assert code == 2
+    assert "small.toml' is a file; the method comes first, and the problem file behind it" in err
     code, _, err = call("solve", "order_parameters", *needed, "--workers", 2)
     assert code == 2
     assert "--workers: the method 'order_parameters' takes no number of threads; leave it out" in err
@@ -134,7 +160,7 @@ def test_the_density_of_both_weights_has_a_file_of_its_own(call, tmp_path):
     assert said.endswith(f"wrote {joint} (joint_density)\n")
     assert [meanfield.load(path).attrs["method"] for path in (out, joint)] == ["density", "joint_density"]
     for more, message in (
-        (("two.toml", "--joint", out), "is the file of -o, too; give each result a file of its own"),
+        (("two.toml", "--joint", out), "is the name of two outputs; give each a file of its own"),
         (
             ("two.toml", "--joint", joint, "--backend", "fipy"),
             "joint densities have 'numba' alone",

@@ -10,6 +10,7 @@ from meanfield.comparison.sides import finished_runs
 from meanfield.comparison.verdict import judge
 from meanfield.comparison.weight_deviations import _scatter
 from meanfield.comparison.wording import format_comparison, summary_of_pair
+from meanfield.families.alpha_contrastive import FAMILY
 from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS
 from meanfield.problems.file import parse_problem
 from meanfield.results.schema import family_of_result
@@ -133,6 +134,13 @@ def test_weights_of_a_group_scatter_as_a_ratio_of_means_does():
     ratio = membership[..., None] * ((w[..., None] <= points) - law.cdf(points)) / membership.mean()
     spread = ratio.reshape(-1, 3).var(axis=0) / 500
     assert rows.var(axis=0) == pytest.approx(spread, rel=0.23)  # 4 errors sqrt(2 / 600) of a variance: 3 in 1e4 seeds
+
+
+def test_no_number_of_runs_helps_where_results_share_no_quantity():
+    """More runs were asked for; a density of filters has moments, SGD of filters has energies."""
+    problem = meanfield.load_problem(FAMILY.example_path)
+    filters, runs = meanfield.solve(problem, "density"), meanfield.solve(problem, "particles")
+    assert "hold no quantity in common" in reason(filters, runs)
 
 
 def test_few_runs_differ_or_cannot_tell(density, ode, chain):

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from meanfield import plotting
 from meanfield.plotting.histograms import bin_edges, bins_of_sample, density_curve
-from meanfield.plotting.style import LINES
+from meanfield.plotting.style import LINES, draw_figure
 from tests.plotting.conftest import check_panels
 
 
@@ -39,6 +39,23 @@ def test_comparison_can_be_read(results):
     figure = plotting.plot_comparison(results)
     check_panels(figure)
     assert hidden_pixels(figure) == 0
+
+
+def test_a_figure_is_high_enough_for_long_legends():
+    """Three results with six curves each, and a title with a verdict on each pair of results."""
+
+    def panel(axes):
+        for number in range(18):
+            axes.plot([0, 1], [number, number + 1], label=f"result, {number}", **plotting.curve_style(number))
+
+    figure = draw_figure("\n".join(["title", *["a - b: AGREES"] * 3]), [panel] * 3)
+    figure.draw_without_rendering()
+    title = figure.texts[0].get_window_extent()
+    for axes in figure.axes:
+        legend, inside = axes.get_legend().get_window_extent(), axes.get_window_extent()
+        assert figure.bbox.y0 <= legend.y0
+        assert legend.y1 <= title.y0
+        assert legend.height <= inside.height
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])

@@ -253,6 +253,10 @@ def test_long_values_are_shortened(key, value, words):
     assert all(len(line) < 600 for line in found.splitlines())
 
 
+def test_a_value_in_place_of_a_table_is_answered_with_its_keys():
+    assert message(text_with("prior", "l1")) == "prior = 'l1': should be a table of keys (name, strength, parameters)"
+
+
 def test_a_few_of_many_faults_are_told():
     found = message(text_with("features", list(range(300)))).splitlines()
     assert found[0].startswith("features[0] = 0: should be a table of keys")
