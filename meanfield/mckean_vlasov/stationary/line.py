@@ -6,6 +6,7 @@ of rate - L takes polynomials on each panel.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -145,17 +146,21 @@ class Line:
     def _append(self, values: FloatArray, slopes: FloatArray, count: int, pair: Pair) -> bool:
         """Append the part of a function that is not in the span of the first `count`; false if there is none."""
         value, slope = pair
-        before = np.sqrt(self.average(value**2))
+        before = self._length(value)
         for _ in range(2):  # the second time for what rounding left
             shares = values[:count].reshape(count, value.size) @ (self._whole_mass * value).ravel()
             value = value - np.tensordot(shares, values[:count], 1)
             slope = slope - np.tensordot(shares, slopes[:count], 1)
         value = self._centred(value)  # a constant left by rounding would not relax
-        length = np.sqrt(max(self.average(value**2), 0.0))  # weights of gathered laws may be below 0
-        if not length > NOTHING_NEW * before:
+        length = self._length(value)
+        if not length > NOTHING_NEW * before > 0.0:
             return False
         values[count], slopes[count] = value / length, slope / length
         return True
+
+    def _length(self, value: FloatArray) -> float:
+        """Sqrt E[f^2] of a function; 0 where it lies at weights of gathered laws that are below 0."""
+        return math.sqrt(max(self.average(value**2), 0.0))
 
     def resolvents(self, starts: list[Pair], rate: float) -> list[Pair]:
         """Images (rate - L)^-1 L k of functions k, by polynomials on each panel that meet at the ends.

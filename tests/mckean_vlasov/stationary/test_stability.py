@@ -57,6 +57,18 @@ def check_linear(found_spectra):
         assert spectrum.gap == pytest.approx(-G, rel=1e-8)  # Ornstein-Uhlenbeck: -G' itself, from integrals
 
 
+def test_a_function_at_nodes_of_negative_weight_alone_adds_nothing():
+    """Laws of u.g that are gathered may have such weights."""
+    equations = StationaryEquations(limit_of(make_problem()))
+    line = Line(equations, equations.state(np.array([0.4])))
+    line._weight = np.array([1.0 + 1e-9, -1e-9])
+    value, slope = (np.array([0.0, 1.0])[:, None, None] * each for each in line.w)
+    assert line.average(value**2) < 0.0
+    values, slopes = np.empty((2, 1, *value.shape))
+    with np.errstate(all="raise"):
+        assert not line._append(values, slopes, 0, (value, slope))
+
+
 @pytest.mark.parametrize("prior", ["none", "l1", "quartic"])
 def test_resolvents_solve_their_equation(prior):
     """(rate - L) h = L k in weak form, for a v that is no polynomial."""
