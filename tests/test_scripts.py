@@ -158,7 +158,7 @@ def test_compare_animates_the_density_over_sgd(runs, folder, inside):
     assert (folder / "weights.gif").read_bytes().startswith(b"GIF89a")
     for chosen, name, message in (
         (runs, "weights.avi", "'avi' is no animation format; use one of gif, mp4"),
-        (runs[1:], "other.gif", "add the output of solve_density.py"),
+        (runs[1:], "other.gif", "add that of `meanfield density`"),
     ):
         result = inside("compare", *chosen, "-o", folder / "none.nc", "--animate", folder / name)
         assert result.returncode == 2
@@ -313,6 +313,10 @@ def test_report_puts_results_on_one_page(runs, folder, tmp_path, inside):
     result = inside("report", folder / "none.nc", "-o", page)
     assert result.returncode == 2
     assert "no such file; run a solver" in result.stderr
+    result = inside("report", runs[1], "-o", tmp_path / "page.pdf")
+    assert result.returncode == 2
+    assert "page.pdf: a report is a page of HTML; give it the ending .html or .htm" in result.stderr
+    assert not (tmp_path / "page.pdf").exists()
     result = inside("report", runs[1], "-o", tmp_path / "none" / "page.html")
     assert result.returncode == 2
     assert "output directory" in result.stderr

@@ -63,5 +63,5 @@ def _animation(results: Iterable[xr.Dataset]) -> FuncAnimation:
 
     density = next((result for result in results if result.attrs["method"] == "density"), None)
     if density is None:
-        raise InputError("--animate shows a density, and no result is one; add the output of solve_density.py")
+        raise InputError("--animate shows a density, and no result is one; add that of `meanfield density`")
     return animate_weights(density, next((result for result in results if "weights" in result), None))

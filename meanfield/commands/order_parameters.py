@@ -1,6 +1,6 @@
 """Solve a problem for its order parameters: the overlaps q_t from the reduced ODEs.
 
-They close for priors with linear phi (none, l2); other priors need solve_density.py or simulate_sgd.py.
+They close for priors with linear phi (none, l2); other priors need `meanfield density` or `meanfield sgd`.
 """
 
 from __future__ import annotations

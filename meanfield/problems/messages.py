@@ -64,6 +64,7 @@ def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
             fault = item["ctx"]["error"]
             location = (*location, fault.key) if isinstance(fault, FieldError) else location
             path, reason = _key(location, model), item["msg"].removeprefix("Value error, ")
+            reason += _place(reason, model) if path else ""
             yield f"{path}: {reason}" if path else reason
             continue
         if kind == "too_short" and given:
@@ -89,6 +90,14 @@ def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
     for start, (first, *others) in reasons.items():
         reason = " or ".join([first, *(other.removeprefix("should be ") for other in others)])
         yield f"{start}: {reason}" + (f" ({hints[start]})" if hints[start] else "")
+
+
+def _place(reason: str, model: type[BaseModel]) -> str:
+    """Where a key belongs that a table does not know, but the file does."""
+    found = re.match(r"unknown key '(\w+)'", reason)
+    if found is None or found[1] not in model.model_fields:
+        return ""
+    return f"; '{found[1]}' is a key of the whole file: write it above the first table"
 
 
 def _meant(given: str, reason: str) -> str | None:

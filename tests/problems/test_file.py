@@ -257,6 +257,13 @@ def test_a_value_in_place_of_a_table_is_answered_with_its_keys():
     assert message(text_with("prior", "l1")) == "prior = 'l1': should be a table of keys (name, strength, parameters)"
 
 
+def test_a_key_of_the_file_below_a_table_is_told_where_it_belongs():
+    """TOML takes what follows [[features]] for a key of the last feature."""
+    found = message(tomli_w.dumps(GOOD) + '\n[[features]]\ntitle = "at the end"\n')
+    assert "unknown key 'title'; " in found
+    assert found.endswith("; 'title' is a key of the whole file: write it above the first table")
+
+
 def test_a_few_of_many_faults_are_told():
     found = message(text_with("features", list(range(300)))).splitlines()
     assert found[0].startswith("features[0] = 0: should be a table of keys")

@@ -23,6 +23,14 @@ class NormalisesOutputs(Part):
         return self
 
     @property
+    def remedy(self) -> str:
+        """What to change where SGD blows up; under some losses outputs that are not normalised grow without bound."""
+        slower = "lower training.learning_rate"
+        if self.output_normalisation:
+            return slower
+        return f"set network.output_normalisation = true, take a shorter time.stop, or {slower}"
+
+    @property
     def normalisation(self) -> Normalisation:
         """Outputs as a function of the last layer."""
         return Normalisation(self.output_normalisation, self.epsilon)

@@ -104,6 +104,16 @@ def test_means_of_sgd_follow_the_flow():
     assert abs(float(sgd["loss"][-1].mean() - later["loss"][-1])) > 3.5 * float(error)
 
 
+def test_sgd_whose_weights_become_infinite_says_what_bounds_them():
+    """Those of the flow do at t = 1.277."""
+    particles = {"replicas": 1, "score_samples": 50}
+    training = {"learning_rate": 0.01, "batch_size": 64}
+    result = meanfield.solve(case_b(stop=3.0, training=training, particles=particles), "particles")
+    assert result.attrs["status"].startswith("failed: at t = ")
+    assert "set network.output_normalisation = true, take a shorter time.stop, or lower" in result.attrs["status"]
+    assert case_b(normalised=True).network.remedy == "lower training.learning_rate"
+
+
 def test_scores_are_the_best_correlations_in_samples():
     problem = case_b(particles={"replicas": 1, "score_samples": 100_000})
     result = meanfield.solve(problem.model_copy(), "particles")

@@ -68,7 +68,7 @@ def simulation_of(problem: ImageProblem) -> Simulation:
         quantiles=("sampled_loss",),
         together=together,
         working_set=8 * BYTES * (numbers + weights) * min(together, problem.particles.replicas),
-        remedy="lower training.learning_rate",
+        remedy=problem.network.remedy,
         steps_per_time=problem.steps_per_time,
         size="network.widths",
     )

@@ -71,7 +71,7 @@ def simulation_of(problem: Problem) -> Simulation:
         quantiles=("loss",),
         together=together,
         working_set=8 * BYTES * activations * min(together, problem.particles.replicas),
-        remedy="lower training.learning_rate",
+        remedy=problem.network.remedy,
         steps_per_time=problem.steps_per_time,
         size="network.nodes_per_latent",
     )
