@@ -29,9 +29,11 @@ def prepare_numba() -> None:
     from meanfield.process.numba_versions import is_numba_known
 
     if is_numba_known():
+        from meanfield.process.cache_index import keep_foreign_types_apart
         from meanfield.process.compiler_shortcuts import take_shortcuts
         from meanfield.process.entry_points import compile_entry_points_alone
 
+        keep_foreign_types_apart()
         take_shortcuts()
         compile_entry_points_alone()
     announce_compilation()
