@@ -74,6 +74,14 @@ def test_a_reference_that_missed_its_tolerance_still_tells_errors():
     assert summary(table(runs, ["density"]), "density", 1e-6).judged == 0
 
 
+def test_the_limit_is_on_methods_and_not_on_checks_of_them():
+    slow = run_of(0.5, seconds=61.0)
+    assert regimes.as_run(Outcome((1, "stationary"), slow, ""), 60.0).status == "time limit"
+    assert regimes.as_run(Outcome((1, "exact"), slow, ""), 60.0) == slow
+    assert regimes.as_run(Outcome((1, "stationary"), HALF, ""), 60.0) == HALF  # whatever its check took
+    assert regimes.as_run(Outcome((1, "density"), None, "hangs"), 60.0).status == "broken: hangs"
+
+
 def test_causes_have_no_numbers():
     assert cause_of(run_of(0.5, status="failed: at t = 1.5: 3e-7 is left; do this")) == "at t = #: # is left"
     assert cause_of(HALF) == ""
