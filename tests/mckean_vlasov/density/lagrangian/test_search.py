@@ -253,6 +253,14 @@ def test_a_norm_that_nodes_seem_to_change_tells_that_points_do():
     assert asked
 
 
+def test_panels_that_are_tried_again_tell_nothing_of_their_error():
+    """The change was 0, and a solution that was 5e-5 off claimed 2e-8."""
+    few, more = make_rule(8), make_rule(12)
+    by_nodes = 100 * (np.exp(-8.0) - np.exp(-12.0))
+    assert node_search.last_change([few, more, more]) == pytest.approx(by_nodes)
+    assert node_search.last_change([make_rule(4), few, more]) == pytest.approx(by_nodes)
+
+
 def test_corrections_that_depend_on_the_points_are_refused():
     series = [make_rule(8, 1e4), make_rule(12, 1e4)]
     assert node_search.fewest_nodes(series, np.zeros(2), 1e-3) is None
