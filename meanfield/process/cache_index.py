@@ -2,9 +2,9 @@
 
 numba lists the code of a function, for all types of arguments that it was compiled for, in one file, in which types are
 pickled. A type may belong to the module of a user: the coefficients of a family of one's own, or a function. Where that
-module cannot be imported the list could not be read, and no problem could be solved. So code for types of other
-packages is listed in files of its own, one for all types of the same modules; and a list that cannot be read, because
-what it names is not there any more, counts as empty.
+module cannot be imported the list could not be read, and nothing that calls the function could run. So code for types
+of other packages is listed in files of its own, one for all types of the same modules; and a list that cannot be read,
+because what it names is not there any more, counts as empty.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ class Line:
         return True
 
     def _length(self, value: FloatArray) -> float:
-        """Sqrt E[f^2] of a function; 0 where it lies at weights of gathered laws that are below 0."""
+        """Length of a function, sqrt E[f^2]; 0 where it lies at weights of gathered laws that are below 0."""
         return math.sqrt(max(self.average(value**2), 0.0))
 
     def resolvents(self, starts: list[Pair], rate: float) -> list[Pair]:
