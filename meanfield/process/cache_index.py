@@ -55,7 +55,7 @@ def _modules(kind: Any) -> Iterator[str]:
     if isinstance(kind, types.BaseNamedTuple):
         yield kind.instance_class.__module__  # type: ignore[attr-defined]
     if isinstance(kind, types.Dispatcher):
-        yield kind.dispatcher.py_func.__module__
+        yield kind.dispatcher.py_func.__module__ or ""  # `exec` defines functions of no module
     if isinstance(kind, types.BaseTuple):
         for part in kind.types:  # type: ignore[attr-defined]
             yield from _modules(part)

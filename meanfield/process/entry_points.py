@@ -147,16 +147,16 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
 
 
 @contextmanager
-def _compiling(module: str) -> Iterator[None]:
-    """Have the compiler work for a function of a module.
+def _compiling(module: str | None) -> Iterator[None]:
+    """Have the compiler work for a function of a module; one that `exec` defines may have none.
 
     It makes millions of small objects, almost all of which live until it is done: to look for garbage among them again
     and again takes a quarter of its time.
     """
-    pause = _is_ours(module) and gc.isenabled()
+    _chain.append(module or "")
+    pause = _is_ours(_chain[-1]) and gc.isenabled()
     if pause:
         gc.disable()
-    _chain.append(module)
     try:
         yield
     finally:

@@ -121,6 +121,14 @@ def test_functions_of_others_may_call_ours(chain):
         assert functions.middle(1.0) == 4.0
 
 
+def test_functions_of_no_module_are_compiled():
+    """Generated code often has none, and numba compiles it wherever this package is imported."""
+    written = {}
+    exec("def twice(x):\n    return 2.0 * x", written)
+    assert written["twice"].__module__ is None
+    assert numba.njit(written["twice"])(1.5) == 3.0
+
+
 @pytest.mark.filterwarnings("ignore:First-class function type feature is experimental")
 def test_compiled_functions_call_those_that_they_are_given(chain):
     """A function that is an argument is called by its address, through a wrapper without objects of Python."""
