@@ -19,16 +19,20 @@ from scipy.optimize import brentq
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
+from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.ingredients.priors import potential_of
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
-from validation.contrastive.stationary_residual import rule_of
+from validation.contrastive.stationary_residual import LAWS
 
 OVERLAPS = 0.5 + 0.5 * np.tanh(np.linspace(-5.0, 5.0, 81))
 """Grid of q, from 4.5e-5 to 1 - 4.5e-5 and dense towards both."""
 
-PANELS_IN_U = 20
-"""Panels of six nodes of a coordinate with a density."""
+PANELS_IN_U, NODES_IN_U = 20, 6
+"""Panels of a coordinate with a density, and nodes of each."""
+
+GRADING = 7.0
+"""Logarithm of the ratio of the widest panel in u to the narrowest, about."""
 
 REACH = 11.0
 """Value of arsinh w up to which densities are summed: |w| = 30 000."""
@@ -58,7 +62,7 @@ class Scan:
     """
 
     def __init__(self, problem: Problem, terms: int = TERMS) -> None:
-        u, chance = rule_of(problem.features[0].coordinate, PANELS_IN_U)
+        u, chance = _rule_of(problem.features[0].coordinate)
         chance = np.where(u > 0.0, 2.0, np.where(u < 0.0, 0.0, 1.0)) * chance
         self._u, self._chance = u[chance > 0.0], chance[chance > 0.0]
         count = 2 * (terms // (2 * len(self._u))) + 1
@@ -104,6 +108,19 @@ class Scan:
             while excess(high) <= 0:
                 low, high, step = high, high + step, 4.0 * step
         return float(brentq(excess, low, high, xtol=1e-9 * diffusion, rtol=1e-12))
+
+
+def _rule_of(law: CoordinateLaw) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of a coordinate law; panels of one with a density are graded towards u = 0."""
+    if law.law not in LAWS:
+        return law.quadrature(3)
+    density, reach = LAWS[law.law]
+    edges = reach * np.sinh(GRADING * np.linspace(-1.0, 1.0, PANELS_IN_U + 1)) / np.sinh(GRADING)
+    x, weight = np.polynomial.legendre.leggauss(NODES_IN_U)
+    half = 0.5 * np.diff(edges)[:, None]
+    u = (edges[:-1, None] + half * (1.0 + x)).ravel()
+    chance = (half * weight).ravel() * density.pdf(u)
+    return u, chance / chance.sum()
 
 
 def scanned_overlaps(problem: Problem) -> list[float]:

@@ -2,9 +2,11 @@
 
 P(w|u) ~ exp((2/Lambda)(G w^2/2 - u.g w - tau Phi(w))) must have E[u w] = q and E[w^2] = 1 (theory.md, section 6).
 Gauss-Legendre panels in w end at the kinks of the prior and are halved until the exponent varies by little over each,
-wherever the density is not negligible: wells may be narrower than any fixed panels. One coordinate with a density is
-integrated adaptively; for two, panels are graded towards u = 0, where the mean weight may jump from one well of the
-potential into another, and a rule with fewer panels tells the error that is left.
+wherever the density is not negligible: wells may be narrower than any fixed panels. What the moments of w depend on is
+the tilt s = u.g alone. Averages over it are adaptive, because the mean weight may jump from one well of the potential
+into another near s = 0: coordinates with few values are summed, and of those with a density, one or two, the law of
+their part of s and the conditional means E[u|s] are a quadrature of their own. A coordinate with g = 0 says nothing of
+w: E[u w] = 0.
 """
 
 from __future__ import annotations
@@ -18,29 +20,25 @@ from scipy.integrate import quad_vec
 from scipy.stats import laplace, norm, uniform
 
 from meanfield.families.contrastive.problem import Problem
-from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.ingredients.priors import potential_of
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 
-PANELS_IN_U = (14, 10)
-"""Numbers of panels of a smooth coordinate law, and of the coarser rule, where two laws are smooth."""
+ACCURACY = 1e-11
+"""Absolute accuracy that is asked for in averages over the tilt."""
 
-ACCURACY_IN_U = 1e-11
-"""Absolute accuracy that is asked for where one law is smooth."""
-
-MOST_INTERVALS = 150
-"""Largest number of intervals of the adaptive rule, which says what error they leave."""
+MOST_INTERVALS = 600
+"""Largest number of intervals of an adaptive rule, which says what error they leave."""
 
 LAWS = {
     "gaussian": (norm(), 9.0),
     "uniform": (uniform(-(3**0.5), 2 * 3**0.5), 3**0.5),
     "laplace": (laplace(0, 0.5**0.5), 28.0),
 }
-"""Smooth laws of a coordinate, with the point beyond which they have no probability to speak of."""
+"""Laws of a coordinate with a density, smooth but at 0 and at the point beyond which it has none to speak of."""
 
-GRADING = 7.0
-"""Logarithm of the ratio of the widest panel in u to the narrowest, about."""
+LONGEST_PANEL = 1.0
+"""Longest panel in u: twelve nodes leave 1e-16 of products of two such densities over it."""
 
 NEGLIGIBLE = -60.0
 """Logarithm of a density, relative to its largest value, below which it is left out."""
@@ -51,7 +49,7 @@ SCAN = np.sinh(np.linspace(-12.0, 12.0, 241))
 VARIATION = 1.0
 """Largest variation of the exponent over a panel in w: twelve nodes leave 1e-14 of exp(-x^2/2) on (-1.4, 1.4)."""
 
-NODES_IN_U, NODES_IN_W = 6, 12
+NODES = 12
 """Nodes of a panel."""
 
 
@@ -61,69 +59,89 @@ def stationary_residual(problem: Problem, state: xr.Dataset) -> tuple[float, flo
     Parameters
     ----------
     problem : Problem
-        With one or two features.
+        With no more than two coordinates that have a density.
     state : xarray.Dataset
         Result of the stationary solver at one state.
     """
-    smooth = [k for k, feature in enumerate(problem.features) if feature.coordinate.law in LAWS]
-    if len(smooth) == 1:
-        return _adaptive_residual(problem, state, smooth[0])
-    fine, coarse = (_equations(problem, state, panels) for panels in PANELS_IN_U)
-    return float(np.abs(fine).max()), float(np.abs(fine - coarse).max())
-
-
-def _adaptive_residual(problem: Problem, state: xr.Dataset, smooth: int) -> tuple[float, float]:
-    """Residual and its error where one coordinate law is smooth."""
     q, g = np.atleast_1d(state["q"].values), np.atleast_1d(state["g"].values)
-    others = [feature.coordinate.quadrature(3) for k, feature in enumerate(problem.features) if k != smooth]
-    law, reach = LAWS[problem.features[smooth].coordinate.law]
+    laws = [feature.coordinate for feature in problem.features]
+    spread = [k for k, law in enumerate(laws) if law.law in LAWS and g[k] != 0.0]
+    tilts = _TiltLaw([laws[k].law for k in spread], g[spread])
     total, error = np.zeros(len(q) + 1), 0.0
-    for part in itertools.product(*(zip(*rule, strict=True) for rule in others)):
-        rest, chance = [u for u, _ in part], float(np.prod([weight for _, weight in part]))
+    rules = [((0.0,), (1.0,)) if law.law in LAWS else law.quadrature(3) for law in laws]
+    for part in itertools.product(*(zip(*rule, strict=True) for rule in rules)):
+        rest, chance = np.array([u for u, _ in part]), float(np.prod([weight for _, weight in part]))
+        shift = float(rest @ g)
 
-        def integrand(u: float, rest: list[float] = rest) -> FloatArray:
-            both = np.insert(rest, smooth, u)
-            mean, square = _moments(problem, state, float(both @ g))
-            return np.asarray(law.pdf(u) * np.array([*(both * mean), square]))
+        def integrand(s: float, rest: FloatArray = rest, shift: float = shift) -> FloatArray:
+            density, first_moments = tilts(s)
+            mean, square = _moments(problem, state, shift + s)
+            weighted = rest * density
+            weighted[spread] = first_moments
+            return np.asarray([*(weighted * mean), density * square])
 
-        for ends in ((-reach, 0.0), (0.0, reach)):
-            value, left = quad_vec(integrand, *ends, epsabs=ACCURACY_IN_U, epsrel=0.0, norm="max", limit=MOST_INTERVALS)
-            total += chance * value
-            error += chance * left
+        value, left = tilts.integral(integrand, -shift) if spread else (integrand(0.0), 0.0)
+        total += chance * value
+        error += chance * left
     return float(np.abs(total - [*q, 1.0]).max()), float(error)
 
 
-def _equations(problem: Problem, state: xr.Dataset, panels: int) -> FloatArray:
-    """E[u w] - q and E[w^2] - 1 in one vector."""
-    q, g = np.atleast_1d(state["q"].values), np.atleast_1d(state["g"].values)
-    rules = [rule_of(feature.coordinate, panels) for feature in problem.features]
-    u = np.array(list(itertools.product(*(nodes for nodes, _ in rules))))
-    weight = np.array([np.prod(part) for part in itertools.product(*(weights for _, weights in rules))])
-    mean, square = np.zeros(len(u)), np.zeros(len(u))
-    tilts, places = np.unique(u @ g, return_inverse=True)
-    for k, tilt in enumerate(tilts):
-        mean[places == k], square[places == k] = _moments(problem, state, float(tilt))
-    return np.array([*((weight * mean) @ u - q), weight @ square - 1.0])
+class _TiltLaw:
+    """Law of s = u.g for one or two coordinates u with a density; of none, s = 0.
+
+    Parameters
+    ----------
+    laws : list of str
+        Laws of the coordinates.
+    g : numpy.ndarray
+        What each is multiplied by; not 0.
+    """
+
+    def __init__(self, laws: list[str], g: FloatArray) -> None:
+        self._g = g
+        self._laws = [LAWS[law][0] for law in laws]
+        self._corners = [np.array([-reach, 0.0, reach]) for _, reach in (LAWS[law] for law in laws)]
+
+    def __call__(self, s: float) -> tuple[float, FloatArray]:
+        """Density p of s, and p E[u|s]."""
+        if not len(self._g):
+            return 1.0, np.zeros(0)
+        first, *others = np.argsort(-np.abs(self._g))
+        weight, u = np.ones(1), np.zeros((len(self._g), 1))
+        for second in others:
+            edges = self._edges(s, first, second)
+            nodes, weight = _gauss_on(edges[:-1], edges[1:])
+            weight, u = weight * self._laws[second].pdf(nodes), np.zeros((2, len(nodes)))
+            u[second] = nodes
+        u[first] = (s - self._g @ u) / self._g[first]
+        weight = weight * self._laws[first].pdf(u[first]) / abs(self._g[first])
+        return float(weight.sum()), u @ weight
+
+    def _edges(self, s: float, first: int, second: int) -> FloatArray:
+        """Ends of panels of the second coordinate, between which neither density has a corner."""
+        low, _, high = self._corners[second]
+        others = (s - self._g[first] * self._corners[first]) / self._g[second]
+        low, high = max(low, others.min()), min(high, others.max())
+        corners = np.unique(np.clip([*self._corners[second], *others], low, high)) if low < high else np.zeros(0)
+        pieces = np.ceil(np.diff(corners) / LONGEST_PANEL).astype(int)
+        parts = [
+            np.linspace(*ends, count, endpoint=False)
+            for *ends, count in zip(corners[:-1], corners[1:], pieces, strict=True)
+        ]
+        return np.concatenate([*parts, corners[-1:]])
+
+    def integral(self, integrand: Callable[[float], FloatArray], layer: float) -> tuple[FloatArray, float]:
+        """Integral over s of what may change fast near a place, and its error."""
+        sums = [sum(part) for part in itertools.product(*(g * c for g, c in zip(self._g, self._corners, strict=True)))]
+        points = np.unique([*sums, np.clip(layer, min(sums), max(sums))])
+        options = {"epsabs": ACCURACY, "epsrel": 0.0, "norm": "max", "limit": MOST_INTERVALS}
+        value, error = quad_vec(integrand, points[0], points[-1], points=points[1:-1], **options)
+        return value, float(error)
 
 
-def rule_of(law: CoordinateLaw, panels: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of a coordinate law; panels of one with a density are graded towards u = 0."""
-    if law.law not in LAWS:
-        return law.quadrature(3)
-    density, reach = LAWS[law.law]
-    u, weight = _gauss(reach * np.sinh(GRADING * np.linspace(-1.0, 1.0, panels + 1)) / np.sinh(GRADING))
-    weight *= density.pdf(u)
-    return u, weight / weight.sum()
-
-
-def _gauss(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of Gauss-Legendre panels."""
-    return _gauss_on(edges[:-1], edges[1:], NODES_IN_U)
-
-
-def _gauss_on(low: FloatArray, high: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray]:
+def _gauss_on(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of Gauss-Legendre panels between lower and upper ends."""
-    x, weights = np.polynomial.legendre.leggauss(nodes)
+    x, weights = np.polynomial.legendre.leggauss(NODES)
     half = 0.5 * (high - low)[:, None]
     return (0.5 * (high + low)[:, None] + half * x).ravel(), (half * weights).ravel()
 
@@ -136,7 +154,7 @@ def _moments(problem: Problem, state: xr.Dataset, tilt: float) -> tuple[float, f
         inner = 0.5 * float(state["multiplier"]) * w * w - tilt * w - problem.model.learning_rate * potential
         return np.asarray(2.0 / float(state["Lambda"]) * inner)
 
-    w, weight = _gauss_on(*_panels(exponent, problem.prior.functions.kinks), NODES_IN_W)
+    w, weight = _gauss_on(*_panels(exponent, problem.prior.functions.kinks))
     values = exponent(w)
     density = weight * np.exp(values - values.max())
     density /= density.sum()

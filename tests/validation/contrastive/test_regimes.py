@@ -1,6 +1,7 @@
 """The judge of random problems: outcomes, causes, true errors, and the exact solutions that it judges by."""
 
 import argparse
+import itertools
 import json
 import math
 
@@ -25,7 +26,7 @@ from validation.contrastive.exact_marginal import exact_marginal
 from validation.contrastive.random_problems import random_problem
 from validation.contrastive.regime_runs import Run, run_one, solvers_of
 from validation.contrastive.regime_table import cause_of, compare, statements, summary, table
-from validation.contrastive.stationary_residual import stationary_residual
+from validation.contrastive.stationary_residual import LAWS, stationary_residual
 
 HALF = Run("complete", 1.0, [[0.5, 0.0]], [[1e-6, 1e-6]])
 
@@ -171,6 +172,21 @@ def test_states_whose_nodes_all_miss_a_layer_say_their_error():
     assert resolving.check(fine).residual < 1e-12  # the tolerance of roots
     # one Newton step tells an error up to its square
     assert found.error == pytest.approx(abs(fine.q - rough.q)[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("g", [(0.3, -0.5), (1e-4, 0.4), (0.0, 0.6), (0.0, 0.0)])
+@pytest.mark.parametrize("laws", list(itertools.combinations_with_replacement([*LAWS, "rademacher"], 2)))
+def test_residuals_vanish_where_weights_are_gaussian(laws, g):
+    """Without a prior and at G = -1 weights have the mean -u.g and the variance Lambda/2, so that q = -g."""
+    feature = '{{ hidden = {{ law = "rademacher" }}, coordinate = {{ law = "{}" }}, initial_overlap = 0.0 }}'
+    problem = make_problem(features(", ".join(feature.format(law) for law in laws)), 'prior = { name = "none" }')
+    g = np.array(g)
+    parts = {"q": ("feature", -g), "g": ("feature", g)}
+    exact = xr.Dataset(parts | {"multiplier": -1.0, "Lambda": 2.0 - 2.0 * g @ g})
+    residual, own_error = stationary_residual(problem, exact)
+    assert max(residual, own_error) < 1e-11  # the accuracy that is asked for
+    wrong = exact.assign(q=("feature", [-g[0], 1e-6 - g[1]]))
+    assert stationary_residual(problem, wrong)[0] == pytest.approx(1e-6, abs=1e-11)
 
 
 def test_references_follow_the_prior():
