@@ -97,6 +97,16 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
                 passes, builder = codegen._function_pass_manager()
                 passes.run(function, builder)
 
+    def _optimize_final_module(self) -> None:
+        """Inline and simplify, then do all that there is to do.
+
+        Loops of inner functions vectorise if the code that they were inlined into is simple already. numba optimises
+        each of them, too; here, without the first of the two, a step of plain SGD takes 2.5 times as long.
+        """
+        for options in ({"opt": 1, "loop_vectorize": False, "slp_vectorize": False}, {}):
+            passes, builder = self._codegen._module_pass_manager(**options)  # type: ignore
+            passes.run(self._final_module, builder)
+
     def add_ir_module(self, module: Any) -> None:
         """Take over what was written in Python, and take it apart.
 
@@ -120,7 +130,7 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
             own = not library._finalized
             module = library._own_module_for_linking() if own else library._get_module_for_linking()
             self._final_module.link_in(module, preserve=True)
-        self._optimize_final_module()  # type: ignore[no-untyped-call]
+        self._optimize_final_module()
         self._final_module.verify()
         self._finalize_final_module()  # type: ignore[no-untyped-call]
         for variable in self._final_module.global_variables:

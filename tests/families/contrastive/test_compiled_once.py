@@ -19,7 +19,7 @@ LARGE = (
     averages.refined,
     expectation.mean_outputs,
     mixture.components_of_b,
-    hidden_moments.gaussian_parts,
+    hidden_moments.averages_with_hidden,
     drift_and_diffusion,
     marching.average,
     marching._sensitivity,

@@ -44,7 +44,7 @@ def averages(table, mixture, q, result):  # type: ignore[no-untyped-def]
         result[:] = math.nan
         return result
     rows, columns = result.shape
-    components = call(components_of_b, mixture, q)
+    components = call(components_of_b, mixture, q, np.int64(1))
     # What the mean of u_k contributes to that of c_k
     gains = np.empty(components.boxes.size)
     for j in range(gains.size):

@@ -3,10 +3,9 @@
 The hidden variables are a mixture: in component a, c_k has mean m_ak and an independent Gaussian part of variance v_ak.
 Besides, some features may be uniform ("boxes"), and some have a random variance v_k. Given all of these B is Gaussian.
 
-Sums of independent variables have as many components as there are combinations, of which averages at given q need few.
-The average over a Gaussian of variance s^2 or more is a smooth function of its mean on the scale s, and of its variance
-on a logarithmic scale, analytic for |Im log| < pi/2. Where fewer Gauss-Legendre nodes on panels of such a width resolve
-it they replace the components, with weights that average interpolating polynomials as the components do.
+Sums of independent variables have as many components as there are combinations, of which averages at given q need few
+(`fewer_points`). Weights may be moments of z = (1, m, v) in place of probabilities: its first ones give averages with
+c, and its second ones those with products of c.
 """
 
 from __future__ import annotations
@@ -25,26 +24,28 @@ from meanfield.families.contrastive.closures.densities import (
     TAIL,
     exact_boxes,
 )
-from meanfield.numerics.compiled.array_operations import largest_of, least_of
-from meanfield.numerics.piecewise import ASCENT, DESCENT, NODES, ORDER, TO_COEFFICIENTS, WEIGHTS
+from meanfield.families.contrastive.closures.fewer_points import fewer_means, fewer_variances
+from meanfield.numerics.compiled.array_operations import copy, largest_of, least_of
+from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS
 from meanfield.typing import FloatArray
 
 LEAST_VARIANCE = 1e-14
 """Least variance of B, used at |q| = 1; where B has an atom on a kink, <sigma''> grows like its inverse root."""
 
-MEAN_WIDTH = 1.5
-"""Width of panels for means, in standard deviations: interpolation between 16 nodes is off by 1e-13."""
-
-LOG_WIDTH = 0.7
-"""Width of panels for the logarithm of variances: interpolating even fifth powers is off by 1e-13."""
-
 MOST_PIECES = 32
 """Largest number of pieces of a box that is very wide compared with the Gaussian, and very narrow beside other boxes
 that smooth the rest."""
 
+MOST_FURTHER = 8.0
+"""Largest number of pieces of a box beside a wider one, which smooths what they miss, where there are nodes for all of
+them: more would make sums of boxes too many."""
 
-NO_WIDTH = 1e-290
-"""Width of a set of points up to which they are one point: its inverse, times the number of panels, would overflow."""
+LEAST_SHARE = 0.02
+"""Least standard deviation, relative to the widest box, for which nodes of sums of boxes are resolved: narrower
+Gaussians would need too many."""
+
+LEAST_OVERLAP = 1e-300
+"""Overlap that replaces 0 for a uniform variable, which then does not change B."""
 
 
 class Mixture(NamedTuple):
@@ -84,8 +85,9 @@ class Components(NamedTuple):
     Parameters
     ----------
     centre, deviation : ndarray, shape (components,)
-    weight : ndarray, shape (components, 1 + 2 d1)
-        Probability p, then p m_k, then p v_k.
+    weight : ndarray, shape (components, n) or (components, n^2)
+        Probability times moments of z = (1, m, v), n = 1 + 2 d1: those of z, or of z z^T, flattened, whose first row
+        they are.
     boxes : ndarray of int, shape (boxes,)
         Features with a box, the widest box first.
     half_width : ndarray, shape (boxes,)
@@ -100,8 +102,16 @@ class Components(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def components_of_b(mixture, q):  # type: ignore[no-untyped-def]
-    """The components of B at overlaps q, no more than averages at this q need."""
+def components_of_b(mixture, q, degree):  # type: ignore[no-untyped-def]
+    """The components of B at overlaps q, no more than averages at this q need.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    q : ndarray, shape (d1,)
+    degree : int
+        1 for weights with z alone, 2 for those with z z^T, without boxes: nodes stand for them.
+    """
     d1 = q.size
     rest = 1.0
     for k in range(d1):
@@ -110,63 +120,124 @@ def components_of_b(mixture, q):  # type: ignore[no-untyped-def]
     own = mixture.variance @ squared
     least = max(rest + least_of(own), LEAST_VARIANCE)
     deviation = math.sqrt(least)
-    centre, weight = mixture.mean @ q, _weights(mixture)
+    centre, weight = mixture.mean @ q, _weights(mixture, degree)
     if largest_of(own) - least_of(own) <= 1e-15 * least:
         centre, weight = fewer_means(centre, weight, deviation / mixture.fineness)
         own = own[: centre.size]  # all the same
-    boxes, half_width, shift, shift_weight = _sum_of_boxes(mixture, q, deviation)
-    random, random_weight = _sum_of_variances(mixture, squared, least)
-    count = centre.size * shift.size * random.size
-    total = Components(np.empty(count), np.empty(count), np.zeros((count, 1 + 2 * d1)), boxes, half_width)
+    boxes, half_width, shift, shift_weight = _sum_of_boxes(mixture, q, deviation, degree)
+    random, random_weight = _sum_of_variances(mixture, squared, least, degree)
+    sums, sum_weight = _sum(1 + 2 * d1, centre, weight, shift, shift_weight)
+    count = sums.size * random.size
+    total = Components(np.empty(count), np.empty(count), np.empty((count, weight.shape[1])), boxes, half_width)
     new = 0
-    for a in range(centre.size):
-        for b in range(shift.size):
-            for v in range(random.size):
-                total.centre[new] = centre[a] + shift[b]
-                total.deviation[new] = math.sqrt(max(rest + own[a] + random[v], LEAST_VARIANCE))
-                probability = shift_weight[b, 0] * random_weight[v, 0]
-                for k in range(1 + 2 * d1):
-                    total.weight[new, k] = weight[a, k] * probability
-                for k in range(d1):
-                    total.weight[new, 1 + k] += weight[a, 0] * shift_weight[b, 1 + k] * random_weight[v, 0]
-                    total.weight[new, 1 + d1 + k] += weight[a, 0] * shift_weight[b, 0] * random_weight[v, 1 + k]
-                new += 1
+    for a in range(sums.size):
+        for v in range(random.size):
+            total.centre[new] = sums[a]
+            total.deviation[new] = math.sqrt(max(rest + own[a // shift.size] + random[v], LEAST_VARIANCE))
+            _combine(1 + 2 * d1, sum_weight, a, random_weight, v, total.weight, new)
+            new += 1
     return total
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _weights(mixture):  # type: ignore[no-untyped-def]
-    """Weights p, p m_k and p v_k of the components in a list."""
+def _weights(mixture, degree):  # type: ignore[no-untyped-def]
+    """Weights of the components in a list."""
     count, d1 = mixture.mean.shape
-    weight = np.empty((count, 1 + 2 * d1))
+    n = 1 + 2 * d1
+    weight, z = np.empty((count, n**degree)), np.ones(n)
     for a in range(count):
-        p = mixture.probability[a]
-        weight[a, 0] = p
-        for k in range(d1):
-            weight[a, 1 + k] = p * mixture.mean[a, k]
-            weight[a, 1 + d1 + k] = p * mixture.variance[a, k]
+        copy(mixture.mean[a], z[1 : 1 + d1])
+        copy(mixture.variance[a], z[1 + d1 :])
+        for column in range(weight.shape[1]):
+            weight[a, column] = mixture.probability[a] * z[column // n] * z[column % n]
     return weight
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sum_of_boxes(mixture, q, deviation):  # type: ignore[no-untyped-def]
-    """Boxes that remain boxes, and the nodes of the sum of the others with weights p, p c_k."""
-    d1 = q.size
-    reach = np.abs(q) * mixture.half_width
-    order = widest_first(reach)
-    exact = exact_boxes(reach[order], deviation)
-    shift, weight = np.zeros(1), np.zeros((1, 1 + d1))
-    weight[0, 0] = 1.0
-    for k in order[exact:]:
-        nodes, probability = box_nodes(reach[k] / deviation, mixture.fineness)
-        values = mixture.half_width[k] * nodes
-        shift, weight = _sum(shift, weight, q[k] * values, _with_values(probability, values), 1 + k)
-        shift, weight = fewer_means(shift, weight, deviation / mixture.fineness)
-    return order[:exact], reach[order[:exact]], shift, weight
+def _combine(n, left, a, right, b, total, new):  # type: ignore[no-untyped-def]
+    """Write moments of z of the sum of two independent variables, of which all but its first entry are added.
+
+    Those in row a of `left` and in row b of `right` make row `new` of `total`.
+    """
+    total[new, 0] = left[a, 0] * right[b, 0]
+    for i in range(1, n):
+        total[new, i] = left[a, i] * right[b, 0] + left[a, 0] * right[b, i]
+    for row in range(n, total.shape[1], n):
+        total[new, row] = total[new, row // n]
+        for i in range(1, n):
+            mixed = left[a, i] * right[b, row] + left[a, row] * right[b, i]
+            total[new, row + i] = left[a, row + i] * right[b, 0] + left[a, 0] * right[b, row + i] + mixed
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def widest_first(reach):  # type: ignore[no-untyped-def]
+def _sum(n, left, left_weight, right, right_weight):  # type: ignore[no-untyped-def]
+    """All sums of two variables, with their weights."""
+    total = np.empty(left.size * right.size)
+    weight = np.empty((total.size, left_weight.shape[1]))
+    new = 0
+    for a in range(left.size):
+        for b in range(right.size):
+            total[new] = left[a] + right[b]
+            _combine(n, left_weight, a, right_weight, b, weight, new)
+            new += 1
+    return total, weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _single(n, degree, place, probability, values):  # type: ignore[no-untyped-def]
+    """Weights of the values of entry `place` of z where all others are 0, but for the first, which is 1."""
+    weight = np.zeros((values.size, n**degree))
+    for i in range(values.size):
+        weight[i, 0] = probability[i]
+        weight[i, place] = probability[i] * values[i]
+        if degree == 2:
+            weight[i, place * n] = weight[i, place]
+            weight[i, place * n + place] = weight[i, place] * values[i]
+    return weight
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _nothing(n, degree):  # type: ignore[no-untyped-def]
+    """The variable 0 and its weights."""
+    return np.zeros(1), _single(n, degree, 0, np.ones(1), np.ones(1))
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _placed(weight, d1, degree, first):  # type: ignore[no-untyped-def]
+    """Weights with moments of (1, x) as such with those of z, where x is the part of z from entry `first` on."""
+    n = 1 + 2 * d1
+    placed = np.zeros((weight.shape[0], n**degree))
+    for column in range(weight.shape[1]):
+        row, i = column // (1 + d1), column % (1 + d1)
+        place = (row + first - 1 if row else 0) * n + (i + first - 1 if i else 0)
+        for a in range(weight.shape[0]):
+            placed[a, place] = weight[a, column]
+    return placed
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _sum_of_boxes(mixture, q, deviation, degree):  # type: ignore[no-untyped-def]
+    """Boxes that remain boxes, and the nodes of the sum of the others with their weights, the widest first."""
+    n = 1 + q.size
+    # A box that does not move B has second moments all the same
+    reach = np.maximum(np.abs(q), LEAST_OVERLAP if degree == 2 else 0.0) * mixture.half_width
+    order = _widest_first(reach)
+    exact = 0 if degree == 2 else exact_boxes(reach[order], deviation)
+    shift, weight = _nothing(n, degree)
+    for k in order[exact:]:
+        relative, shared = reach[k] / deviation, deviation
+        if degree == 2 and shift.size > 1:
+            relative = min(relative, 0.5 * PIECE * MOST_FURTHER * mixture.fineness)
+            shared = max(deviation, LEAST_SHARE * reach[order[0]])
+        nodes, probability = _box_nodes(relative, mixture.fineness)
+        values = mixture.half_width[k] * nodes
+        shift, weight = _sum(n, shift, weight, q[k] * values, _single(n, degree, 1 + k, probability, values))
+        shift, weight = fewer_means(shift, weight, shared / mixture.fineness)
+    return order[:exact], reach[order[:exact]], shift, _placed(weight, q.size, degree, 1)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _widest_first(reach):  # type: ignore[no-untyped-def]
     """Indices of the values that are not 0, in descending order of the values."""
     order = np.empty(reach.size, dtype=np.int64)
     count = 0
@@ -183,7 +254,7 @@ def widest_first(reach):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def box_nodes(reach, fineness):  # type: ignore[no-untyped-def]
+def _box_nodes(reach, fineness):  # type: ignore[no-untyped-def]
     """Nodes and probabilities of a variable that is uniform on [-1, 1], `reach` standard deviations of the Gaussian."""
     if reach <= NARROW_BOX:
         return BOX_NODES, BOX_WEIGHTS
@@ -197,7 +268,7 @@ def box_nodes(reach, fineness):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def random_variance(mixture, k):  # type: ignore[no-untyped-def]
+def _random_variance(mixture, k):  # type: ignore[no-untyped-def]
     """Values of the random variance of c_k and their probabilities; none if it has none."""
     count = 0
     for probability in mixture.scale_probability[k]:
@@ -206,123 +277,17 @@ def random_variance(mixture, k):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sum_of_variances(mixture, squared, least):  # type: ignore[no-untyped-def]
-    """Values of sum_k q_k^2 v_k with weights p, p v_k, for averages over Gaussians of variance `least` more."""
+def _sum_of_variances(mixture, squared, least, degree):  # type: ignore[no-untyped-def]
+    """Values of sum_k q_k^2 v_k with their weights, for averages over Gaussians of variance `least` more."""
     d1 = squared.size
-    total, weight = np.zeros(1), np.zeros((1, 1 + d1))
-    weight[0, 0] = 1.0
+    n = 1 + d1
+    total, weight = _nothing(n, degree)
     for k in range(d1):
-        values, probability = random_variance(mixture, k)
+        values, probability = _random_variance(mixture, k)
         if values.size == 0:
             continue
-        own, own_weight = fewer_variances(
-            squared[k] * values, _with_values(probability, values), least, mixture.fineness
-        )
-        total, weight = _sum(total, weight, own, own_weight, 1 + k)
+        own_weight = _single(n, degree, 1 + k, probability, values)
+        own, own_weight = fewer_variances(squared[k] * values, own_weight, least, mixture.fineness)
+        total, weight = _sum(n, total, weight, own, own_weight)
         total, weight = fewer_variances(total, weight, least, mixture.fineness)
-    return total, weight
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _with_values(probability, values):  # type: ignore[no-untyped-def]
-    """Weights of values v with probabilities p: p and p v, as two columns."""
-    weight = np.empty((values.size, 2))
-    for i in range(values.size):
-        weight[i, 0], weight[i, 1] = probability[i], probability[i] * values[i]
-    return weight
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sum(left, left_weight, right, right_weight, column):  # type: ignore[no-untyped-def]
-    """All sums of two variables, with their weights; the second weight of the right one belongs to a column."""
-    count, columns = left_weight.shape
-    total = np.empty(count * right.size)
-    weight = np.empty((count * right.size, columns))
-    new = 0
-    for a in range(count):
-        for b in range(right.size):
-            total[new] = left[a] + right[b]
-            for k in range(columns):
-                weight[new, k] = left_weight[a, k] * right_weight[b, 0]
-            weight[new, column] = left_weight[a, 0] * right_weight[b, 1]
-            new += 1
-    return total, weight
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def fewer_means(mean, weight, deviation):  # type: ignore[no-untyped-def]
-    """Nodes in place of the means of Gaussians of equal variance, where the means lie so close that nodes are fewer."""
-    low = least_of(mean)
-    return _fewer(mean, weight, low, largest_of(mean) - low, MEAN_WIDTH * deviation)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def fewer_variances(variance, weight, least, fineness):  # type: ignore[no-untyped-def]
-    """Nodes in place of variances added to `least`, where these lie so close that nodes are fewer."""
-    logarithm = np.log1p(variance / least)
-    logarithm, weight = _fewer(logarithm, weight, 0.0, largest_of(logarithm), LOG_WIDTH / fineness)
-    return least * np.expm1(logarithm), weight
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _fewer(x, weight, low, width, widest):  # type: ignore[no-untyped-def]
-    """Nodes on panels that hold many of the points, with weights under which polynomials have the same averages.
-
-    Parameters
-    ----------
-    x : ndarray, shape (points,)
-        Between low and low + width.
-    weight : ndarray, shape (points, columns)
-    low, width : float
-    widest : float
-        Width of panels.
-    """
-    panels = max(1, math.ceil(width / widest))
-    if x.size <= ORDER or panels > x.size:
-        return x, weight
-    scale = panels / width if width > NO_WIDTH else 0.0
-    panel_of = np.empty(x.size, dtype=np.int64)
-    count = np.zeros(panels, dtype=np.int64)
-    for i in range(x.size):
-        panel_of[i] = min(int((x[i] - low) * scale), panels - 1)
-        count[panel_of[i]] += 1
-    columns = weight.shape[1]
-    moments = np.zeros((panels, ORDER, columns))
-    size = 0
-    for panel in range(panels):
-        size += min(count[panel], ORDER)
-    nodes, node_weight = np.empty(size), np.empty((size, columns))
-    new = 0
-    for i in range(x.size):
-        panel = panel_of[i]
-        if count[panel] > ORDER:
-            _add_moments(moments[panel], 2.0 * ((x[i] - low) * scale - panel) - 1.0, weight[i])
-        else:
-            nodes[new] = x[i]
-            for k in range(columns):
-                node_weight[new, k] = weight[i, k]
-            new += 1
-    for panel in range(panels):
-        if count[panel] <= ORDER:
-            continue
-        for i in range(ORDER):
-            nodes[new] = low + (panel + 0.5 * (1.0 + NODES[i])) * (width / panels)
-            for k in range(columns):
-                node_weight[new, k] = 0.0
-                for j in range(ORDER):
-                    node_weight[new, k] += TO_COEFFICIENTS[j, i] * moments[panel, j, k]
-            new += 1
-    return nodes, node_weight
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_moments(moments, t, weight):  # type: ignore[no-untyped-def]
-    """Add the weights times the Legendre polynomials at t to `moments`, shape (ORDER, columns)."""
-    before, now = 1.0, t
-    for k in range(weight.size):
-        moments[0, k] += weight[k]
-        moments[1, k] += t * weight[k]
-    for j in range(2, ORDER):
-        before, now = now, ASCENT[j] * t * now - DESCENT[j] * before
-        for k in range(weight.size):
-            moments[j, k] += now * weight[k]
+    return total, _placed(weight, d1, degree, 1 + d1)

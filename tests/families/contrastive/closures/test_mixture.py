@@ -140,7 +140,7 @@ def test_random_variances_of_several_features(radius):
     found = averages(TABLE, law, q)
     size = np.abs(right).max(axis=0)
     assert np.all(np.abs(found - right) <= 1e-11 * size)  # panels: 1e-13, and RESOLVED
-    assert components_of_b(law, q).centre.size < 400
+    assert components_of_b(law, q, 1).centre.size < 400
 
 
 @pytest.mark.parametrize("radius", [0.05, 0.3, 0.6])
@@ -176,4 +176,4 @@ def test_many_values(q):
     law = gaussians(chances, values[:, None], np.zeros((600, 1)))
     right = by_all_combinations([(chances, values, np.zeros(600))], np.array([q]))
     np.testing.assert_allclose(averages(TABLE, law, np.array([q])), right, rtol=0, atol=1e-11)  # RESOLVED
-    assert (components_of_b(law, np.array([q])).centre.size < 600) == (q < 0.9999)
+    assert (components_of_b(law, np.array([q]), 1).centre.size < 600) == (q < 0.9999)
