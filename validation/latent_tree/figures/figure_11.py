@@ -121,14 +121,10 @@ def draw(numbers: xr.Dataset) -> Figure:
     right.set(yscale="log", xlabel="$c$", ylabel="bound over the chance", ylim=(0.5, 1e6))
     left.plot([], [], color="0.3", lw=0.7, label=r"thin: $c \to \infty$")
     left.set(xlabel="$c$", ylabel=r"$\log 1/\hat R(c, \gamma)$")
-    handles = [
-        plt.Line2D([], [], color="0.3", ls="-", label="printed, (112)"),
-        plt.Line2D([], [], color="0.3", ls="--", label="corrected"),
-    ]
+    right.plot([], [], color="0.3", ls="-", label="printed, (112)")
+    right.plot([], [], color="0.3", ls="--", label="corrected")
     left.legend(frameon=False)
-    first = right.legend(loc="upper left", frameon=False)
-    right.legend(handles=handles, loc="upper right", frameon=False)
-    right.add_artist(first)
+    right.legend(loc="upper right", frameon=False)
     return figure
 
 
