@@ -44,7 +44,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test notebooks test-slow test-dist test-lowest bench accuracy cost finite-size verdicts figures predictions regimes faults fuzz docs clean
 
-demo: $(VENV)/installed $(VENV)/sources
+demo: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.demo
 
 # `make test FAMILY=contrastive` runs the part of one family: its own tests, its contract, and its studies.
@@ -52,40 +52,40 @@ PART := $(if $(FAMILY),tests/families/$(FAMILY) tests/families/test_contract.py 
 # Linear algebra on one thread: two processes of tests have two cores, and threads that wait for one another spin.
 # Types are checked beside the tests, which leave a core idle while they are collected and when the last one runs.
 test: export OMP_NUM_THREADS := 1
-test: $(VENV)/installed-test $(VENV)/sources
+test: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy & types=$$!; $(BIN)/pytest -n 2 --dist worksteal $(PART); tests=$$?; wait $$types && exit $$tests
 
-test-slow: $(VENV)/installed-test $(VENV)/sources
+test-slow: $(VENV)/installed-test
 	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 # Linear algebra on one thread: what is timed says how many cores it uses.
 bench: export OMP_NUM_THREADS := 1
-bench: $(VENV)/installed-bench $(VENV)/sources
+bench: $(VENV)/installed-bench
 	for name in $(BENCHMARKS); do $(BIN)/python -m validation.benchmarks.$$name || exit 1; done
 	$(BIN)/python -m validation.benchmarks.page
 
-accuracy: $(VENV)/installed $(VENV)/sources
+accuracy: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.accuracy
 
-cost: $(VENV)/installed $(VENV)/sources
+cost: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.cost
 
-finite-size: $(VENV)/installed $(VENV)/sources
+finite-size: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.finite_size
 
 verdicts: export OMP_NUM_THREADS := 1
-verdicts: $(VENV)/installed $(VENV)/sources
+verdicts: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.verdicts
 
-faults: $(VENV)/installed $(VENV)/sources
+faults: $(VENV)/installed
 	$(BIN)/python -m validation.faults.run
 
 # Two studies at a time, and only those whose script, or what scripts share, or library changed since they were run.
 # Linear algebra on one thread, as two studies have two cores.
 figures: export OMP_NUM_THREADS := 1
-figures: $(VENV)/installed $(VENV)/sources
+figures: $(VENV)/installed
 	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(IMPORTANCE_NUMBERS) $(TREE_NUMBERS) $(DIGITS)
 	$(BIN)/python -m validation.contrastive.figures.page
 	$(BIN)/python -m validation.hidden_manifold.figures.page
@@ -127,25 +127,25 @@ $(RUNS)/latent_tree/norms.nc: $(addprefix $(TREE)/,norms.py trees.py seeds.py sg
 	$(BIN)/python -m validation.latent_tree.figures.norms
 
 predictions: export OMP_NUM_THREADS := 1
-predictions: $(VENV)/installed-test $(VENV)/sources
+predictions: $(VENV)/installed-test
 	$(BIN)/python -m validation.predictions.run --page docs/predictions.md
 
 # Linear algebra on one thread: each run has one core. `make regimes REGIMES="--problems 40 --seed 5000"` chooses others.
 REGIMES := --page docs/regimes.md
 regimes: export OMP_NUM_THREADS := 1
-regimes: $(VENV)/installed $(VENV)/sources
+regimes: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.regimes $(REGIMES)
 
-fuzz: $(VENV)/installed-test $(VENV)/sources
+fuzz: $(VENV)/installed-test
 	$(BIN)/python -m validation.fuzzing.run --page docs/fuzzing.md
 
 # Warnings are errors, a name that leads nowhere is a warning. All pages are written anew, and notebooks run if they changed.
-docs: $(VENV)/installed-docs $(VENV)/sources
+docs: $(VENV)/installed-docs
 	rm -rf docs/api/generated
 	$(BIN)/sphinx-build -W --keep-going -n -q -E -a docs docs/_build/html
 	@echo "wrote docs/_build/html/index.html"
 
-notebooks: $(VENV)/installed-docs $(VENV)/sources
+notebooks: $(VENV)/installed-docs
 	$(BIN)/python docs/notebooks/make.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
@@ -164,11 +164,6 @@ $(VENV)/installed-bench: $(VENV)/installed
 
 $(VENV)/installed-docs: $(VENV)/installed
 	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[docs]'
-	touch $@
-
-# numba keeps compiled code beside a file, and does not see that what it calls in another file has changed.
-$(VENV)/sources: $(LIBRARY) | $(VENV)/installed
-	find meanfield validation tests -name '*.nb[ic]' -delete
 	touch $@
 
 # Wheel and sdist, built and installed elsewhere: the tests see nothing of this checkout.

@@ -27,6 +27,8 @@ from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 
+from meanfield.process.source_stamps import forget_code_of_changed_sources, sources_of
+
 PACKAGE = "meanfield."
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -88,6 +90,9 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
 
     _for_linking: Any = None
 
+    files: frozenset[str] = frozenset()
+    """Sources of the function, and of those that were linked into it on disk."""
+
     def _optimize_functions(self, module: Any) -> None:
         """Optimise what a module defines, and prepare nothing for the many functions that it only declares."""
         codegen: Any = self._codegen
@@ -145,6 +150,10 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
             if not library._finalized:
                 found += [other for other in dict.fromkeys(library._linking_libraries) if other not in found]
         return [library for library in found if library is not self]
+
+    def all_files(self) -> frozenset[str]:
+        """Sources of all functions that this library holds."""
+        return self.files.union(*(library.files for library in self._linked()))
 
     def _own_module_for_linking(self) -> Any:
         """The code of this library alone, whose functions may be defined many times and inlined."""
@@ -223,12 +232,14 @@ def _extend(owner: Any, name: str) -> Callable[[_Function], _Function]:
 def compile_entry_points_alone() -> None:
     """Change the compiler of numba in this process, for chains of calls that concern this package."""
     JITCPUCodegen._library_class = _Library
+    forget_code_of_changed_sources(_Library.all_files)
     compiler = dispatcher._FunctionCompiler  # type: ignore[attr-defined]
 
     @_extend(compiler, "compile")
     def compile_in_chain(method: Any, self: Any, kinds: Any, result: Any) -> Any:
         with _compiling(self.py_func.__module__):
             compiled = method(self, kinds, result)
+            compiled.library.files = sources_of(self.py_func)
             if _is_inner() or _is_separate():
                 compiled = compiled._replace(entry_point=_NoEntryPoint())
                 self.targetdescr.target_context.insert_user_function(

@@ -242,6 +242,33 @@ def test_the_disk_keeps_entry_points_alone(chain, tmp_path):
     assert [json.loads(line) for line in shown] == expected
 
 
+CHANGED = """
+import ours_changed_outer as functions
+
+for name in names:
+    print(name, getattr(functions, name)(1.0), sum(getattr(functions, name).stats.cache_hits.values()))
+"""
+
+
+@known
+@forks
+@pytest.mark.parametrize("what", ["function", "constant"])
+def test_the_disk_forgets_what_was_made_of_files_that_have_changed(chain, tmp_path, what):
+    """numba compares the file of `outer` alone, which stays as it is."""
+    chain("ours_changed", "cache=True")
+    inner = tmp_path / "ours_changed_inner.py"
+    if what == "constant":
+        constant = tmp_path / "ours_changed_constant.py"
+        constant.write_text("ONE = 1.0\n")
+        inner.write_text("from ours_changed_constant import ONE\n" + inner.read_text().replace("x + 1.0", "x + ONE"))
+    assert in_processes_of_their_own(CHANGED, [["outer"], ["outer"]], tmp_path) == ["outer 6.0 0", "outer 6.0 1"]
+    if what == "constant":
+        constant.write_text("ONE = 10.0\n")
+    else:
+        inner.write_text(inner.read_text().replace("x + 1.0", "x + 10.0"))
+    assert in_processes_of_their_own(CHANGED, [["outer"], ["outer"]], tmp_path) == ["outer 33.0 0", "outer 33.0 1"]
+
+
 ARRAYS = """
 import ours_shared_outer as functions
 
