@@ -140,7 +140,12 @@ def test_warnings_with_a_remedy(quick, lines, warning):
 def test_what_the_prior_alone_moves_is_no_run_in_which_hardly_anything_happens(quick, tmp_path, monkeypatch):
     (tmp_path / "waves.py").write_text("import math\n\ndef pull(w):\n    return math.sin(2.0 * w)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    weak = [features(feature(0.6, gaussian(1.0))), 'model.activation = "tanh"', "model.batch_size = 40", "time.stop = 6.0"]
+    weak = [
+        features(feature(0.6, gaussian(1.0))),
+        'model.activation = "tanh"',
+        "model.batch_size = 40",
+        "time.stop = 6.0",
+    ]
     said = []
     for strength in (0.0, 3.0):
         prior = f'prior = {{ name = "waves:pull", strength = {strength} }}'
