@@ -55,7 +55,7 @@ def check_function(function: Any, what: str, kinks: tuple[float, ...] = (), leas
     """
     check_compiles(function, what, "use arithmetic and functions of math or numpy")
     plain = getattr(function, "py_func", function)
-    points = np.setdiff1d([0.0, *POINTS[POINTS >= least]], kinks)
+    points = np.setdiff1d([0.0, *POINTS[least <= POINTS]], kinks)
     values = np.array([_value(plain, x, what) for x in points.tolist()])
     compiled = evaluate(function, points)
     off = ~(np.abs(compiled - values) <= SAME_VALUE * (1.0 + np.abs(values)))
@@ -121,7 +121,7 @@ def check_slope(
     ValueError
     """
     away = np.array([min((abs(x - kink) for kink in kinks), default=np.inf) for x in POINTS])
-    points = POINTS[(away > 0.06) & (POINTS - 0.06 > least)]
+    points = POINTS[(away > 0.06) & (least < POINTS - 0.06)]
     numerical: Any = numerical_derivative(partial(evaluate, function), points, initial_step=0.05, order=8)
     given = evaluate(slope, points)
     with np.errstate(invalid="ignore"):

@@ -104,7 +104,6 @@ def test_critical_points_under_an_importance_of_a_user_are_drawn_without_its_mod
     given = problem_from(data(law=points, importance={"kind": "drawn_importance:far"}), tmp_path)
     figure = meanfield.plotting.plot_result(meanfield.solve(given, "critical_points"))
     heights = figure.axes[0]
-    assert heights.get_xlabel() and heights.get_ylabel()
     assert all(line.get_linestyle() == "None" for line in heights.lines)  # points alone, no curve
     assert len(heights.lines) >= 1
 
