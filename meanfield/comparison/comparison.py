@@ -120,6 +120,7 @@ def _check(datasets: Sequence[xr.Dataset], names: list[str]) -> None:
             raise InputError(f"{name}: is itself a comparison; give results of the solvers")
         if not is_comparable(dataset):
             raise InputError(f"{name}: is a result of kind '{dataset.attrs['method']}', and only those in time compare")
+        _check_whole(name, dataset)
         if dataset.attrs["status"].startswith("failed"):
             raise InputError(f"{name}: its run {dataset.attrs['status']}; compare only runs that did not fail")
         other = family_of_result(dataset)
@@ -131,6 +132,19 @@ def _check(datasets: Sequence[xr.Dataset], names: list[str]) -> None:
                 f"{names[0]} and {name} solve different problems: {'; '.join(differing)}; "
                 "run both solvers on the same problem file"
             )
+
+
+def _check_whole(name: str, dataset: xr.Dataset) -> None:
+    """Refuse a result from which single times or components were selected."""
+    kind, family = kind_of(dataset), family_of_result(dataset)
+    for held, variable in family.compared.items():
+        for word in (held, f"{held}_mean"):
+            dims = kind.dims(variable, held=dataset.dims)
+            gone = [dim for dim in dims if word in dataset and dim not in dataset[word].dims]
+            if gone:
+                raise InputError(
+                    f"{name}: '{word}' has no dim '{gone[0]}'; compare whole results, and select from the report"
+                )
 
 
 def differing_keys(first: Any, second: Any, path: str = "") -> list[str]:

@@ -10,7 +10,7 @@ import xarray as xr
 
 from meanfield.comparison.judgement import FEWEST, Judgement, Place
 from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
-from meanfield.results.numbers import plain
+from meanfield.results.numbers import index_text, plain
 from meanfield.results.schema import family_of_result
 
 DISTANCES = {
@@ -85,12 +85,12 @@ def _worst(place: Place, pair: xr.Dataset) -> tuple[str, str]:
 def _component(pair: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
     """Number of the component of a quantity that has several, from 1; of a distance with the word for it."""
     dims = _dims(pair, name)
-    inner = {dim: i + 1 for dim, i in zip(dims, index, strict=True) if dim not in ("time", "snapshot_time", "group")}
+    inner = {dim: i for dim, i in zip(dims, index, strict=True) if dim not in ("time", "snapshot_time", "group")}
     if "group" in dims or not any(pair.sizes[dim] > 1 for dim in inner):
         return ""
     if name in DISTANCES:
-        return "".join(f", {dim} {number}" for dim, number in inner.items())
-    return "".join(map(str, inner.values()))
+        return "".join(f", {dim} {i + 1}" for dim, i in inner.items())
+    return index_text(inner.values(), (pair.sizes[dim] for dim in inner))
 
 
 def _at(pair: xr.Dataset, name: str, index: tuple[int, ...]) -> str:

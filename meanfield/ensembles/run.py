@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from meanfield.ensembles.arrays import Record
@@ -64,11 +65,13 @@ def run_ensemble(
     Raises
     ------
     InputError
-        If the run does not fit into the free memory, would take longer than `particles.longest_days`, or the record
-        belongs to another one.
+        If `workers` is no number of threads, the run does not fit into the free memory or would take longer than
+        `particles.longest_days`, or the record belongs to another one.
     """
     if not isinstance(record, Record | None):
         raise InputError(f"record = {record!r:.60}: give a folder as meanfield.Checkpoint(folder), or nothing")
+    if workers is not None and (not isinstance(workers, Integral) or workers < 1):
+        raise InputError(f"workers = {workers!r:.60}: give the number of threads, 1 or more, or None for one per core")
     started = time.perf_counter()
     workers, record = workers or available_cores(), record or Record()
     check_memory(simulation, workers, record.in_memory)

@@ -42,6 +42,8 @@ class Explanation:
         Warnings, each with a remedy.
     compiles : bool
         Whether no code was compiled before, so that the first run of each method compiles, too.
+    unpredicted : tuple of str
+        Titles of the methods whose cost the family does not declare.
     """
 
     title: str
@@ -49,26 +51,34 @@ class Explanation:
     predictions: tuple[Prediction, ...]
     surprises: tuple[str, ...]
     compiles: bool = False
+    unpredicted: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [self.title or "A problem without a title", ""]
         for label, text in self.statements:
             lines += _labelled(label, text)
-        lines += ["", f"{'method':<{LABEL}}{'time':>10}{'memory':>10}{'file':>10}   result"]
-        reasons = [""] + [prediction.reason for prediction in self.predictions]
-        for prediction, before in zip(self.predictions, reasons, strict=False):
-            repeats = bool(before) and prediction.reason == before
-            lines += [f"{prediction.method:<{LABEL}}no: for the same reason"] if repeats else _row(prediction)
-        lines += [
-            "",
-            f"Times are those of a command on idle cores, of which starting Python takes {START:g} s; mostly right",
-            "within a factor of 2. Memory comes on top of Python's 300 MB.",
-        ]
+        if self.predictions:
+            lines += self._table()
+        if self.unpredicted:
+            lines += ["", *_labelled("cost not predicted", ", ".join(self.unpredicted))]
         if self.compiles:
             lines += [COMPILES]
         for text in self.surprises:
             lines += ["", *textwrap.wrap(f"note: {text}", WIDTH)]
         return "\n".join(lines)
+
+    def _table(self) -> list[str]:
+        lines = ["", f"{'method':<{LABEL}}{'time':>10}{'memory':>10}{'file':>10}   result"]
+        reasons = [""] + [prediction.reason for prediction in self.predictions]
+        for prediction, before in zip(self.predictions, reasons, strict=False):
+            repeats = bool(before) and prediction.reason == before
+            lines += [f"{prediction.method:<{LABEL}}no: for the same reason"] if repeats else _row(prediction)
+        return [
+            *lines,
+            "",
+            f"Times are those of a command on idle cores, of which starting Python takes {START:g} s; mostly right",
+            "within a factor of 2. Memory comes on top of Python's 300 MB.",
+        ]
 
 
 def explain(problem: BaseProblem) -> Explanation:
@@ -93,9 +103,16 @@ def explain(problem: BaseProblem) -> Explanation:
     >>> print(meanfield.explain(meanfield.load_problem("data/problems/no_prior.toml")))  # doctest: +SKIP
     """
     compiles = not has_compiled_code()
-    predicted, address = predictions(problem), family_of(problem).warnings
-    warnings = resolve(address)(problem, predicted) if address else []
-    return Explanation(problem.title, tuple(in_words(problem)), tuple(predicted), tuple(warnings), compiles)
+    family, predicted = family_of(problem), predictions(problem)
+    warnings = resolve(family.warnings)(problem, predicted) if family.warnings else []
+    return Explanation(
+        problem.title,
+        tuple(in_words(problem)),
+        tuple(predicted),
+        tuple(warnings),
+        compiles,
+        tuple(method.title for method in family.methods.values() if not method.cost),
+    )
 
 
 def in_words(problem: BaseProblem, look_up: bool = True) -> list[Statement]:

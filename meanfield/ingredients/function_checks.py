@@ -36,7 +36,7 @@ _IN_WORDS = {
 """Reasons that people understand, by what numba says."""
 
 
-def check_function(function: Any, what: str, kinks: tuple[float, ...] = ()) -> None:
+def check_function(function: Any, what: str, kinks: tuple[float, ...] = (), least: float = -math.inf) -> None:
     """Refuse a function of one float that numba cannot compile, or without a value, always the same, for each number.
 
     Parameters
@@ -46,6 +46,8 @@ def check_function(function: Any, what: str, kinks: tuple[float, ...] = ()) -> N
         How messages call it.
     kinks : tuple of float
         Where it may have any value, or none.
+    least : float
+        Number below which it is never asked for a value.
 
     Raises
     ------
@@ -53,7 +55,7 @@ def check_function(function: Any, what: str, kinks: tuple[float, ...] = ()) -> N
     """
     check_compiles(function, what, "use arithmetic and functions of math or numpy")
     plain = getattr(function, "py_func", function)
-    points = np.setdiff1d([0.0, *POINTS], kinks)
+    points = np.setdiff1d([0.0, *POINTS[least <= POINTS]], kinks)
     values = np.array([_value(plain, x, what) for x in points.tolist()])
     compiled = evaluate(function, points)
     off = ~(np.abs(compiled - values) <= SAME_VALUE * (1.0 + np.abs(values)))
@@ -105,16 +107,21 @@ def _reason(error: Exception) -> str:
 
 
 def check_slope(
-    function: ScalarFunction, slope: ScalarFunction, kinks: tuple[float, ...], what: str, remedy: str
+    function: ScalarFunction,
+    slope: ScalarFunction,
+    kinks: tuple[float, ...],
+    what: str,
+    remedy: str,
+    least: float = -math.inf,
 ) -> None:
-    """Refuse a derivative that differs from the numerical one anywhere between -6 and 6, except at kinks.
+    """Refuse a derivative that differs from the numerical one between -6, or `least`, and 6, except at kinks.
 
     Raises
     ------
     ValueError
     """
     away = np.array([min((abs(x - kink) for kink in kinks), default=np.inf) for x in POINTS])
-    points = POINTS[away > 0.06]
+    points = POINTS[(away > 0.06) & (least < POINTS - 0.06)]
     numerical: Any = numerical_derivative(partial(evaluate, function), points, initial_step=0.05, order=8)
     given = evaluate(slope, points)
     with np.errstate(invalid="ignore"):

@@ -38,7 +38,7 @@ class NamesFunctions(Part):
     def found(self, key: str, make: Callable[..., Any]) -> Any:
         """Functions that the name stands for; they are found now if they were not before."""
         named, functions = self.__dict__.get("_found", (None, None))
-        if functions is NOT_IMPORTED and is_address(self.named[0]):
+        if not self.at_hand:
             raise InputError(
                 f"{key} = '{self.named[0]}': no module is imported because a result names it; load the problem file "
                 "with meanfield.load_problem and solve that"
@@ -49,6 +49,12 @@ class NamesFunctions(Part):
             return make(*self.named)
         except ValueError as error:
             raise InputError(f"{key}: {error}") from error
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the functions can be called: those of a user that a result alone names cannot."""
+        _, functions = self.__dict__.get("_found", (None, None))
+        return functions is not NOT_IMPORTED or not is_address(self.named[0])
 
     @property
     def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:

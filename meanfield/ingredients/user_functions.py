@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -141,6 +142,7 @@ def make_with_slope(
     name: str,
     parameters: Mapping[str, float],
     folder: Path | None,
+    least: float = -math.inf,
 ) -> F:
     """Function of the library, or one of a user that compiles and has the derivative that it says.
 
@@ -152,6 +154,8 @@ def make_with_slope(
         Those of the library.
     name, parameters, folder
         See `meanfield.ingredients.activations.make_activation`.
+    least : float
+        Number below which the function is never asked for a value.
 
     Raises
     ------
@@ -162,14 +166,14 @@ def make_with_slope(
         return build(table, name, parameters)
     found = load_own(name, parameters, folder)
     made = found if isinstance(found, kind) else kind(found)  # type: ignore[call-arg]
-    check_function(made.value, f"'{name}'")
+    check_function(made.value, f"'{name}'", least=least)
     remedy = "correct the derivative, or name the point among the kinks"
     if made.derivative is None:
         remedy = f"give one by meanfield.{kind.__name__}(value, derivative, kinks)"
         check_compiles(made.slope, f"the complex-step derivative of '{name}'", remedy)
     else:
-        check_function(made.derivative, f"the derivative of '{name}'", made.kinks)
-    check_slope(made.value, made.slope, made.kinks, f"the derivative of '{name}'", remedy)
+        check_function(made.derivative, f"the derivative of '{name}'", made.kinks, least)
+    check_slope(made.value, made.slope, made.kinks, f"the derivative of '{name}'", remedy, least)
     return made
 
 

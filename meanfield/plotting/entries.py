@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
+from meanfield.results.numbers import index_text
+
 MOST_ENTRIES = 12
 """Largest number of entries that are drawn in a panel."""
 
@@ -32,4 +34,4 @@ def entries(values: xr.DataArray, *along: str) -> Iterator[tuple[str, dict[str, 
     symmetric = len(dims) == 2 and dims[1] == f"{dims[0]}_"
     places = [p for p in np.ndindex(*(values.sizes[dim] for dim in dims)) if not symmetric or p[0] <= p[1]]
     for place in places[:MOST_ENTRIES]:
-        yield "".join(str(k + 1) for k in place), dict(zip(dims, place, strict=True))
+        yield index_text(place, (values.sizes[dim] for dim in dims)), dict(zip(dims, place, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,8 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
     data: Any = problem
     for key, value in values.items():
         held_by(problem, key)  # refuses keys that there are not
-        data = _replaced(data, _steps(key), value)
+        whole = isinstance(value, Integral) and not isinstance(value, bool)  # numpy's, too, which are no int
+        data = _replaced(data, _steps(key), int(value) if whole else value)
     changed = validated(type(problem), data, folder, problem.trusted) if values else problem
     for key in values:
         _keep_functions(problem, changed, _steps(key))

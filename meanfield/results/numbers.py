@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 DIGITS = 6
 """Number of digits of a number with an unknown error."""
@@ -35,3 +36,17 @@ def with_error(value: float, error: float) -> str:
         return f"{round(value, decimals):.15g} ± {round(error, decimals):.2g}"
     shown = f"{error:.{decimals}f}" if decimals <= 7 else f"{error:.1e}"
     return f"{value + 0.0:.{decimals}f} ± {shown}"
+
+
+def index_text(places: Iterable[int], sizes: Iterable[int]) -> str:
+    """Indices of an entry counted from 1, such as 21, or 2,13 where one of them may have two digits.
+
+    Parameters
+    ----------
+    places : iterable of int
+        Indices counted from 0.
+    sizes : iterable of int
+        Numbers of values that they take.
+    """
+    separator = "," if max(sizes, default=0) > 9 else ""
+    return separator.join(str(place + 1) for place in places)

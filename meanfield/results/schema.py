@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.ingredients.nearest import nearest
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.family import Family, Kind
 from meanfield.problems.file import format_problem, parse_problem
@@ -55,10 +56,22 @@ def build_dataset(
         JSON text.
     warning : str
         Sentences for the attribute `warning`; without them there is none.
+
+    Raises
+    ------
+    ValueError
+        If the family does not declare the kind, or declares no such variable in results of that kind.
     """
     family = family_of(problem)
+    if kind not in family.all_kinds:
+        raise ValueError(f"family '{family.name}' declares no kind '{kind}'; {nearest(kind, family.all_kinds)}")
     declared, variables = family.all_kinds[kind], {}
     for name, array in arrays.items():
+        if name not in declared.names or name not in family.all_variables:
+            raise ValueError(
+                f"family '{family.name}' declares no variable '{name}' of results of kind '{kind}'; "
+                f"add it to `variables` of the family and to kinds['{kind}'], or leave it out"
+            )
         known = family.all_variables[name]
         dims = declared.dims(known, held=problem.fixed_dims)
         dims = (*known.optional_dims, *dims) if array.ndim > len(dims) else dims

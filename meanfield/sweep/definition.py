@@ -101,6 +101,13 @@ class Axis(Part):
         return self
 
     @model_validator(mode="after")
+    def _values_are_finite(self) -> Axis:
+        for i, value in enumerate(self.values or ()):
+            if not _is_finite(value):
+                raise ValueError(f"values[{i}] = {value!r:.60}: should hold finite numbers; correct or remove it")
+        return self
+
+    @model_validator(mode="after")
     def _a_value_for_every_key(self) -> Axis:
         if len(self.keys) > 1:
             for value in self.values or ():
@@ -220,6 +227,14 @@ class Sweep(Part):
             raise ValueError(f"axes: {size} points, but at most {MOST_POINTS} are allowed; give fewer values")
         check_reductions(family_of(self.problem), self.methods)
         return self
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether all numbers in a value of a TOML file are finite; no key takes others, and JSON has none."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return all(map(_is_finite, parts))
 
 
 def _is_within(key: str, other: str) -> bool:

@@ -1,5 +1,6 @@
 """The command `meanfield` finds its commands, and each says in its line of usage how it was called."""
 
+import os
 import sys
 import tomllib
 
@@ -99,6 +100,24 @@ def test_a_file_that_is_read_is_never_written_to(call, tmp_path, monkeypatch, wo
     assert (code, out) == (2, "")
     assert "toml: is a file that is read, and would be lost; choose another name for the output" in err
     assert (tmp_path / "in.toml").read_text() == SMALL
+
+
+def test_a_pipe_is_no_output_that_a_file_may_replace(call, tmp_path, monkeypatch):
+    """A user who may write to /dev replaced /dev/null by a netCDF file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.toml").write_text(SMALL)
+    os.mkfifo("pipe")
+    code, out, err = call("density", "in.toml", "-o", "pipe")
+    assert (code, out) == (2, "")
+    assert "pipe: is a device or a pipe, which a file would replace; choose another name" in err
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_name_that_no_file_can_have_is_refused_before_anything_is_computed(call, tmp_path):
+    (tmp_path / "in.toml").write_text(SMALL)
+    code, out, err = call("density", tmp_path / "in.toml", "-o", tmp_path / ("a" * 300 + ".nc"))
+    assert (code, out) == (2, "")
+    assert "cannot be written (File name too long); choose another name for the output" in err
 
 
 def test_a_command_solves_and_its_result_says_how_it_was_called(call, tmp_path):

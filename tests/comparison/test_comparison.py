@@ -34,6 +34,13 @@ def report(results):
     return meanfield.compare(*results.values(), labels=list(results))
 
 
+@pytest.mark.parametrize(("dim", "word"), [("time", "q"), ("feature", "q")])
+def test_a_part_of_a_result_is_refused(results, dim, word):
+    part = results["ODE"].isel({dim: 0})
+    with pytest.raises(InputError, match=rf"ODE: '{word}' has no dim '{dim}'; compare whole results"):
+        meanfield.compare(part, results["SGD"], labels=["ODE", "SGD"])
+
+
 def test_pairs_and_what_each_is_compared_in(report):
     assert list(report["pair"].values) == ["density - ODE", "density - SGD", "ODE - SGD"]
     ode, sgd, both = (report.isel(pair=i) for i in range(3))

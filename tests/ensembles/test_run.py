@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import meanfield
 from meanfield.ensembles import ensemble
 from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.ensembles.memory import predicted_memory
@@ -28,6 +29,7 @@ from tests.ensembles.ornstein_uhlenbeck import (
     simulate,
     simulation_of,
 )
+from tests.example_problems import make_problem
 from tests.oracles.p_values import all_above
 
 FALSE_ALARM = 1e-3
@@ -43,6 +45,12 @@ def in_short_calls(patched):
     """So that states fall between output times, too."""
     patched.setattr(ensemble, "FIRST_CALL", 3)
     patched.setattr(ensemble._Pace, "look", lambda pace, steps: None)
+
+
+@pytest.mark.parametrize("workers", [-1, 0, 1.5, "2"])
+def test_what_is_no_number_of_threads_is_refused(workers):
+    with pytest.raises(InputError, match=r"workers = .*: give the number of threads, 1 or more"):
+        meanfield.simulate_sgd(make_problem(), workers=workers)
 
 
 def test_mean_and_covariance_are_those_of_the_exact_solution():

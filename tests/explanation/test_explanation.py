@@ -137,6 +137,25 @@ def test_warnings_with_a_remedy(quick, lines, warning):
     assert any(warning in text for text in warnings_of(problem, predictions(problem)))
 
 
+def test_what_the_prior_alone_moves_is_no_run_in_which_hardly_anything_happens(quick, tmp_path, monkeypatch):
+    (tmp_path / "waves.py").write_text("import math\n\ndef pull(w):\n    return math.sin(2.0 * w)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    weak = [
+        features(feature(0.6, gaussian(1.0))),
+        'model.activation = "tanh"',
+        "model.batch_size = 40",
+        "time.stop = 6.0",
+    ]
+    said = []
+    for strength in (0.0, 3.0):
+        prior = f'prior = {{ name = "waves:pull", strength = {strength} }}'
+        problem = make_problem(*weak, "model.learning_rate = 0.1", prior)
+        said += [any("hardly anything" in text for text in warnings_of(problem, predictions(problem)))]
+    q = meanfield.solve_density(problem)["q"]
+    assert abs((q[-1] - q[0]).item()) > 0.1
+    assert said == [True, False]
+
+
 def test_kinks_that_a_prior_does_not_name_are_a_warning(quick, tmp_path, monkeypatch):
     (tmp_path / "unnamed_kink.py").write_text("def pull(w):\n    return 1.0 if w > 0.0 else -1.0\n")
     monkeypatch.syspath_prepend(tmp_path)

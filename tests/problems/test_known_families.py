@@ -100,6 +100,25 @@ def test_a_family_beside_the_problem_file(toy, tmp_path):
     assert 'family = "toy:FAMILY"' in format_problem(problem)
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ('"x": np.exp', '"y": 1 + t, "x": np.exp', r"declares no variable 'y' of results of kind 'path'; add it to"),
+        ('build_dataset("path"', 'build_dataset("paths"', "declares no kind 'paths'; did you mean 'path'?"),
+    ],
+)
+def test_results_that_a_family_does_not_declare_are_named_with_a_remedy(toy, right, wrong, message):
+    (toy.parent / "toy.py").write_text(TOY.replace(right, wrong))
+    with pytest.raises(ValueError, match=message):
+        meanfield.solve(meanfield.load_problem(toy), "path")
+
+
+def test_methods_without_a_cost_are_named_in_place_of_an_empty_table(toy):
+    text = str(meanfield.explain(meanfield.load_problem(toy)))
+    assert text.endswith("cost not predicted path")
+    assert "memory" not in text
+
+
 def test_a_module_that_is_imported_anew_replaces_its_family(toy, tmp_path, monkeypatch):
     meanfield.load_problem(toy)
     monkeypatch.delitem(sys.modules, "toy")

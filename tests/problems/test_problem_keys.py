@@ -63,6 +63,11 @@ def test_words_tables_lists_and_what_was_left_out_can_be_set(key, value):
     assert with_value(changed, key, held_by(FULL, key)) == FULL
 
 
+@pytest.mark.parametrize("size", [np.int64(3), np.uint8(3)])
+def test_whole_numbers_of_numpy_are_whole_numbers(size):
+    assert with_value(FULL, "model.batch_size", size).model.batch_size == 3
+
+
 def test_all_values_are_in_place_before_any_is_checked():
     both = {"features[0].hidden.second_moment": 3.0, "features[0].hidden.fourth_moment": 20.0}
     changed = with_values(FULL, both)

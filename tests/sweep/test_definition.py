@@ -46,6 +46,13 @@ def test_values_along_an_axis():
     assert values_of(axis(random={"low": 0.1, "high": 0.2, "points": 50, "seed": 2})) != random
 
 
+@pytest.mark.parametrize("value", ["nan", "[0.1, -inf]", "{ law = 'laplace', second_moment = inf }"])
+def test_values_that_are_not_finite_are_refused(folder, value):
+    (folder / "s.toml").write_text(HEAD.replace("0.2]", f"{value}]"))
+    with pytest.raises(InputError, match=r"axes\[0\]: values\[1\] = .*: should hold finite numbers"):
+        load_sweep(folder / "s.toml")
+
+
 def test_ranges_of_keys_that_hold_whole_numbers_are_whole():
     (positions,) = make_sweep([{"key": "model.batch_size", "log": {"start": 1, "stop": 1000, "points": 4}}]).axes
     assert values_of(positions) == [1, 10, 100, 1000]

@@ -48,7 +48,7 @@ def plot_critical_points(dataset: xr.Dataset) -> Figure:
 
 def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
     place, label = _places(dataset)
-    if dataset.sizes["coordinate"] == 2:
+    if dataset.sizes["coordinate"] == 2 and problem_of(dataset).importance.at_hand:
         angle = np.linspace(-np.pi, np.pi, CURVE_POINTS)
         axes.plot(angle / np.pi, _height_curve(dataset, angle), color=COLOURS[0], lw=1.0)
     stable, wall = dataset["stable"].values > 0, dataset["wall"].values > 0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from pydantic import Field, ValidationInfo, model_validator
 
-from meanfield.ingredients.activations import Activation, make_activation
+from meanfield.ingredients.activations import Activation
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError
-from meanfield.ingredients.user_functions import is_address
+from meanfield.ingredients.user_functions import is_address, make_with_slope
 from meanfield.numerics.compiled.scalar_functions import evaluate
 
 KINDS = (*("quadratic", "infonce", "gaussian", "triplet", "soft_triplet", "tuplet", "lifted", "modified_triplet"),)
@@ -22,6 +24,12 @@ USES_EPSILON = ("infonce", "triplet", "soft_triplet", "lifted")
 
 FARTHEST = 40.0
 """Largest d^2 at which a user's importance is seen to be a number that is not negative."""
+
+
+@lru_cache(maxsize=256)
+def _make_own(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Activation:
+    """Function of d^2 >= 0 that a user gives, with its derivative; see `make_with_slope`."""
+    return make_with_slope(Activation, {}, name, dict(parameters), folder, least=0.0)
 
 
 class Importance(NamesFunctions):
@@ -59,7 +67,7 @@ class Importance(NamesFunctions):
             if self.kind == "infonce" and self.epsilon < 0:
                 raise FieldError("epsilon", f"= {self.epsilon:g} is a weight of infonce; give 0 or more")
             return self
-        self.look_up("kind", make_activation, info)
+        self.look_up("kind", _make_own, info)
         if "_found" in self.__dict__ and isinstance(self.__dict__["_found"][1], Activation):
             self._check_own(self.__dict__["_found"][1])
         return self
@@ -88,4 +96,4 @@ class Importance(NamesFunctions):
         InputError
             If it cannot be imported.
         """
-        return self.found("importance.kind", make_activation) if is_address(self.kind) else None
+        return self.found("importance.kind", _make_own) if is_address(self.kind) else None

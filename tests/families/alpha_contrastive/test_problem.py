@@ -91,6 +91,30 @@ def test_a_negative_importance_of_a_user_is_refused(tmp_path):
         problem_from(data(importance={"kind": "own_importance:line"}), tmp_path)
 
 
+def test_an_importance_of_a_user_is_asked_for_no_negative_distance(tmp_path):
+    text = "import math\n\ndef far(d):\n    return math.exp(-math.sqrt(0.1 + d))\n"
+    (tmp_path / "importance_of_distances.py").write_text(text, encoding="utf-8")
+    found = problem_from(data(importance={"kind": "importance_of_distances:far"}), tmp_path)
+    assert found.importance.own.value(0.9) == pytest.approx(np.exp(-1.0), abs=1e-15)  # rounding
+
+
+def test_critical_points_under_an_importance_of_a_user_are_drawn_without_its_module(tmp_path):
+    (tmp_path / "drawn_importance.py").write_text("def far(d):\n    return 1.0 / (1.0 + d)\n", encoding="utf-8")
+    points = {"law": "points", "points": [[1.0, 0.2], [-0.5, 1.0], [0.3, -0.9]]}
+    given = problem_from(data(law=points, importance={"kind": "drawn_importance:far"}), tmp_path)
+    figure = meanfield.plotting.plot_result(meanfield.solve(given, "critical_points"))
+    heights = figure.axes[0]
+    assert all(line.get_linestyle() == "None" for line in heights.lines)  # points alone, no curve
+    assert len(heights.lines) >= 1
+
+
+def test_an_importance_of_a_user_with_a_wrong_slope_is_refused(tmp_path):
+    text = "import meanfield\n\nfar = meanfield.Activation(lambda d: 1.0 / (1.0 + d), lambda d: -1.0 / (1.0 + d))\n"
+    (tmp_path / "importance_with_slope.py").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"importance\.kind: the derivative of 'importance_with_slope:far' is"):
+        problem_from(data(importance={"kind": "importance_with_slope:far"}), tmp_path)
+
+
 def test_what_has_no_effect_in_the_limit_is_said():
     words = "importance.epsilon = 1 has no effect in the limit"
     assert words in str(meanfield.explain(problem(importance={"kind": "infonce", "epsilon": 1.0})))

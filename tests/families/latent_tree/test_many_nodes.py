@@ -6,6 +6,7 @@ from scipy.integrate import quad
 
 import meanfield
 from meanfield.errors import InputError
+from meanfield.families.latent_tree.explanation.warnings import warnings_of
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
 from meanfield.families.latent_tree.many_nodes.kernels import _of_counts, wide_limit
 from meanfield.families.latent_tree.many_nodes.luck import lucky_chance, nodes_for_luck
@@ -38,6 +39,11 @@ def test_the_density_has_the_reference_values():
     gathered = late["atom"].sel(sign=1.0).isel(time=-1)
     assert np.allclose(gathered.isel(gate=0), 1 / 8, rtol=0, atol=1e-12)  # from 3 pi/4 to pi, all at pi; rounding
     assert np.allclose(gathered.isel(gate=slice(1, None)), 0.0, atol=1e-12)  # rounding
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_weights_that_stay_on_the_sphere_are_not_said_to_become_infinite(fixed):
+    assert ("nothing bounds the weights" in " ".join(warnings_of(on_the_circle(fixed), []))) == (not fixed)
 
 
 @pytest.mark.parametrize("fixed", [True, False])

@@ -18,12 +18,16 @@ from meanfield.families.contrastive.stationary.uninformed import learning_margin
 from meanfield.ingredients.unnamed_kinks import kinks_to_name
 from meanfield.mckean_vlasov.condensation import coarsening
 from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS, NOTABLE, enough_weights, percent
+from meanfield.numerics.quadrature import gaussian_trapezoid
 
 ZERO_RATE = 1e-12
 """Largest rate that counts as 0, by rounding."""
 
 SHORT = 0.05
 """Fastest rate times the length of the run below which hardly anything happens."""
+
+GAUSSIAN_NODES = 400
+"""Nodes of averages over Gaussian weights, of which two digits are needed whatever the kinks of the prior."""
 
 LARGE_FILE = 2e9
 """Size of a file in bytes above which there is a warning."""
@@ -185,9 +189,14 @@ def _why_it_decays(problem: Problem, closure: Closure) -> str:
 
 
 def _speed(problem: Problem, closure: Closure) -> float:
-    """Rate of change of the weights at the start, by the coefficients there."""
+    """Rate of change of the weights at the start: by the coefficients there, and by the prior on Gaussian weights."""
     g, diffusion = closure(problem.initial_overlap)
-    return float(np.linalg.norm(g)) + 0.5 * diffusion
+    w, weight = gaussian_trapezoid(GAUSSIAN_NODES)
+    force = problem.prior.force(w)
+    r = float(weight @ (w * force))
+    beside_length = force - r * w  # what is proportional to w the return to |w|^2 = N takes away
+    pull = problem.model.learning_rate * math.sqrt(float(weight @ beside_length**2))
+    return float(np.linalg.norm(g)) + 0.5 * diffusion + pull
 
 
 def _of_the_settings(problem: Problem, predicted: list[Prediction]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.starts import SphereStart
 
 STIFF = 1e-2
 """Epsilon below which the flow of a normalised output is stiff."""
@@ -28,6 +29,7 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
 def _warnings(problem: Problem) -> Iterator[str]:
     network, loss = problem.network, problem.loss
     bounded = loss.kind in ("triplet", "infonce", "nt_xent", "batch_ratio")
+    bounded = bounded or (isinstance(network.initial, SphereStart) and network.initial.fixed_lengths)
     if not network.output_normalisation and not bounded:
         yield (
             "network.output_normalisation = false: nothing bounds the weights under this loss, and they become "
