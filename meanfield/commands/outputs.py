@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,12 +20,11 @@ def check_outputs(written: Sequence[Path], read: Sequence[Path]) -> None:
     Raises
     ------
     InputError
-        If an output cannot be written, is a device or pipe, a file that the command reads, or another output.
+        If an output cannot be written, is a file that the command reads, or is another output.
     """
     inputs = {path.resolve() for path in read}
     outputs: set[Path] = set()
     for path in written:
-        _check_place(path)
         check_writable(path)
         file = path.resolve()
         if file in inputs:
@@ -34,15 +32,3 @@ def check_outputs(written: Sequence[Path], read: Sequence[Path]) -> None:
         if file in outputs:
             raise InputError(f"{path}: is the name of two outputs; give each a file of its own")
         outputs.add(file)
-
-
-def _check_place(path: Path) -> None:
-    """Refuse names that the file system does not take, and what a file would replace, such as /dev/null."""
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another name for the output") from error
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise InputError(f"{path}: is a device or a pipe, which a file would replace; choose another name")

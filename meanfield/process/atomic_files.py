@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,15 +22,29 @@ def check_writable(path: str | Path) -> None:
     Raises
     ------
     InputError
-        If the directory does not exist or is not writable, or the path is a directory.
+        If the directory does not exist or is not writable, or the path is a directory, a device or a pipe, or has a
+        name that no file can have.
     """
     path = Path(path)
-    if path.is_dir():
+    mode = _mode(path)
+    if stat.S_ISDIR(mode):
         raise InputError(f"{path}: is a directory; give the name of a file in it")
+    if mode and not stat.S_ISREG(mode):
+        raise InputError(f"{path}: is a device or a pipe, which a file would replace; choose another name")
     if not path.parent.is_dir():
         raise InputError(f"{path}: the output directory {path.parent} does not exist; create it or choose another")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{path}: the output directory {path.parent} is not writable; choose another")
+
+
+def _mode(path: Path) -> int:
+    """What is at a path, in the bits of `stat`; 0 if there is nothing."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another name for the output") from error
 
 
 def save_text(text: str, path: str | Path) -> None:

@@ -115,6 +115,13 @@ def test_permissions_follow_the_umask(dataset, tmp_path):
     assert (tmp_path / "run.nc").stat().st_mode & 0o777 == 0o640
 
 
+def test_a_pipe_is_not_replaced(dataset, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: is a device or a pipe, which a file would replace"):
+        meanfield.save(dataset, tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [("missing/run.nc", "does not exist; create it"), (".", "is a directory; give the name of a file")],
