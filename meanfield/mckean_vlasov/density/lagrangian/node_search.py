@@ -87,12 +87,13 @@ class NodeSearch:
     Attributes
     ----------
     product : Rule or None
-        Where panels are chosen, the last rule that is a product of nodes in every feature.
+        Where panels were looked for, the last rule before them, a product of nodes in every feature.
     """
 
     def __init__(self, levels: Levels, settings: DensitySettings, tolerance: float) -> None:
         self._levels, self._settings, self._tolerance = levels, settings, tolerance
         self.product: Rule | None = None
+        self._tried_panels = bool(settings.feature_nodes)
 
     def nodes_of(self, scale: float) -> Nodes:
         """Nodes of the default rule, with a factor on their number per feature."""
@@ -110,7 +111,7 @@ class NodeSearch:
         while True:
             rule = rules[-1]
             slow = len(rules) > SLOW_TRIALS or changed.max() > FAR * self._tolerance
-            if slow and self.product is None and not self._settings.feature_nodes:
+            if slow and not self._tried_panels:
                 found = self._on_panels(rules)
                 if found:
                     return found
@@ -140,7 +141,10 @@ class NodeSearch:
         pull = called_values(limit.closure, known.first.moments[-1, :-3])[:-1]
         panels, allowed = Panels.start(limit.coordinates, pull, ORDER, ACROSS), PANELS_SHARE * self._tolerance
         self.product = known
-        if panels is None or not self._affordable(panels, known):
+        if panels is not None and not self._affordable(panels, known):
+            return None  # they may be once there are more nodes without panels
+        self._tried_panels = True
+        if panels is None:
             return None
         if len(limit.coordinates) > 1 and not self.second_levels(known):
             return None  # of several features, densities of w are shown at products of nodes, by two levels

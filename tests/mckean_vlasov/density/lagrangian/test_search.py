@@ -239,6 +239,27 @@ def test_the_last_rule_has_the_error_of_the_last_change_where_changes_fall(monke
     assert correction.error.max() == pytest.approx(left)
 
 
+def test_panels_that_had_too_many_nodes_are_taken_once_there_are_more_without_them(monkeypatch):
+    """They were refused for good, and a search ended with its tolerance missed and most of its budget left."""
+    found = search.Search(make_limit(coordinate=UniformCoordinate()), DensitySettings(), 1e-3)._node_search
+    asked = []
+    monkeypatch.setattr(found, "_affordable", lambda panels, known: asked.append(known.size) or len(asked) == 3)
+    monkeypatch.setattr(found, "_change", lambda _: (np.ones(2), False))
+    monkeypatch.setattr(found, "_affords", lambda *_: True)
+    monkeypatch.setattr(
+        found, "_with_more", lambda _, scale, nodes: dataclasses.replace(make_rule(len(nodes.u_weight)), scale=scale)
+    )
+
+    def taken(panels, known):
+        raise InterruptedError(known.size)
+
+    monkeypatch.setattr(found, "_on", taken)
+    with pytest.raises(InterruptedError):
+        found.choose(make_rule(16))
+    assert asked == sorted(set(asked))  # with more nodes each time
+    assert len(asked) == 3
+
+
 def test_a_norm_that_nodes_seem_to_change_tells_that_points_do():
     """Errors of points that differ from node to node, in E[w^2] alone: the change of two levels decides."""
     series = [make_rule(12), make_rule(16), make_rule(20, second=None)]
