@@ -60,7 +60,7 @@ class Explanation:
         if self.predictions:
             lines += self._table()
         if self.unpredicted:
-            lines += ["", *_labelled("cost not predicted", ", ".join(self.unpredicted))]
+            lines += ["", *_labelled("not predicted", ", ".join(self.unpredicted))]
         if self.compiles:
             lines += [COMPILES]
         for text in self.surprises:

@@ -130,11 +130,12 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
     def finalize(self) -> None:
         """Link all libraries of the chain that begins here, each once; optimise, and generate machine code."""
         self._raise_if_finalized()  # type: ignore[no-untyped-call]
+        modules = []
         for library in self._linked():
             self._reload_init.update(library._reload_init)
             own = not library._finalized
-            module = library._own_module_for_linking() if own else library._get_module_for_linking()
-            self._final_module.link_in(module, preserve=True)
+            modules.append(library._own_module_for_linking() if own else library._get_module_for_linking())
+        self._link(modules)
         self._optimize_final_module()
         self._final_module.verify()
         self._finalize_final_module()  # type: ignore[no-untyped-call]
@@ -142,6 +143,19 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
             environment = lookup_environment(variable.name)  # type: ignore[no-untyped-call]
             if environment is not None:
                 self._codegen.set_env(variable.name, environment)  # type: ignore[attr-defined]
+
+    def _link(self, modules: list[Any]) -> None:
+        """Link modules, each again while it defines what others that came after it have asked for.
+
+        Of functions that may be discarded LLVM takes only those that something asks for already.
+        """
+        missing: set[str] = set()
+        while modules:
+            for module in modules:
+                self._final_module.link_in(module, preserve=True)
+            before, missing = missing, {each.name for each in self._final_module.functions if each.is_declaration}
+            found = [m for m in modules if any(f.name in missing and not f.is_declaration for f in m.functions)]
+            modules = found if missing != before else []  # nothing asks for what is left
 
     def _linked(self) -> list[Any]:
         """Libraries to link; one that is complete contains those that it needs."""

@@ -115,7 +115,7 @@ def test_results_that_a_family_does_not_declare_are_named_with_a_remedy(toy, rig
 
 def test_methods_without_a_cost_are_named_in_place_of_an_empty_table(toy):
     text = str(meanfield.explain(meanfield.load_problem(toy)))
-    assert text.endswith("cost not predicted path")
+    assert text.endswith("not predicted      path")
     assert "memory" not in text
 
 

@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from types import SimpleNamespace
 
+import llvmlite.binding
 import llvmlite.ir
 import numba
 import pytest
@@ -127,6 +128,23 @@ def test_functions_of_no_module_are_compiled():
     exec("def twice(x):\n    return 2.0 * x", written)
     assert written["twice"].__module__ is None
     assert numba.njit(written["twice"])(1.5) == 3.0
+
+
+@known
+def test_functions_that_only_later_ones_ask_for_are_linked():
+    """Of functions that may be discarded LLVM takes those that something asks for, and `inner` comes too early."""
+    from meanfield.process.entry_points import _Library
+
+    outer, inner, middle = map(
+        llvmlite.binding.parse_assembly,
+        (
+            "declare double @middle() define double @outer() { %x = call double @middle() ret double %x }",
+            "define linkonce_odr double @inner() { ret double 2.0 }",
+            "declare double @inner() define linkonce_odr double @middle() { %x = call double @inner() ret double %x }",
+        ),
+    )
+    _Library._link(SimpleNamespace(_final_module=outer), [inner, middle])
+    assert not any(function.is_declaration for function in outer.functions)
 
 
 @pytest.mark.filterwarnings("ignore:First-class function type feature is experimental")

@@ -66,12 +66,17 @@ def test_the_function_has_wrappers_once_python_calls_it():
         assert half(3.0) == 1.5
 
 
+ADDED = """
+ADDED = {}
+"""
+
 CALLEE = """
 import numba
+from added import ADDED
 
 @numba.njit(cache=True)
 def plus(x):
-    return x + {}
+    return x + ADDED
 """
 
 MIDDLE = """
@@ -104,8 +109,8 @@ import numba
 import meanfield.numerics.compiled.separate_calls
 
 numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
-for caller, callee in json.loads(sys.argv[1]):
-    for path, text in ((Path("caller.py"), caller), (Path("callee.py"), callee)):
+for caller, added in json.loads(sys.argv[1]):
+    for path, text in ((Path("caller.py"), caller), (Path("added.py"), added)):
         if path.read_text() != text:  # numba before 0.68 takes a file that is written anew for another one
             path.write_text(text)
     if not os.fork():
@@ -124,10 +129,11 @@ def test_callers_from_the_cache_call_functions_as_they_are_now(tmp_path):
         "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
         "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
     }
-    # The caller multiplies, the callee adds; numbers of another length each time, so that files have another stamp.
+    # The caller multiplies, the callee adds; numbers of another length each time, so that files have another stamp. The
+    # caller does not import the file with the number that the callee adds, and stays as it is when that changes.
     numbers = [("1.0", "1.0"), ("10.0", "1.0"), ("10.0", "1.0"), ("10.0", "10.0"), ("10.0", "100.0j")]
-    texts = [(CALLER.format(factor), CALLEE.format(added)) for factor, added in numbers]
-    for name, text in {"caller": texts[0][0], "middle": MIDDLE, "callee": texts[0][1]}.items():
+    texts = [(CALLER.format(factor), ADDED.format(added)) for factor, added in numbers]
+    for name, text in {"caller": texts[0][0], "middle": MIDDLE, "callee": CALLEE, "added": texts[0][1]}.items():
         (tmp_path / f"{name}.py").write_text(text)
     command = [sys.executable, "-B", "-c", PROCESSES, json.dumps(texts)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
