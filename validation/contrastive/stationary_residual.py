@@ -38,7 +38,7 @@ LAWS = {
 """Laws of a coordinate with a density, smooth but at 0 and at the point beyond which it has none to speak of."""
 
 LONGEST_PANEL = 1.0
-"""Longest panel in u: twelve nodes leave 1e-16 of products of two such densities over it."""
+"""Longest panel in u: twelve nodes leave 2e-16 of a product of two Gaussians over it, wherever it lies."""
 
 NEGLIGIBLE = -60.0
 """Logarithm of a density, relative to its largest value, below which it is left out."""
