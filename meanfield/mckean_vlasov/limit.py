@@ -57,6 +57,13 @@ class Limit:
     steadier: str = "lower the learning rate or the noise"
 
     @cached_property
+    def initial_work(self) -> float:
+        """R at t = 0; NaN where it is not known (`meanfield.mckean_vlasov.density.start.initial_work`)."""
+        from meanfield.mckean_vlasov.density.start import initial_work
+
+        return initial_work(self)
+
+    @cached_property
     def compiled_closure(self) -> tuple[Any, float]:
         """Closure by `meanfield.mckean_vlasov.closures.compiled_closure`; a table is made once for all solutions."""
         from meanfield.mckean_vlasov.closures import compiled_closure

@@ -1,17 +1,41 @@
-"""Density at t = 0, and the mirror symmetry that halves the nodes to solve."""
+"""Density and averages at t = 0, and the mirror symmetry that halves the nodes to solve."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.special import ndtr
 
+from meanfield.ingredients.laws import CoordinateLaw
+from meanfield.ingredients.laws.residual import GaussianResidual
+from meanfield.mckean_vlasov.density.kinks import kinks_of
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.numerics.quadrature import gaussian_trapezoid, panel_rule, tensor_rule
 from meanfield.typing import FloatArray
 
 MIRROR_ROUNDING = 1e-13
 """Largest difference of two mirror images by rounding, relative to the largest value."""
+
+PANEL = 1.5
+"""Largest width of panels in u for averages at t = 0, on the scale on which weights given u, or the law of u, vary."""
+
+MOST_NODES = 200_000
+"""Largest number of nodes in u of these averages."""
+
+NEGLIGIBLE = 1e-17
+"""Least weight of a node that is kept."""
+
+PER_DEVIATION, DEGREE = 12.0, 7
+"""Values of an average over Gaussian weights by their deviation, and degree of the spline between them."""
+
+GAUSSIAN_NODES = 65
+"""Nodes of averages over a Gaussian, for what is left of a force without its kinks."""
 
 
 def initial_density(limit: Limit, grid: Grid) -> FloatArray:
@@ -66,3 +90,54 @@ def without_images(u: FloatArray, weight: FloatArray) -> tuple[FloatArray, Float
     weight = weight[:kept].copy()
     weight[: nodes // 2] *= 2.0
     return u[:kept], weight
+
+
+def initial_work(limit: Limit) -> float:
+    """E[w phi(w)] at t = 0, by rules in u for that time.
+
+    Rules that follow the solution need not resolve the kinks of a prior here: weights begin around u.q(0), and lean on
+    u.g later on.
+
+    Returns
+    -------
+    float
+        NaN where it is not found: for a residual that is not Gaussian, or too narrow for rules of a moderate size.
+    """
+    if not isinstance(limit.initial_residual, GaussianResidual):
+        return math.nan
+    q = limit.initial_overlap
+    deviation = math.sqrt(1.0 - q @ q)
+    rules = [_rule(law, deviation / max(abs(q_k), deviation)) for law, q_k in zip(limit.coordinates, q, strict=True)]
+    if math.prod(len(weight) for _, weight in rules) > MOST_NODES:
+        return math.nan
+    u, weight = tensor_rule(rules, NEGLIGIBLE)
+    means = u @ q
+    reach = float(np.abs(means).max()) + deviation
+    grid = np.linspace(-reach, reach, math.ceil(2.0 * reach * PER_DEVIATION / deviation) + DEGREE)
+    work = make_interp_spline(grid, _gaussian_work(limit, grid, deviation), k=DEGREE)
+    return float(weight @ work(means))
+
+
+def _rule(law: CoordinateLaw, scale: float) -> tuple[FloatArray, FloatArray]:
+    """Rule for functions of a coordinate that vary on a scale of at most 1."""
+    if not isinstance(law, ContinuousLaw):
+        return law.quadrature(law.default_nodes[0])
+    pieces = [np.linspace(a, b, math.ceil((b - a) / (PANEL * scale)) + 1) for a, b in pairwise(law.support)]
+    return panel_rule(np.unique(np.concatenate(pieces)), law.density)
+
+
+def _gaussian_work(limit: Limit, means: FloatArray, deviation: float) -> FloatArray:
+    """E[w phi(w)] for Gaussian weights w of some means; kinks of phi are integrated exactly, the rest by sums."""
+    prior, (kinks, jumps, bends) = limit.prior, kinks_of(limit.prior)
+    z, weight = gaussian_trapezoid(GAUSSIAN_NODES)
+    w = means[:, None] + deviation * z
+    force = prior.force(w)
+    exact = np.zeros_like(means)
+    for kink, jump, bend in zip(kinks, jumps, bends, strict=True):
+        beyond, far = w > kink, (means - kink) / deviation
+        force -= np.where(beyond, jump + bend * (w - kink), 0.0)
+        above, density = ndtr(far), np.exp(-0.5 * far * far) / math.sqrt(2.0 * math.pi)
+        first = (means - kink) * above + deviation * density
+        second = ((means - kink) ** 2 + deviation**2) * above + (means - kink) * deviation * density
+        exact += jump * (first + kink * above) + bend * (second + kink * first)
+    return (w * force) @ weight + exact

@@ -7,6 +7,7 @@ import math
 import numba
 import numpy as np
 
+from meanfield.numerics.quantile_frame.frame import BOUNDED
 from meanfield.typing import FloatArray
 
 
@@ -17,7 +18,8 @@ def _quantiles_at(w, X, zeta, terms, result):  # type: ignore[no-untyped-def]
     shifts = np.zeros(w.size)
     for k in range(terms.shape[1]):
         for j in range(w.size):
-            shifts[j] += terms[0, k] * math.asinh(terms[2, k] * (w[j] - terms[1, k]))
+            z = terms[2, k] * (w[j] - terms[1, k])
+            shifts[j] += terms[0, k] * (z / math.sqrt(1.0 + z * z) if terms[3, k] == BOUNDED else math.asinh(z))
     for row in range(X.shape[0]):
         x, y = X[row], zeta[row % curves]
         i, cubic = 0, -1

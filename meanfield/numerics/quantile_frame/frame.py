@@ -48,6 +48,9 @@ LEAST_NOISE = 1e-200
 UNRESOLVED = 1e9
 """Ratio of neighbouring rises at which that ratio is cut, so that its powers stay finite."""
 
+LOGARITHMIC, BOUNDED = 0.0, 1.0
+"""Kinds of the terms of psi: asinh(z) and z/sqrt(1 + z^2)."""
+
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 SLOPE_STEP = 1e-6
@@ -61,7 +64,7 @@ class Mesh(NamedTuple):
     ----------
     zeta, spacing : ndarray, shape (blocks * points * LANES,)
         Coordinates along the curve, and the spacing h of a smooth map of equally spaced numbers to them.
-    grading : ndarray, shape (3, terms)
+    grading : ndarray, shape (4, terms)
         Amplitudes, centres and inverse widths of the terms of psi.
     kinks : ndarray, shape (3, kinks)
         Where the force has a kink, and the jumps there of the force and of its slope.
@@ -158,9 +161,12 @@ def place(X, mesh, frame):  # type: ignore[no-untyped-def]
             z = mesh.grading[2, k] * (x - mesh.grading[1, k])
             square = z * z + 1.0
             inverse = 1.0 / square_root(square)
-            root = square * inverse
-            log = log_positive(where_less(z, 0.0, -1.0 * z, z) + root)
-            shift = shift + mesh.grading[0, k] * where_less(z, 0.0, -1.0 * log, log)
+            if mesh.grading[3, k] == BOUNDED:
+                shift = shift + mesh.grading[0, k] * (z * inverse)
+                inverse = inverse * inverse * inverse
+            else:
+                log = log_positive(where_less(z, 0.0, -1.0 * z, z) + square * inverse)
+                shift = shift + mesh.grading[0, k] * where_less(z, 0.0, -1.0 * log, log)
             slope = slope + mesh.grading[0, k] * mesh.grading[2, k] * inverse
         xi = load(mesh.zeta, at, LANES) - shift
         square = xi * xi

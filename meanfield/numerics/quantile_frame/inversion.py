@@ -7,6 +7,8 @@ import math
 import numba
 import numpy as np
 
+from meanfield.numerics.quantile_frame.frame import BOUNDED
+
 MOST_ITERATIONS = 200
 """Largest number of Newton steps and bisections for a point; three or four are usual."""
 
@@ -20,8 +22,13 @@ def _value(x, slope, shift, terms):  # type: ignore[no-untyped-def]
     value, derivative = slope * x + shift, slope
     for k in range(terms.shape[1]):
         z = terms[2, k] * (x - terms[1, k])
-        value += terms[0, k] * math.asinh(z)
-        derivative += terms[0, k] * terms[2, k] / math.sqrt(1.0 + z * z)
+        inverse = 1.0 / math.sqrt(1.0 + z * z)
+        if terms[3, k] == BOUNDED:
+            value += terms[0, k] * z * inverse
+            inverse = inverse**3
+        else:
+            value += terms[0, k] * math.asinh(z)
+        derivative += terms[0, k] * terms[2, k] * inverse
     return value, derivative
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numba
 
 from meanfield.numerics.compiled.vectors import choose_smaller, load, smaller, spread, square_root, store
-from meanfield.numerics.quantile_frame.frame import LANES, damping, limit_powers
+from meanfield.numerics.quantile_frame.frame import BOUNDED, LANES, damping, limit_powers
 from meanfield.numerics.quantile_frame.tails import retained
 from meanfield.typing import FloatArray
 
@@ -124,7 +124,10 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
                 z = mesh.grading[2, k] * (x - mesh.grading[1, k])
                 square = z * z + 1.0
                 c = mesh.grading[0, k] * mesh.grading[2, k] * mesh.grading[2, k]
-                curvature = curvature - c * z / (square * square_root(square))
+                bend = c * z / (square * square_root(square))
+                if mesh.grading[3, k] == BOUNDED:
+                    bend = 3.0 * bend / square
+                curvature = curvature - bend
             side = 0.5 if 0 < i < last else 1.0
             stretch = side * (x_after - x_before)
             below = xi - xi_before if i > 0 else xi_after - xi

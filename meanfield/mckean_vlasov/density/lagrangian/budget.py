@@ -6,7 +6,7 @@ MOST_WORK = 3.6e8
 """Largest number of points times steps of a solution; they take 15 to 25 seconds, some 40 ns each, or more where they
 are so many that they do not stay in fast memory."""
 
-GRADED_WORK = 2.0
+GRADED_WORK = 1.6
 """Work of a step of a graded point, of which xi and the share follow at every stage, in units of that of others."""
 
 CALL_WORK = 1e4

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from meanfield.mckean_vlasov.density.kinks import kinks_of
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.quantile_frame.frame import BOUNDED, LOGARITHMIC
 from meanfield.typing import FloatArray
 
 CORE_EXPONENT = 30.0
 """Potential difference, in units of the noise, at which the core of a density ends."""
 
-CORE_AMPLITUDE, CORE_ENDS, TAIL_AMPLITUDE = 8.0, 4.0, 0.8
+CORE_AMPLITUDE, CORE_ENDS, TAIL_AMPLITUDE = 11.0, 1.85, 0.8
 """Share of the points in the core, the ratio of the width at which they cease to gather to that of the core, and the
 points per factor e of the distance beyond. The density of the first level falls by a factor of two or three from point
 to point of the core: with half as many points, waves start where few survivors take over, and shorten the steps."""
@@ -68,21 +70,6 @@ class Grading:
         return replace(self, reach=self.reach + further)
 
 
-def kinks_of(limit: Limit) -> FloatArray:
-    """Kinks of the prior and the jumps there of phi and of its slope, shape (3, kinks)."""
-    prior = limit.prior
-    rows = []
-    for kink in prior.functions.kinks:
-        near, step = 1e-7 * (1 + abs(kink)), 1e-5 * (1 + abs(kink))
-        points = kink + np.array([-2 * near, -near, near, 2 * near, -2 * step, -step, step, 2 * step])
-        f = prior.force(points)
-        jump = (2 * f[2] - f[3]) - (2 * f[1] - f[0])
-        bend = (f[7] - f[6]) / step - (f[5] - f[4]) / step
-        size = 1e-6 * max(prior.strength, float(np.abs(f).max()))
-        rows.append((kink, jump if abs(jump) > size else 0.0, bend if abs(bend) > 1e2 * size else 0.0))
-    return np.array(rows, dtype=float).reshape(-1, 3).T.copy()
-
-
 def grading_of(limit: Limit, noise: float, deficit: float = 0.0) -> Grading:
     """Grading for the smallest noise D = Lambda/2 of a run.
 
@@ -94,15 +81,15 @@ def grading_of(limit: Limit, noise: float, deficit: float = 0.0) -> Grading:
         Quantiles by which the last points have moved inwards in a trial run, because their weights grew.
     """
     if limit.prior.functions.linear or limit.prior.strength == 0.0 or limit.learning_rate == 0.0:
-        return Grading(np.zeros((3, 0)), PLAIN_REACH)
+        return Grading(np.zeros((4, 0)), PLAIN_REACH)
     terms = _terms(limit, max(noise, SMALLEST_NOISE))
     reach = CONDENSED_REACH + deficit if terms else PLAIN_REACH
-    return Grading(np.array(terms, dtype=float).reshape(-1, 3).T.copy(), reach)
+    return Grading(np.array(terms, dtype=float).reshape(-1, 4).T.copy(), reach)
 
 
-def _terms(limit: Limit, noise: float) -> list[tuple[float, float, float]]:
+def _terms(limit: Limit, noise: float) -> list[tuple[float, float, float, float]]:
     """Terms around the jumps of phi, or else around the core of a sublinear prior."""
-    jumps = [(kink, jump) for kink, jump, _ in kinks_of(limit).T if jump > 0.0]
+    jumps = [(kink, jump) for kink, jump, _ in kinks_of(limit.prior).T if jump > 0.0]
     if jumps:
         terms = []
         for kink, jump in jumps:
@@ -116,12 +103,11 @@ def _terms(limit: Limit, noise: float) -> list[tuple[float, float, float]]:
     return _around(0.0, core, core, 1) if core < WIDEST_SMOOTH_CORE else []
 
 
-def _around(centre: float, core: float | None, layer: float, shares: int) -> list[tuple[float, float, float]]:
+def _around(centre: float, core: float | None, layer: float, shares: int) -> list[tuple[float, float, float, float]]:
     """Terms for a core of points, if there is one, and a tail from a layer on."""
-    terms = [(TAIL_AMPLITUDE / shares, centre, 1 / layer)]
+    terms = [(TAIL_AMPLITUDE / shares, centre, 1 / layer, LOGARITHMIC)]
     if core is not None:
-        terms.append((CORE_AMPLITUDE / shares, centre, 1 / core))
-        terms.append((-CORE_AMPLITUDE / shares, centre, 1 / (CORE_ENDS * core)))
+        terms.append((CORE_AMPLITUDE / shares, centre, 1 / (CORE_ENDS * core), BOUNDED))
     return terms
 
 

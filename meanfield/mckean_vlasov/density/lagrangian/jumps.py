@@ -7,10 +7,13 @@ resolves it. The position must be known to the width of the jump: each trial nar
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.interpolate import RBFInterpolator
 
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
+from meanfield.numerics.quantile_frame.frame import LOGARITHMIC
 from meanfield.typing import FloatArray
 
 AMPLITUDE = 0.6
@@ -26,6 +29,10 @@ quantile lie 4e-8 of the probability."""
 
 NARROWEST = 1e-8
 """Least width of a jump that is resolved."""
+
+UNRESOLVED, WIDEST = 1e-9, 0.1
+"""Probability, in units of the largest density of the normal law, within the width of a jump that is left alone, and
+the largest such width."""
 
 MOST_PLACES = 400
 """Largest number of jumps whose places are continued to other nodes."""
@@ -43,6 +50,7 @@ def jumps_of(level: Level, rough: float = ROUGH) -> tuple[FloatArray, ...]:
     Where some nodes have jumps, others have theirs resolved however little probability lies beyond them: an error of
     points that begins from one node to the next looks like a kink in u.
     """
+    _, weight = level.frames.nodes.solved
     rises = np.diff(np.arcsinh(level.X), axis=2)
     middle = 0.5 * (level.xi[:, :, 1:] + level.xi[:, :, :-1])
     known = np.isfinite(rises)
@@ -58,9 +66,9 @@ def jumps_of(level: Level, rough: float = ROUGH) -> tuple[FloatArray, ...]:
         rise = weighted[:, k] if of_node else near[:, k]
         output, i = np.unravel_index(np.argmax(rise), rise.shape)
         slope = rises[output, k, i] / (level.xi[output, k, i + 1] - level.xi[output, k, i])
-        width = max(0.5 / slope, NARROWEST)
         place = _peak(rise[output], middle[output, k], int(i))
-        found.append(np.array([[AMPLITUDE], [place], [1 / width]]))
+        least = max(NARROWEST, _least_width(place, weight[k]))
+        found.append(_jump(place, min(2.0 * slope, 1.0 / least)))
     return tuple(found)
 
 
@@ -73,30 +81,49 @@ def _peak(rise: FloatArray, middle: FloatArray, i: int) -> float:
     return float(np.interp(i + shift, [i - 1, i, i + 1], middle[i - 1 : i + 2]))
 
 
-def at_all_nodes(u: FloatArray, jumps: tuple[FloatArray, ...], at: FloatArray | None = None) -> tuple[FloatArray, ...]:
-    """Jumps of the least width at all nodes, those that have none included, or at other nodes.
+def at_all_nodes(
+    jumps: tuple[FloatArray, ...], u: FloatArray, weight: FloatArray, known: FloatArray | None = None
+) -> tuple[FloatArray, ...]:
+    """Jumps of the least width at all nodes, those that have none included, but where hardly any probability lies.
 
     Errors of points then change steadily from node to node. Jumps of some nodes, and widths as they were found, would
     make errors that look like kinks in u, so that sums over nodes seemed to need more of them.
 
     Parameters
     ----------
-    u : ndarray, shape (nodes, d1)
     jumps : tuple of ndarray
-        For every node; some of them may be empty, but not all.
-    at : ndarray, shape (others, d1), optional
+        For every known node; some of them may be empty, but not all.
+    u : ndarray, shape (nodes, d1)
+    weight : ndarray, shape (nodes,)
+    known : ndarray, shape (known nodes, d1), optional
+        Nodes of the jumps where they are others than those of the result.
     """
     torn = np.array([each.size > 0 for each in jumps])
     narrowest = 2.0 ** np.ceil(np.log2(max(each[2, 0] for each in jumps if each.size)))  # mostly the same for others
     found = np.array([each[1, 0] for each in jumps if each.size])
-    if at is None:
+    if known is None:
         places = np.empty(len(u))
         places[torn] = found
         if not torn.all():
             places[~torn] = _continued(u[torn], found, u[~torn])
     else:
-        places = _continued(u[torn], found, at)
-    return tuple(np.array([[AMPLITUDE], [place], [narrowest]]) for place in places)
+        places = _continued(known[torn], found, u)
+    both = zip(places.tolist(), weight.tolist(), strict=True)
+    return tuple(_jump(place, min(narrowest, 1.0 / _least_width(place, of_node))) for place, of_node in both)
+
+
+def _jump(place: float, inverse_width: float) -> FloatArray:
+    """Term that gathers points at a jump."""
+    return np.array([[AMPLITUDE], [place], [inverse_width], [LOGARITHMIC]])
+
+
+def _least_width(place: float, weight: float) -> float:
+    """Width of a jump of a node within which hardly any probability lies.
+
+    Points that are gathered more closely leave their order long before any average notices, so that only short steps
+    would keep it.
+    """
+    return min(WIDEST, UNRESOLVED / (weight * math.exp(-0.5 * place * place) + UNRESOLVED))
 
 
 def _continued(u: FloatArray, places: FloatArray, at: FloatArray) -> FloatArray:

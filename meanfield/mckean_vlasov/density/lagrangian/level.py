@@ -6,8 +6,8 @@ import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.density.kinks import kinks_of
 from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, Budget
-from meanfield.mckean_vlasov.density.lagrangian.grading import kinks_of
 from meanfield.mckean_vlasov.density.lagrangian.marching import (
     GROW,
     PAUSED,
@@ -185,11 +185,16 @@ class Level:
             values = self._state.stage
         if not ordered:
             raise self._stuck()
-        self.moments[index] = averages
+        self.moments[index] = averages if index > 0 else self._at_start(averages)
         sums = self._state.sums[:, : self.nodes]
         self.given_u[:, index] = sums[1:] / sums[0]
         self.xi[index] = unpacked(self._frame.xi, self.nodes, self.points)
         self.X[index] = unpacked(values, self.nodes, self.points)
+
+    def _at_start(self, averages: FloatArray) -> FloatArray:
+        """The averages with what is known at t = 0, which errors of points and of nodes in u do not touch."""
+        q, work = self._limit.initial_overlap, self._limit.initial_work
+        return np.array([*q, averages[-3] if np.isnan(work) else work, 1.0, averages[-1]])
 
     def _return(self, time: float) -> None:
         """Go back to the start of the last step, for one that ends at a time within it."""
@@ -231,4 +236,4 @@ def _mesh(limit: Limit, frames: Frames, zeta: FloatArray, spacing: FloatArray, p
     force = prior.functions.unit_force
     loop = compile_loop(force) if is_kept(force) else 0
     constants = compile_scalar(force), float(prior.strength), points, loop
-    return Mesh(zeta, spacing, frames.grading.terms, kinks_of(limit), *constants)
+    return Mesh(zeta, spacing, frames.grading.terms, kinks_of(prior), *constants)

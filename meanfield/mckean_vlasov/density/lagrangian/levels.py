@@ -21,8 +21,9 @@ FACTORS = tuple(factor * 2.0**k for k in range(8) for factor in (1.0, 4.0 / 3.0)
 LOOSER = 10.0
 """Factor on the error of steps in the run that measures what they leave."""
 
-NODES_WORK = 5.5
-"""Work of a solution with more nodes and of all that its estimate takes, in units of that of its first level."""
+NODES_WORK = 4.4
+"""Work of a solution with more nodes and of the least that its estimate takes, two levels and longer steps, in units of
+that of its first level."""
 
 Watch = Callable[[Level, float], None]
 """Observer, called with each level before its solution and its factor; an exception ends the search."""

@@ -6,7 +6,6 @@ Levels of more points are those of the fewest nodes to which the others are a sm
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -151,19 +150,21 @@ class NodeSearch:
         tried = [self._on(panels, known)]
         while self._affords(VERIFIED, [*rules, *tried]):
             errors = panels.errors(tried[-1].first)
+            cut = panels.halved(errors, allowed)
             steady = len(tried) > 1 and change(tried[-2], tried[-1], 1).max() <= SMALL * self._tolerance
-            if steady or sum(each.sum() for each in errors) <= allowed:
+            if steady or cut is panels or sum(each.sum() for each in errors) <= allowed:
                 panels = panels.with_more_nodes()
                 tried.append(self._on(panels, known))
                 changed, enough = self._change([*rules, *tried])
                 if enough:
                     return self._corrected([*rules, *tried], changed)
-                allowed, errors = LESS * allowed, panels.errors(tried[-1].first)
+                allowed *= LESS
+            else:
+                panels = cut
+                tried.append(self._on(panels, known))
             if len(tried) > MOST_CUTS:
                 break
-            panels = panels.halved(errors, allowed)
-            tried.append(self._on(panels, known))
-        return self._corrected([*rules, *tried], last_change(tried)) if len(tried) > 1 else None
+        return self._corrected([*rules, *tried], change(tried[-2], tried[-1], 1)) if len(tried) > 1 else None
 
     def _affordable(self, panels: Panels, known: Rule) -> bool:
         """Whether panels have few enough nodes to begin with."""
@@ -251,13 +252,3 @@ class NodeSearch:
                 factor = FACTORS[1] * rule.first.points / rule.frames.first_points(self._levels.limit)
                 rule.second = self._levels.solved(rule.frames, factor, rule.first.tolerance)
         return all(rule.second is not None for rule in rules)
-
-
-def last_change(rules: Sequence[Rule]) -> FloatArray:
-    """Change of q and r by the last rule, from the one before it that has other nodes.
-
-    Panels of which none needs to be cut are tried again as they are: that changes nothing, and tells nothing.
-    """
-    last = rules[-1]
-    before = next((rule for rule in reversed(rules) if rule.size != last.size), rules[-2])
-    return change(before, last, 1)

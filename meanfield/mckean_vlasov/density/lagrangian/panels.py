@@ -130,7 +130,7 @@ class Panels:
         return np.split(errors, np.cumsum([len(edges) - 1 for edges in self.edges])[:-1])
 
     def halved(self, errors: Sequence[FloatArray], allowed: float) -> Panels:
-        """Panels with those halved whose error is more than their share of what is allowed for all."""
+        """Panels with those halved whose error is more than their share of what is allowed for all; itself if none."""
         share = allowed / sum(len(each) for each in errors)
         edges = []
         for error, old in zip(errors, self.edges, strict=True):
@@ -140,7 +140,8 @@ class Panels:
                 parts = 4 if error[number] > MANY * share else 2
                 new.append(a + (b - a) * np.arange(1, parts) / parts)
             edges.append(np.sort(np.concatenate(new)))
-        return replace(self, edges=tuple(edges))
+        same = all(len(new) == len(old) for new, old in zip(edges, self.edges, strict=True))
+        return self if same else replace(self, edges=tuple(edges))
 
 
 def _graded(a: float, b: float) -> FloatArray:

@@ -12,7 +12,7 @@ from meanfield.mckean_vlasov.density.lagrangian.grading import Grading
 from meanfield.mckean_vlasov.density.start import MIRROR_ROUNDING, without_images
 from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.numerics.quantile_frame.frame import LANES
+from meanfield.numerics.quantile_frame.frame import BOUNDED, LANES
 from meanfield.numerics.quantile_frame.inversion import invert
 from meanfield.typing import FloatArray
 
@@ -81,7 +81,7 @@ class Frames:
     @classmethod
     def plain(cls, nodes: Nodes, grading: Grading, spacing: float) -> Frames:
         """Frames without jumps."""
-        return cls(nodes, grading, tuple(np.zeros((3, 0)) for _ in range(len(nodes.solved[1]))), spacing)
+        return cls(nodes, grading, tuple(np.zeros((4, 0)) for _ in range(len(nodes.solved[1]))), spacing)
 
     def with_jumps(self, jumps: tuple[FloatArray, ...]) -> Frames:
         """The same frames with other jumps."""
@@ -143,8 +143,9 @@ class Frames:
 def graded(w: FloatArray, terms: FloatArray) -> FloatArray:
     """Sum of the terms at w."""
     total = np.zeros_like(w)
-    for amplitude, centre, inverse_width in terms.T:
-        total += amplitude * np.arcsinh(inverse_width * (w - centre))
+    for amplitude, centre, inverse_width, kind in terms.T:
+        z = inverse_width * (w - centre)
+        total += amplitude * (z / np.sqrt(1.0 + z * z) if kind == BOUNDED else np.arcsinh(z))
     return total
 
 

@@ -116,7 +116,7 @@ def prepare(
                 break
             moves = 0 if steeper(frames.jumps, jumps) else moves + 1
             enough = moves > MOST_MOVES or (moves > 0 and not moved(frames.jumps, jumps))
-            frames = frames.with_jumps(at_all_nodes(nodes.solved[0], jumps))
+            frames = frames.with_jumps(at_all_nodes(jumps, *nodes.solved))
             if enough:
                 break
     return frames, level
@@ -133,7 +133,7 @@ def continued(known: Frames, nodes: Nodes) -> Frames:
     frames = Frames.plain(nodes, known.grading, known.spacing)
     if not any(each.size for each in known.jumps):
         return frames
-    return frames.with_jumps(at_all_nodes(known.nodes.solved[0], known.jumps, nodes.solved[0]))
+    return frames.with_jumps(at_all_nodes(known.jumps, *nodes.solved, known.nodes.solved[0]))
 
 
 def run(level: Level, label: str) -> None:

@@ -73,7 +73,7 @@ class Search:
         self._node_search = NodeSearch(self._levels, settings, tolerance)
         self._scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
         self._nodes = self._node_search.nodes_of(self._scale)
-        self._frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH), SPACING)
+        self._frames = Frames.plain(self._nodes, Grading(np.zeros((4, 0)), PLAIN_REACH), SPACING)
         self._trial: Level | None = None
         self._second: Level | None = None
         self._shown: list[Level] = []
@@ -230,7 +230,7 @@ class Search:
         """The last level that was solved, or begun; the start alone, on plain frames, where none came so far."""
         if self._levels.rough is not None and np.any(np.isfinite(self._levels.rough.X)):
             return self._levels.rough
-        frames = Frames.plain(self._nodes, Grading(np.zeros((3, 0)), PLAIN_REACH), SPACING)
+        frames = Frames.plain(self._nodes, Grading(np.zeros((4, 0)), PLAIN_REACH), SPACING)
         start = Level(self._limit, frames, frames.first_points(self._limit), 1.0, self._levels.budget)
         start.reach(0)
         return start

@@ -14,6 +14,7 @@ from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.lagrangian.grading import CONDENSED_REACH, Grading
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.quantile_frame.frame import LOGARITHMIC
 from meanfield.typing import FloatArray
 
 CROSSED = 16.0
@@ -39,7 +40,7 @@ def between_wells(limit: Limit, level: Level) -> Grading | None:
     if not 0.0 < height < CROSSED * noise:
         return None
     low, high = w[np.argmin(potential[:top])], w[top + np.argmin(potential[top:])]
-    term = [[AMPLITUDE], [w[top]], [2.0 / (WIDTH * (high - low))]]
+    term = [[AMPLITUDE], [w[top]], [2.0 / (WIDTH * (high - low))], [LOGARITHMIC]]
     return Grading(np.array(term), CONDENSED_REACH)
 
 

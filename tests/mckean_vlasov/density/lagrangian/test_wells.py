@@ -12,6 +12,7 @@ from meanfield.mckean_vlasov.density.lagrangian.wells import AMPLITUDE, WIDTH, b
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.numerics.quantile_frame.frame import LOGARITHMIC
 
 PULL, RATE, STRENGTH = -0.05, 0.5, 4.0
 
@@ -58,7 +59,7 @@ def test_barriers_are_measured_in_units_of_noise(height, crossed):
     found = between_wells(make_limit(noise), level)
     assert (found is not None) == crossed
     if found is not None:
-        expected = [AMPLITUDE, 0.0, np.sqrt(RATE * STRENGTH / growth) / WIDTH]
+        expected = [AMPLITUDE, 0.0, np.sqrt(RATE * STRENGTH / growth) / WIDTH, LOGARITHMIC]
         assert found.terms[:, 0] == pytest.approx(expected, rel=1e-2, abs=2e-3)  # steps between weights are 1e-3
 
 
