@@ -11,6 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.arguments import wrong
 from meanfield.comparison.single_laws import Pair, weights_alone
 from meanfield.comparison.wording import verdicts_of
 from meanfield.plotting.entries import entries_of
@@ -18,7 +19,7 @@ from meanfield.plotting.plane import plot_joint_density
 from meanfield.plotting.style import ANY_TIME, COLOURS, TITLE_WIDTH, curve_style, draw_figure, feature_label
 from meanfield.plotting.trajectories import plot_channel_overlap, plot_in_time, plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, visible_weights
-from meanfield.results.schema import family_of_result
+from meanfield.results.schema import check_dataset, family_of_result
 
 OWN_PANELS: dict[str, Callable[..., Axes]] = {
     "q": plot_overlap,
@@ -40,7 +41,16 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
         Labels and results of the methods.
     comparison : xarray.Dataset, optional
         What `meanfield.compare` returns of them, whose verdicts then stand below the title.
+
+    Raises
+    ------
+    InputError
+        If there are no results, or something else is among them.
     """
+    if not isinstance(results, Mapping) or isinstance(results, xr.Dataset) or not results:
+        raise wrong("results", results, "give labels and results, such as {'density': density, 'SGD': runs}")
+    for result in (*results.values(), *([] if comparison is None else [comparison])):
+        check_dataset(result)
     first = next(iter(results.values()))
     panels: list[Callable[[Axes], Axes]] = []
     for name, variable in family_of_result(first).compared.items():

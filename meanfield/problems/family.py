@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from meanfield.arguments import as_text
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.problems.variable import Variable
@@ -257,6 +258,7 @@ class Family:
         InputError
             If there is none of that name.
         """
+        as_text(name, "method", f"give one of {', '.join(map(repr, sorted(self.methods)))}")
         if name in self.lacking:
             raise InputError(f"method '{name}': {self.lacking[name]}")
         if name not in self.methods:
