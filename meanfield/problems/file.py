@@ -15,6 +15,7 @@ from meanfield.problems.base import BaseProblem
 from meanfield.problems.known_families import DEFAULT, find_family, written_name
 from meanfield.problems.messages import message
 from meanfield.problems.toml_faults import described
+from meanfield.process.text_files import read_utf8
 
 P = TypeVar("P", bound=BaseProblem)
 
@@ -57,10 +58,10 @@ def read_text(path: Path, kind: str, examples: str) -> str:
         If it is missing or no text.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_utf8(path)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such {kind}; check the path (examples are in {examples})") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}); give a TOML {kind}") from error
 
 

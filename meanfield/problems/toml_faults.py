@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from meanfield.problems.number_slips import meant_number
+from meanfield.ingredients.number_slips import meant_number
 
 WIDTH = 80
 """Largest number of characters of a line that are shown, around the place."""

@@ -551,6 +551,27 @@ def test_a_binary_file(tmp_path, content):
     assert_names(failure_of(path), [str(path), "cannot be read as text", "give a TOML problem file"])
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_in_utf_16(tmp_path, encoding):
+    """The first has a mark in front, the others are told by the zeros between Latin letters."""
+    path = tmp_path / "problem.toml"
+    path.write_bytes(tomli_w.dumps(GOOD).encode(encoding))
+    assert_names(failure_of(path), [str(path), "it is UTF-16", "Windows", "save it as UTF-8"])
+
+
+def test_a_file_in_the_encoding_of_a_country(tmp_path):
+    path = tmp_path / "problem.toml"
+    path.write_bytes(("# first line\n" + tomli_w.dumps(GOOD | {"title": "Über"})).encode("cp1252"))
+    assert_names(failure_of(path), ["byte 0xdc in line 2 is no UTF-8", "save it as UTF-8"])
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_file_with_a_mark_in_front(tmp_path, line_end):
+    path = tmp_path / "problem.toml"
+    path.write_bytes(tomli_w.dumps(GOOD).replace("\n", line_end).encode("utf-8-sig"))
+    assert load_problem(path) == parse_problem(tomli_w.dumps(GOOD))
+
+
 def test_a_mistake_in_a_file_names_the_file(tmp_path):
     path = tmp_path / "problem.toml"
     path.write_text(text_with("time.stop", -1.0))
