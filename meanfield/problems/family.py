@@ -194,6 +194,8 @@ class Family:
         and kinds, too.
     lacking : mapping of str to str
         Methods that other parts of the family have, and why this one has not, with what to use instead.
+    toward_limit : str
+        What brings runs of SGD closer to the limit, with its key, for the advice of comparisons.
     counted : mapping of str to str
         What coordinates count from 0, of dims that no variable is named after and whose name does not say it.
     """
@@ -214,6 +216,7 @@ class Family:
     key_words: Mapping[str, str] = field(default_factory=dict)
     laws: Mapping[str, str] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
+    toward_limit: str = "a larger N (particles.dimension)"
     counted: Mapping[str, str] = field(default_factory=dict)
 
     @property
