@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -80,8 +81,10 @@ def as_whole(given: object, name: str, wanted: str, least: float = -math.inf, mo
     return int(value)
 
 
-def as_number(given: object, name: str, wanted: str, least: float = -math.inf, above: float = -math.inf) -> float:
-    """Finite number from `least` on, or greater than `above`, that an argument is.
+def as_number(
+    given: object, name: str, wanted: str, least: float = -math.inf, above: float = -math.inf, most: float = math.inf
+) -> float:
+    """Finite number from `least` to `most`, or greater than `above`, that an argument is.
 
     Raises
     ------
@@ -92,7 +95,7 @@ def as_number(given: object, name: str, wanted: str, least: float = -math.inf, a
     if not isinstance(value, Real) or isinstance(value, bool):
         raise wrong(name, given, wanted)
     number = float(value)
-    if not (math.isfinite(number) and number >= least and number > above):
+    if not (math.isfinite(number) and least <= number <= most and number > above):
         raise wrong(name, given, wanted)
     return number
 
@@ -100,6 +103,19 @@ def as_number(given: object, name: str, wanted: str, least: float = -math.inf, a
 def _unwrapped(given: Any) -> Any:
     """Number in an array of none but one, such as a value that was selected from a Dataset."""
     return given.item() if getattr(given, "ndim", None) == 0 else given
+
+
+def as_numbers(given: object, name: str, wanted: str) -> tuple[float, ...]:
+    """Finite numbers that an argument lists.
+
+    Raises
+    ------
+    InputError
+        If it is no list, or holds anything else.
+    """
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise wrong(name, given, wanted)
+    return tuple(as_number(value, f"{name}[{i}]", wanted) for i, value in enumerate(given))
 
 
 def as_array(given: object, name: str, wanted: str) -> FloatArray:

@@ -181,6 +181,7 @@ def test_the_good_problem_is_good():
         ("particles.seed", -1, "greater than or equal to 0"),
         # lengths
         ("augmentation.variance", [0.1, 0.2, 0.3], "2 elements"),
+        ("augmentation", {"variance": [0.1, 1e9]}, "variance 1e+09 is above 1e+06, where views have nothing in common"),
         ("augmentation.variance", [0.1], "too few elements"),
         ("augmentation.variance", 0.3, "list"),
         ("features[1].hidden.values", [], "1 element"),
