@@ -20,6 +20,8 @@ def read_utf8(path: Path) -> str:
     data = path.read_bytes()
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]:  # without a mark the zeros of Latin letters
         raise ValueError(f"it is UTF-16, as some Windows editors and '>' of Windows PowerShell write it; {REMEDY}")
+    if b"\0" in data:
+        raise ValueError("it is no text, but a file of data, such as a result")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

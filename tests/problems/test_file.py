@@ -466,6 +466,12 @@ def test_an_empty_file(text):
         ("title = hello", 'write "hello", texts go in double quotes'),
         ("standardise = True", "write true"),
         ("learning_rate = 0,02", "write 0.02, with a decimal point"),
+        ("learning_rate = 1/20", "write 0.05, TOML does not calculate"),
+        ("learning_rate = 5 %", "write 0.05, TOML does not calculate"),
+        ("batch_size: 10", "write batch_size = 10, TOML has no colons"),
+        ("activation = \u201cquadratic\u201d", 'write straight quotes, "...", in place of \u201c'),
+        ("initial_overlap = \u22120.3", "write the minus sign of the keyboard, -, in place of \u2212"),
+        ("batch_size =\u00a010", "write a plain space in place of the special one"),
         ("hidden = { second_moment = 1,1, law = 'x' }", "write 1.1, with a decimal point"),
         ("stop = -10 s  # seconds", "write -10, without a unit"),
         ("dimension = 1,000,000", "write 1000000, without commas"),
@@ -564,6 +570,12 @@ def test_a_file_in_the_encoding_of_a_country(tmp_path):
     path = tmp_path / "problem.toml"
     path.write_bytes(("# first line\n" + tomli_w.dumps(GOOD | {"title": "Über"})).encode("cp1252"))
     assert_names(failure_of(path), ["byte 0xdc in line 2 is no UTF-8", "save it as UTF-8"])
+
+
+def test_a_result_in_place_of_a_problem_file(tmp_path):
+    path = tmp_path / "run.nc"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n\0\0\0")
+    assert_names(failure_of(path), ["it is no text, but a file of data", "give a TOML problem file"])
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
