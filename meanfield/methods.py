@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from meanfield.errors import InputError
+from meanfield.ingredients.nearest import nearest
 from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 
@@ -33,7 +37,7 @@ def solve(problem: BaseProblem, method: str, **options: Any) -> xr.Dataset:
     Raises
     ------
     InputError
-        If the family has no such method, or the method does not apply to the problem.
+        If the family has no such method, the method does not apply to the problem, or takes no such option.
 
     Examples
     --------
@@ -45,5 +49,18 @@ def solve(problem: BaseProblem, method: str, **options: Any) -> xr.Dataset:
     chosen = family_of(problem).method(method)
     if chosen.check:
         resolve(chosen.check)(problem)
+    _check_options(method, resolve(chosen.solve), options)
     result: xr.Dataset = chosen(problem, **options)
     return result
+
+
+def _check_options(method: str, function: Callable[..., Any], options: Iterable[str]) -> None:
+    """Refuse options that a method does not take; its settings are keys of the problem file."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    known = [parameter.name for parameter in parameters]
+    for name in options:
+        if name not in known:
+            hint = nearest(name, known) if known else "it takes none"
+            raise InputError(f"{name}: no option of method '{method}'; {hint}; settings are keys of the problem file")

@@ -9,6 +9,7 @@ from tests import PACKAGE
 
 FLOORS = (
     ("errors", "typing"),
+    ("arguments",),
     ("process",),
     ("numerics",),
     ("ingredients",),
@@ -115,7 +116,7 @@ def test_modules_fit_in_a_head():
 
 def test_the_package_itself_holds_the_face_and_little_else():
     loose = {path.stem for path in PACKAGE.glob("*.py")}
-    assert loose <= {"__init__", "methods", "errors", "typing", "cli", "testing"}
+    assert loose <= {"__init__", "methods", "errors", "arguments", "typing", "cli", "testing"}
 
 
 def test_the_walk_sees_imports():

@@ -2,15 +2,17 @@
 
 import inspect
 
+import numpy as np
 import pytest
 import xarray as xr
 
 import meanfield
-from meanfield.plotting import plot_result
+from meanfield.arguments import as_number, as_whole
+from meanfield.plotting import plot_comparison, plot_result
 from meanfield.problems.base import BaseProblem, Time, check_problem
 from meanfield.problems.problem_keys import with_value
 from meanfield.report import report
-from tests.example_problems import make_problem
+from tests.example_problems import feature, features, make_problem
 
 OF_A_PROBLEM = [
     name
@@ -97,3 +99,92 @@ def test_paths_texts_sweeps_and_folders(use, words, tmp_path, monkeypatch):
     with pytest.raises(meanfield.InputError, match=words):
         use()
     assert list(tmp_path.iterdir()) == []
+
+
+RANGE = ("model.learning_rate", 0.1, 1.0)
+TWO = make_problem(features(feature(), feature()))
+OUTPUTS = np.ones((4, 2))
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda: meanfield.load(3), "path = 3: give the path of a result"),
+        (lambda: meanfield.load(make_problem()), "path = <Problem>: give the path of a result"),
+        (lambda: meanfield.load(b"x.nc"), "path = b'x.nc': give the path"),
+        (
+            lambda: meanfield.save(xr.Dataset(), None),
+            r"path = None: give the path of the file to write, such as 'out\.nc'",
+        ),
+        (lambda: meanfield.save("out.nc", xr.Dataset()), "path = <Dataset>: .*, after the Dataset"),
+        (lambda: meanfield.save("x", "out.nc"), r"a path is no result; call meanfield\.load\('x'\) first"),
+        (lambda: meanfield.save(xr.Dataset(attrs={"a": None}), "x.nc"), "'a': None.* make it numbers or text"),
+        (
+            lambda: meanfield.save(xr.Dataset({"a": ("x", [object()])}), "x.nc"),
+            "variable 'a'.* make it numbers or text",
+        ),
+        (lambda: meanfield.load_problem(3), r"path = 3: give the path of a problem file, such as 'data/problems/"),
+        (lambda: meanfield.load_problem("a\0b"), r"path = 'a\\x00b': give the path of a problem file"),
+        (lambda: meanfield.load_sweep(None), "path = None: give the path of a sweep file"),
+        (lambda: meanfield.parse_problem({}), r"text = <dict>: give the text .*load_problem\(path\) reads a file"),
+        (lambda: meanfield.parse_problem("", folder=3), "folder = 3: give the path of a folder"),
+        (lambda: meanfield.Problem("first.toml"), r"call meanfield\.load_problem\(path\)"),
+        (lambda: meanfield.Sweep("sweep.toml"), r"call meanfield\.load_sweep\(path\)"),
+        (lambda: meanfield.Checkpoint(3), "folder = 3: give the path of a folder"),
+        (lambda: meanfield.Checkpoint("run", "10"), "save_every = '10': give a number of seconds, 0 or more"),
+        (lambda: meanfield.solve(make_problem(), 3), "method = 3: give one of 'density', "),
+        (
+            lambda: meanfield.solve(make_problem(), "particles", worker=2),
+            "worker: no .*did you mean 'workers'",
+        ),
+        (lambda: meanfield.solve(make_problem(), "dynamics", seed=2), "seed: .*takes none; settings are keys"),
+        (lambda: meanfield.solve_density(make_problem(), backend=3), "backend = 3: choose one of numba, fipy"),
+        (lambda: meanfield.continue_fixed_points(make_problem(), 3, 0.1, 1.0), "key = 3: give a text, such as"),
+        (lambda: meanfield.continue_fixed_points(make_problem(), *RANGE, "5"), "points = '5': give a whole number"),
+        (lambda: meanfield.continue_fixed_points(make_problem(), *RANGE, 5.5), "points = 5.5: give a whole number"),
+        (lambda: meanfield.critical_values(make_problem(), 3, 0.1, 1.0), "key = 3: give a text"),
+        (lambda: meanfield.critical_values(make_problem(), [], 0.1, 1.0), r"key = <tuple>: give a key"),
+        (
+            lambda: meanfield.critical_values(make_problem(), "model.learning_rate", "0.1", 1.0),
+            "low = '0.1': give a number",
+        ),
+        (lambda: meanfield.best_augmentation(make_problem(), "2"), "strongest = '2': give a positive variance"),
+        (lambda: meanfield.phase_portrait(TWO, cells="9"), "cells = '9': give a whole number"),
+        (lambda: meanfield.phase_portrait(TWO, plane="z"), "plane = 'z': give 'q' or 'Q'"),
+        (lambda: meanfield.stationary_similarity("x.nc", [1.0]), r"call meanfield\.load\('x\.nc'\) first"),
+        (lambda: meanfield.stationary_similarity(xr.Dataset(), [1.0]), "give what continue_fixed_points returns"),
+        (lambda: meanfield.examine_samples(np.eye(100, 10), seed="x"), "seed = 'x': give a whole number"),
+        (lambda: meanfield.examine_samples(np.eye(100, 10), teacher="x"), "teacher = 'x': give an array of 10 rows"),
+        (
+            lambda: meanfield.contrastive_covariance(OUTPUTS, OUTPUTS, temperature="1"),
+            "temperature = '1': give a number",
+        ),
+        (lambda: meanfield.contrastive_covariance(OUTPUTS, OUTPUTS, epsilon=None), "epsilon = None: give a finite"),
+        (lambda: meanfield.contrastive_covariance(OUTPUTS, OUTPUTS, first=3), "first = 3: give two arrays"),
+        (lambda: meanfield.Activation(abs, kinks=0.0), r"kinks = 0.0: give a list of numbers, such as \[0\.0\]"),
+        (lambda: meanfield.Prior(abs, kinks="0"), "kinks = '0': give a list of numbers"),
+        (lambda: meanfield.Penalty(abs, kinks=["0"]), r"kinks\[0\] = '0': give a list of numbers"),
+        (lambda: plot_comparison(xr.Dataset()), "results = <Dataset>: give labels and results"),
+        (lambda: plot_comparison({"a": "a.nc"}), r"call meanfield\.load\('a\.nc'\) first"),
+    ],
+)
+def test_arguments_of_other_types(use, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(meanfield.InputError, match=words):
+        use()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("labels", [3, "ab", ["a", 2]])
+def test_labels_that_are_no_texts(labels):
+    run = meanfield.solve_order_parameters(make_problem())
+    with pytest.raises(meanfield.InputError, match=r"labels(\[1\])? = .*: give a list of texts"):
+        meanfield.compare(run, run, labels=labels)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert as_whole(np.int32(3), "cells", "", least=3) == as_whole(xr.DataArray(3), "cells", "", most=3) == 3
+    assert as_number(np.float32(0.5), "low", "", above=0.0) == as_number(np.array(0.5), "low", "") == 0.5
+    for given in (True, np.nan, np.inf, [1.0], 0.0):
+        with pytest.raises(meanfield.InputError):
+            as_number(given, "low", "", above=0.0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from meanfield.arguments import as_text, wrong
 from meanfield.comparison.judgement import NO_SPREAD, Judgement
 from meanfield.comparison.sides import moments
 from meanfield.comparison.verdict import judge
@@ -50,7 +51,7 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
     started = time.perf_counter()
     for dataset in datasets:
         check_dataset(dataset)
-    names = list(labels) if labels is not None else _default_labels(datasets)
+    names = _default_labels(datasets) if labels is None else _listed(labels)
     _check(datasets, names)
     pairs = list(combinations(range(len(datasets)), 2))
     family = family_of_result(datasets[0])
@@ -102,6 +103,13 @@ def _coordinates(family: Family) -> list[str]:
     """Coordinates along which compared variables have values."""
     dims = {dim for variable in family.compared.values() for dim in variable.dims}
     return [name for name in family.variables if name in dims]
+
+
+def _listed(labels: Sequence[str]) -> list[str]:
+    wanted = "give a list of texts, one for each result, such as ['density', 'sgd']"
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise wrong("labels", labels, wanted)
+    return [as_text(label, f"labels[{i}]", wanted) for i, label in enumerate(labels)]
 
 
 def _default_labels(datasets: Sequence[xr.Dataset]) -> list[str]:

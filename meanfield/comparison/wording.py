@@ -10,8 +10,9 @@ import xarray as xr
 
 from meanfield.comparison.judgement import FEWEST, Judgement, Place
 from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
+from meanfield.problems.known_families import family_of
 from meanfield.results.numbers import index_text, plain
-from meanfield.results.schema import family_of_result
+from meanfield.results.schema import family_of_result, problem_of
 
 DISTANCES = {
     "W1": "W1 distance of w",
@@ -55,8 +56,8 @@ def reason(judgement: Judgement, pair: xr.Dataset) -> str:
         "errors": f"The largest difference, {name}, is {size} what {limits}.",
         "beyond": f"The largest difference, {name}, is {size} what {limits}. "
         + (
-            "Repeat with a larger N: what falls like 1/N is the bias of SGD at finite N; what stays is an error of "
-            "one of the two, and changes with the discretisation of that one."
+            f"Repeat with {_toward_limit(pair)}: what falls with it is the distance of SGD from its limit; what stays "
+            "is an error of one of the two, and changes with the discretisation of that one."
             if judgement.p_value >= 0
             else "Lower the tolerances of both: the result that is wrong moves."
         ),
@@ -64,14 +65,19 @@ def reason(judgement: Judgement, pair: xr.Dataset) -> str:
         f"{more_runs}.",
         "no scatter": f"There are no runs whose scatter could judge: {more_runs}, or add order parameters to the "
         "comparison, which predict the scatter.",
-        "coarse": "Differences as large as the quantities themselves are allowed: take more runs, a larger N or a "
-        "lower tolerance.",
+        "coarse": "Differences as large as the quantities themselves are allowed: take more runs, "
+        f"{_toward_limit(pair)}, or a lower tolerance.",
         "imprecise": "The difference is larger than chance allows, and a stated error is large enough to explain it: "
         "lower the tolerance of the prediction.",
         "unstated": f"The largest difference, {name}, is {size} what the stated errors allow, and one of the two "
         "states none: solve that one on a finer discretisation, and see whether the difference falls.",
         "nothing": "The two hold no quantity in common that could be judged.",
     }[judgement.why]
+
+
+def _toward_limit(pair: xr.Dataset) -> str:
+    """What brings SGD closer to the limit, by the part of the family that the problem of a pair belongs to."""
+    return family_of(problem_of(pair)).toward_limit
 
 
 def _worst(place: Place, pair: xr.Dataset) -> tuple[str, str]:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.lib.format import dtype_to_descr, write_array_header_1_0
 from numpy.typing import DTypeLike
 
+from meanfield.arguments import as_number, as_path
 from meanfield.ensembles.arrays import Array, Record, State, blank
 from meanfield.errors import InputError
 from meanfield.process.atomic_files import write_atomically
@@ -49,11 +50,16 @@ class Checkpoint(Record):
         Created when the run begins; one that is there already must belong to the same run, which then goes on.
     save_every : float
         Seconds between two states, and so what a killed run loses at most.
+
+    Raises
+    ------
+    InputError
+        If the folder is no path, or `save_every` no number from 0 on.
     """
 
     def __init__(self, folder: str | Path, save_every: float = 10.0) -> None:
-        self.folder = Path(folder)
-        self.save_every = save_every
+        self.folder = as_path(folder, "folder", "give the path of a folder for the unfinished run")
+        self.save_every = as_number(save_every, "save_every", "give a number of seconds, 0 or more", least=0.0)
         self._lock = FolderLock(self.folder)
         self._arrays: dict[str, np.memmap[Any, Any]] = {}
         self._remedy = f"delete the folder {folder} to begin this run anew"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, NamedTuple
 
+from meanfield.arguments import as_whole
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.collectors import make_collector
 from meanfield.ensembles.ensemble import Ensemble, MakeStepper
@@ -70,8 +70,8 @@ def run_ensemble(
     """
     if not isinstance(record, Record | None):
         raise InputError(f"record = {record!r:.60}: give a folder as meanfield.Checkpoint(folder), or nothing")
-    if workers is not None and (not isinstance(workers, Integral) or workers < 1):
-        raise InputError(f"workers = {workers!r:.60}: give the number of threads, 1 or more, or None for one per core")
+    if workers is not None:
+        as_whole(workers, "workers", "give the number of threads, 1 or more, or None for one per core", least=1)
     started = time.perf_counter()
     workers, record = workers or available_cores(), record or Record()
     check_memory(simulation, workers, record.in_memory)

@@ -89,6 +89,12 @@ def check_compiles(function: Any, what: str, remedy: str) -> None:
     """
     if not inspect.isfunction(getattr(function, "py_func", function)):
         raise ValueError(f"{what} is {type(function).__name__}, not a Python function of one number")
+    others = [p.name for p in list(inspect.signature(function).parameters.values())[1:] if p.default is p.empty]
+    if others:
+        raise ValueError(
+            f"{what} takes {', '.join(others)} besides a number; for parameters write a function of them that returns "
+            "one of a number"
+        )
     try:
         compile_scalar(function)
     except Exception as error:  # numba raises many kinds at what it does not know

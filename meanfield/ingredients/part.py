@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
+from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 
 FEW_KEYS = 8
@@ -39,7 +40,16 @@ class Part(BaseModel):
     keys_besides: ClassVar[tuple[str, ...]] = ()
     """Keys of the table of a part that are read before it is validated."""
 
+    made_by: ClassVar[str] = "give its keys by name"
+    """How to get one, for the message to those who give it something else, such as the path of a file."""
+
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    def __new__(cls, *given: object, **keys: Any) -> Self:
+        """Refuse values without a key, of which pydantic says only how many arguments its own function takes."""
+        if given:
+            raise InputError(f"{cls.__name__} takes keys and their values only; {cls.made_by}")
+        return super().__new__(cls)
 
     @model_validator(mode="before")
     @classmethod

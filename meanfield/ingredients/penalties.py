@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from meanfield.arguments import as_numbers
 from meanfield.ingredients.user_functions import make_with_slope
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, complex_step
 
@@ -36,7 +37,7 @@ class Penalty:
     kinks: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kinks", tuple(self.kinks))
+        object.__setattr__(self, "kinks", as_numbers(self.kinks, "kinks", "give a list of numbers, such as [0.0]"))
 
     @cached_property
     def slope(self) -> ScalarFunction:

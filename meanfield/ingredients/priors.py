@@ -16,6 +16,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from meanfield.arguments import as_numbers
 from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.user_functions import build, is_address, load_own
 from meanfield.numerics.compiled.compilable import compilable
@@ -49,7 +50,7 @@ class Prior:
 
     def __post_init__(self, force: ScalarFunction) -> None:
         object.__setattr__(self, "unit_force", force)
-        object.__setattr__(self, "kinks", tuple(self.kinks))
+        object.__setattr__(self, "kinks", as_numbers(self.kinks, "kinks", "give a list of numbers, such as [0.0]"))
 
     def forces(self, w: FloatArray) -> FloatArray:
         """Values of phi, of unit strength, at all elements of an array."""

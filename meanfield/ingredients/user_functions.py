@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, Protocol, TypeVar
 
 from meanfield.ingredients.function_checks import check_compiles, check_function, check_slope
@@ -85,8 +86,8 @@ def load_object(address: str, folder: Path | None = None) -> Any:
             missing = isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name)
             remedy = "put it on the Python path, beside the problem file or into the working directory"
             raise ValueError(
-                f"'{address}': module '{module_name}' cannot be imported ({type(error).__name__}: {error}); "
-                + (remedy if missing or not module_name else "correct it")
+                f"'{address}': module '{module_name}' cannot be imported ({type(error).__name__}: {error}"
+                f"{_place_in(module_name, error)}); " + (remedy if missing or not module_name else "correct it")
             ) from error
     if not hasattr(module, name):
         public = [word for word in vars(module) if not word.startswith("_")]
@@ -95,6 +96,13 @@ def load_object(address: str, folder: Path | None = None) -> Any:
     if origin is not None and Path(origin).parent in (folder, Path.cwd()):
         _BESIDE[top] = Path(origin).parent
     return getattr(module, name)
+
+
+def _place_in(module: str, error: Exception) -> str:
+    """Line of a module in which an exception was raised."""
+    name = module.rpartition(".")[2]
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if Path(frame.filename).stem == name]
+    return f", in line {lines[-1]}" if lines else ""
 
 
 _BESIDE: dict[str, Path] = {}

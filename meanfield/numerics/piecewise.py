@@ -225,8 +225,8 @@ def _check_effort(centre: FloatArray, half: FloatArray, panels: int, most: int, 
         raise InputError(f"{what} is not smooth near {centre[half.argmin()]:.6g}: {remedy}")
     if panels > most:
         raise InputError(
-            f"{what} needs more than {most} panels; use an activation that oscillates less, "
-            "or a hidden law with lighter tails"
+            f"{what} needs more than {most} panels to be integrated over all pre-activations; use one that oscillates "
+            "less, a hidden law with lighter tails, or less noise of views (augmentation.variance)"
         )
 
 

@@ -11,14 +11,16 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.arguments import wrong
 from meanfield.comparison.single_laws import Pair, weights_alone
 from meanfield.comparison.wording import verdicts_of
 from meanfield.plotting.entries import entries_of
+from meanfield.plotting.histograms import show_areas
 from meanfield.plotting.plane import plot_joint_density
 from meanfield.plotting.style import ANY_TIME, COLOURS, TITLE_WIDTH, curve_style, draw_figure, feature_label
 from meanfield.plotting.trajectories import plot_channel_overlap, plot_in_time, plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, visible_weights
-from meanfield.results.schema import family_of_result
+from meanfield.results.schema import check_dataset, family_of_result
 
 OWN_PANELS: dict[str, Callable[..., Axes]] = {
     "q": plot_overlap,
@@ -40,7 +42,16 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
         Labels and results of the methods.
     comparison : xarray.Dataset, optional
         What `meanfield.compare` returns of them, whose verdicts then stand below the title.
+
+    Raises
+    ------
+    InputError
+        If there are no results, or something else is among them.
     """
+    if not isinstance(results, Mapping) or isinstance(results, xr.Dataset) or not results:
+        raise wrong("results", results, "give labels and results, such as {'density': density, 'SGD': runs}")
+    for result in (*results.values(), *([] if comparison is None else [comparison])):
+        check_dataset(result)
     first = next(iter(results.values()))
     panels: list[Callable[[Axes], Axes]] = []
     for name, variable in family_of_result(first).compared.items():
@@ -78,6 +89,9 @@ def _values(dataset: xr.Dataset, name: str) -> xr.DataArray:
 def _plot_each(results: Mapping[str, xr.Dataset], name: str, long_name: str, axes: Axes) -> Axes:
     """One variable of all results that have it; no two curves have one style, whatever their number in a result."""
     number = 0
+    if name not in OWN_PANELS:
+        axes.set(xlabel=ANY_TIME, ylabel=name.replace("_", " "))
+        axes.set_title(fill(long_name, TITLE_WIDTH), fontsize="small")
     most = max(dataset.sizes.get("feature", 1) * dataset.sizes.get("channel", 1) for dataset in results.values())
     for i, (label, dataset) in enumerate(results.items()):
         if name not in dataset and f"{name}_mean" not in dataset:
@@ -86,11 +100,9 @@ def _plot_each(results: Mapping[str, xr.Dataset], name: str, long_name: str, axe
             style = curve_style(i * most)
             OWN_PANELS[name](dataset, axes, label, style["color"], style["linestyle"])
             continue
-        for index, curve in entries_of(_values(dataset, name), "time", "replica"):
+        for index, curve in entries_of(_values(dataset, name), "time", "replica", axes=axes):
             plot_in_time(curve, axes, f"{label}, {index}" if index else label, curve_style(number))
             number += 1
-        axes.set(xlabel=ANY_TIME, ylabel=name.replace("_", " "))
-        axes.set_title(fill(long_name, TITLE_WIDTH), fontsize="small")
     return axes
 
 
@@ -99,18 +111,23 @@ def _plot_all_weights(pair: Pair, axes: Axes) -> Axes:
     time = float(pair.particles["snapshot_time"][-1])
     plot_histogram(pair.particles, axes, time, COLOURS[5], pair.density, label="SGD")
     plot_density(pair.density, axes, time, COLOURS[-1], label="density")
-    axes.set(xlim=visible_weights(pair.density, time), ylim=(0, None))
-    axes.set_title(f"all weights{_of_channel(pair)} at $t = {time:.4g}$", fontsize="medium")
-    return axes
+    axes.set_xlim(visible_weights(pair.density, time))
+    return _titled(axes, f"all weights{_of_channel(pair)} at $t = {time:.4g}$")
 
 
 def _plot_weights_given_u(pair: Pair, feature: int, axes: Axes) -> Axes:
     """Histograms of the weights at the last snapshot under the densities, for some groups of a coordinate."""
     density, time = pair.density, float(pair.particles["snapshot_time"][-1])
     plot_conditional(density, pair.particles, axes, time, feature)
-    axes.set(xlim=visible_weights(density, time), ylim=(0, None))
+    axes.set_xlim(visible_weights(density, time))
     given = feature_label(density, "u", feature)
-    axes.set_title(f"weights{_of_channel(pair)} given {given} at $t = {time:.4g}$", fontsize="medium")
+    return _titled(axes, f"weights{_of_channel(pair)} given {given} at $t = {time:.4g}$")
+
+
+def _titled(axes: Axes, title: str) -> Axes:
+    """Panel of weights with its title and scale; peaks that are not seen in full are named."""
+    peak = show_areas(axes)
+    axes.set_title(title if peak is None else f"{title}\npeaks up to {peak:.3g} cut off", fontsize="medium")
     return axes
 
 

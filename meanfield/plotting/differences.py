@@ -58,7 +58,7 @@ def plot_distances(comparison: xr.Dataset, axes: Axes) -> Axes:
                     "marker": MARKERS[i % len(MARKERS)],
                     "markersize": 5,
                 }
-                for index, curve in entries_of(ratio, "snapshot_time"):
+                for index, curve in entries_of(ratio, "snapshot_time", axes=axes):
                     words = f"{name}, {index}, {pair}" if index else f"{name}, {pair}"
                     axes.plot(comparison["snapshot_time"], curve, line, label=words, **style)
     axes.axhline(1.0, color="0.6", lw=0.8)
@@ -106,7 +106,7 @@ def _relative(comparison: xr.Dataset, name: str) -> tuple[xr.DataArray, str]:
 def _plot_pairs(values: xr.DataArray, comparison: xr.Dataset, axes: Axes, quantity: str) -> None:
     """Plot a colour for each pair and a line for each entry."""
     for i, pair in enumerate(comparison["pair"].values):
-        for k, (index, curve) in enumerate(entries_of(values.isel(pair=i), "time")):
+        for k, (index, curve) in enumerate(entries_of(values.isel(pair=i), "time", axes=axes)):
             if np.isfinite(curve).any():
                 style: dict[str, Any] = {
                     "color": COLOURS[i % len(COLOURS)],

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import StepPatch
 
 from meanfield.typing import FloatArray
 
@@ -20,6 +21,9 @@ FEWEST_BINS, MOST_BINS = 6, 80
 
 NARROWEST = 1e-5
 """Width of the narrowest bin in units of the range: equal draws, as of a law with few values, make one bar."""
+
+CUT = 2.0
+"""How much higher than the highest average over a bin a peak may be and still be drawn in full."""
 
 SMOOTH = 2.0
 """How much smoother than the cells about a cell those on one side of it must be for the curve to follow only these."""
@@ -91,6 +95,28 @@ def draw_histogram(
     counts, _ = np.histogram(sample, edges, weights=weights)
     heights = counts / (weights.sum() * np.diff(edges))
     axes.stairs(heights, edges, **({"fill": True, "alpha": 0.45, "linewidth": 0} | style))
+
+
+def show_areas(axes: Axes) -> float | None:
+    """Scale a panel by its histograms and by the averages of their curves over bins; returns a peak that is cut off.
+
+    Ridges of a density that are much narrower than bins would leave the histograms at the bottom of the panel.
+
+    Parameters
+    ----------
+    axes : Axes
+        With a curve for each histogram, in the same order.
+    """
+    seen, highest = 0.0, 0.0
+    for bars, line in zip((p for p in axes.patches if isinstance(p, StepPatch)), axes.lines, strict=False):
+        heights, edges, _ = bars.get_data()
+        w, P = np.asarray(line.get_xydata()).T
+        F = np.concatenate([[0.0], np.cumsum(0.5 * np.diff(w) * (P[1:] + P[:-1]))])
+        averages = np.diff(np.interp(edges, w, F)) / np.diff(edges)
+        seen, highest = max(seen, heights.max(), averages.max()), max(highest, P.max())
+    cut = highest > CUT * seen > 0.0
+    axes.set_ylim(0.0, 1.15 * seen if cut else None)
+    return highest if cut else None
 
 
 def _draws(weights: FloatArray) -> float:

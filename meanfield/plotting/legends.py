@@ -36,14 +36,24 @@ CELLS = 64
 """Number of rows, and of columns, of cells of a panel that are free or hold part of a curve."""
 
 MARGIN = 1.08
-"""Factor on the size of a legend: the layout, which comes later, may make the panel smaller."""
+"""Factor on the size of a legend: files of other resolutions have texts of slightly other widths."""
 
 LARGEST = 0.6
 """Largest share of the height of a panel that a legend takes; a larger one is put beside it."""
 
 
+BESIDE = (1.0, 0.5)
+"""Where a legend beside a panel has the middle of its left side, in shares of the panel."""
+
+
+def is_beside(legend: Legend) -> bool:
+    """Whether a legend is beside its panel."""
+    left = legend.get_bbox_to_anchor().x0
+    return bool(left > 0.5 * (legend.axes.bbox.x0 + legend.axes.bbox.x1))
+
+
 def place_legend(axes: Axes, **style: Any) -> Legend | None:
-    """Put the legend of a panel, if it has one, where it hides no curve; call it when everything is drawn.
+    """Put the legend of a panel, if it has one, where it hides no curve; call it when all is drawn and laid out.
 
     Where no place is free, the upper limit of the panel is raised until the legend fits above everything. A legend that
     would take too much of the panel, or one of a panel whose scales are tied to each other, goes beside it.
@@ -75,7 +85,7 @@ def place_legend(axes: Axes, **style: Any) -> Legend | None:
     columns = 2 if sizes[2][0] < 1.0 else 1
     width, height = sizes[columns]
     if height > LARGEST or axes.get_aspect() != "auto":
-        return draw(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        return draw(loc="center left", bbox_to_anchor=BESIDE)
     _raise_top(axes, (np.flatnonzero(taken.any(axis=1)).max() + 1) / CELLS, 1.0 - height)
     place = _free_place(occupied(axes), width, height)
     return draw(loc=place or "upper center", ncols=columns)

@@ -18,7 +18,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.plotting.legends import place_legend
+from meanfield.plotting.legends import is_beside, place_legend
 from meanfield.results.schema import family_of_result
 from meanfield.typing import FloatArray
 
@@ -93,18 +93,41 @@ def draw_figure(title: str, panels: Sequence[Callable[[Axes], Axes]]) -> Figure:
     above = TITLE_HEIGHT + TITLE_LINE * title.count("\n")
     figure = Figure(figsize=(PANEL_WIDTHS[columns] * columns, PANEL_HEIGHT * rows + above), layout="constrained")
     all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    tallest = 0.0
     for plot, axes in zip(panels, all_axes, strict=False):
         plot(axes)
-        legend = place_legend(axes)
-        if legend is not None:
-            tallest = max(tallest, legend.get_window_extent().height / figure.dpi)
-    figure.set_figheight(max(PANEL_HEIGHT, tallest + AROUND_PANEL) * rows + above)
     for axes in all_axes[len(panels) :]:
         axes.remove()
     # A title is the user's: it is no formula, even with dollars in it.
     figure.suptitle(title, parse_math=False, wrap=True)
+    _place_legends(figure, rows, above)
     return figure
+
+
+def _place_legends(figure: Figure, rows: int, above: float) -> None:
+    """Place the legends of a figure in panels as they are laid out, and make it as high as the tallest legend needs.
+
+    A legend beside a panel makes it narrower, so that those inside may need other places.
+    """
+    panels = [axes for axes in figure.axes if axes.get_legend_handles_labels()[1]]
+    limits = {axes: (axes.get_ylim(), axes.get_autoscaley_on()) for axes in panels}
+    _lay_out(figure)
+    legends = {axes: legend for axes in panels if (legend := place_legend(axes)) is not None}
+    tallest = max((legend.get_window_extent().height / figure.dpi for legend in legends.values()), default=0.0)
+    inside = [axes for axes, legend in legends.items() if not is_beside(legend)]
+    if tallest + AROUND_PANEL <= PANEL_HEIGHT and len(inside) == len(legends):
+        return
+    figure.set_figheight(max(PANEL_HEIGHT, tallest + AROUND_PANEL) * rows + above)
+    _lay_out(figure)
+    for axes in inside:
+        (low, high), automatic = limits[axes]
+        axes.set_ylim(low, high, auto=automatic)
+        place_legend(axes)
+
+
+def _lay_out(figure: Figure) -> None:
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.execute(figure)
 
 
 def time_styles(times: Sequence[float] | FloatArray) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.plotting.entries import entries
+from meanfield.plotting.entries import entries, say_shown
 from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, curve_style, entry_label, symbol
 from meanfield.results.schema import label_of
 
@@ -30,7 +30,7 @@ def plot_overlap(dataset: xr.Dataset, axes: Axes, label: str = "", colour: str =
     """
     first = COLOURS.index(colour) if colour in COLOURS else 0
     several = "channel" in dataset.dims or dataset.sizes["feature"] > 1
-    for k, (index, place) in enumerate(entries(dataset["q_mean" if "q_mean" in dataset else "q"])):
+    for k, (index, place) in enumerate(entries(dataset["q_mean" if "q_mean" in dataset else "q"], axes=axes)):
         name = entry_label("q", index, label) if several else label
         style = curve_style(first + k) if k else {"color": colour, "linestyle": line}
         if "q_mean" in dataset:
@@ -48,12 +48,12 @@ def plot_prior_work(
     if "r_mean" in dataset:
         spread = DEVIATIONS * (dataset["r_variance"].clip(min=0.0) / label_of(dataset, "dimension")) ** 0.5
         style = {"color": colour, "linestyle": line}
-        for index, place in entries(dataset["r_mean"]):
+        for index, place in entries(dataset["r_mean"], axes=axes):
             name = ", ".join(filter(None, (label or r"mean $\pm$ 2 deviations", index)))
             _plot_around(dataset["r_mean"].isel(place), spread.isel(place), axes, name, style)
     else:
         first = COLOURS.index(colour) if colour in COLOURS else 0
-        for k, (index, place) in enumerate(entries(dataset["r"])):
+        for k, (index, place) in enumerate(entries(dataset["r"], axes=axes)):
             name = entry_label("r", index, label) if index else label
             style = curve_style(first + k) if k else {"color": colour, "linestyle": line}
             plot_in_time(dataset["r"].isel(place), axes, name, style)
@@ -73,7 +73,7 @@ def plot_replicas(particles: xr.Dataset, axes: Axes, quantity: str = "q") -> Axe
     """
     values = particles[quantity]
     several = "channel" in particles.dims or (quantity == "q" and particles.sizes["feature"] > 1)
-    for k, (index, place) in enumerate(entries(values)):
+    for k, (index, place) in enumerate(entries(values, axes=axes)):
         of_feature, style = values.isel(place), curve_style(k)
         paths = of_feature.isel(replica=slice(MOST_PATHS)).transpose("time", "replica")
         axes.plot(particles["time"], paths, lw=0.5, alpha=0.6, **style)
@@ -96,7 +96,7 @@ def plot_quantiles(ensemble: xr.Dataset, axes: Axes) -> Axes:
     """
     quantile = ensemble["quantile"].values
     several = "channel" in ensemble.dims or ensemble.sizes["feature"] > 1
-    for k, (index, place) in enumerate(entries(ensemble["q_mean"])):
+    for k, (index, place) in enumerate(entries(ensemble["q_mean"], axes=axes)):
         style = curve_style(k)
         values = ensemble["q_quantile"].isel(place)
         for outer in range(len(quantile) // 2):
@@ -117,6 +117,7 @@ def plot_channel_overlap(
     first = COLOURS.index(colour) if colour in COLOURS else 0
     M = dataset["M_mean" if "M_mean" in dataset else "M"]
     pairs = [(index, place) for index, place in entries(M) if place["channel"] != place["channel_"]]
+    say_shown(axes, len(pairs), M.sizes["channel"] * (M.sizes["channel"] - 1) // 2)
     for k, (index, place) in enumerate(pairs):
         style = curve_style(first + k) if k else {"color": colour, "linestyle": line}
         plot_in_time(M.isel(place), axes, entry_label("M", index, label), style)
@@ -127,7 +128,7 @@ def plot_channel_overlap(
 
 def plot_diffusion(dataset: xr.Dataset, axes: Axes) -> Axes:
     """Diffusion matrix Lambda of several channels against time."""
-    for k, (index, place) in enumerate(entries(dataset["Lambda"])):
+    for k, (index, place) in enumerate(entries(dataset["Lambda"], axes=axes)):
         axes.plot(
             dataset["time"], dataset["Lambda"].isel(place), label=entry_label(r"\Lambda", index), **curve_style(k)
         )

@@ -40,6 +40,8 @@ class BaseProblem(Part):
 
     keys_besides: ClassVar[tuple[str, ...]] = ("family",)
 
+    made_by: ClassVar[str] = "call meanfield.load_problem(path), or meanfield.parse_problem(text)"
+
     settings: ClassVar[frozenset[str]] = frozenset()
     """Keys of the tables with settings of methods, which do not change the limit N -> infinity."""
 

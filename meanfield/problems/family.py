@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from meanfield.arguments import as_text
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.problems.variable import Variable
@@ -193,6 +194,8 @@ class Family:
         and kinds, too.
     lacking : mapping of str to str
         Methods that other parts of the family have, and why this one has not, with what to use instead.
+    toward_limit : str
+        What brings runs of SGD closer to the limit, with its key, for the advice of comparisons.
     counted : mapping of str to str
         What coordinates count from 0, of dims that no variable is named after and whose name does not say it.
     """
@@ -213,6 +216,7 @@ class Family:
     key_words: Mapping[str, str] = field(default_factory=dict)
     laws: Mapping[str, str] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
+    toward_limit: str = "a larger N (particles.dimension)"
     counted: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -257,6 +261,7 @@ class Family:
         InputError
             If there is none of that name.
         """
+        as_text(name, "method", f"give one of {', '.join(map(repr, sorted(self.methods)))}")
         if name in self.lacking:
             raise InputError(f"method '{name}': {self.lacking[name]}")
         if name not in self.methods:

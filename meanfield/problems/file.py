@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 import tomli_w
 from pydantic import ValidationError
 
+from meanfield.arguments import as_path, as_text
 from meanfield.errors import InputError
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.known_families import DEFAULT, find_family, written_name
 from meanfield.problems.messages import message
 from meanfield.problems.toml_faults import described
+from meanfield.process.text_files import read_utf8
 
 P = TypeVar("P", bound=BaseProblem)
 
@@ -39,7 +41,7 @@ def load_problem(path: str | Path) -> Any:
     """
     if "\n" in str(path):
         raise InputError("load_problem takes the path of a file; call meanfield.parse_problem(text) for a text")
-    path = Path(path)
+    path = as_path(path, "path", "give the path of a problem file, such as 'data/problems/no_prior.toml'")
     text = read_text(path, "problem file", "data/problems/")
     try:
         return parse_problem(text, path.parent)
@@ -56,10 +58,10 @@ def read_text(path: Path, kind: str, examples: str) -> str:
         If it is missing or no text.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_utf8(path)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such {kind}; check the path (examples are in {examples})") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}); give a TOML {kind}") from error
 
 
@@ -96,6 +98,8 @@ def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -
     >>> problem.model.learning_rate
     0.05
     """
+    text = as_text(text, "text", "give the text of a problem file; meanfield.load_problem(path) reads a file")
+    folder = None if folder is None else as_path(folder, "folder", "give the path of a folder, or nothing")
     if text.endswith(".toml"):
         raise InputError(f"parse_problem takes the text of a file; call meanfield.load_problem('{text}') for its path")
     return problem_from(parse_toml(text), folder, trusted)

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from meanfield.ingredients.nearest import nearest
+from meanfield.ingredients.number_slips import meant_number
 from meanfield.ingredients.part import FieldError
-from meanfield.problems.number_slips import meant_number
 
 MOST_LINES = 20
 """Largest number of faults in a message."""

@@ -8,6 +8,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from meanfield.arguments import as_number, as_text, as_whole
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import Part
@@ -114,10 +115,11 @@ def check_range(
         raise InputError(f"'{key}': {what} do not depend on it; vary a number of {', '.join(parts)}")
     if isinstance(value, int):
         raise InputError(f"'{key}' = {value} takes whole numbers only, and branches need one that varies continuously")
+    for name, end in (("start", start), ("stop", stop)):
+        as_number(end, name, f"give a number, one end of the range of '{key}'")
     if start == stop:
         raise InputError(f"'{key}' from {start:g} to {stop:g}: the ends of the range are equal; give two numbers")
-    if points < 2:
-        raise InputError(f"points = {points}: give at least 2, the ends of the range")
+    as_whole(points, "points", "give a whole number, at least 2 for the ends of the range", least=2)
     for end in (start, stop):
         (at or with_value)(problem, key, end)
 
@@ -135,6 +137,7 @@ def held_by(problem: BaseProblem, key: str) -> Any:
         If there is no such key.
     """
     check_problem(problem)
+    as_text(key, "key", "give a text, such as 'prior.strength' or 'features[0].hidden.second_moment'")
     steps = _steps(key)
     spelt = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
     if spelt != key or not key:

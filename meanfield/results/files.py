@@ -12,12 +12,14 @@ import netCDF4
 import numpy as np
 import xarray as xr
 
+from meanfield.arguments import as_path
 from meanfield.errors import InputError
 from meanfield.process.atomic_files import check_writable, write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
 from meanfield.results import checks, versions
+from meanfield.results.schema import check_dataset
 
 COMPRESSED_FROM = 10_000
 """Least number of values of a variable that is compressed."""
@@ -46,11 +48,12 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     Raises
     ------
     InputError
-        If the path is none that can be written to.
+        If the path is none that can be written to, or the Dataset holds what netCDF cannot.
     OSError
         If writing fails, as it does when the disk is full; what was there before is intact.
     """
-    path = Path(path)
+    path = as_path(path, "path", "give the path of the file to write, such as 'out.nc', after the Dataset")
+    check_dataset(dataset)
     check_writable(path)
     dataset = versions.brought_up_to_date(dataset)
     large = [str(name) for name, variable in dataset.variables.items() if variable.size >= LARGE]
@@ -62,6 +65,10 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
                 dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
             if large:
                 _append({name: dataset[name] for name in large}, part)
+        except (TypeError, ValueError) as error:  # of a variable or an attribute that a user has added
+            raise InputError(
+                f"{path}: netCDF cannot hold this Dataset ({error}); remove it, or make it numbers or text"
+            ) from error
         except RuntimeError as error:  # all that netCDF says of a full disk is "HDF error"
             os.truncate(part, 0)  # HDF5 keeps the file open, and its room on the disk, until the process ends
             raise OSError(str(error)) from error
@@ -134,7 +141,7 @@ def load(path: str | Path) -> xr.Dataset:
     A file that another program wrote is not taken for ours. To take it as it is, read it with `xarray.load_dataset` and
     `save` it.
     """
-    path = Path(path)
+    path = as_path(path, "path", "give the path of a result, which a solver or meanfield.save wrote")
     if not path.is_file():
         raise InputError(f"{path}: no such file; run a solver with -o {path} first")
     has_checksum = verify_checksum(path)

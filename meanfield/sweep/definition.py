@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import tomli_w
 from pydantic import Field, PrivateAttr, SerializeAsAny, ValidationError, model_validator
 
+from meanfield.arguments import as_path
 from meanfield.errors import InputError
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.user_functions import is_address, load_object
@@ -168,6 +169,8 @@ class Sweep(Part):
     ['learning_rate', 'second_moment']
     """
 
+    made_by: ClassVar[str] = "call meanfield.load_sweep(path)"
+
     title: str = Field(default="", description="a line about the sweep")
     problem: SerializeAsAny[BaseProblem] = Field(
         description="the base problem: the path of a problem file relative to the sweep file, or a [problem] table"
@@ -255,7 +258,7 @@ def load_sweep(path: str | Path) -> Sweep:
         If the file, or the problem file that it names, is missing, is not TOML or does not describe what it should. The
         message names every offending key with its value, what is allowed and what to change.
     """
-    path = Path(path)
+    path = as_path(path, "path", "give the path of a sweep file, such as 'data/sweeps/phase_diagram.toml'")
     text = read_text(path, "sweep file", "data/sweeps/")
     try:
         return parse_sweep(text, path.parent)

@@ -11,6 +11,7 @@ from typing import Any
 
 import xarray as xr
 
+from meanfield.arguments import as_path, as_text, as_whole
 from meanfield.errors import InputError
 from meanfield.problems.file import plain_data
 from meanfield.process.locking import FolderLock
@@ -71,8 +72,11 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
         raise InputError("run_sweep takes a sweep; give what meanfield.load_sweep(path) returns")
     if workers is not None and scheduler is not None:
         raise InputError("workers are started on this machine only; a cluster brings its own: give one of the two")
-    if workers is not None and workers < 1:
-        raise InputError(f"workers = {workers}: give at least 1, or none for one per core")
+    folder = as_path(folder, "folder", "give the path of the folder for the results")
+    if workers is not None:
+        as_whole(workers, "workers", "give at least 1, or none for one per core", least=1)
+    if scheduler is not None:
+        as_text(scheduler, "scheduler", "give the address of a Dask scheduler, such as 'tcp://127.0.0.1:8786'")
     started = time.perf_counter()
     store = Store(folder)
     store.check(sweep)

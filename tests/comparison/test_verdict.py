@@ -13,6 +13,7 @@ from meanfield.comparison.wording import format_comparison, summary_of_pair
 from meanfield.families.alpha_contrastive import FAMILY
 from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS
 from meanfield.problems.file import parse_problem
+from meanfield.problems.known_families import find_family
 from meanfield.results.schema import family_of_result
 from tests.example_problems import SMALL
 
@@ -84,7 +85,7 @@ def test_the_reason_names_the_time_and_a_remedy(ode, chain):
     wrong["q"][3] += 0.03
     text = reason(wrong, some(chain, 0, 8))
     assert "q at t = 1.5" in text
-    assert "a larger N" in text
+    assert "a larger N (particles.dimension)" in text
     report = meanfield.compare(wrong, some(chain, 0, 8))
     rows = dict(summary_of_pair(report.isel(pair=0)))
     assert "at t = 1.5" in rows["max |difference of q|"]
@@ -216,3 +217,11 @@ def test_the_worst_verdict_stands_for_all_pairs(ode, density, chain):
     report = meanfield.compare(ode.assign(q=ode["q"] + 0.2), density, some(chain, 0, 8))
     assert list(report["verdict"].values) == [DIFFERS, DIFFERS, AGREES]
     assert report.attrs["verdict"] == DIFFERS
+
+
+def test_the_remedy_names_the_keys_of_the_family():
+    """SGD on a tree has its limit at small learning rates, and that of a density at many nodes."""
+    path = find_family("latent_tree").example_path
+    flow, runs = (meanfield.solve(meanfield.load_problem(path), method) for method in ("population", "particles"))
+    text = reason(flow.assign(loss=flow["loss"] + 1.0), runs)
+    assert "a smaller training.learning_rate, beside a density also a larger network.nodes_per_latent" in text

@@ -156,6 +156,14 @@ def test_what_the_prior_alone_moves_is_no_run_in_which_hardly_anything_happens(q
     assert said == [True, False]
 
 
+@pytest.mark.parametrize(("second", "warned"), [(1e5, True), (1.2, False)])
+def test_features_that_are_long_beside_the_noise_are_a_warning(second, warned):
+    """At E[c^2] = 1e5 and N = 200 the prediction was q = 0.09 where SGD reached 1."""
+    line = f'features = [{{ hidden = {{ law = "laplace", second_moment = {second} }}, initial_overlap = 0.3 }}]'
+    said = warnings_of(make_problem(line), [])
+    assert any("is not small beside N = 64" in text for text in said) == warned
+
+
 def test_kinks_that_a_prior_does_not_name_are_a_warning(quick, tmp_path, monkeypatch):
     (tmp_path / "unnamed_kink.py").write_text("def pull(w):\n    return 1.0 if w > 0.0 else -1.0\n")
     monkeypatch.syspath_prepend(tmp_path)

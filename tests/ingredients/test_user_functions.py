@@ -247,7 +247,7 @@ WHERE = [("activation", "parameters", "model.activation"), ("prior", "prior_para
         ("own_registry:number", ["'own_registry:number' is int", "not a Python function of one number"]),
         ("own_registry:nothing", ["'own_registry:nothing' is NoneType", "not a Python function of one number"]),
         ("own_registry:Prior", ["'own_registry:Prior' is type", "not a Python function of one number"]),
-        ("own_registry:of_two", ["'own_registry:of_two' cannot be compiled", "takes 2 arguments"]),
+        ("own_registry:of_two", ["'own_registry:of_two' takes y besides a number", "a function of them that returns"]),
         ("own_registry:of_none", ["'own_registry:of_none' cannot be compiled", "takes 0 arguments"]),
         ("own_registry:optional", ["'own_registry:optional' cannot be compiled"]),
         ("own_registry:power", ["'own_registry:power' cannot be compiled"]),
@@ -256,6 +256,14 @@ WHERE = [("activation", "parameters", "model.activation"), ("prior", "prior_para
 def test_what_names_no_function(refusal, key, _, shown, name, words):
     found = refusal(**{key: name})
     assert all(word in found for word in [f"problem.toml: {shown}: ", *words]), found
+
+
+def test_an_error_in_a_module_has_its_line(tmp_path):
+    (tmp_path / "own_kinks.py").write_text("import meanfield\n\nact = meanfield.Activation(abs, kinks=0.0)\n")
+    with pytest.raises(
+        ValueError, match=r"InputError: kinks = 0\.0: give a list of numbers.*, in line 3\); correct it"
+    ):
+        load_object("own_kinks:act", tmp_path)
 
 
 @pytest.mark.parametrize(("key", "_", "shown"), WHERE)

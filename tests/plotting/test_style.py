@@ -1,12 +1,17 @@
 """Figures can be read: curves differ by more than colour, legends hide nothing, bins and curves resolve peaks."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from scipy.stats import norm
 
 from meanfield import plotting
-from meanfield.plotting.histograms import bin_edges, bins_of_sample, density_curve
+from meanfield.plotting.entries import entries_of
+from meanfield.plotting.histograms import bin_edges, bins_of_sample, density_curve, draw_histogram, show_areas
 from meanfield.plotting.style import LINES, draw_figure
 from tests.plotting.conftest import check_panels
 
@@ -114,3 +119,56 @@ def test_curve_of_a_density_is_of_third_order_even_at_a_kink(kink):
         assert np.allclose((P.reshape(-1, 3) @ [1, 4, 1] / 6)[cells_inside], averages[cells_inside])  # exact: rounding
     assert np.all(np.diff(np.log2(errors)) < -2.7)  # third order, 8 at each step
     assert errors[-1] < 1e-5
+
+
+def test_legends_are_placed_in_panels_as_they_are_laid_out():
+    """Free room below rising curves is enough for a long legend, once labels and titles have theirs."""
+    x = np.linspace(0, 20, 41)
+    q = 0.5 + 0.47 * np.minimum(x / 17, 1.0)
+
+    def panel(axes):
+        for number, label in enumerate(("density", "FiPy, 320 cells", "ODE without the prior", "SGD")):
+            axes.plot(x, q, label=label, **plotting.curve_style(number))
+
+    figure = draw_figure("title", [panel] * 4)
+    assert all(axes.get_ylim()[1] < 1.0 for axes in figure.axes)
+    assert hidden_pixels(figure) == 0
+
+
+def test_a_legend_beside_a_panel_leaves_the_others_free():
+    def panel(axes, count):
+        x = np.linspace(0, 1, 101)
+        for number in range(count):
+            axes.plot(x, x**2 + number, label=f"result of a method, {number}", **plotting.curve_style(number))
+
+    figure = draw_figure("title", [partial(panel, count=count) for count in (2, 24, 3)])
+    assert hidden_pixels(figure) == 0
+
+
+def test_scale_shows_areas_under_narrow_ridges(axes):
+    """A hundredth of the probability in a ridge of width 1e-3 is twenty times as high as all the rest."""
+    rng, w = np.random.default_rng(0), np.linspace(-4, 4, 80_001)
+    P = 0.99 * norm.pdf(w) + 0.01 * norm.pdf(w, scale=5e-4)
+    sample = np.concatenate([rng.normal(size=9900), rng.normal(scale=5e-4, size=100)])
+    draw_histogram(sample, axes, law=(w, np.cumsum(P) / P.sum()))
+    axes.plot(w, P)
+    assert show_areas(axes) == pytest.approx(P.max(), rel=1e-12)  # rounding
+    assert 0.4 < axes.get_ylim()[1] < 4.0  # the normal density has its maximum at 0.4, the ridge at 8
+
+
+def test_scale_shows_peaks_that_are_not_far_above_the_areas(axes):
+    w = np.linspace(-4, 4, 2001)
+    draw_histogram(np.random.default_rng(0).normal(size=1000), axes, law=(w, norm.cdf(w)))
+    axes.plot(w, norm.pdf(w))
+    assert show_areas(axes) is None
+    assert axes.get_ylim()[1] > norm.pdf(0.0)
+
+
+def test_panels_say_how_many_entries_they_leave_out(axes):
+    values = xr.DataArray(np.zeros((3, 4, 10)), dims=("time", "latent", "node"))
+    axes.set_title("selectivity")
+    for _ in range(2):
+        assert len(list(entries_of(values, "time", axes=axes))) == 12
+    assert axes.get_title() == "selectivity\n12 of 40 shown"
+    list(entries_of(values.isel(latent=0), "time", axes=axes))
+    assert axes.get_title() == "selectivity\n12 of 40 shown"

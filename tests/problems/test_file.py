@@ -181,6 +181,7 @@ def test_the_good_problem_is_good():
         ("particles.seed", -1, "greater than or equal to 0"),
         # lengths
         ("augmentation.variance", [0.1, 0.2, 0.3], "2 elements"),
+        ("augmentation", {"variance": [0.1, 1e9]}, "variance 1e+09 is above 1e+06, where views have nothing in common"),
         ("augmentation.variance", [0.1], "too few elements"),
         ("augmentation.variance", 0.3, "list"),
         ("features[1].hidden.values", [], "1 element"),
@@ -465,6 +466,12 @@ def test_an_empty_file(text):
         ("title = hello", 'write "hello", texts go in double quotes'),
         ("standardise = True", "write true"),
         ("learning_rate = 0,02", "write 0.02, with a decimal point"),
+        ("learning_rate = 1/20", "write 0.05, TOML does not calculate"),
+        ("learning_rate = 5 %", "write 0.05, TOML does not calculate"),
+        ("batch_size: 10", "write batch_size = 10, TOML has no colons"),
+        ("activation = \u201cquadratic\u201d", 'write straight quotes, "...", in place of \u201c'),
+        ("initial_overlap = \u22120.3", "write the minus sign of the keyboard, -, in place of \u2212"),
+        ("batch_size =\u00a010", "write a plain space in place of the special one"),
         ("hidden = { second_moment = 1,1, law = 'x' }", "write 1.1, with a decimal point"),
         ("stop = -10 s  # seconds", "write -10, without a unit"),
         ("dimension = 1,000,000", "write 1000000, without commas"),
@@ -549,6 +556,33 @@ def test_a_binary_file(tmp_path, content):
     path = tmp_path / "run.nc"
     path.write_bytes(content)
     assert_names(failure_of(path), [str(path), "cannot be read as text", "give a TOML problem file"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_in_utf_16(tmp_path, encoding):
+    """The first has a mark in front, the others are told by the zeros between Latin letters."""
+    path = tmp_path / "problem.toml"
+    path.write_bytes(tomli_w.dumps(GOOD).encode(encoding))
+    assert_names(failure_of(path), [str(path), "it is UTF-16", "Windows", "save it as UTF-8"])
+
+
+def test_a_file_in_the_encoding_of_a_country(tmp_path):
+    path = tmp_path / "problem.toml"
+    path.write_bytes(("# first line\n" + tomli_w.dumps(GOOD | {"title": "Über"})).encode("cp1252"))
+    assert_names(failure_of(path), ["byte 0xdc in line 2 is no UTF-8", "save it as UTF-8"])
+
+
+def test_a_result_in_place_of_a_problem_file(tmp_path):
+    path = tmp_path / "run.nc"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n\0\0\0")
+    assert_names(failure_of(path), ["it is no text, but a file of data", "give a TOML problem file"])
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_file_with_a_mark_in_front(tmp_path, line_end):
+    path = tmp_path / "problem.toml"
+    path.write_bytes(tomli_w.dumps(GOOD).replace("\n", line_end).encode("utf-8-sig"))
+    assert load_problem(path) == parse_problem(tomli_w.dumps(GOOD))
 
 
 def test_a_mistake_in_a_file_names_the_file(tmp_path):

@@ -6,12 +6,15 @@ gradient of each is -2 N^2 times that of E = tr C/2 with the importance alpha_ij
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meanfield.arguments import as_number, wrong
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.weighing import PairLoss, half_squares, weighing_of
 from meanfield.typing import BoolArray, FloatArray
@@ -104,8 +107,7 @@ def contrastive_covariance(
     counts = np.ones((N, N), dtype=bool) if diagonal == "include" else ~np.eye(N, dtype=bool)
     alpha, loss = _weigh(f, view, importance, temperature, epsilon, counts, source)
     a, b = (
-        (f, view) if given is None else (_samples(name, given[0]), _samples(name, given[1]))
-        for name, given in (("first", first), ("second", second))
+        (f, view) if given is None else _views(name, given) for name, given in (("first", first), ("second", second))
     )
     for name, pair in (("first", a), ("second", b)):
         _check_same(name, (len(pair[0]), *pair[1].shape), (N, *pair[0].shape))
@@ -133,10 +135,9 @@ def _weigh(
     source: ArrayLike | None,
 ) -> tuple[FloatArray, float]:
     """Importance of pairs, and the loss."""
-    if not (np.isfinite(temperature) and temperature > 0):
-        raise InputError(f"temperature = {temperature}: give a number greater than 0")
-    if not np.isfinite(epsilon) or (importance == "infonce" and epsilon < 0):
-        raise InputError(f"epsilon = {epsilon}: give a finite number, for infonce 0 or more")
+    as_number(temperature, "temperature", "give a number greater than 0", above=0.0)
+    least = 0.0 if importance == "infonce" else -math.inf
+    as_number(epsilon, "epsilon", "give a finite number, for infonce 0 or more", least)
     if importance == "gaussian":
         g = f if source is None else _samples("source", source)
         _check_same("source", (len(g),), (len(f),))
@@ -167,6 +168,12 @@ def _samples(name: str, given: ArrayLike) -> FloatArray:
     if not np.all(np.isfinite(values)):
         raise InputError(f"{name} holds {values[~np.isfinite(values)][0]}; give finite numbers")
     return values
+
+
+def _views(name: str, given: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
+    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or len(given) != 2:
+        raise wrong(name, given, "give two arrays of shape (N, k), the values in both views")
+    return _samples(name, given[0]), _samples(name, given[1])
 
 
 def _check_same(name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:

@@ -21,7 +21,7 @@ from meanfield.ingredients.laws import (
     JointLaw,
     ResidualLaw,
 )
-from meanfield.ingredients.laws.base import HiddenPart
+from meanfield.ingredients.laws.base import LARGEST, HiddenPart
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.settings import DensitySettings
@@ -92,6 +92,8 @@ class Augmentation(Part):
         for v in self.variance:
             if v < 0:
                 raise ValueError(f"variance {v} is negative, and no noise has it; give two numbers >= 0")
+            if v > LARGEST:
+                raise ValueError(f"variance {v:g} is above {LARGEST:g}, where views have nothing in common; lower it")
         return self
 
     @property

@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.plotting.entries import say_shown
 from meanfield.plotting.sphere import draw_on_sphere
 from meanfield.plotting.style import Panel, curve_style, draw_panels, time_styles
 from meanfield.results.numbers import plain
@@ -61,7 +62,9 @@ def _plot_in_time(dataset: xr.Dataset, axes: Axes, name: str) -> Axes:
     values = _values(dataset, name)
     assert values is not None
     columns = values.reshape(len(values), -1)
-    for number in range(min(columns.shape[1], MOST_LATENTS)):
+    shown = min(columns.shape[1], MOST_LATENTS)
+    say_shown(axes, shown, columns.shape[1])
+    for number in range(shown):
         label = None if values.ndim == 1 else "root" if number == 0 else f"latent {number}"
         axes.plot(dataset["time"], columns[:, number], label=label, **curve_style(number))
     axes.set(xlabel=TIME, ylabel=IN_TIME[name])
@@ -129,7 +132,9 @@ def _plot_directions(dataset: xr.Dataset, axes: Axes, child: int) -> Axes:
 
 
 def _plot_atoms(dataset: xr.Dataset, axes: Axes) -> Axes:
-    for number, child in enumerate(dataset["child"].values[:MOST_LATENTS]):
+    shown = dataset["child"].values[:MOST_LATENTS]
+    say_shown(axes, len(shown), dataset.sizes["child"])
+    for number, child in enumerate(shown):
         share = dataset["atom"].sel(child=child).sum(["sign", "gate"], skipna=False)
         axes.plot(dataset["time"], share, label=f"latent {child}", **curve_style(number))
     axes.set(xlabel=TIME, ylabel="share of nodes that stay at gates")
@@ -159,7 +164,9 @@ def _plot_map(dataset: xr.Dataset, axes: Axes, child: int) -> Axes:
 
 
 def _plot_shares(dataset: xr.Dataset, axes: Axes) -> Axes:
-    for number, child in enumerate(dataset["child"].values[:MOST_LATENTS]):
+    shown = dataset["child"].values[:MOST_LATENTS]
+    say_shown(axes, len(shown), dataset.sizes["child"])
+    for number, child in enumerate(shown):
         share = dataset["held"].sel(child=child).sum("sign", skipna=False)
         axes.plot(dataset["time"], share, label=f"latent {child}", **curve_style(number))
     axes.set(xlabel=TIME, ylabel="share of nodes that stay at gates")

@@ -57,4 +57,5 @@ FAMILY = Family(
     },
     laws={"ring_objects": "", "arrays": f"{HERE}.images:FAMILY"},
     counted=COUNTED,
+    toward_limit="a smaller training.learning_rate, beside a density also a larger network.nodes_per_latent",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
+import re
 from functools import lru_cache
 from pathlib import Path
 from tokenize import TokenError
@@ -18,11 +19,16 @@ from pydantic import Field
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.laws.base import LARGEST, AtomicPart
+from meanfield.ingredients.number_slips import meant_number
 from meanfield.process.checksum import verify_checksum
+from meanfield.process.text_files import read_utf8
 from meanfield.typing import FloatArray
 
 SEPARATORS = "\t;,"
 """Between columns of a *.csv file: the first of these that its first line has. Other commas would be decimal ones."""
+
+
+_WHOLE = re.compile(r"[-+]?\d+")
 
 
 class _Samples(FilePart, AtomicPart):
@@ -163,14 +169,17 @@ def _read_npy(path: Path, variable: str | None, columns: tuple[int, ...] | None)
 
 
 def _read_csv(path: Path, variable: str | None, columns: tuple[int, ...] | None) -> FloatArray:
-    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    lines = [line for line in read_utf8(path).splitlines() if line.strip()]
     separator = next((mark for mark in SEPARATORS if lines and mark in lines[0]), ",")
     rows = [*csv.reader(lines, delimiter=separator, skipinitialspace=True)]
+    names = None
     if rows and not any(map(_is_number, rows[0])):
-        del rows[0], lines[0]  # names
+        names, lines = rows.pop(0), lines[1:]
     if not rows:
         raise ValueError("no rows")
     width = len(rows[0])
+    if separator == "," and _has_decimal_commas(rows, names):
+        raise ValueError(f"the commas in the line '{lines[0][:60]}' seem to be decimal ones; write decimal points")
     if uneven := [line for row, line in zip(rows, lines, strict=True) if len(row) != width]:
         raise ValueError(f"not as many columns in the line '{uneven[0][:60]}' as in the first one, {width}")
     values = np.full((len(rows), width), math.nan)
@@ -183,7 +192,32 @@ def _number(word: str, line: str) -> float:
     try:
         return float(word)
     except ValueError:
-        raise ValueError(f"'{word[:30]}' in the line '{line[:60]}' is no number") from None
+        meant = meant_number(word)
+        remedy = f"; {meant}" if meant else "; put commas, semicolons or tabs between columns" if _is_row(word) else ""
+        raise ValueError(f"'{word[:30]}' in the line '{line[:60]}' is no number{remedy}") from None
+
+
+def _is_row(word: str) -> bool:
+    """Whether a word is several numbers with nothing but spaces between them."""
+    return len(word.split()) > 1 and all(map(_is_number, word.split()))
+
+
+def _has_decimal_commas(rows: list[list[str]], names: list[str] | None) -> bool:
+    """Whether commas stand within numbers, and not between them, which would be read as others without a word.
+
+    Columns of whole numbers in pairs may be either. Decimal commas are likely where there are half as many names, lines
+    without a fraction, zeros that begin a second number, or a first one of -0, which nobody writes otherwise.
+    """
+    words = [word.strip() for row in rows for word in row]
+    pairs = [row for row in rows if len(row) % 2 == 0]
+    if not pairs or not all(_WHOLE.fullmatch(word) for word in words):
+        return False
+    fractions = [word.strip() for row in pairs for word in row[1::2]]
+    if not all(map(str.isdigit, fractions)):
+        return False
+    fewer_names = names is not None and 2 * len(names) == len(pairs[0])
+    leading = any(word.startswith("0") and len(word) > 1 for word in fractions)
+    return fewer_names or len(pairs) < len(rows) or leading or "-0" in words
 
 
 def _is_number(word: str) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from meanfield.arguments import as_text
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.density.fixed import solve_fixed
 from meanfield.mckean_vlasov.density.lagrangian.search import Search
@@ -124,5 +125,5 @@ def check_backend(backend: str) -> None:
     InputError
         If the backend is unknown; the message names the known ones.
     """
-    if backend not in BACKENDS:
+    if as_text(backend, "backend", f"choose one of {', '.join(BACKENDS)}") not in BACKENDS:
         raise InputError(f"backend = '{backend}': known backends are {', '.join(BACKENDS)}; choose one of them")

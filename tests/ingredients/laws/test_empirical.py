@@ -289,6 +289,16 @@ def test_broken_files(folder, content, keys):
         (["a,b", "1.0,2.0", "1.0,inf"], 1, ["sample 1 is not finite"]),
         (["1.0", "2j"], 0, ["cannot be read as samples", "'2j'"]),
         (["1,5;2,5", "3,5;4,5"], 0, ["cannot be read as samples", "'3,5'"]),
+        (["a;b", "1,5;2,5"], 0, ["'1,5' in the line '1,5;2,5' is no number; write 1.5, with a decimal point"]),
+        (["a", "1,5", "2,5"], 0, ["commas in the line '1,5' seem to be decimal ones; write decimal points"]),
+        (["1,5", "2,05"], 0, ["commas in the line '1,5' seem to be decimal ones"]),
+        (["1,5", "-0,5"], 0, ["commas in the line '1,5' seem to be decimal ones"]),
+        (["1,5", "2"], 0, ["commas in the line '1,5' seem to be decimal ones"]),
+        (
+            ["1.5 2.5", "3.5 4.5"],
+            0,
+            ["'3.5 4.5' in the line", "no number; put commas, semicolons or tabs"],
+        ),
         (["a,b"], 0, ["no rows", "one sample per row"]),
         ([], 0, ["no rows", "one sample per row"]),
         (["1.0,2..5", "3.0,4.0"], 1, ["'2..5'"]),
@@ -298,6 +308,18 @@ def test_csv_files(folder, lines, column, words):
     write_csv(folder / "odd.csv", lines)
     found = refusal(folder, f"file = 'odd.csv', column = {column}")
     assert all(word in found for word in ["features[0].hidden", "odd.csv", *words]), found
+
+
+@pytest.mark.parametrize("lines", [["1,5", "2,50"], ["a,b", "1,5", "0,7"], ["1,0", "-2,0"], ["1,-5", "2,05"]])
+def test_columns_of_whole_numbers(folder, lines):
+    write_csv(folder / "whole.csv", lines)
+    values, _ = law(folder, "file = 'whole.csv', column = 0").atoms
+    assert sorted(values[:, 0]) == sorted(float(line.split(",")[0]) for line in lines if line != "a,b")
+
+
+def test_samples_in_another_encoding(folder):
+    (folder / "wide.csv").write_bytes("\n".join(CSV).encode("utf-16"))
+    assert "it is UTF-16" in refusal(folder, "file = 'wide.csv'")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq, root
 
+from meanfield.arguments import as_whole
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.states.field import SmoothField, differences
 from meanfield.families.contrastive.problem import Problem
@@ -149,8 +150,7 @@ def collapsed_state(problem: Problem, feature: int = 0) -> CollapsedState | None
         If there are not two channels, no such feature, or averages take random batches.
     """
     field, d1 = _field_of_two(problem), len(problem.features)
-    if not 0 <= feature < d1:
-        raise InputError(f"feature = {feature}: must be 0 to {d1 - 1}")
+    as_whole(feature, "feature", f"must be 0 to {d1 - 1}", least=0, most=d1 - 1)
 
     def state(x: float) -> FloatArray:
         q = np.zeros((d1, 2))
@@ -249,8 +249,8 @@ def learning_threshold(problem: Problem, feature: int = 0) -> float:
 
     def lack(strength: float) -> float:
         field = SmoothField(_with_strength(problem, strength))
-        if not 0 <= feature < field.features:
-            raise InputError(f"feature = {feature}: must be 0 to {field.features - 1}")
+        last = field.features - 1
+        as_whole(feature, "feature", f"must be 0 to {last}", least=0, most=last)
         at = np.zeros(field.unknowns)
         noise = field.closure(*field.unpacked(at)).Lambda[0, 0]
         gain = _own_rate(field, at, feature * field.channels) + 0.5 * float(noise)

@@ -10,6 +10,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.explanation.wording import moments
 from meanfield.families.contrastive.learnability.learnability import learnability
 from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.families.contrastive.problem import Problem
@@ -31,6 +32,9 @@ GAUSSIAN_NODES = 400
 
 LARGE_FILE = 2e9
 """Size of a file in bytes above which there is a warning."""
+
+LONG_FEATURE = 0.1
+"""Share of the squared length of a sample's noise above which its feature part counts as long."""
 
 OVERLAPS = np.concatenate([-np.linspace(0.02, 0.999, 50), np.linspace(0.02, 0.999, 50)])
 """Overlaps at which a single feature is checked for a drift away from 0."""
@@ -207,6 +211,15 @@ def _of_the_settings(problem: Problem, predicted: list[Prediction]) -> Iterator[
             f"SGD takes no step by time.stop = {problem.time.stop:g} with particles.dimension = "
             f"{problem.particles.dimension}; raise one of them"
         )
+    N = problem.particles.dimension
+    for k, feature in enumerate(problem.features):
+        second = 0.0 if feature.hidden is None else moments(feature.hidden)[0]
+        if second > LONG_FEATURE * N:
+            yield (
+                f"features[{k}].hidden: E[c^2] = {second:.4g} is not small beside N = {N}, the squared length of the "
+                "noise of a sample, so that SGD is far from its limit; standardise the data, lower the second moment, "
+                "or raise particles.dimension"
+            )
     for p in predicted:
         if p.applies and p.file > LARGE_FILE:
             remedy = "name fewer particles.snapshots" if p.method == "particles" else "lower time.outputs"

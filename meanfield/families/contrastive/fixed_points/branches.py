@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from meanfield.arguments import as_array
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.states.analysis import without_states
 from meanfield.families.contrastive.channels.states.branches import branches_of_channels
@@ -21,7 +22,7 @@ from meanfield.numerics.continuation import CachedEquations, crossings, newton
 from meanfield.numerics.fixed_points import MARGINAL, FixedPoint
 from meanfield.numerics.growth_rates import sorted_rates
 from meanfield.problems.problem_keys import with_value
-from meanfield.results.schema import problem_of
+from meanfield.results.schema import check_dataset, problem_of
 from meanfield.results.states import branches_of, continue_states
 from meanfield.typing import FloatArray
 
@@ -142,9 +143,12 @@ def stationary_similarity(branches: xr.Dataset, values: FloatArray) -> FloatArra
     InputError
         If a value is outside the range.
     """
+    check_dataset(branches)
+    if "parameter" not in branches or "key" not in branches["parameter"].attrs:
+        raise InputError("branches: holds no fixed points along a parameter; give what continue_fixed_points returns")
     p, key = branches["parameter"].values, str(branches["parameter"].attrs["key"])
     limits = float(p.min()), float(p.max())
-    values = np.asarray(values, dtype=float)
+    values = as_array(values, "values", "give a list of values of the parameter")
     outside = values[~((values >= limits[0]) & (values <= limits[1]))]
     if outside.size:
         raise InputError(f"{key} = {outside[0]:g}: branches go from {limits[0]:g} to {limits[1]:g}; give values there")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from meanfield.arguments import as_whole, wrong
 from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.attraction import UNDECIDED, Labels, trapping_points, traps
 from meanfield.families.contrastive.fixed_points.curves import nullclines, separatrices
@@ -113,8 +114,9 @@ def _checked(fixed_points: FixedPoints, plane: Plane | None, cells: int) -> Plan
     features = fixed_points.field.features
     if features != 2:
         raise InputError(f"features: {features} of them, but portraits are drawn for 2; give two features")
-    if cells < 2:
-        raise InputError(f"cells = {cells}: give at least 2 along each side")
+    as_whole(cells, "cells", "give a whole number, at least 2 along each side", least=2)
+    if plane not in (None, "q", "Q"):
+        raise wrong("plane", plane, "give 'q' or 'Q', or None for the one that shows all")
     symmetric = is_reflected(fixed_points.flips)
     if plane == "Q" and not symmetric:
         raise InputError(

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from meanfield.errors import InputError
+from meanfield.arguments import as_number
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.learnability.learnability import origin
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Augmentation, Problem
+from meanfield.ingredients.laws.base import LARGEST
 from meanfield.problems.base import check_problem
 
 SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
@@ -114,8 +115,9 @@ def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationD
     the fixed points, section 7 for the threshold; the paper's section IV.C.
     """
     check_problem(problem, Problem)
-    if not 0 < strongest < math.inf:
-        raise InputError(f"strongest = {strongest:g}: give a positive variance, for instance 2.0")
+    strongest = as_number(
+        strongest, "strongest", f"give a positive variance up to {LARGEST:g}, for instance 2.0", above=0.0, most=LARGEST
+    )
     noises = [(share * strongest, rho) for rho in CORRELATIONS for share in SHARES]
     both = [(recovery_similarity(at), _contrast(at)) for at in (with_noise(problem, *noise) for noise in noises)]
     similarities, contrasts = (list(zip(values, noises, strict=True)) for values in zip(*both, strict=True))

@@ -10,10 +10,12 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
+from meanfield.arguments import as_number, wrong
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.branches import OF_THE_LIMIT
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
+from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import value_of, with_value
 from meanfield.typing import FloatArray
 
@@ -86,7 +88,8 @@ def critical_values(problem: Problem, key: str | Sequence[str], low: float, high
     `learning_margin` is looked at in 33 places; crossings that are closer than that and do not even bend the rate are
     missed.
     """
-    keys = (key,) if isinstance(key, str) else tuple(key)
+    check_problem(problem, Problem)
+    keys = (key,) if isinstance(key, str) or not isinstance(key, Sequence) else tuple(key)
     _check(problem, keys, low, high)
 
     def margin(value: float) -> float:
@@ -103,6 +106,8 @@ def critical_values(problem: Problem, key: str | Sequence[str], low: float, high
 
 
 def _check(problem: Problem, keys: Sequence[str], low: float, high: float) -> None:
+    if not keys:
+        raise wrong("key", keys, "give a key, such as 'model.learning_rate', or several")
     for key in keys:
         value = value_of(problem, key)
         part = key.replace("[", ".").split(".")[0]
@@ -110,6 +115,8 @@ def _check(problem: Problem, keys: Sequence[str], low: float, high: float) -> No
             raise InputError(f"'{key}': learnability does not depend on it; vary a number of {', '.join(OF_THE_LIMIT)}")
         if isinstance(value, int) and key != BATCH_SIZE:
             raise InputError(f"'{key}' = {value} takes whole numbers only; give a key of a real number")
+    for name, end in (("low", low), ("high", high)):
+        as_number(end, name, "give a number, one end of the range")
     if not low < high:
         raise InputError(f"from {low:g} to {high:g}: give a range that increases")
     for end in (low, high):

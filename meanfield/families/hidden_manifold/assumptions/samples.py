@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import svds
 from scipy.stats import kurtosistest
 
+from meanfield.arguments import as_array, as_whole
 from meanfield.errors import InputError
 from meanfield.typing import FloatArray
 
@@ -182,7 +183,7 @@ def examine_samples(
     """
     X = _checked(samples, kind)
     vectors = _checked_teacher(teacher, X.shape[1])
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_whole(seed, "seed", "give a whole number from 0 on", least=0))
     X = X[rng.permutation(len(X))]
     n, D = X.shape
     centre = X.mean(axis=0)
@@ -237,7 +238,7 @@ def _checked(samples: ArrayLike, kind: str) -> FloatArray:
 def _checked_teacher(teacher: ArrayLike | None, coordinates: int) -> FloatArray:
     if teacher is None:
         return np.zeros((coordinates, 0))
-    vectors = np.asarray(teacher, dtype=float)
+    vectors = as_array(teacher, "teacher", f"give an array of {coordinates} rows, a column for each vector")
     if vectors.ndim != 2 or len(vectors) != coordinates or not np.isfinite(vectors).all():
         raise InputError(f"teacher has the shape {vectors.shape}; give a column of {coordinates} numbers per vector")
     return vectors

@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from meanfield.arguments import as_array, as_whole
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
@@ -100,7 +101,8 @@ def solve_from_weights(
     """
     check_problem(problem, Problem)
     F, W, Wt = (_matrix(name, a) for name, a in (("features", features), ("weights", weights), ("teacher", teacher)))
-    v = np.array(problem.student.output_weights if output_weights is None else output_weights, dtype=float)
+    own = problem.student.output_weights if output_weights is None else output_weights
+    v = as_array(own, "output_weights", "give a list of numbers, one for each unit of the student")
     D, N = F.shape
     for name, found, shape in (
         ("weights", W.shape, (problem.students, N)),
@@ -151,8 +153,8 @@ def solve_from_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> xr.Da
             "run: holds no weights at t = 0; simulate it with particles.method = 'plain' and "
             "particles.snapshots = [0.0]"
         )
-    if not 0 <= replica < run.sizes["replica"]:
-        raise InputError(f"replica = {replica}: the run has replicas 0 to {run.sizes['replica'] - 1}")
+    last = run.sizes["replica"] - 1
+    as_whole(replica, "replica", f"the run has replicas 0 to {last}", least=0, most=last)
     own = run.isel(replica=replica)
     first = own.isel(time=0)
     start = OwnStart(
@@ -200,7 +202,7 @@ def _solve(problem: Problem, start: OwnStart, N: int) -> xr.Dataset:
 
 
 def _matrix(name: str, values: ArrayLike) -> FloatArray:
-    matrix = np.asarray(values, dtype=float)
+    matrix = as_array(values, name, "give a matrix of numbers")
     if matrix.ndim != 2 or not matrix.size:
         raise InputError(f"{name}: has the shape {matrix.shape}; give a matrix")
     if not np.isfinite(matrix).all():

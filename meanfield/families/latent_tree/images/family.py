@@ -51,4 +51,5 @@ FAMILY = Family(
         r"loss\.beta": r"$\beta$",
     },
     counted=COUNTED,
+    toward_limit="a smaller training.learning_rate",
 )

@@ -146,7 +146,9 @@ def test_the_noise_replaces_that_of_the_problem():
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(InputError, match=r"strongest = -1: give a positive variance"):
+    with pytest.raises(InputError, match=r"strongest = -1.0: give a positive variance"):
         best_augmentation(quadratic(), -1.0)
+    with pytest.raises(InputError, match=r"strongest = 1000000000.0: give a positive variance up to 1e\+06"):
+        best_augmentation(quadratic(), 1e9)
     with pytest.raises(InputError, match=r"prior\.name = 'l1'"):
         best_augmentation(make_problem(prior={"name": "l1", "strength": 1.0}))
