@@ -57,8 +57,8 @@ def crossings(w: FloatArray, X: FloatArray, zeta: FloatArray, terms: FloatArray)
     w : ndarray, shape (weights,)
     X : ndarray, shape (times, curves, points)
     zeta : ndarray, shape (curves, points)
-    terms : ndarray, shape (3, terms)
-        Amplitudes, centres and inverse widths of the terms of psi.
+    terms : ndarray, shape (4, terms)
+        Amplitudes, centres, inverse widths and kinds of the terms of psi.
 
     Returns
     -------

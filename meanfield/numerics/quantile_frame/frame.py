@@ -4,9 +4,10 @@ The law of w at a node u is given by its quantiles w = X(xi), xi ~ N(0, 1), X in
 coordinate zeta_i = xi + psi(w) along the curve: without grading, psi = 0, it keeps its quantile and follows the
 weights; near a centre of the grading psi, where psi' is large, it keeps its w. With
 
-    psi(w) = sum_k amplitude_k asinh((w - centre_k)/width_k)
+    psi(w) = sum_k amplitude_k f_k((w - centre_k)/width_k),    f_k(z) = asinh(z) or z/sqrt(1 + z^2),
 
-points lie on both sides of a kink at geometrically growing distances, wherever the weights go. Averages are sums
+points lie on both sides of a kink at geometrically growing distances, or gather in a core, wherever the weights go.
+Averages are sums
 E[f] = sum_i m_i f(X_i) with masses m_i = n(xi_i) s_i h_i, where n is the normal density, h_i the spacing of zeta and
 
     s = dxi/dzeta = rise/(rise + psi'(X_i) (X_{i+1} - X_{i-1})/2)
@@ -65,7 +66,7 @@ class Mesh(NamedTuple):
     zeta, spacing : ndarray, shape (blocks * points * LANES,)
         Coordinates along the curve, and the spacing h of a smooth map of equally spaced numbers to them.
     grading : ndarray, shape (4, terms)
-        Amplitudes, centres and inverse widths of the terms of psi.
+        Amplitudes, centres, inverse widths and kinds of the terms of psi.
     kinks : ndarray, shape (3, kinks)
         Where the force has a kink, and the jumps there of the force and of its slope.
     force : int

@@ -1,4 +1,4 @@
-"""Inverse of functions slope x + shift + sum_k amplitude_k asinh((x - centre_k)/width_k), which place points."""
+"""Inverse of a line with terms of psi (`meanfield.numerics.quantile_frame.frame`), which places points."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def invert(y, slope, shift, terms, x, derivatives):  # type: ignore[no-untyped-d
     ----------
     y : ndarray, shape (points,)
     slope, shift : float
-    terms : ndarray, shape (3, terms)
-        Amplitudes, centres and inverse widths.
+    terms : ndarray, shape (4, terms)
+        Amplitudes, centres, inverse widths and kinds.
     x, derivatives : ndarray, shape (points,)
     """
     at = (y[0] - shift) / slope

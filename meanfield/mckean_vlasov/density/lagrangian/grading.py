@@ -21,7 +21,7 @@ CORE_EXPONENT = 30.0
 """Potential difference, in units of the noise, at which the core of a density ends."""
 
 CORE_AMPLITUDE, CORE_ENDS, TAIL_AMPLITUDE = 11.0, 1.85, 0.8
-"""Share of the points in the core, the ratio of the width at which they cease to gather to that of the core, and the
+"""Half the number of spacings in the core, the width on which they become longer in units of that of the core, and
 points per factor e of the distance beyond. The density of the first level falls by a factor of two or three from point
 to point of the core: with half as many points, waves start where few survivors take over, and shorten the steps."""
 
@@ -57,8 +57,8 @@ class Grading:
 
     Parameters
     ----------
-    terms : ndarray, shape (3, terms)
-        Amplitudes, centres and inverse widths.
+    terms : ndarray, shape (4, terms)
+        Amplitudes, centres, inverse widths and kinds.
     reach : float
     """
 

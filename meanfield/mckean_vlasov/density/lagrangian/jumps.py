@@ -16,8 +16,9 @@ from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.numerics.quantile_frame.frame import LOGARITHMIC
 from meanfield.typing import FloatArray
 
-AMPLITUDE = 0.6
-"""Points per factor e of the distance from a jump."""
+AMPLITUDE, NARROW_AMPLITUDE, NARROW = 0.6, 1.2, 1e-5
+"""Points per factor e of the distance from a jump, the same of a narrower one, and the width of that. Jumps move with
+errors of points, and the error that is left where they are next is that of the distance of points there."""
 
 ROUGH = 0.35
 """Rise of asinh(X) between neighbours, weighted with the square root of the density relative to its largest value,
@@ -28,7 +29,7 @@ SHARP, FAR = 0.5, 5.5
 quantile lie 4e-8 of the probability."""
 
 NARROWEST = 1e-8
-"""Least width of a jump that is resolved."""
+"""Least width of a jump for which points can be told apart."""
 
 UNRESOLVED, WIDEST = 1e-9, 0.1
 """Probability, in units of the largest density of the normal law, within the width of a jump that is left alone, and
@@ -44,7 +45,7 @@ STEEPER = 1.7
 """Factor by which a slope must have grown for another trial run to pay."""
 
 
-def jumps_of(level: Level, rough: float = ROUGH) -> tuple[FloatArray, ...]:
+def jumps_of(level: Level, rough: float = ROUGH, narrowest: float = NARROWEST) -> tuple[FloatArray, ...]:
     """For every node the term of the steepest jump that is rough, or the one that the level has, or none.
 
     Where some nodes have jumps, others have theirs resolved however little probability lies beyond them: an error of
@@ -67,7 +68,7 @@ def jumps_of(level: Level, rough: float = ROUGH) -> tuple[FloatArray, ...]:
         output, i = np.unravel_index(np.argmax(rise), rise.shape)
         slope = rises[output, k, i] / (level.xi[output, k, i + 1] - level.xi[output, k, i])
         place = _peak(rise[output], middle[output, k], int(i))
-        least = max(NARROWEST, _least_width(place, weight[k]))
+        least = max(narrowest, _least_width(place, weight[k]))
         found.append(_jump(place, min(2.0 * slope, 1.0 / least)))
     return tuple(found)
 
@@ -108,13 +109,14 @@ def at_all_nodes(
             places[~torn] = _continued(u[torn], found, u[~torn])
     else:
         places = _continued(known[torn], found, u)
+    amplitude = AMPLITUDE if narrowest < 1.0 / NARROW else NARROW_AMPLITUDE
     both = zip(places.tolist(), weight.tolist(), strict=True)
-    return tuple(_jump(place, min(narrowest, 1.0 / _least_width(place, of_node))) for place, of_node in both)
+    return tuple(_jump(place, min(narrowest, 1.0 / _least_width(place, of_node)), amplitude) for place, of_node in both)
 
 
-def _jump(place: float, inverse_width: float) -> FloatArray:
+def _jump(place: float, inverse_width: float, amplitude: float = AMPLITUDE) -> FloatArray:
     """Term that gathers points at a jump."""
-    return np.array([[AMPLITUDE], [place], [inverse_width], [LOGARITHMIC]])
+    return np.array([[amplitude], [place], [inverse_width], [LOGARITHMIC]])
 
 
 def _least_width(place: float, weight: float) -> float:
@@ -143,7 +145,9 @@ def steeper(before: tuple[FloatArray, ...], after: tuple[FloatArray, ...]) -> bo
     )
 
 
-def moved(before: tuple[FloatArray, ...], after: tuple[FloatArray, ...]) -> bool:
-    """Whether a jump of any node is further off than its width."""
-    both = zip(before, after, strict=True)
-    return any(new.size > 0 and abs(new[1, 0] - old[1, 0]) * old[2, 0] > 1.0 for old, new in both)
+def moved(before: tuple[FloatArray, ...], after: tuple[FloatArray, ...], weight: FloatArray) -> bool:
+    """Whether a jump of any node is further off than its width, with probability in between."""
+    return any(
+        new.size > 0 and abs(new[1, 0] - old[1, 0]) > max(1.0 / old[2, 0], _least_width(new[1, 0], of_node))
+        for old, new, of_node in zip(before, after, weight, strict=True)
+    )

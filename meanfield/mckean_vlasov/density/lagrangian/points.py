@@ -67,8 +67,8 @@ class Frames:
     ----------
     nodes : Nodes
     grading : Grading
-    jumps : tuple of ndarray, each of shape (3, jumps)
-        For every node: amplitudes, centres and inverse widths of further terms that gather points where X jumps.
+    jumps : tuple of ndarray, each of shape (4, jumps)
+        For every node: amplitudes, centres, inverse widths and kinds of further terms that gather points where X jumps.
     spacing : float
         Largest distance of neighbouring points in the first level.
     """

@@ -9,7 +9,7 @@ from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
-from meanfield.mckean_vlasov.density.lagrangian.jumps import at_all_nodes, jumps_of, moved, steeper
+from meanfield.mckean_vlasov.density.lagrangian.jumps import NARROWEST, at_all_nodes, jumps_of, moved, steeper
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.density.lagrangian.wells import between_wells
@@ -29,11 +29,14 @@ STEEP = 0.6
 TRIAL_TOLERANCE = 1e-5
 """Error of a step that is small enough to find jumps."""
 
+JUMP_SHARE = 0.5
+"""Width of a jump, in units of the error of a step, below which it is not resolved."""
+
 MOST_TRIALS = 12
 FINER = 1.3
 """Factor on the number of points after a trial run that failed."""
 
-MOST_MOVES = 1
+MOST_MOVES = 2
 """Number of trial runs after jumps that moved and are as steep as before: places of some wander for ever."""
 
 NEEDED_REACH, REACH_SLACK = 7.5, 0.05
@@ -78,6 +81,7 @@ def prepare(
     noise, deficit = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1]), 0.0
     grading, wells, finer, moves, before = grading_of(limit, noise), None, 1.0, 0, math.inf
     frames = Frames.plain(nodes, grading, GRADED_SPACING if grading.terms.size else SPACING)
+    narrowest = max(NARROWEST, JUMP_SHARE * tolerance)
     if known is not None:
         frames, tolerance = continued(known, nodes), max(tolerance, TRIAL_TOLERANCE)
     for trial in range(MOST_TRIALS):
@@ -111,11 +115,11 @@ def prepare(
         elif failed:
             finer *= FINER
         else:
-            jumps = jumps_of(level)
+            jumps = jumps_of(level, narrowest=narrowest)
             if not any(each.size for each in jumps):
                 break
             moves = 0 if steeper(frames.jumps, jumps) else moves + 1
-            enough = moves > MOST_MOVES or (moves > 0 and not moved(frames.jumps, jumps))
+            enough = moves > MOST_MOVES or (moves > 0 and not moved(frames.jumps, jumps, nodes.solved[1]))
             frames = frames.with_jumps(at_all_nodes(jumps, *nodes.solved))
             if enough:
                 break
