@@ -300,11 +300,12 @@ class StationaryEquations:
         error = 2.0 * np.finfo(float).eps / state.coefficients.diffusion * terms
         return np.asarray((error * np.sqrt(np.maximum(variances, 0.0))).T)
 
-    def on_a_line(self, state: State) -> State:
-        """The same state with nodes in s = u.g alone, where they are fewer: averages over w are smooth in s."""
+    def on_a_line(self, state: State, positive: bool = False) -> State:
+        """The same state with nodes in s = u.g alone, where they are fewer, by `Tilts.on_a_line` or `Tilts.merged`."""
         if len(state.tilts.tilt) <= FEWEST:
             return state
-        tilts, c = state.tilts.on_a_line(self._pieces(state)), state.coefficients
+        fewer, c = state.tilts.merged if positive else state.tilts.on_a_line, state.coefficients
+        tilts = fewer(self._pieces(state))
         if len(tilts.tilt) >= len(state.tilts.tilt):
             return state
         moments, status = self._moments(state.G, c.diffusion, tilts.tilt)

@@ -10,7 +10,7 @@ from meanfield.ingredients.laws.coordinate import (
     RademacherCoordinate,
     UniformCoordinate,
 )
-from meanfield.mckean_vlasov.stationary.coordinates import Coordinates
+from meanfield.mckean_vlasov.stationary.coordinates import CELLS, Coordinates
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.interpolation import NODES
 from meanfield.mckean_vlasov.stationary.layers import Layers
@@ -86,6 +86,20 @@ def test_gaussian_coordinates_need_one_line_of_nodes(panels):
     expected = g[0] * np.exp(0.5 * (g[0] ** 2 + g[1] ** 2)) * np.sinh(x) / x
     # Beyond the 6.7 deviations of the rule lie 2e-11 of the probability, times exp(3.9) and times u = 7.
     assert tilts.mean[:, 0] @ np.exp(tilts.tilt) == pytest.approx(expected, rel=1e-8)  # see the line above
+
+
+def test_merged_nodes_keep_sums_and_have_no_weight_below_zero():
+    tilts = Coordinates((GaussianCoordinate(), UniformCoordinate()), 0).tilts(np.array([0.3, -0.5]))
+    merged = tilts.merged(np.linspace(-3.0, 3.0, 9))
+    assert len(merged.tilt) <= 8 * CELLS < len(tilts.tilt)
+    assert merged.weight.min() > 0
+    assert np.linalg.eigvalsh(merged.second).min() >= -1e-15  # rounding
+    for name in ("weight", "mean", "second"):
+        assert getattr(merged, name).sum(axis=0) == pytest.approx(
+            getattr(tilts, name).sum(axis=0), abs=1e-14
+        )  # rounding
+    # a 24th of the square of cells of 6/800, and rounding
+    assert merged.weight @ np.cos(merged.tilt) == pytest.approx(tilts.weight @ np.cos(tilts.tilt), abs=3e-6)
 
 
 def test_linear_priors_need_no_nodes_but_two():
