@@ -33,7 +33,7 @@ MOST_INTERVALS = 600
 LAWS = {
     "gaussian": (norm(), 9.0),
     "uniform": (uniform(-(3**0.5), 2 * 3**0.5), 3**0.5),
-    "laplace": (laplace(0, 0.5**0.5), 28.0),
+    "laplace": (laplace(0, 0.5**0.5), 45.0),
 }
 """Laws of a coordinate with a density, smooth but at 0 and at the point beyond which it has none to speak of."""
 
@@ -43,14 +43,14 @@ LONGEST_PANEL = 1.0
 NEGLIGIBLE = -60.0
 """Logarithm of a density, relative to its largest value, below which it is left out."""
 
-SCAN = np.sinh(np.linspace(-12.0, 12.0, 241))
-"""Ends of panels in w before they are halved."""
+SCAN = np.sinh(np.linspace(-25.0, 25.0, 501))
+"""Ends of panels in w before they are halved, up to 4e10: rare u under a weak prior have weights beyond 1e5."""
 
 VARIATION = 1.0
 """Largest variation of the exponent over a panel in w: twelve nodes leave 1e-14 of exp(-x^2/2) on (-1.4, 1.4)."""
 
-NODES = 12
-"""Nodes of a panel."""
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
+"""Nodes of a panel and their weights."""
 
 
 def stationary_residual(problem: Problem, state: xr.Dataset) -> tuple[float, float]:
@@ -141,18 +141,18 @@ class _TiltLaw:
 
 def _gauss_on(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of Gauss-Legendre panels between lower and upper ends."""
-    x, weights = np.polynomial.legendre.leggauss(NODES)
     half = 0.5 * (high - low)[:, None]
-    return (0.5 * (high + low)[:, None] + half * x).ravel(), (half * weights).ravel()
+    return (0.5 * (high + low)[:, None] + half * NODES).ravel(), (half * WEIGHTS).ravel()
 
 
 def _moments(problem: Problem, state: xr.Dataset, tilt: float) -> tuple[float, float]:
     """E[w] and E[w^2] at one tilt u.g."""
+    multiplier, diffusion = state["multiplier"].item(), state["Lambda"].item()
 
     def exponent(w: FloatArray) -> FloatArray:
         potential = problem.prior.strength * evaluate(potential_of(problem.prior.functions), w)
-        inner = 0.5 * float(state["multiplier"]) * w * w - tilt * w - problem.model.learning_rate * potential
-        return np.asarray(2.0 / float(state["Lambda"]) * inner)
+        inner = 0.5 * multiplier * w * w - tilt * w - problem.model.learning_rate * potential
+        return np.asarray(2.0 / diffusion * inner)
 
     w, weight = _gauss_on(*_panels(exponent, problem.prior.functions.kinks))
     values = exponent(w)

@@ -25,6 +25,10 @@ two or three coordinates need nodes."""
 MOST_WITH_LAYERS = 2
 """Largest number of coordinates with nodes for which nodes resolve layers: three would take a million of them."""
 
+CELLS = 100
+"""Number of cells of a piece whose nodes are merged: averages are polynomials of degree 19 on it, and change by little
+in a cell, so that growth rates have three digits or so."""
+
 NEGLIGIBLE_NODE = 1e-17
 """Largest weight of a node of a tensor product that is left out."""
 
@@ -56,6 +60,18 @@ class Tilts:
         s, sums = gathered(ends, self.tilt, np.hstack(parts))
         d1 = self.mean.shape[1]
         return Tilts(s, sums[:, 0], sums[:, 1 : d1 + 1], sums[:, d1 + 1 :].reshape(-1, d1, d1))
+
+    def merged(self, ends: FloatArray) -> Tilts:
+        """One node for all in a cell of a piece between these ends, right to second order.
+
+        Weights stay above 0, and second moments positive: there may be no spectrum where they are not.
+        """
+        cells = np.interp(np.arange((len(ends) - 1) * CELLS + 1) / CELLS, np.arange(len(ends)), ends)
+        _, cell = np.unique(np.searchsorted(cells, self.tilt), return_inverse=True)
+        one_hot = np.eye(cell.max() + 1)[:, cell]
+        weight, s = one_hot @ self.weight, one_hot @ (self.weight * self.tilt)
+        second = np.einsum("nc,ckl->nkl", one_hot, self.second)
+        return Tilts(s / weight, weight, one_hot @ self.mean, second)
 
 
 class Coordinates:

@@ -88,7 +88,7 @@ class State(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Largest of |E[u w] - q| and |E[w^2] - 1| in finer quadrature, and the error of q that it shows."""
+    """Largest of |E[u w] - q| and |E[w^2] - 1| in finer quadrature with its rounding, and the error of q it shows."""
 
     residual: float
     error: float
@@ -285,18 +285,27 @@ class StationaryEquations:
     def _pieces(self, state: State) -> FloatArray:
         c = state.coefficients
 
-        def averages(s: FloatArray) -> tuple[FloatArray, int]:
+        def averages(s: FloatArray) -> tuple[FloatArray, FloatArray, int]:
             moments, status = self._moments(state.G, c.diffusion, s)
-            return moments[:, :2], status
+            return moments[:, :2], self._roundings(state, s, moments), status
 
         reach = farthest_tilt(self.coordinates.laws, c.g) or c.diffusion  # without any tilt any pieces will do
         return resolved_pieces(averages, -reach, reach)
 
-    def on_a_line(self, state: State) -> State:
-        """The same state with nodes in s = u.g alone, where they are fewer: averages over w are smooth in s."""
+    def _roundings(self, state: State, s: FloatArray, moments: FloatArray) -> FloatArray:
+        """What rounding may move E[w|s] and E[w^2|s] by: the error of E times their standard deviations."""
+        m = moments.T
+        terms = 0.5 * abs(state.G) * m[1] + np.abs(s * m[0]) + self.pull * np.abs(m[4])
+        variances = np.array([m[1] - m[0] ** 2, m[3] - m[1] ** 2])
+        error = 2.0 * np.finfo(float).eps / state.coefficients.diffusion * terms
+        return np.asarray((error * np.sqrt(np.maximum(variances, 0.0))).T)
+
+    def on_a_line(self, state: State, positive: bool = False) -> State:
+        """The same state with nodes in s = u.g alone, where they are fewer, by `Tilts.on_a_line` or `Tilts.merged`."""
         if len(state.tilts.tilt) <= FEWEST:
             return state
-        tilts, c = state.tilts.on_a_line(self._pieces(state)), state.coefficients
+        fewer, c = state.tilts.merged if positive else state.tilts.on_a_line, state.coefficients
+        tilts = fewer(self._pieces(state))
         if len(tilts.tilt) >= len(state.tilts.tilt):
             return state
         moments, status = self._moments(state.G, c.diffusion, tilts.tilt)
@@ -312,6 +321,8 @@ class StationaryEquations:
         moments, status = finer._moments(state.G, state.coefficients.diffusion, tilt)
         if status != 0:
             return Check(math.inf, math.inf)
+        rounded = self._roundings(state, tilt, moments).T
+        rounding = max(*(np.abs(mean.T) @ rounded[0]), float(weight @ rounded[1]))
         here = np.array([*state.residual, state.tilts.weight @ state.moments[:, 1] - 1.0])
         there = np.array([*(mean.T @ moments[:, 0] - state.q), weight @ moments[:, 1] - 1.0])
         by_q, by_G = self._derivatives(state)
@@ -320,7 +331,7 @@ class StationaryEquations:
         # G is measured in units in which its column is as large as the others.
         slopes[:, -1] /= np.linalg.norm(slopes[:, -1])
         step = np.linalg.lstsq(slopes, there - here, rcond=None)[0]
-        return Check(float(np.abs(there).max()), float(np.linalg.norm(step[:-1])))
+        return Check(float(np.abs(there).max()) + rounding, float(np.linalg.norm(step[:-1])))
 
     def _finest(self, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Nodes that share nothing with those of the state, with their weights and means, see `Tilts`."""

@@ -32,12 +32,14 @@ NARROWEST = 1e-9
 matter."""
 
 MOST_PIECES = 400
-"""Number of pieces from which on none is halved: rounding may move functions by more than `RESOLVED`."""
+"""Number of pieces from which on none is halved."""
 
 _POINTS = np.asarray(chebyshev.chebpts2(NODES))
 _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
 
 Functions = Callable[[FloatArray], tuple[FloatArray, int]]
+
+Rounded = Callable[[FloatArray], tuple[FloatArray, FloatArray, int]]
 
 
 def at_many(functions: Functions, places: FloatArray, accuracy: float = ACCURACY) -> tuple[FloatArray, int]:
@@ -90,13 +92,14 @@ def at_many(functions: Functions, places: FloatArray, accuracy: float = ACCURACY
     return values, 0
 
 
-def resolved_pieces(functions: Functions, low: float, high: float) -> FloatArray:
+def resolved_pieces(functions: Rounded, low: float, high: float) -> FloatArray:
     """Ends of pieces of a line on each of which functions are polynomials of a moderate degree to `RESOLVED`.
 
     Parameters
     ----------
     functions : callable
-        As `at_many` takes it, of the size of 1 where it matters.
+        places, shape (n,) -> values, shape (n, functions), of the size of 1 where it matters, what rounding may move
+        them by, of the same shape, and a status, 0 if all is well.
     low, high : float
         Ends of the line.
 
@@ -111,12 +114,13 @@ def resolved_pieces(functions: Functions, low: float, high: float) -> FloatArray
     """
     pieces, ends = [(low, 0.5 * (low + high)), (0.5 * (low + high), high)], {low, 0.5 * (low + high), high}
     while pieces and len(ends) < MOST_PIECES:
-        found, status = functions(_nodes_of(pieces))
+        *found, status = functions(_nodes_of(pieces))
         if status != 0:
             break
-        values = found.reshape(len(pieces), NODES, -1)
+        values, roundings = (part.reshape(len(pieces), NODES, -1) for part in found)
         tails = np.abs(np.einsum("kn,pnf->pkf", _TO_COEFFICIENTS[-3:], values)).max(axis=1)
-        coarse = np.any(tails > RESOLVED * np.maximum(np.abs(values).max(axis=1), 1.0), axis=1)
+        allowed = np.maximum(RESOLVED * np.maximum(np.abs(values).max(axis=1), 1.0), roundings.max(axis=1))
+        coarse = np.any(tails > allowed, axis=1)
         cut = [(a, 0.5 * (a + b), b) for (a, b), more in zip(pieces, coarse, strict=True) if more]
         ends.update(middle for _, middle, _ in cut)
         pieces = [
@@ -142,13 +146,16 @@ def gathered(ends: FloatArray, places: FloatArray, weights: FloatArray) -> tuple
         Those of the pieces that have places, `NODES` of each.
     weights : ndarray, shape (k, sums)
     """
-    piece = np.clip(np.searchsorted(ends, places, side="right") - 1, 0, len(ends) - 2)
+    order = np.argsort(places)
+    places, weights = places[order], weights[order]
+    firsts = [0, *np.searchsorted(places, ends[1:-1]), len(places)]
     nodes, sums = [], []
-    for i in np.unique(piece):
-        inside, a, b = piece == i, ends[i], ends[i + 1]
-        x = (2.0 * places[inside] - a - b) / (b - a)
+    for a, b, first, last in zip(ends[:-1], ends[1:], firsts[:-1], firsts[1:], strict=True):
+        if first == last:
+            continue
+        x = (2.0 * places[first:last] - a - b) / (b - a)
         nodes.append(_nodes_of([(a, b)]))
-        sums.append((chebyshev.chebvander(x, NODES - 1) @ _TO_COEFFICIENTS).T @ weights[inside])
+        sums.append(_TO_COEFFICIENTS.T @ (chebyshev.chebvander(x, NODES - 1).T @ weights[first:last]))
     return np.concatenate(nodes), np.concatenate(sums)
 
 

@@ -13,17 +13,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw
-from meanfield.mckean_vlasov.stationary.coordinates import NEGLIGIBLE_NODE, Coordinates
+from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Tilts
 from meanfield.mckean_vlasov.stationary.tilt_law import panel_ends, range_of
 from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import panel_rule, tensor_rule
 from meanfield.typing import FloatArray
 
-WIDEST = 2.0
-"""Largest width of panels before they are cut; the density of a coordinate with unit variance varies little on them."""
+WIDEST = 1.0
+"""Largest width of panels; the density of a coordinate with unit variance varies little on them."""
 
 UNLIKELY = 1e-13
 """Largest probability of a node of the coordinates without panels that is left out."""
+
+UNLIKELIEST = 1e-32
+"""Largest probability of a node that is left out: it carries less than 1e-16 of E[w^2] = 1 with any w up to 1e8."""
 
 
 class Layers(Coordinates):
@@ -43,7 +46,13 @@ class Layers(Coordinates):
 
     def __init__(self, laws: Sequence[CoordinateLaw], ends: FloatArray, cuts: int, rung: int = 0) -> None:
         super().__init__(laws, rung)
-        self._ends, self._cuts = ends, cuts
+        self._ends = _cut(ends, cuts)
+
+    def tilts(self, g: FloatArray) -> Tilts:
+        """The nodes that belong to a drift gain, gathered on the pieces: far fewer, for the same averages."""
+        tilts = super().tilts(g)
+        beyond = tilts.tilt.min(), tilts.tilt.max()  # of another gain than that of the pieces
+        return tilts.on_a_line(np.union1d(self._ends, [min(beyond[0], self._ends[0]), max(beyond[1], self._ends[-1])]))
 
     @property
     def finer(self) -> None:
@@ -62,14 +71,18 @@ class Layers(Coordinates):
         sizes = [len(x) for x, _ in found]
         points = np.insert(np.repeat(others, sizes, axis=0), k, np.concatenate([x for x, _ in found]), axis=1)
         weight = np.concatenate([chance * part for chance, (_, part) in zip(chances, found, strict=True)])
-        kept = weight > NEGLIGIBLE_NODE
+        kept = weight > UNLIKELIEST
         return points[kept], weight[kept]
 
     def _on_panels(self, law: ContinuousLaw, places: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nodes of a coordinate on panels that end at these places and where its density asks for it."""
-        ends = panel_ends(law, WIDEST, places)
-        steps = np.diff(ends)[:, None] * (np.arange(self._cuts) / self._cuts)
-        return panel_rule(np.append((ends[:-1, None] + steps).ravel(), ends[-1]), law.density)
+        return panel_rule(panel_ends(law, WIDEST, places), law.density)
+
+
+def _cut(ends: FloatArray, cuts: int) -> FloatArray:
+    """Ends of pieces that are cut into equal parts."""
+    steps = np.diff(ends)[:, None] * (np.arange(cuts) / cuts)
+    return np.append((ends[:-1, None] + steps).ravel(), ends[-1])
 
 
 def farthest_tilt(laws: Sequence[CoordinateLaw], g: FloatArray) -> float:

@@ -38,8 +38,8 @@ NEAR = 1e-4
 NARROW = 1e-4
 """Largest V that asks for full accuracy everywhere: errors of `SEARCH` are divided by it."""
 
-MOST_DENSITIES = 1_000_000
-"""Number of densities from which on a search takes no more starts: they take 20 to 45 microseconds each."""
+MOST_DENSITIES = 500_000
+"""Number of densities from which on a search takes no more starts: they take 20 to 45 microseconds each, 10 to 23 s."""
 
 NODE_ERROR = 1e-10
 """Largest error of q by the nodes in u that is accepted while there are more nodes to take."""

@@ -151,8 +151,17 @@ class _Ritz:
 
 
 def _orthonormal(inner: FloatArray) -> FloatArray:
-    """Combinations of functions that are orthonormal, as columns."""
-    scale = 1.0 / np.sqrt(np.diag(inner))
+    """Combinations of functions that are orthonormal, as columns.
+
+    Raises
+    ------
+    LinAlgError
+        If some function has no length.
+    """
+    squares = np.diag(inner)
+    if not np.all(squares > 0.0):
+        raise np.linalg.LinAlgError(f"inner products of a function with itself: {squares.min():.2g} among them")
+    scale = 1.0 / np.sqrt(squares)
     size, directions = np.linalg.eigh(inner * np.outer(scale, scale))
     kept = size > DEPENDENT * size[-1]
     return np.asarray(scale[:, None] * directions[:, kept] / np.sqrt(size[kept]))

@@ -28,8 +28,9 @@ DROPPED = 1e-12
 DISTINCT = 1e-13
 """Least width of panels, relative to the range of s: narrower ones are rounding."""
 
-TAIL = 1.4
-"""Factor by which the range of a law with a tail is wider than its `support`: the variance beyond is below 1e-14."""
+TAIL = 2.0
+"""Factor by which the range of a law with a tail is wider than its `support`. The variance beyond is below 1e-20, and
+where a weak prior lets weights grow from some u within the `support` on, less than 1e-9 of E[w^2] lies there."""
 
 CUT_SHORT = 1e-8
 """Largest density at the ends of the `support` of a law with a tail."""

@@ -82,5 +82,9 @@ def _stability(equations: StationaryEquations, state: State) -> Stability:
         fewer = coarse.state(state.q)
         if fewer is not None:
             equations, state = coarse, fewer
-    state = equations.on_a_line(state)
-    return stability(Line(equations, state), state)
+    few = equations.on_a_line(state)
+    try:
+        return stability(Line(equations, few), few)
+    except np.linalg.LinAlgError:  # weights below 0 may leave a function without a length
+        few = equations.on_a_line(state, positive=True)
+        return stability(Line(equations, few), few)

@@ -20,6 +20,20 @@ class Counted:
         return np.column_stack([f(x) for f in self.functions]), self.status
 
 
+def with_roundings(functions, size):
+    """Functions with what rounding may move them by."""
+
+    def rounded(x):
+        values, status = functions(x)
+        return values, np.full_like(values, size), status
+
+    return rounded
+
+
+def exactly(functions):
+    return with_roundings(functions, 0.0)
+
+
 @pytest.mark.parametrize("width", [3.0, 0.1, 1e-3])
 def test_smooth_functions_cost_few_values_however_sharp_their_turn_is(width):
     functions = Counted(
@@ -77,7 +91,7 @@ def test_averages_over_densities_are_those_of_each_tilt(name, a, b):
 def test_pieces_end_where_a_layer_asks_for_it():
     """Gauss-Legendre rules on the pieces integrate functions with layers at any place and of any width."""
     functions = Counted(lambda x: np.tanh((x - 0.3) / 1e-6), lambda x: np.tanh((x + 0.2) / 1e-3))
-    ends = resolved_pieces(functions, -1.0, 1.0)
+    ends = resolved_pieces(exactly(functions), -1.0, 1.0)
     x, weight = np.polynomial.legendre.leggauss(12)
     half = 0.5 * np.diff(ends)[:, None]
     found, _ = functions((ends[:-1, None] + half * (x + 1)).ravel())
@@ -89,5 +103,12 @@ def test_pieces_end_where_a_layer_asks_for_it():
 def test_pieces_end_where_rounding_or_failures_begin():
     rng = np.random.default_rng(3)
     rough = Counted(lambda x: rng.standard_normal(len(x)))
-    assert len(resolved_pieces(rough, 0.0, 1.0)) <= 2 * MOST_PIECES
-    assert resolved_pieces(Counted(np.sqrt, status=-1), 0.0, 1.0).tolist() == [0.0, 0.5, 1.0]
+    assert len(resolved_pieces(exactly(rough), 0.0, 1.0)) <= 2 * MOST_PIECES
+    assert resolved_pieces(exactly(Counted(np.sqrt, status=-1)), 0.0, 1.0).tolist() == [0.0, 0.5, 1.0]
+
+
+def test_pieces_follow_a_layer_but_not_the_rounding_beside_it():
+    rng = np.random.default_rng(3)
+    rounded = Counted(lambda x: np.tanh((x - 0.3) / 1e-3) + 1e-9 * rng.uniform(-1.0, 1.0, len(x)))
+    ends = resolved_pieces(with_roundings(rounded, 1e-9), -1.0, 1.0)
+    assert len(ends) < 30  # two pieces for each of 11 halvings; rounding taken for a function asks for `MOST_PIECES`

@@ -1,5 +1,7 @@
 """Growth rates of perturbations against the ODE, against a discretised operator, and against runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import eigvals
@@ -7,6 +9,8 @@ from scipy.linalg import eigvals
 from meanfield import find_stationary_states, solve_density
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import rate
+from meanfield.mckean_vlasov.stationary import variables
+from meanfield.mckean_vlasov.stationary.coordinates import Tilts
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.search import all_overlaps
@@ -67,6 +71,21 @@ def test_a_function_at_nodes_of_negative_weight_alone_adds_nothing():
     values, slopes = np.empty((2, 1, *value.shape))
     with np.errstate(all="raise"):
         assert not line._append(values, slopes, 0, (value, slope))
+
+
+def test_rates_of_gathered_nodes_that_fail_are_those_of_merged_ones(monkeypatch):
+    """Weights below 0 of a gathered law may leave functions without a length, which no eigenvalues tell."""
+    uniform = feature(0.5).replace("gaussian", "uniform")
+    limit = limit_of(make_problem(features(uniform, uniform), 'prior = { name = "quartic", strength = 0.3 }'))
+    equations = StationaryEquations(limit)
+    state = equations.state(newton(equations, np.array([0.5, 0.3])))
+    whole = Tilts.on_a_line
+    monkeypatch.setattr(
+        Tilts, "on_a_line", lambda t, ends: replace(gathered := whole(t, ends), second=-gathered.second)
+    )
+    found, expected = variables._stability(equations, state), stability(Line(equations, state), state)
+    assert found.eigenvalues[0] == pytest.approx(expected.eigenvalues[0], rel=1e-3)  # the digits that are promised
+    assert found.gap == pytest.approx(expected.gap, rel=1e-3)  # likewise
 
 
 @pytest.mark.parametrize("prior", ["none", "l1", "quartic"])
