@@ -40,6 +40,9 @@ MOST_REFINEMENTS = 4
 RESOLVED = 1e-3
 """Relative change of a positive growth rate at which its refinement ends; the error left is about the square."""
 
+ROUGH = 1e-2
+"""Relative difference up to which rates from weights of both signs are those from positive ones of lower order."""
+
 MARGINAL = 1e-7
 """Resolution of growth rates, relative to Lambda/2 + |dg/dq|: smaller ones count as zero."""
 
@@ -66,6 +69,11 @@ class Stability(NamedTuple):
     def growth_rate(self) -> float:
         """Largest growth rate."""
         return max(float(self.eigenvalues[0].real), -self.gap)
+
+    def agrees_with(self, rough: Stability) -> bool:
+        """Whether these rates are those of rougher ones, which exist for certain."""
+        size = np.nanmax(np.abs(rough.eigenvalues), initial=0.0)
+        return bool(np.allclose(self.eigenvalues, rough.eigenvalues, rtol=0.0, atol=ROUGH * size, equal_nan=True))
 
 
 def stability(line: Line, state: State) -> Stability:

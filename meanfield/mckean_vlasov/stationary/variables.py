@@ -76,15 +76,23 @@ def _work(equations: StationaryEquations, state: State) -> float:
 
 
 def _stability(equations: StationaryEquations, state: State) -> Stability:
-    """Stability with the fewest nodes in u: rates need fewer digits than overlaps."""
+    """Stability with the fewest nodes in u: rates need fewer digits than overlaps.
+
+    Nodes that stand for many have weights of both signs, and then there may be rates that do not exist. Where merged
+    nodes, which have positive weights and give three digits, do not confirm them, those of the latter are taken.
+    """
     if equations.coordinates.rung > 0:
         coarse = equations.like(coordinates_of(equations.limit))
         fewer = coarse.state(state.q)
         if fewer is not None:
             equations, state = coarse, fewer
     few = equations.on_a_line(state)
+    if np.all(few.tilts.weight >= 0.0):
+        return stability(Line(equations, few), few)
+    merged = equations.on_a_line(state, positive=True)
+    rough = stability(Line(equations, merged), merged)
     try:
-        return stability(Line(equations, few), few)
+        sharp = stability(Line(equations, few), few)
     except np.linalg.LinAlgError:  # weights below 0 may leave a function without a length
-        few = equations.on_a_line(state, positive=True)
-        return stability(Line(equations, few), few)
+        return rough
+    return sharp if sharp.agrees_with(rough) else rough

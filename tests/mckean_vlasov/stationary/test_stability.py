@@ -73,12 +73,26 @@ def test_a_function_at_nodes_of_negative_weight_alone_adds_nothing():
         assert not line._append(values, slopes, 0, (value, slope))
 
 
-def test_rates_of_gathered_nodes_that_fail_are_those_of_merged_ones(monkeypatch):
-    """Weights below 0 of a gathered law may leave functions without a length, which no eigenvalues tell."""
+def state_with_uniform_coordinates():
     uniform = feature(0.5).replace("gaussian", "uniform")
     limit = limit_of(make_problem(features(uniform, uniform), 'prior = { name = "quartic", strength = 0.3 }'))
     equations = StationaryEquations(limit)
-    state = equations.state(newton(equations, np.array([0.5, 0.3])))
+    return equations, equations.state(newton(equations, np.array([0.5, 0.3])))
+
+
+def test_gathered_nodes_add_no_rate_that_does_not_exist():
+    """Their weights of both signs do, here a second one of -0.128 in the place of -0.159."""
+    equations, state = state_with_uniform_coordinates()
+    few = equations.on_a_line(state)
+    assert few.tilts.weight.min() < 0.0
+    found, expected = variables._stability(equations, state), stability(Line(equations, state), state)
+    assert found.eigenvalues == pytest.approx(expected.eigenvalues, rel=1e-2)  # digits of merged nodes
+    assert not stability(Line(equations, few), few).agrees_with(expected)
+
+
+def test_rates_of_gathered_nodes_that_fail_are_those_of_merged_ones(monkeypatch):
+    """Weights below 0 of a gathered law may leave functions without a length, which no eigenvalues tell."""
+    equations, state = state_with_uniform_coordinates()
     whole = Tilts.on_a_line
     monkeypatch.setattr(
         Tilts, "on_a_line", lambda t, ends: replace(gathered := whole(t, ends), second=-gathered.second)
