@@ -16,7 +16,7 @@ from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.numerics.mixtures import GOOD_ENOUGH
 from meanfield.typing import FloatArray, IntArray
 
-MOST_VALUES = 8e6
+MOST_VALUES = 4e6
 """Number of probabilities of cells beyond which the first way to interpolate between nodes has to do: others take
 minutes."""
 

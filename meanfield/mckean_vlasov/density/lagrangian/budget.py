@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 MOST_WORK = 3.6e8
-"""Largest number of points times steps of a solution; they take 15 to 25 seconds, some 40 ns each, or more where they
-are so many that they do not stay in fast memory."""
+"""Largest number of points times steps of a solution; they take some 25 seconds, 70 ns each."""
 
 GRADED_WORK = 1.6
 """Work of a step of a graded point, of which xi and the share follow at every stage, in units of that of others."""
+
+SPILLED, SPILLED_POINTS = 0.3, 2.5e5
+"""Share of the work that is added once there are so many points that they do not stay in fast memory; in proportion to
+their number below."""
 
 CALL_WORK = 1e4
 """Points times steps that take as long as a closure in Python, some milliseconds."""

@@ -7,7 +7,7 @@ import numpy as np
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.kinks import kinks_of
-from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, Budget
+from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, SPILLED, SPILLED_POINTS, Budget
 from meanfield.mckean_vlasov.density.lagrangian.marching import (
     GROW,
     PAUSED,
@@ -126,9 +126,10 @@ class Level:
 
     @property
     def work(self) -> float:
-        """Points times steps that were tried, in units of those without grading."""
+        """Points times steps that were tried, in units of those of few points without grading."""
+        size = self._mesh.zeta.size
         unit = GRADED_WORK if self.frames.grading.terms.size else 1.0
-        return unit * self._mesh.zeta.size * self.attempts
+        return unit * (1.0 + SPILLED * min(1.0, size / SPILLED_POINTS)) * size * self.attempts
 
     @property
     def attempts(self) -> int:
