@@ -28,6 +28,9 @@ PANEL = 1.5
 MOST_NODES = 200_000
 """Largest number of nodes in u of these averages."""
 
+LEAST_DEVIATION = 1e-4
+"""Least deviation of weights given u for which there are such rules."""
+
 NEGLIGIBLE = 1e-17
 """Least weight of a node that is kept."""
 
@@ -103,10 +106,10 @@ def initial_work(limit: Limit) -> float:
     float
         NaN where it is not found: for a residual that is not Gaussian, or too narrow for rules of a moderate size.
     """
-    if not isinstance(limit.initial_residual, GaussianResidual):
-        return math.nan
     q = limit.initial_overlap
-    deviation = math.sqrt(1.0 - q @ q)
+    deviation = math.sqrt(max(1.0 - q @ q, 0.0))
+    if not isinstance(limit.initial_residual, GaussianResidual) or deviation < LEAST_DEVIATION:
+        return math.nan
     rules = [_rule(law, deviation / max(abs(q_k), deviation)) for law, q_k in zip(limit.coordinates, q, strict=True)]
     if math.prod(len(weight) for _, weight in rules) > MOST_NODES:
         return math.nan

@@ -78,3 +78,4 @@ def test_work_at_the_start_is_that_of_the_law_of_weights(name, laws):
 def test_work_at_the_start_is_left_to_the_levels_where_rules_would_be_too_large():
     assert math.isnan(initial_work(limit_with("l1", (LaplaceCoordinate(),) * 2, (0.7, 0.714))))
     assert math.isnan(initial_work(limit_with("l1", (LaplaceCoordinate(),), (0.5,), UniformResidual())))
+    assert math.isnan(initial_work(limit_with("l1", (LaplaceCoordinate(),), (1.0,))))
