@@ -9,16 +9,15 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import tomli_w
-from pydantic import Field, PrivateAttr, SerializeAsAny, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, SerializeAsAny, model_validator
 
 from meanfield.arguments import as_path
 from meanfield.errors import InputError
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.user_functions import is_address, load_object
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import BaseProblem, Whole
 from meanfield.problems.file import load_problem, parse_toml, plain_data, problem_from, read_text
 from meanfield.problems.known_families import family_of
-from meanfield.problems.messages import message
 from meanfield.problems.problem_keys import held_by
 from meanfield.sweep.reductions import check_reductions
 from meanfield.typing import FloatArray
@@ -165,7 +164,7 @@ class Axis(Part):
         return numbers
 
 
-class Sweep(Part):
+class Sweep(Whole):
     """Sweep: all combinations of the values along the axes, laid over one base problem.
 
     Examples
@@ -295,10 +294,7 @@ def parse_sweep(text: str, folder: Path | None = None) -> Sweep:
             data["problem"] = problem_from(problem, folder)
         except InputError as error:
             raise InputError("\n".join(f"problem.{line}" for line in str(error).splitlines())) from error
-    try:
-        sweep = Sweep.model_validate(data)
-    except ValidationError as error:
-        raise InputError(message(error, Sweep)) from error
+    sweep = Sweep.model_validate(data)
     sweep._folder, sweep._problem_folder = folder, problem_folder
     if folder is not None:
         _check_own_reductions(sweep, folder)
