@@ -109,3 +109,12 @@ def test_numbers_that_are_texts(axes):
         plotting.plot_trajectories([0.1, 0.2], axes)
     with pytest.raises(InputError, match="chance = 'high': give an array"):
         plotting.plot_chance([100.0], "high", axes)
+
+
+def test_results_that_have_no_place_side_by_side(results, branches):
+    with pytest.raises(InputError, match="'branches' is no result in time of the family of the first one; draw it by"):
+        plotting.plot_comparison({"ODE": results["ODE"], "branches": branches})
+    with pytest.raises(InputError, match=r"comparison = <Dataset>: give what meanfield\.compare"):
+        plotting.plot_comparison({"ODE": results["ODE"]}, results["SGD"])
+    with pytest.raises(InputError, match="not a result of meanfield"):
+        plotting.plot_comparison({"ODE": results["ODE"], "own": xr.Dataset({"q": 1.0})})
