@@ -71,8 +71,6 @@ def animate_weights(density: xr.Dataset, particles: xr.Dataset | None = None, fe
         )
     if particles is not None and "weights" not in particles:
         raise InputError("the run of SGD kept no weights; give particles.snapshots the times to keep them at")
-    if not 0 <= feature < density.sizes["feature"]:
-        raise InputError(f"feature = {feature}: must be 0 to {density.sizes['feature'] - 1}")
     film = _Film(density, particles, feature)
     return FuncAnimation(film.figure, film.show, frames=len(film.times), interval=FRAME)
 

@@ -118,3 +118,21 @@ def test_results_that_have_no_place_side_by_side(results, branches):
         plotting.plot_comparison({"ODE": results["ODE"]}, results["SGD"])
     with pytest.raises(InputError, match="not a result of meanfield"):
         plotting.plot_comparison({"ODE": results["ODE"], "own": xr.Dataset({"q": 1.0})})
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda d, s, axes: plotting.plot_density(d, axes, "1.0"), r"time = '1\.0': give a number"),
+        (lambda d, s, axes: plotting.plot_histogram(s, axes, None), "time = None: give a number"),
+        (lambda d, s, axes: plotting.plot_densities(d, axes, 1.0), r"times = 1\.0: give a list of numbers"),
+        (lambda d, s, axes: plotting.plot_histograms(s, axes, []), "times = <list>: give a list of numbers"),
+        (lambda d, s, axes: plotting.plot_density_given_u(d, axes, feature=3), "feature = 3: give the .*, 0 to 1"),
+        (lambda d, s, axes: plotting.plot_pairs(s, axes, feature=-1), "feature = -1: give the number of a feature"),
+        (lambda d, s, axes: plotting.plot_conditional(d, s, axes, 1.0, feature="u"), "feature = 'u': give the number"),
+        (lambda d, s, axes: plotting.animate_weights(d, feature=2), "feature = 2: give the number"),
+    ],
+)
+def test_times_and_features(results, axes, use, words):
+    with pytest.raises(InputError, match=words):
+        use(results["density"], results["SGD"], axes)
