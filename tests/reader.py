@@ -25,6 +25,7 @@ from pydantic import ValidationError
 
 from meanfield.commands.entry import main
 from meanfield.commands.table import COMMANDS
+from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.part import Part
 from meanfield.problems.file import parse_problem
@@ -121,8 +122,10 @@ def wrong(model: type[Part], data: dict[str, Any]) -> Iterator[str]:
     """What a part of a file says that is not allowed; it may leave out what it wants."""
     try:
         model.model_validate(data, context={"folder": Path.cwd()})
-    except ValidationError as error:
-        yield from (f"{item['loc']}: {item['msg']}" for item in error.errors() if item["type"] != "missing")
+    except (ValidationError, InputError) as error:
+        found = error.__cause__ if isinstance(error, InputError) else error
+        assert isinstance(found, ValidationError)
+        yield from (f"{item['loc']}: {item['msg']}" for item in found.errors() if item["type"] != "missing")
 
 
 def is_set_up(line: str) -> bool:

@@ -129,6 +129,12 @@ OUTPUTS = np.ones((4, 2))
         (lambda: meanfield.parse_problem({}), r"text = <dict>: give the text .*load_problem\(path\) reads a file"),
         (lambda: meanfield.parse_problem("", folder=3), "folder = 3: give the path of a folder"),
         (lambda: meanfield.Problem("first.toml"), r"call meanfield\.load_problem\(path\)"),
+        (
+            lambda: meanfield.Problem(model=3),
+            r"^model = 3: should be a table of keys \(activation, .*\nfeatures: is missing",
+        ),
+        (lambda: meanfield.Problem.model_validate({}), "^model: is missing; add it"),
+        (lambda: meanfield.Sweep(), "^problem: is missing; add it .*\naxes: is missing"),
         (lambda: meanfield.Sweep("sweep.toml"), r"call meanfield\.load_sweep\(path\)"),
         (lambda: meanfield.Checkpoint(3), "folder = 3: give the path of a folder"),
         (lambda: meanfield.Checkpoint("run", "10"), "save_every = '10': give a number of seconds, 0 or more"),

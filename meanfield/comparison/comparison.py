@@ -17,6 +17,7 @@ from meanfield.comparison.verdict import judge
 from meanfield.comparison.wording import overall, reason
 from meanfield.errors import InputError
 from meanfield.problems.family import Family, resolve
+from meanfield.results.checks import check
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset, check_dataset, family_of_result, kind_of, problem_of
 from meanfield.typing import FloatArray
@@ -46,7 +47,8 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
     Raises
     ------
     InputError
-        If there are fewer than two results, one of them failed, or their problems differ in what decides the limit.
+        If there are fewer than two results, one of them failed, is not whole or holds numbers that no run gives, or
+        their problems differ in what decides the limit.
     """
     started = time.perf_counter()
     for dataset in datasets:
@@ -122,6 +124,9 @@ def _check(datasets: Sequence[xr.Dataset], names: list[str]) -> None:
         raise InputError(f"{len(datasets)} result(s) given, but a comparison needs two or more; add another")
     if len(names) != len(datasets):
         raise InputError(f"{len(names)} labels for {len(datasets)} results; give one label each")
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise InputError(f"labels: '{twice}' comes twice; give every result a label of its own")
     first, family = problem_of(datasets[0]).limit(), family_of_result(datasets[0])
     for name, dataset in zip(names, datasets, strict=True):
         if dataset.attrs["method"] == "comparison":
@@ -140,6 +145,7 @@ def _check(datasets: Sequence[xr.Dataset], names: list[str]) -> None:
                 f"{names[0]} and {name} solve different problems: {'; '.join(differing)}; "
                 "run both solvers on the same problem file"
             )
+        _check_contents(name, dataset, datasets[0])
 
 
 def _check_whole(name: str, dataset: xr.Dataset) -> None:
@@ -153,6 +159,20 @@ def _check_whole(name: str, dataset: xr.Dataset) -> None:
                 raise InputError(
                     f"{name}: '{word}' has no dim '{gone[0]}'; compare whole results, and select from the report"
                 )
+
+
+def _check_contents(name: str, dataset: xr.Dataset, first: xr.Dataset) -> None:
+    """Refuse a result whose replicas or times are gone, or whose numbers no run gives."""
+    if dataset.attrs["method"] == "particles" and not dataset.sizes.get("replica"):
+        raise InputError(f"{name}: its replicas are gone, whose scatter is compared with; give the whole result")
+    try:
+        check(dataset)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    times, wanted = dataset.sizes["time"], first.sizes["time"]
+    if times != wanted:
+        remedy = "compare whole results, and select from the report"
+        raise InputError(f"{name}: has {times} output times, not {wanted}; {remedy}")
 
 
 def differing_keys(first: Any, second: Any, path: str = "") -> list[str]:

@@ -19,6 +19,7 @@ from meanfield.comparison.conditional import Group
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import density_of
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.histograms import bins_of_sample, density_curve
 from meanfield.plotting.style import COLOURS, curve_style
 from meanfield.plotting.trajectories import plot_overlap
@@ -38,6 +39,7 @@ PRESENT, PAST = 0.45, 0.13
 """Opacity of a histogram at its own time, and while another time is shown."""
 
 
+@draws(density="", particles="")
 def animate_weights(density: xr.Dataset, particles: xr.Dataset | None = None, feature: int = 0) -> FuncAnimation:
     """Animate the density of the weights, all of them and for some groups of u, over the histograms of SGD.
 
@@ -69,8 +71,6 @@ def animate_weights(density: xr.Dataset, particles: xr.Dataset | None = None, fe
         )
     if particles is not None and "weights" not in particles:
         raise InputError("the run of SGD kept no weights; give particles.snapshots the times to keep them at")
-    if not 0 <= feature < density.sizes["feature"]:
-        raise InputError(f"feature = {feature}: must be 0 to {density.sizes['feature'] - 1}")
     film = _Film(density, particles, feature)
     return FuncAnimation(film.figure, film.show, frames=len(film.times), interval=FRAME)
 

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.entries import entries
 from meanfield.plotting.legends import share_legend
 from meanfield.plotting.style import COLOURS, key_words
@@ -21,6 +22,7 @@ STABILITY_STYLES: dict[int, dict[str, Any]] = {
 }
 
 
+@draws(continuation="parameter branch")
 def plot_branches(continuation: xr.Dataset) -> Figure:
     """Branches of states against the number that varies: a panel for each overlap, one for r if it is not 0.
 

@@ -14,13 +14,14 @@ from matplotlib.figure import Figure
 from meanfield.arguments import wrong
 from meanfield.comparison.single_laws import Pair, weights_alone
 from meanfield.comparison.wording import verdicts_of
+from meanfield.errors import InputError
 from meanfield.plotting.entries import entries_of
 from meanfield.plotting.histograms import show_areas
 from meanfield.plotting.plane import plot_joint_density
 from meanfield.plotting.style import ANY_TIME, COLOURS, TITLE_WIDTH, curve_style, draw_figure, feature_label
 from meanfield.plotting.trajectories import plot_channel_overlap, plot_in_time, plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, visible_weights
-from meanfield.results.schema import check_dataset, family_of_result
+from meanfield.results.schema import family_of_result, kind_of
 
 OWN_PANELS: dict[str, Callable[..., Axes]] = {
     "q": plot_overlap,
@@ -46,13 +47,16 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     Raises
     ------
     InputError
-        If there are no results, or something else is among them.
+        If there are no results, or something else or a result of another family is among them.
     """
     if not isinstance(results, Mapping) or isinstance(results, xr.Dataset) or not results:
         raise wrong("results", results, "give labels and results, such as {'density': density, 'SGD': runs}")
-    for result in (*results.values(), *([] if comparison is None else [comparison])):
-        check_dataset(result)
     first = next(iter(results.values()))
+    for label, result in results.items():
+        if kind_of(result).leading != "time" or family_of_result(result) is not family_of_result(first):
+            raise InputError(f"'{label}' is no result in time of the family of the first one; draw it by plot_result")
+    if comparison is not None and kind_of(comparison).made_by != "compare":
+        raise wrong("comparison", comparison, "give what meanfield.compare(*results) returns")
     panels: list[Callable[[Axes], Axes]] = []
     for name, variable in family_of_result(first).compared.items():
         having = {label: d for label, d in results.items() if name in d or f"{name}_mean" in d}

@@ -11,12 +11,14 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.entries import entries_of
 from meanfield.plotting.style import ANY_TIME, COLOURS, LINES, MARKERS, entry_label, feature_label, time_styles
 
 SYMBOLS = {"q": "overlap $q_t$", "r": "prior work $r_t$"}
 
 
+@draws(comparison="{quantity}_difference")
 def plot_standard_errors(comparison: xr.Dataset, axes: Axes, quantity: str = "q") -> Axes:
     """Differences of q or r in standard errors against time, for pairs with replicas; dots mark what chance allows.
 
@@ -38,6 +40,7 @@ def plot_standard_errors(comparison: xr.Dataset, axes: Axes, quantity: str = "q"
     return axes
 
 
+@draws(comparison="{quantity}_difference")
 def plot_differences(comparison: xr.Dataset, axes: Axes, quantity: str = "q") -> Axes:
     """Absolute differences of q or r against time on a logarithmic scale, for pairs without standard errors."""
     error, difference = comparison[f"{quantity}_standard_error"], abs(comparison[f"{quantity}_difference"])
@@ -47,6 +50,7 @@ def plot_differences(comparison: xr.Dataset, axes: Axes, quantity: str = "q") ->
     return axes
 
 
+@draws(comparison="W1 KS")
 def plot_distances(comparison: xr.Dataset, axes: Axes) -> Axes:
     """Distances W1 and KS of weights and density at the snapshots, in units of the largest that chance allows."""
     for i, pair in enumerate(comparison["pair"].values):
@@ -68,6 +72,7 @@ def plot_distances(comparison: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
+@draws(comparison="W1_given_u")
 def plot_distances_given_u(comparison: xr.Dataset, axes: Axes, feature: int = 0) -> Axes:
     """Distances W1 within groups of the feature coordinate, in units of the largest that chance allows.
 

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.entries import entries_of
 from meanfield.plotting.portrait import MARKERS, plot_portrait
 from meanfield.plotting.random_starts import plot_chance
@@ -18,6 +19,7 @@ MOST_ATTRACTORS = 6
 """Largest number of fixed points whose overlaps are drawn in a panel."""
 
 
+@draws(dynamics="kind growth_rate")
 def plot_dynamics(dynamics: xr.Dataset) -> Figure:
     """Fixed points with what they attract, escape times from random starts, and which feature wins.
 
@@ -34,6 +36,7 @@ def plot_dynamics(dynamics: xr.Dataset) -> Figure:
     return draw_panels(dynamics, panels)
 
 
+@draws(dynamics="rate")
 def plot_rate(dynamics: xr.Dataset, axes: Axes) -> Axes:
     """The rate dq/dt of a single feature, with its zeros by kind."""
     axes.axhline(0.0, color="0.6", lw=0.8)
@@ -43,6 +46,7 @@ def plot_rate(dynamics: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
+@draws(dynamics="kind growth_rate")
 def plot_similarities(dynamics: xr.Dataset, axes: Axes) -> Axes:
     """Growth rate against cosine similarity |q| of all fixed points, for any number of features."""
     axes.axhline(0.0, color="0.6", lw=0.8)
@@ -78,6 +82,7 @@ def plot_attractors(dynamics: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
+@draws(dynamics="escape_time_quantile")
 def plot_escape_quantiles(dynamics: xr.Dataset, axes: Axes) -> Axes:
     """Median and outer quantiles of the escape time from random starts against N."""
     N, times = dynamics["dimension"], dynamics["escape_time_quantile"]

@@ -39,11 +39,17 @@ def entries(values: xr.DataArray, *along: str, axes: Axes | None = None) -> Iter
     axes : Axes, optional
         The panel in which they are drawn, whose title then says how many of them are not.
     """
+    found = all_entries(values, *along)
+    if axes is not None:
+        say_shown(axes, min(len(found), MOST_ENTRIES), len(found))
+    yield from found[:MOST_ENTRIES]
+
+
+def all_entries(values: xr.DataArray, *along: str) -> list[tuple[str, dict[str, int]]]:
+    """Indices and places of all entries; see `entries`."""
     along = along or ("time", "replica")
     dims = [str(dim) for dim in values.dims if dim not in along]
     symmetric = len(dims) == 2 and dims[1] == f"{dims[0]}_"
-    places = [p for p in np.ndindex(*(values.sizes[dim] for dim in dims)) if not symmetric or p[0] <= p[1]]
-    if axes is not None:
-        say_shown(axes, min(len(places), MOST_ENTRIES), len(places))
-    for place in places[:MOST_ENTRIES]:
-        yield index_text(place, (values.sizes[dim] for dim in dims)), dict(zip(dims, place, strict=True))
+    sizes = [values.sizes[dim] for dim in dims]
+    places = [place for place in np.ndindex(*sizes) if not symmetric or place[0] <= place[1]]
+    return [(index_text(place, sizes), dict(zip(dims, place, strict=True))) for place in places]

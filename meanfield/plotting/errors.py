@@ -5,12 +5,14 @@ from __future__ import annotations
 import xarray as xr
 from matplotlib.axes import Axes
 
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.style import TIME, curve_style, feature_label
 
 ROUNDING = 1e-14
 """Errors up to this size are rounding in sums over cells; they would add empty decades to the scale."""
 
 
+@draws(density="norm|mass|q_error|P_error time")
 def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
     """Deviations of E[w^2] and of the total probability from 1, and the estimated errors of q, M, r and P, where known.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import xarray as xr
 from matplotlib.axes import Axes
 
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.style import MARKERS, TIME, curve_style, feature_label
 from meanfield.plotting.trajectories import DEVIATIONS, OVERLAP
 from meanfield.results.schema import label_of
@@ -13,6 +14,7 @@ MOST_BARS = 15
 """Largest number of bars; more of them hide the band."""
 
 
+@draws(prediction="q_covariance", ensemble="q_covariance")
 def plot_fluctuations(
     prediction: xr.Dataset, axes: Axes, ensemble: xr.Dataset | None = None, dimension: int | None = None
 ) -> Axes:

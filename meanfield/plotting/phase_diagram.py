@@ -13,6 +13,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from meanfield.errors import InputError
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.style import COLOURS, key_words
 from meanfield.typing import FloatArray
 
@@ -29,6 +30,7 @@ LEAST_SHARE = 0.02
 """Least share of the diagram that a region with a label covers."""
 
 
+@draws(sweep="status")
 def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarity") -> Axes:
     """A variable in colours over the two axes of a sweep, the first one to the right.
 
@@ -73,6 +75,7 @@ def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarit
     return axes
 
 
+@draws(sweep="status {variable}")
 def plot_along(sweep: xr.Dataset, axes: Axes, variable: str) -> Axes:
     """A variable against the single axis of a sweep, with a dot for each point that has a number.
 

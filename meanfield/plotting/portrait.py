@@ -11,6 +11,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Circle, Patch, Polygon
 from scipy.ndimage import grey_dilation
 
+from meanfield.arguments import as_array, wrong
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.style import COLOURS
 from meanfield.typing import FloatArray
 
@@ -38,6 +40,7 @@ OUTSIDE = -2
 STREAM_DENSITY = 0.9
 
 
+@draws(portrait="q_cell nullcline")
 def plot_portrait(portrait: xr.Dataset, axes: Axes) -> Axes:
     """Phase portrait of two features: streamlines, nullclines, fixed points, separatrices, regions of attraction.
 
@@ -72,6 +75,7 @@ def plot_portrait(portrait: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
+@draws(portrait="kind q_cell")
 def plot_fixed_points(portrait: xr.Dataset, axes: Axes) -> Axes:
     """Fixed points of two features, with a marker for each kind."""
     points = _position(portrait["q"].values, portrait.attrs["plane"])
@@ -88,6 +92,7 @@ def plot_fixed_points(portrait: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
+@draws()
 def plot_trajectories(q: FloatArray, axes: Axes, plane: str = "Q", **style: Any) -> Axes:
     """Trajectories over a portrait, with a dot where they begin.
 
@@ -100,7 +105,11 @@ def plot_trajectories(q: FloatArray, axes: Axes, plane: str = "Q", **style: Any)
     **style
         Of the lines.
     """
-    for path in q:
+    wanted = "give overlaps in time, an array of shape (trajectories, times, 2)"
+    paths = as_array(q, "q", wanted)
+    if paths.ndim != 3 or paths.shape[2] != 2:
+        raise wrong("q", q, wanted)
+    for path in paths:
         x, y = _position(path, plane).T
         shown: dict[str, Any] = {"color": COLOURS[0], "linewidth": 1.6, "zorder": 3} | style
         line = axes.plot(x, y, **shown)[0]

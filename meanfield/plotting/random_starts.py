@@ -8,6 +8,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from meanfield.arguments import as_array
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.histograms import bins_of_sample
 from meanfield.plotting.style import COLOURS
 from meanfield.typing import FloatArray
@@ -16,6 +18,7 @@ BARS = 2.0
 """Half-length of an error bar in standard errors."""
 
 
+@draws(ensemble="escape_time")
 def plot_escape_times(
     ensemble: xr.Dataset, axes: Axes, label: str = "SGD", colour: str = COLOURS[5], **style: Any
 ) -> Axes:
@@ -40,6 +43,7 @@ def plot_escape_times(
     return axes
 
 
+@draws()
 def plot_chance(
     N: FloatArray,
     chance: FloatArray,
@@ -60,9 +64,12 @@ def plot_chance(
         How many the shares are of.
     label, colour, line, marker : str
     """
+    wanted = "give an array of numbers, one for each N"
+    N, chance = as_array(N, "N", wanted), as_array(chance, "chance", wanted)
     if replicas is None:
         axes.plot(N, chance, line, color=colour, label=label)
     else:
+        replicas = as_array(replicas, "replicas", wanted)
         error = np.sqrt(chance * (1 - chance) / replicas)
         axes.errorbar(N, chance, BARS * error, fmt=marker, ms=4, capsize=2, color=colour, label=label)
     axes.set(xlabel="dimension $N$", ylabel="chance to win", xscale="log", yscale="log")

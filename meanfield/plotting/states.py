@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from meanfield.comparison.conditional import marginal_of
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import distribution_function
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.histograms import density_curve
 from meanfield.plotting.style import COLOURS, LINES
 from meanfield.plotting.weights import visible_range
@@ -36,6 +37,7 @@ SAME_DENSITY = 1e-6
 """Largest difference of densities, relative to the largest value, for which they count as equal and are drawn once."""
 
 
+@draws(stationary="P stability")
 def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
     """Density of w alone in each stationary state, by stability; states of the same density share a curve.
 
@@ -60,6 +62,7 @@ def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
+@draws(stationary="stability growth_rate")
 def plot_state_stability(stationary: xr.Dataset, axes: Axes) -> Axes:
     """Largest growth rate of small perturbations against cosine similarity |q| of all stationary states."""
     axes.axhline(0.0, color="0.6", lw=0.8)

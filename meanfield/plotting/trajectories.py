@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.entries import entries, say_shown
 from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, curve_style, entry_label, symbol
 from meanfield.results.schema import label_of
@@ -23,6 +24,7 @@ MOST_PATHS = 30
 """Largest number of replicas that are drawn one by one."""
 
 
+@draws(dataset="q|q_mean time")
 def plot_overlap(dataset: xr.Dataset, axes: Axes, label: str = "", colour: str = COLOURS[0], line: str = "-") -> Axes:
     """Overlap q against time: a line; for replicas mean and bars of two standard errors; for statistics quantiles.
 
@@ -41,6 +43,7 @@ def plot_overlap(dataset: xr.Dataset, axes: Axes, label: str = "", colour: str =
     return axes
 
 
+@draws(dataset="r|r_mean time")
 def plot_prior_work(
     dataset: xr.Dataset, axes: Axes, label: str = "", colour: str = COLOURS[0], line: str = "-"
 ) -> Axes:
@@ -61,6 +64,7 @@ def plot_prior_work(
     return axes
 
 
+@draws(particles="{quantity} replica time")
 def plot_replicas(particles: xr.Dataset, axes: Axes, quantity: str = "q") -> Axes:
     """Paths of replicas one by one, at most thirty of them, with the mean and two standard deviations of all.
 
@@ -85,6 +89,7 @@ def plot_replicas(particles: xr.Dataset, axes: Axes, quantity: str = "q") -> Axe
     return axes
 
 
+@draws(ensemble="q_mean q_quantile")
 def plot_quantiles(ensemble: xr.Dataset, axes: Axes) -> Axes:
     """Nested bands between the quantiles of the overlaps of an ensemble, and the medians.
 
@@ -137,6 +142,7 @@ def plot_diffusion(dataset: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
+@draws(dataset="g Lambda time")
 def plot_coefficients(dataset: xr.Dataset, axes: Axes) -> Axes:
     """Drift gains g and diffusion coefficient Lambda against time, of a density or of order parameters."""
     for k in range(dataset.sizes["feature"]):

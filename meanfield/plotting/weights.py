@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from meanfield.comparison import conditional
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import density_of
+from meanfield.plotting.arguments import draws
 from meanfield.plotting.histograms import VISIBLE, density_curve, draw_histogram
 from meanfield.plotting.style import COLOURS, curve_style, time_styles
 from meanfield.typing import FloatArray
@@ -38,6 +39,7 @@ def visible_range(F: FloatArray, edges: FloatArray) -> tuple[float, float]:
     return float(low), float(high)
 
 
+@draws(dataset="P time")
 def plot_density(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COLOURS[0], **style: Any) -> Axes:
     """Density of w alone at a time."""
     edges = edges_of(dataset)
@@ -46,6 +48,7 @@ def plot_density(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COL
     return _label_weights(axes)
 
 
+@draws(dataset="P time")
 def plot_densities(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | None = None) -> Axes:
     """Density of w alone at some times; by default four of the output times."""
     shown = _some_of(reached(dataset)) if times is None else times
@@ -55,6 +58,7 @@ def plot_densities(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | Non
     return axes
 
 
+@draws(dataset="P time")
 def plot_density_given_u(dataset: xr.Dataset, axes: Axes, time: float | None = None, feature: int = 0) -> Axes:
     """Density of w given the feature coordinate u as an image, and the mean of w given u.
 
@@ -89,6 +93,7 @@ def plot_density_given_u(dataset: xr.Dataset, axes: Axes, time: float | None = N
     return axes
 
 
+@draws(dataset="weights snapshot_time")
 def plot_histograms(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | None = None) -> Axes:
     """Outlines of the histograms of the weights of all replicas at some snapshots; by default at most four."""
     shown = _some_of(dataset["snapshot_time"].values) if times is None else times
@@ -110,6 +115,7 @@ def plot_sample(dataset: xr.Dataset, axes: Axes, channel: int, times: Sequence[f
     return axes
 
 
+@draws(dataset="weights U snapshot_time")
 def plot_pairs(dataset: xr.Dataset, axes: Axes, time: float | None = None, feature: int = 0) -> Axes:
     """Weights of SGD against feature coordinates at a snapshot, by default the last: a dot for each of some."""
     chosen = dataset["snapshot_time"].values[-1] if time is None else time
@@ -123,6 +129,7 @@ def plot_pairs(dataset: xr.Dataset, axes: Axes, time: float | None = None, featu
     return axes
 
 
+@draws(dataset="weights snapshot_time", density="P time")
 def plot_histogram(
     dataset: xr.Dataset,
     axes: Axes,
@@ -138,6 +145,7 @@ def plot_histogram(
     return _label_weights(axes)
 
 
+@draws(density="P time", particles="weights U snapshot_time")
 def plot_conditional(
     density: xr.Dataset, particles: xr.Dataset, axes: Axes, time: float, feature: int = 0, groups: int = 3
 ) -> Axes:

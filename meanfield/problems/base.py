@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.part import Part
+from meanfield.problems.messages import message
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -30,7 +33,38 @@ class Time(Part):
         return np.linspace(0.0, self.stop, self.outputs)
 
 
-class BaseProblem(Part):
+class Whole(Part):
+    """What a whole file describes: in Python, too, its faults are those of a file, in the same words."""
+
+    def __init__(self, /, **keys: Any) -> None:
+        with _faults_in_words(type(self)):
+            super().__init__(**keys)
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # else validation would call it, without context
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """Validate data; see `pydantic.BaseModel.model_validate`.
+
+        Raises
+        ------
+        InputError
+            If something is wrong: a line for each key.
+        """
+        with _faults_in_words(cls):
+            return super().model_validate(obj, **options)
+
+
+@contextmanager
+def _faults_in_words(model: type[Part]) -> Iterator[None]:
+    """Context in which errors of validation become messages about a file."""
+    try:
+        yield
+    except ValidationError as error:
+        raise InputError(message(error, model)) from error
+
+
+class BaseProblem(Whole):
     """Base class of problems; a family adds tables of its own.
 
     Notes

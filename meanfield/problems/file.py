@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import tomli_w
-from pydantic import ValidationError
 
 from meanfield.arguments import as_path, as_text
 from meanfield.errors import InputError
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.known_families import DEFAULT, find_family, written_name
-from meanfield.problems.messages import message
 from meanfield.problems.toml_faults import described
 from meanfield.process.text_files import read_utf8
 
@@ -130,10 +128,7 @@ def problem_from(data: dict[str, Any], folder: Path | None = None, trusted: bool
 
 def validated(model: type[P], data: dict[str, Any], folder: Path | None = None, trusted: bool = True) -> P:
     """Problem of a class from its data; see `parse_problem`."""
-    try:
-        return model.model_validate(data, context={"trusted": trusted} | ({} if folder is None else {"folder": folder}))
-    except ValidationError as error:
-        raise InputError(message(error, model)) from error
+    return model.model_validate(data, context={"trusted": trusted} | ({} if folder is None else {"folder": folder}))
 
 
 def format_problem(problem: BaseProblem) -> str:

@@ -46,6 +46,11 @@ def message(error: ValidationError, model: type[BaseModel]) -> str:
     return "\n".join(lines[:MOST_LINES] + more)
 
 
+def keys_at_fault(error: ValidationError, model: type[BaseModel]) -> list[str]:
+    """Keys of which something is wrong by itself; checks of several keys name the table that holds them."""
+    return [_key(item["loc"], model) for item in error.errors()]
+
+
 def _shortened(line: str) -> str:
     """Fault without its middle: the beginning has the key and the value, the end the remedy."""
     return (

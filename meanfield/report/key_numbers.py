@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.numerics.growth_rates import VERDICTS
-from meanfield.plotting.entries import entries
+from meanfield.plotting.entries import MOST_ENTRIES, all_entries
 from meanfield.results.numbers import plain, with_error
 from meanfield.results.schema import label_of
 
@@ -39,8 +39,10 @@ def of_the_limit(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
             for name, place in _names(last, quantity):
                 error = float(last[f"{quantity}_error"].isel(place)) if f"{quantity}_error" in last else math.nan
                 yield f"{words} {name} {when}", with_error(float(last[quantity].isel(place)), error)
+            yield from _cut(last, quantity, words)
     for name, place in _names(last, "Lambda"):
         yield f"diffusion coefficient {name} {when}", plain(float(last["Lambda"].isel(place)))
+    yield from _cut(last, "Lambda", "diffusion coefficient")
     if "P_error" in last:
         yield "estimated L1 error of P", plain(float(last["P_error"]))
     if "q_covariance" in last and "channel" not in last.dims:
@@ -62,6 +64,7 @@ def of_particles(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
             for name, place in _names(last, quantity):
                 values = last[quantity].isel(place).values.reshape(-1)
                 yield f"{words} {name} {when}, mean and standard error", _mean(values)
+            yield from _cut(last, quantity, words)
     yield from _of_escapes(dataset)
 
 
@@ -81,6 +84,7 @@ def of_an_ensemble(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
                 yield f"{words} {name} {when}, mean and standard error", mean
                 if quantity != "r":
                     yield f"spread of {name} over replicas", plain(spread)
+            yield from _cut(last, quantity, words, "_mean")
     yield from _of_escapes(dataset)
 
 
@@ -129,16 +133,27 @@ def of_a_sweep(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
             yield f"{name}: {variable.attrs['long_name']}", f"{plain(finite.min())} to {plain(finite.max())}"
 
 
-def _names(last: xr.Dataset, quantity: str, ending: str = "") -> Iterator[tuple[str, dict[str, int]]]:
-    """Names of the entries of a quantity, without index where there is one, and their places; M has no diagonal.
+def _names(last: xr.Dataset, quantity: str, ending: str = "") -> list[tuple[str, dict[str, int]]]:
+    """Names of the first entries of a quantity, without index where there is one, and their places."""
+    return _all_names(last, quantity, ending)[:MOST_ENTRIES]
 
-    The entries are those of the variable with this ending, such as `_mean`.
-    """
-    count = last[quantity + ending].sizes
-    alone = all(size == 1 for dim, size in count.items() if dim != "replica")
-    for index, place in entries(last[quantity + ending]):
-        if quantity != "M" or place["channel"] != place["channel_"]:
-            yield (quantity if alone else f"{quantity}{index}"), place
+
+def _all_names(last: xr.Dataset, quantity: str, ending: str = "") -> list[tuple[str, dict[str, int]]]:
+    """Names and places of all entries of the variable with an ending, such as `_mean`; M has no diagonal."""
+    values = last[quantity + ending]
+    alone = all(size == 1 for dim, size in values.sizes.items() if dim != "replica")
+    return [
+        (quantity if alone else f"{quantity}{index}", place)
+        for index, place in all_entries(values)
+        if quantity != "M" or place["channel"] != place["channel_"]
+    ]
+
+
+def _cut(last: xr.Dataset, quantity: str, words: str, ending: str = "") -> Iterator[tuple[str, str]]:
+    """How many entries of a quantity have key numbers, where these are not all."""
+    known = len(_all_names(last, quantity, ending))
+    if known > MOST_ENTRIES:
+        yield f"entries of {words} {quantity}", f"{MOST_ENTRIES} of {known} shown"
 
 
 def _mean(values: Any) -> str:

@@ -60,13 +60,14 @@ def build_dataset(
     Raises
     ------
     ValueError
-        If the family does not declare the kind, or declares no such variable in results of that kind.
+        If the family does not declare the kind, or declares no such variable in results of that kind; or an array has
+        another type or shape than its variable, or belongs to places such as `time` that are not there.
     """
     family = family_of(problem)
     if kind not in family.all_kinds:
         raise ValueError(f"family '{family.name}' declares no kind '{kind}'; {nearest(kind, family.all_kinds)}")
     declared, variables = family.all_kinds[kind], {}
-    for name, array in arrays.items():
+    for name, given in arrays.items():
         if name not in declared.names or name not in family.all_variables:
             raise ValueError(
                 f"family '{family.name}' declares no variable '{name}' of results of kind '{kind}'; "
@@ -74,13 +75,35 @@ def build_dataset(
             )
         known = family.all_variables[name]
         dims = declared.dims(known, held=problem.fixed_dims)
+        array = np.asarray(given)
         dims = (*known.optional_dims, *dims) if array.ndim > len(dims) else dims
+        if array.ndim != len(dims) or array.dtype.kind not in ("UO" if known.words else "fiub"):
+            what = "words" if known.words else "real numbers"
+            raise ValueError(f"'{name}' is an array of {array.dtype}, shape {array.shape}; give {what} along {dims}")
         variables[name] = xr.Variable(dims, array)
+    _check_places(variables, family)
     warnings = {WARNING: warning} if warning else {}
     attributes = attributes_of(problem, kind, status, provenance) | warnings
     dataset = with_coordinates(xr.Dataset(variables, attrs=attributes), problem)
     validate(dataset)
     return dataset
+
+
+def _check_places(variables: dict[str, xr.Variable], family: Family) -> None:
+    """Refuse arrays of other lengths along a dim than those before, and dims whose places, such as times, are missing.
+
+    Raises
+    ------
+    ValueError
+    """
+    sizes: dict[Any, tuple[int, str]] = {}
+    for name, variable in variables.items():
+        for dim, size in variable.sizes.items():
+            if dim in family.all_variables and dim not in variables:
+                raise ValueError(f"'{name}' has the dim '{dim}', and the array '{dim}' is missing; give it")
+            first, other = sizes.setdefault(dim, (size, name))
+            if size != first:
+                raise ValueError(f"'{name}' has {size} entries along '{dim}', and '{other}' has {first}; give as many")
 
 
 def with_coordinates(dataset: xr.Dataset, problem: BaseProblem) -> xr.Dataset:

@@ -9,16 +9,15 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import tomli_w
-from pydantic import Field, PrivateAttr, SerializeAsAny, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, SerializeAsAny, model_validator
 
 from meanfield.arguments import as_path
 from meanfield.errors import InputError
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.user_functions import is_address, load_object
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import BaseProblem, Whole
 from meanfield.problems.file import load_problem, parse_toml, plain_data, problem_from, read_text
 from meanfield.problems.known_families import family_of
-from meanfield.problems.messages import message
 from meanfield.problems.problem_keys import held_by
 from meanfield.sweep.reductions import check_reductions
 from meanfield.typing import FloatArray
@@ -28,6 +27,9 @@ MOST_POINTS = 10**6
 
 DIGITS = 12
 """Number of digits of the inner values of grids: 0.3 is 0.3, and a finer grid has the points of a coarser one."""
+
+WAYS = ("values", "grid", "log", "random")
+"""Keys of an axis, one of which says its values."""
 
 RESERVED = ("status", "feature", "time", "mode")
 """Names of dims and variables of the merged Dataset that no axis may have."""
@@ -95,10 +97,9 @@ class Axis(Part):
 
     @model_validator(mode="after")
     def _one_way_to_say_the_values(self) -> Axis:
-        ways = ("values", "grid", "log", "random")
-        given = [way for way in ways if getattr(self, way) is not None]
+        given = [way for way in WAYS if getattr(self, way) is not None]
         if len(given) != 1:
-            raise ValueError(f"{' and '.join(given) or 'no values'} for {self.keys[0]}; give one of {', '.join(ways)}")
+            raise ValueError(f"{' and '.join(given) or 'no values'} for {self.keys[0]}; give one of {', '.join(WAYS)}")
         return self
 
     @model_validator(mode="after")
@@ -125,6 +126,11 @@ class Axis(Part):
     def dim(self) -> str:
         """Name of the dim of the axis in results."""
         return self.name or self.keys[0].rpartition(".")[2].partition("[")[0]
+
+    @property
+    def way(self) -> str:
+        """Key that says the values."""
+        return next(way for way in WAYS if getattr(self, way) is not None)
 
     @property
     def size(self) -> int:
@@ -158,7 +164,7 @@ class Axis(Part):
         return numbers
 
 
-class Sweep(Part):
+class Sweep(Whole):
     """Sweep: all combinations of the values along the axes, laid over one base problem.
 
     Examples
@@ -204,7 +210,7 @@ class Sweep(Part):
                 except InputError as error:
                     raise ValueError(f"axes[{i}].key: {error}") from error
                 for other in seen:
-                    if key == other or _is_within(key, other) or _is_within(other, key):
+                    if key == other or is_within(key, other) or is_within(other, key):
                         raise ValueError(f"axes[{i}].key: '{key}' varies with '{other}' already; remove one of them")
                 seen.append(key)
             settings = [json.dumps(values, default=str) for values in axis.settings(self.problem)]
@@ -240,7 +246,8 @@ def _is_finite(value: Any) -> bool:
     return all(map(_is_finite, parts))
 
 
-def _is_within(key: str, other: str) -> bool:
+def is_within(key: str, other: str) -> bool:
+    """Whether a key belongs to the table or list under another one."""
     return key.startswith((f"{other}.", f"{other}["))
 
 
@@ -287,10 +294,7 @@ def parse_sweep(text: str, folder: Path | None = None) -> Sweep:
             data["problem"] = problem_from(problem, folder)
         except InputError as error:
             raise InputError("\n".join(f"problem.{line}" for line in str(error).splitlines())) from error
-    try:
-        sweep = Sweep.model_validate(data)
-    except ValidationError as error:
-        raise InputError(message(error, Sweep)) from error
+    sweep = Sweep.model_validate(data)
     sweep._folder, sweep._problem_folder = folder, problem_folder
     if folder is not None:
         _check_own_reductions(sweep, folder)

@@ -10,11 +10,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from meanfield.errors import InputError
 from meanfield.problems.base import BaseProblem
+from meanfield.problems.messages import MOST_LINES, keys_at_fault
 from meanfield.problems.problem_keys import value_of, with_values
-from meanfield.sweep.definition import Sweep
+from meanfield.sweep.definition import Sweep, is_within
 
 NAME_LENGTH = 24
 """Number of hexadecimal digits of the name of a point; with 96 bits names do not collide."""
@@ -51,13 +53,14 @@ def points_of(sweep: Sweep) -> list[Point]:
     Raises
     ------
     InputError
-        If none of them is a problem.
+        If a value is one that its key never takes, or none of the points is a problem.
     """
     settings = [list(enumerate(axis.settings(sweep.problem))) for axis in sweep.axes]
     found = []
     for combination in product(*settings):
         index = tuple(i for i, _ in combination)
         found.append(_point(sweep, index, {key: v for _, values in combination for key, v in values.items()}))
+    _check_values(sweep, [point for point in found if point.problem is None])
     if all(point.problem is None for point in found):
         raise InputError(f"axes: none of the {len(found)} points is a problem; the first: {found[0].fault}")
     return found
@@ -73,6 +76,31 @@ def _point(sweep: Sweep, index: tuple[int, ...], values: dict[str, Any]) -> Poin
     except InputError as error:
         return Point(index, values, name, None, str(error))
     return Point(index, values, name, problem)
+
+
+def _check_values(sweep: Sweep, failed: list[Point]) -> None:
+    """Refuse values of the wrong type or out of range; others make no problem with some values of other keys only."""
+    faults = []
+    for number, axis in enumerate(sweep.axes):
+        settings = axis.settings(sweep.problem)
+        for i in sorted({point.index[number] for point in failed}):
+            fault = _fault_of(sweep, settings[i])
+            faults += [f"axes[{number}].{axis.way}[{i}]: {fault}"] if fault else []
+    if faults:
+        more = [f"and {len(faults) - MOST_LINES} faults more"] if len(faults) > MOST_LINES else []
+        raise InputError("\n".join(faults[:MOST_LINES] + more))
+
+
+def _fault_of(sweep: Sweep, values: dict[str, Any]) -> str:
+    """What is wrong with values of keys by themselves, whatever other keys hold; nothing if they are right."""
+    try:
+        with_values(sweep.problem, values, sweep.problem_folder)
+    except InputError as error:
+        if isinstance(error.__cause__, ValidationError):
+            wrong = keys_at_fault(error.__cause__, type(sweep.problem))
+            if any(key == place or is_within(place, key) for key in values for place in wrong):
+                return str(error)
+    return ""
 
 
 def name_of(values: Mapping[str, Any]) -> str:

@@ -59,7 +59,8 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
     Raises
     ------
     InputError
-        If no point is a problem, the folder holds something else or is in use, or no scheduler answers.
+        If a value is one that its key never takes, no point is a problem, the folder holds something else or is in use,
+        or no scheduler answers.
     OSError
         If files cannot be written, or workers cannot run.
 
@@ -78,15 +79,17 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
     if scheduler is not None:
         as_text(scheduler, "scheduler", "give the address of a Dask scheduler, such as 'tcp://127.0.0.1:8786'")
     started = time.perf_counter()
+    points = points_of(sweep)
     store = Store(folder)
     store.check(sweep)
     with FolderLock(store.folder):  # two runs at once would do the same work, and replace each other's files
-        return _completed(sweep, store, workers, scheduler, started)
+        return _completed(sweep, points, store, workers, scheduler, started)
 
 
-def _completed(sweep: Sweep, store: Store, workers: int | None, scheduler: str | None, started: float) -> xr.Dataset:
+def _completed(
+    sweep: Sweep, points: list[Point], store: Store, workers: int | None, scheduler: str | None, started: float
+) -> xr.Dataset:
     """Solve the points that are missing, and merge all."""
-    points = points_of(sweep)
     outcomes = {point.name: Outcome(point.name, f"failed: {point.fault}") for point in points if point.problem is None}
     for point in points:
         known = store.read(point) if point.name not in outcomes else None

@@ -95,7 +95,7 @@ def check_keys(example: Example, folder: Path) -> None:
         for name, field in model.model_fields.items():
             inner = list(_parts_in(field.annotation))
             described = field.description or name == "law" or any(part.__doc__ for part in inner)
-            assert described, f"the key '{path}{name}' has no description; give its Field one"
+            assert described, f"the key '{path}{name}' has no description; give its Field one, or its class a docstring"
 
 
 def _parts(model: type[Part], path: str) -> Iterator[tuple[type[Part], str]]:

@@ -206,3 +206,17 @@ def test_particles_are_predicted_on_the_cores_that_are_granted(quick, monkeypatc
     finally:
         os.sched_setaffinity(0, before)
     assert threads == [1]
+
+
+def test_averages_that_do_not_converge_are_tried_once(monkeypatch):
+    tried = []
+
+    def refuse(*given):
+        tried.append(given)
+        raise InputError("model.activation needs more panels; use less noise")
+
+    monkeypatch.setattr("meanfield.families.contrastive.closures.brackets.tabulate", refuse)
+    noisy = make_problem("augmentation = { variance = [0.12345, 0.12345] }", 'model.activation = "tanh"')
+    reasons = {prediction.method: prediction.reason for prediction in predictions(noisy)}
+    assert [name for name in METHODS if "needs more panels" in reasons[name]] == METHODS[:4]
+    assert len(tried) == 1  # and not once for each method

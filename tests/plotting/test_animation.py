@@ -99,5 +99,5 @@ def test_what_cannot_be_animated_is_refused(results):
         animate_weights(results["ODE"])
     with pytest.raises(InputError, match="kept no weights"):
         animate_weights(results["density"], results["SGD"].drop_vars("weights"))
-    with pytest.raises(InputError, match="feature = 2: must be 0 to 1"):
+    with pytest.raises(InputError, match="feature = 2: give the number of a feature, 0 to 1"):
         animate_weights(results["density"], feature=2)

@@ -13,6 +13,7 @@ from meanfield.problems.file import format_problem, parse_problem
 from meanfield.report import report
 from meanfield.report.content import content_of
 from meanfield.report.figures import pictures_of
+from meanfield.report.key_numbers import of_particles, of_the_limit
 from meanfield.results.numbers import with_error
 from tests.example_problems import SMALL
 
@@ -263,3 +264,20 @@ def test_the_problem_can_be_taken_from_the_page(page):
     parsed = Page(page)
     stored = next(text for text in parsed.texts if text.startswith("title ="))
     assert format_problem(parse_problem(stored)) == stored
+
+
+def test_key_numbers_that_are_cut_say_so(results):
+    """Of seven channels and two features 12 of 14 overlaps are listed, of M 12 of 21 off its diagonal."""
+    shapes = {"q": (2, 7), "M": (7, 7), "Lambda": (7, 7)}
+    dims = {"q": ("feature", "channel"), "M": ("channel", "channel_"), "Lambda": ("channel", "channel_")}
+    limit = xr.Dataset({name: (("time", *dims[name]), np.ones((1, *shape))) for name, shape in shapes.items()})
+    cut = {name: value for name, value in of_the_limit(limit.assign_coords(time=[1.0])) if "entries" in name}
+    assert cut == {
+        "entries of overlap q": "12 of 14 shown",
+        "entries of overlap of channels M": "12 of 21 shown",
+        "entries of diffusion coefficient Lambda": "12 of 28 shown",
+    }
+    runs = limit[["time", "q"]].expand_dims(replica=2)
+    assert ("entries of overlap q", "12 of 14 shown") in list(of_particles(runs))
+    for name in ("density", "particles", "ensemble", "order_parameters"):
+        assert not any("entries" in number for number, _ in content_of(results[name]).numbers)

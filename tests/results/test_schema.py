@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 import meanfield
@@ -72,3 +73,31 @@ def test_an_older_result_without_a_problem_is_saved_as_it_is_and_refused_when_lo
         meanfield.load(tmp_path / "x.nc")
     with pytest.raises(InputError, match="attribute 'problem' is missing"):
         schema.problem_of(dataset)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"Lambda": [0.0, 0.0]}, "'Lambda' has 2 entries along 'time', and 'time' has 3; give as many"),
+        (
+            {"Lambda": np.zeros((3, 1, 1))},
+            r"'Lambda' is an array of float64, shape \(3, 1, 1\); give real numbers along",
+        ),
+        ({"Lambda": 0.5}, r"'Lambda' is an array of float64, shape \(\); give real numbers along \('time',\)"),
+        ({"Lambda": np.full(3, 1j)}, "'Lambda' is an array of complex128"),
+        ({"Lambda": ["low"] * 3}, "'Lambda' is an array of <U3"),
+        ({"time": None}, "has the dim 'time', and the array 'time' is missing"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused_by_name(dataset, change, words):
+    names = ("time", "q", "g", "Lambda")
+    arrays = {name: dataset[name].values for name in names} | change
+    given = {name: array for name, array in arrays.items() if array is not None}
+    with pytest.raises(ValueError, match=words):
+        schema.build_dataset("order_parameters", parse_problem(SMALL), given, "complete", "{}")
+
+
+def test_lists_of_numbers_are_arrays(dataset):
+    arrays = {name: dataset[name].values.tolist() for name in ("time", "q", "g", "Lambda")}
+    built = schema.build_dataset("order_parameters", parse_problem(SMALL), arrays, "complete", "{}")
+    assert built["q"].identical(dataset["q"])

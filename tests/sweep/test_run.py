@@ -141,8 +141,56 @@ def test_points_that_are_no_problems_are_recorded(inside, tmp_path):
     assert "unknown name 'quadratik'; did you mean 'quadratic'?" in str(result["status"].values[1])
     assert np.isnan(result["similarity"].values).tolist() == [False, True, False]
     assert "3 points: 2 complete, 1 failed\n  1 failed: model.activation: unknown name" in describe(result)
-    with pytest.raises(InputError, match=r"none of the 1 points is a problem; the first: model.learning_rate = -1"):
-        run_sweep(make_sweep([TAU | {"values": [-1]}]), tmp_path / "none")
+    with pytest.raises(InputError, match=r"none of the 1 points is a problem; the first: model.activation: unknown"):
+        run_sweep(make_sweep([activations | {"values": ["quadratik"]}]), tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("axes", "words"),
+    [
+        (
+            [TAU | {"values": [0.05, "0.1"]}, M2],
+            r"axes\[0\]\.values\[1\]: model\.learning_rate = '0\.1': .*without quotes",
+        ),
+        (
+            [M2, TAU | {"values": [0.05, -1]}],
+            r"axes\[1\]\.values\[1\]: model\.learning_rate = -1: should be greater than 0",
+        ),
+        (
+            [TAU | {"values": [0.05, True]}],
+            r"axes\[0\]\.values\[1\]: model\.learning_rate = True: should be a valid number",
+        ),
+        (
+            [{"key": "model.batch_size", "values": [4, 4.5]}],
+            r"axes\[0\]\.values\[1\]: model\.batch_size = 4\.5: should be a valid integer",
+        ),
+        (
+            [{"key": "model.learning_rate", "grid": {"start": -0.1, "stop": 0.3, "points": 5}}],
+            r"axes\[0\]\.grid\[0\]: model\.learning_rate = -0\.1: .*\naxes\[0\]\.grid\[1\]: model\.learning_rate = 0",
+        ),
+        (
+            [{"key": ["model.learning_rate", "time.stop"], "values": [[0.1, 1.0], [0.2, "2"]]}],
+            r"axes\[0\]\.values\[1\]: time\.stop = '2'",
+        ),
+        (
+            [{"key": "features[0].hidden", "values": [{"law": "laplace", "second_moment": 1.1}, {"law": "laplas"}]}],
+            r"axes\[0\]\.values\[1\]: features\[0\]\.hidden\.law = 'laplas': should be one of",
+        ),
+    ],
+)
+def test_values_that_a_key_never_takes_are_bad_input(inside, tmp_path, axes, words):
+    with pytest.raises(InputError, match=words):
+        run_sweep(make_sweep(axes), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_values_that_fit_only_some_other_values_fail_their_points(inside, tmp_path):
+    moments = {"key": "features[0].hidden.second_moment", "values": [1.0, 2.0]}
+    laws = {"key": "features[0].hidden.fourth_moment", "values": [2.0, 6.0]}
+    hidden = 'hidden = { law = "three_point", second_moment = 1.0, fourth_moment = 6.0 }'
+    text = "\n".join(hidden if line.startswith("hidden") else line for line in SMALL.splitlines())
+    result = run_sweep(make_sweep([moments, laws], problem=text), tmp_path / "out")
+    assert (result["status"] == "complete").values.tolist() == [[True, True], [False, True]]
 
 
 def test_points_at_which_a_method_fails_are_recorded_and_not_tried_again(inside, tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Augmentation, Feature, Model, Problem
 from meanfield.families.contrastive.settings import ParticleSettings
 from meanfield.ingredients.activations import ACTIVATIONS, make_activation
@@ -110,7 +111,7 @@ def test_least_dimension(features):
     hidden = ["gaussian"] * features
     least = features + 2
     assert make_problem(hidden=hidden, particles={"dimension": least}).particles.dimension == least
-    with pytest.raises(ValidationError, match=r"dimension"):
+    with pytest.raises(InputError, match=r"dimension"):
         make_problem(hidden=hidden, particles={"dimension": least - 1})
 
 
@@ -207,5 +208,5 @@ def test_bad_parts_are_refused_from_python_as_well():
         Model(activation="tanh", centering="batch", learning_rate=0.1, batch_size=1)
     with pytest.raises(ValidationError, match="did you mean 'initial_overlap'"):
         Feature(hidden={"law": "gaussian"}, initial_overlaps=0.1)
-    with pytest.raises(ValidationError, match="features is empty"):
+    with pytest.raises(InputError, match="features is empty"):
         Problem(model=FULL.model, features=(), time=FULL.time)

@@ -7,13 +7,12 @@ on the overlaps. It is tabulated once. With s_l = sigma(Theta_l), p_l = sigma'(T
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from meanfield.families.contrastive.closures.views import STRONGER, averages_over_noise, exponents
 from meanfield.ingredients.activations import Activation
 from meanfield.numerics.piecewise import NAME_THE_KINK, Table, tabulate, with_derivatives
+from meanfield.numerics.remembering import remembered
 from meanfield.typing import FloatArray
 
 DRIFT_ROWS = ("p1 s2 + s1 p2", "p1", "p2")
@@ -25,7 +24,7 @@ DIFFUSION_ROWS = (
 WITHOUT_CENTRING = (*DRIFT_ROWS[:1], *DIFFUSION_ROWS[:3])
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def bracket_table(activation: Activation, noise: tuple[float, float, float], centred: bool, reach: float) -> Table:
     """All rows that a closure needs, as functions of B on [-reach, reach].
 

@@ -10,7 +10,6 @@ whose averages over the augmentation noise are tabulated once as functions of B.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,7 @@ from meanfield.families.contrastive.closures.mixture import reach_of
 from meanfield.families.contrastive.closures.views import STRONGER, averages_over_noise
 from meanfield.ingredients.activations import Activation
 from meanfield.numerics.piecewise import NAME_THE_KINK, Table, tabulate
+from meanfield.numerics.remembering import remembered
 from meanfield.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _terms(centred: bool) -> IntArray:
     )
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def product_table(activation: Activation, noise: tuple[float, float, float], centred: bool, reach: float) -> Table:
     """Coefficients of powers of ybar in alpha^i beta^j, averaged over the noise, as functions of B.
 

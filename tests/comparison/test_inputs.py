@@ -1,0 +1,56 @@
+"""Results that somebody changed, or that do not belong together, are refused by name before anything is compared."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import meanfield
+from meanfield.problems.file import parse_problem
+from tests.example_problems import SMALL
+
+
+@pytest.fixture(scope="module")
+def limit():
+    return meanfield.solve_order_parameters(parse_problem(SMALL))
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return meanfield.simulate_sgd(parse_problem(SMALL))
+
+
+def with_value(dataset, value):
+    changed = dataset.copy(deep=True)
+    changed["q"].values[..., 1, 0] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda runs: with_value(runs, np.nan), "'q' holds nan"),
+        (lambda runs: with_value(runs, np.inf), "'q' holds inf"),
+        (lambda runs: runs.isel(time=slice(0, 2)), "has 2 output times, not 3; compare whole results"),
+        (lambda runs: xr.concat([runs, runs], "time", data_vars="minimal"), "'time' does not increase"),
+        (lambda runs: runs.isel(time=slice(None, None, -1)), "'time' does not increase"),
+        (lambda runs: runs.isel(replica=0), "its replicas are gone, .* give the whole result"),
+        (lambda runs: runs.isel(replica=slice(0, 0)), "its replicas are gone"),
+        (lambda runs: runs.mean("replica", keep_attrs=True), "its replicas are gone"),
+        (lambda runs: runs.transpose("time", ...), r"has dims \('time', 'replica', 'feature'\), not"),
+        (lambda runs: runs.rename(replica="run"), "its replicas are gone"),
+        (lambda runs: runs.assign_attrs(schema_version=3), r"older than 6; meanfield\.load\(path\) brings"),
+        (lambda runs: runs.assign_attrs(schema_version=99), "newer than 6"),
+    ],
+)
+def test_changed_results(limit, runs, change, words):
+    with pytest.raises(meanfield.InputError, match=f"particles: .*{words}"):
+        meanfield.compare(limit, change(runs))
+
+
+def test_some_of_the_replicas_are_enough(limit, runs):
+    assert meanfield.compare(limit, runs.isel(replica=slice(0, 2))).sizes["pair"] == 1
+
+
+def test_equal_labels(limit, runs):
+    with pytest.raises(meanfield.InputError, match="labels: 'a' comes twice"):
+        meanfield.compare(limit, runs, labels=["a", "a"])
