@@ -28,6 +28,7 @@ import numpy as np
 from meanfield.numerics.compiled.exponential import exp_between
 from meanfield.numerics.compiled.logarithm import log_positive
 from meanfield.numerics.compiled.vectors import load, smaller, spread, square_root, store, where_less
+from meanfield.numerics.quantile_frame.cubic_spline import cubic_spline
 from meanfield.numerics.quantile_frame.forces import evaluate_force
 from meanfield.typing import FloatArray
 
@@ -178,23 +179,6 @@ def place(X, mesh, frame):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _spline(x):  # type: ignore[no-untyped-def]
-    """Cubic B-spline b(x) on [-2, 2], its integral C(x) from the left, and that of C."""
-    u = abs(x)
-    if u >= 2.0:
-        density, tail, corner = 0.0, 0.0, 0.0
-    elif u >= 1.0:
-        v = 2.0 - u
-        density, tail, corner = v**3 / 6.0, v**4 / 24.0, v**5 / 120.0
-    else:
-        square = u * u
-        density = 2.0 / 3.0 - square + 0.5 * square * u
-        tail = 0.5 - 2.0 * u / 3.0 + square * u / 3.0 - square * square / 8.0
-        corner = 7.0 / 30.0 - 0.5 * u + square / 3.0 - square * square / 12.0 + square * square * u / 40.0
-    return density, 1.0 - tail if x > 0.0 else tail, corner + max(x, 0.0)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _side(x):  # type: ignore[no-untyped-def]
     """Step function, 1/2 at the step itself."""
     return 1.0 if x > 0.0 else (0.5 if x == 0.0 else 0.0)
@@ -256,7 +240,7 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
                 j = start + i * LANES
                 z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
                 if abs(z) < 2.0 * spacing:
-                    _, part, corner = _spline(z / spacing)
+                    _, part, corner = cubic_spline(z / spacing)
                     frame.force[j] += jump * (part - _side(z)) + bend * (spacing * corner - max(z, 0.0))
 
 
@@ -287,7 +271,7 @@ def force_slopes(X, mesh, before, here, after):  # type: ignore[no-untyped-def]
                 rise = jump * (_side(z + step) - _side(z - step)) + bend * (max(z + step, 0.0) - max(z - step, 0.0))
                 here[j] -= rise / (2.0 * step)
                 if abs(z) < 2.0 * spacing:
-                    density, part, corner = _spline(z / spacing)
+                    density, part, corner = cubic_spline(z / spacing)
                     here[j] += jump * density / spacing + bend * part
                     by_spacing = bend * (corner - part * z / spacing) - jump * density * z / (spacing * spacing)
                     before[j] -= 0.5 * by_spacing
