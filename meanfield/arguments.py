@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from meanfield.errors import InputError
-from meanfield.typing import FloatArray
+
+if TYPE_CHECKING:
+    from meanfield.typing import FloatArray
 
 MOST_CHARACTERS = 60
 """Largest number of characters of a value in a message."""
@@ -127,6 +127,8 @@ def as_array(given: object, name: str, wanted: str) -> FloatArray:
         If it is none.
     """
     try:
+        import numpy as np
+
         return np.asarray(given, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(f"{wrong(name, given, wanted)} ({error})") from error

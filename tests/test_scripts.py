@@ -372,7 +372,7 @@ methods.fixed_points = ["similarity"]
     [
         ("fixed_points", "fixd_points", (), "unknown method 'fixd_points'; did you mean 'fixed_points'?"),
         ('["similarity"]', '["states"]', ("--figure", "f.png"), "--figure draws the similarity of stationary states"),
-        ("[0.1]", "[-0.1]", (), "axes: none of the 1 points is a problem; the first: model.learning_rate = -0.1"),
+        ("[0.1]", "[-0.1]", (), "axes[0].values[0]: model.learning_rate = -0.1: should be greater than 0"),
         ("[0.1]", "[0.1]", ("--scheduler", "tcp://127.0.0.1:1"), "no Dask scheduler answers at tcp://127.0.0.1:1"),
         ("[0.1]", "[0.1]", ("--workers", 0), "0 is below 1; give the number of workers"),
     ],

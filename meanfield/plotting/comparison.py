@@ -31,6 +31,10 @@ OWN_PANELS: dict[str, Callable[..., Axes]] = {
 """Plot functions of variables that have one; others are drawn entry by entry."""
 
 
+IN_TIME = "time", "density_time"
+"""Leading dimensions of results that can be compared in time."""
+
+
 def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | None = None) -> Figure:
     """Results of one problem side by side: compared variables, and the weights at the last snapshot if they are there.
 
@@ -53,7 +57,7 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
         raise wrong("results", results, "give labels and results, such as {'density': density, 'SGD': runs}")
     first = next(iter(results.values()))
     for label, result in results.items():
-        if kind_of(result).leading != "time" or family_of_result(result) is not family_of_result(first):
+        if kind_of(result).leading not in IN_TIME or family_of_result(result) is not family_of_result(first):
             raise InputError(f"'{label}' is no result in time of the family of the first one; draw it by plot_result")
     if comparison is not None and kind_of(comparison).made_by != "compare":
         raise wrong("comparison", comparison, "give what meanfield.compare(*results) returns")

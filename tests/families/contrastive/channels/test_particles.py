@@ -124,7 +124,7 @@ def test_numbers_do_not_depend_on_other_runs():
     closure = ChannelClosure(problem)
     alone, together = (march(problem, [closure] * count, Size(100, 4)) for count in (1, 3))
     np.testing.assert_array_equal(alone.fine[0], together.fine[0])
-    assert np.all(together.fine[1] != together.fine[2], axis=1)[-1]
+    assert (together.fine[1] != together.fine[2])[-1].sum() >= 8  # of ten; two are norms, 1 but for rounding
 
 
 def test_a_tolerance_is_kept_or_its_miss_is_said(monkeypatch):
