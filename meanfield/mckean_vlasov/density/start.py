@@ -107,7 +107,7 @@ def initial_work(limit: Limit) -> float:
         NaN where it is not found: for a residual that is not Gaussian, or too narrow for rules of a moderate size.
     """
     q = limit.initial_overlap
-    deviation = math.sqrt(max(1.0 - q @ q, 0.0))
+    deviation = math.sqrt(max(1.0 - float(q @ q), 0.0))
     if not isinstance(limit.initial_residual, GaussianResidual) or deviation < LEAST_DEVIATION:
         return math.nan
     rules = [_rule(law, deviation / max(abs(q_k), deviation)) for law, q_k in zip(limit.coordinates, q, strict=True)]
