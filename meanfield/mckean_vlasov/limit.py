@@ -58,7 +58,7 @@ class Limit:
 
     @cached_property
     def initial_work(self) -> float:
-        """R at t = 0; NaN where it is not known (`meanfield.mckean_vlasov.density.start.initial_work`)."""
+        """The work r at t = 0; NaN where it is not known (`meanfield.mckean_vlasov.density.start.initial_work`)."""
         from meanfield.mckean_vlasov.density.start import initial_work
 
         return initial_work(self)
