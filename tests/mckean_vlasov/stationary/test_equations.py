@@ -95,12 +95,10 @@ def test_merged_nodes_keep_sums_and_have_no_weight_below_zero():
     assert merged.weight.min() > 0
     assert np.linalg.eigvalsh(merged.second).min() >= -1e-15  # rounding
     for name in ("weight", "mean", "second"):
-        assert getattr(merged, name).sum(axis=0) == pytest.approx(
-            getattr(tilts, name).sum(axis=0), abs=1e-14  # rounding of sums of order 1
-        )  # rounding
-    # a 24th of the square of cells of 6/800, and rounding
+        whole = getattr(tilts, name).sum(axis=0)
+        assert getattr(merged, name).sum(axis=0) == pytest.approx(whole, abs=1e-14)  # rounding
     expected = tilts.weight @ np.cos(tilts.tilt)
-    assert merged.weight @ np.cos(merged.tilt) == pytest.approx(expected, abs=3e-6)  # square of the width of cells
+    assert merged.weight @ np.cos(merged.tilt) == pytest.approx(expected, abs=3e-6)  # (6/800)^2/24, and rounding
 
 
 def test_linear_priors_need_no_nodes_but_two():
