@@ -45,7 +45,7 @@ class Effort:
     crowded : bool
         Whether no multiplier of the norm was found where densities take too many panels.
     lost : int
-        Number of overlaps that solve the equations, but without a density when they were looked at again.
+        Number of overlaps that solve the equations, but were not found when they were looked at again.
     rare : bool
         Whether no state was found though weights with rare u, between nodes, may carry one.
     """
@@ -72,8 +72,9 @@ class Effort:
             ),
             (
                 self.lost > 0,
-                f"states are missing: {self.lost} of the overlaps found, without counting their images, had no density"
-                " of unit norm on finer nodes; more noise makes densities smoother",
+                f"states may be missing: {self.lost} of the overlaps found, without counting their images, had no"
+                " density of unit norm on finer nodes, or were not found there after many trials; more noise makes"
+                " densities smoother",
             ),
             (
                 self.rare,

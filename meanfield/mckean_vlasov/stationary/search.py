@@ -13,7 +13,15 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.effort import Accuracy, Effort
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.images import Orbit, orbits, symmetries
-from meanfield.numerics.continuation import ball_starts, directions, find_roots, is_among, newton, signed_permutations
+from meanfield.numerics.continuation import (
+    Equations,
+    ball_starts,
+    directions,
+    find_roots,
+    is_among,
+    newton,
+    signed_permutations,
+)
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -40,6 +48,10 @@ NARROW = 1e-4
 
 MOST_DENSITIES = 500_000
 """Number of densities from which on a search takes no more starts: they take 20 to 45 microseconds each, 10 to 23 s."""
+
+MOST_FOR_A_ROOT = 100_000
+"""Number of densities from which on a root that is polished is given up: most take a tenth, and one that rounding or
+nodes with negative weights have made up may take twenty times as many."""
 
 NODE_ERROR = 1e-10
 """Largest error of q by the nodes in u that is accepted while there are more nodes to take."""
@@ -110,9 +122,17 @@ def polished(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> 
     """
     roots = []
     for q in overlaps:
-        root = newton(equations, q)
-        roots.append(newton(equations.by_spread, q, tolerance=ROUGH) if root is None else root)
+        latest = equations.effort.densities + MOST_FOR_A_ROOT
+        root = newton(_until(latest, equations, equations), q)
+        if root is None:
+            root = newton(_until(latest, equations, equations.by_spread), q, tolerance=ROUGH)
+        roots.append(root)
     return [root for root in roots if root is not None]
+
+
+def _until(latest: int, equations: StationaryEquations, values: Equations) -> Equations:
+    """Values and Jacobian of the equations until so many densities have been integrated, and then NaN."""
+    return lambda q: values(q) if equations.effort.densities < latest else equations.nowhere(q)
 
 
 def _index_sum(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> float:

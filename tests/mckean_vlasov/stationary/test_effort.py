@@ -25,7 +25,7 @@ def test_an_overlap_without_a_density_is_counted(monkeypatch):
     )
     solved, states = all_states(limit_with(ATOM, QUARTIC))
     assert [state.q.tolist() for state in states] == [[0.0]]
-    assert "states are missing: 1 of the overlaps found" in solved.effort.warning
+    assert "states may be missing: 1 of the overlaps found" in solved.effort.warning
 
 
 @pytest.mark.parametrize("all_of_them", [True, False])
@@ -98,3 +98,11 @@ def test_a_root_whose_density_is_not_found_again_leaves_the_search_open():
 
     assert search._index_sum(slopes, [np.zeros(1)]) == 1.0
     assert np.isnan(search._index_sum(slopes, [np.zeros(1), lost]))
+
+
+def test_a_root_that_takes_too_many_densities_is_given_up_and_counted(monkeypatch):
+    one = StationaryEquations(limit_with(ATOM, QUARTIC))
+    assert len(search.polished(one, [np.array([0.3])])) == 1
+    monkeypatch.setattr(search, "MOST_FOR_A_ROOT", 1)  # the first evaluation takes more
+    assert search._polished_orbits(one, [Orbit(np.array([0.3]), [np.eye(1)])]) == []
+    assert one.effort.lost == 1

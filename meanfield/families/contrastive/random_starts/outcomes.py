@@ -31,6 +31,13 @@ SETTLED_RATE = 1e-4
 """Largest |b|/|q| at the end of a path, relative to the fastest growth. Paths that pass a saddle as close as that, and
 would be taken for undecided, have a chance of about 1e-4; they go on."""
 
+CLOSE_RATE = 1e-3
+"""Largest |b|/|q|, relative to the fastest decay, at which a stable state may be close."""
+
+CLOSE = 1e-5
+"""Distance from a stable state, relative to |q|, at which a path is at its end. Where decay is far faster than growth,
+as close to |q| = 1 with little noise, the error of a step keeps b above what `SETTLED_RATE` asks for."""
+
 DECAY_DIRECTIONS = 24
 """Number of directions in which the fastest decay is searched."""
 
@@ -84,17 +91,20 @@ def limit_outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap
     start.check_grows()
     since, q = take_off(start, N, amplitudes)
     rate, drift = float(start.growth_rates[0]), start.drift
+    decay = fastest_decay(drift, q.shape[1])
 
     def settled(q: FloatArray, speed: FloatArray) -> Flags:
-        slow = np.linalg.norm(speed, axis=1) < SETTLED_RATE * rate * np.linalg.norm(q, axis=1)
-        return np.asarray(slow & _is_stable(drift, q, slow))
+        radius, velocity = np.linalg.norm(q, axis=1), np.linalg.norm(speed, axis=1)
+        slow = velocity < SETTLED_RATE * rate * radius
+        distance = _distance_to_rest(drift, q, speed, slow | (velocity < CLOSE_RATE * decay * radius))
+        return np.asarray((slow & np.isfinite(distance)) | (distance < CLOSE * radius))
 
     paths = follow_paths(
         drift,
         q,
         TOLERANCE,
         first_step=FIRST_STEP / rate,
-        longest_step=LONGEST_STEP / fastest_decay(drift, q.shape[1]),
+        longest_step=LONGEST_STEP / decay,
         arrived=settled,
         margin=beyond(overlap),
         stop=LONGEST_TIME / rate,
@@ -141,9 +151,12 @@ def _slopes(drift: Velocity, q: FloatArray, shift: float = 1e-4) -> FloatArray:
     return np.asarray(there / (2 * shift))
 
 
-def _is_stable(drift: Velocity, q: FloatArray, asked: Flags) -> Flags:
-    """Whether perturbations decay at each point of the selection."""
-    stable = np.zeros(len(q), dtype=bool)
+def _distance_to_rest(drift: Velocity, q: FloatArray, speed: FloatArray, asked: Flags) -> FloatArray:
+    """Length of Newton's step at each point of the selection where perturbations decay; infinite elsewhere."""
+    distance = np.full(len(q), np.inf)
     if asked.any():
-        stable[asked] = np.linalg.eigvals(_slopes(drift, q[asked])).real.max(axis=1) < 0
-    return stable
+        slopes = _slopes(drift, q[asked])
+        stable = np.linalg.eigvals(slopes).real.max(axis=1) < 0
+        steps = np.linalg.solve(slopes[stable], speed[asked][stable, :, None])[..., 0]
+        distance[np.flatnonzero(asked)[stable]] = np.linalg.norm(steps, axis=1)
+    return distance

@@ -99,9 +99,9 @@ def _steps(  # type: ignore[no-untyped-def]
     """Steps `first` to `end` - 1; their numbers are among those that begin with step `chunk`."""
     q = state[:-1]
     for step in range(first, end):
-        if not _step(
-            training, pull, force, strength, key, replica, step, step - chunk, w, U, g, state, means, numbers, room,
-            inside, work,
+        if not call(
+            _step, training, pull, force, strength, key, replica, step, step - chunk, w, U, g, state, means, numbers,
+            room, inside, work,
         ):  # fmt: skip
             return step
         if escape[0] < 0 and squared(q) >= level:

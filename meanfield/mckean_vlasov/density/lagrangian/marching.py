@@ -176,7 +176,7 @@ def _sensitivity(averages, values, closure, coupling, result):  # type: ignore[n
         q = averages[:d1].copy()
         step = -CLOSURE_STEP if q[k] > 0.0 else CLOSURE_STEP
         q[k] += step
-        if _close(q, closure, coupling, shifted):
+        if call(_close, q, closure, coupling, shifted):
             return True
         noise = 0.5 * (shifted[d1] - values[d1]) / step
         result[d1 + 1, k] = noise
@@ -279,7 +279,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         now, dt = clock[1], clock[2]
         if not accepted and not call(average, state.end, mesh, frame, state.sums, coupling, averages):
             return STUCK  # after a step that was accepted, the frame is there
-        if _close(averages[:d1], closure, coupling, values):
+        if call(_close, averages[:d1], closure, coupling, values):
             return STOPPED
         growth, noise = _growth(averages, values, tau)[0], 0.5 * values[d1]
         clock[4] = min(clock[4], noise)
@@ -295,7 +295,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                 call(average, state.stage, mesh, frame, state.sums, coupling, averages)  # in order at the end alone
                 if not np.isfinite(averages.sum()):
                     break
-                if _close(averages[:d1], closure, coupling, values):
+                if call(_close, averages[:d1], closure, coupling, values):
                     return STOPPED
                 growth, noise = _growth(averages, values, tau)[0], 0.5 * values[d1]
                 _tilt(coupling, values[:d1], state.tilts)

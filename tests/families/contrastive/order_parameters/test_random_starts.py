@@ -271,3 +271,24 @@ def test_equal_features_have_equal_chances():
 
 def test_features_of_which_one_always_wins_have_no_separatrix():
     assert find_separatrix(random_start(problem_with(three_point(4.0, 40.0), three_point(3.5, 40.0)))) is None
+
+
+def test_paths_come_to_rest_where_decay_is_far_faster_than_growth():
+    """Decay close to |q| = 1 is some 100 times as fast as growth: the error of a step never lets b vanish."""
+    hidden = '{ law = "three_point", second_moment = 1.1494, fourth_moment = 5.0822 }'
+    model = 'model = { activation = "relu", centering = "population", learning_rate = 0.1479, batch_size = 5000 }'
+    prior = 'prior = { name = "l2", strength = 0.1532 }'
+    start = random_start(make_problem(model, features(feature("random", hidden, "uniform")), prior))
+    drift, evaluations = start.drift, 0
+
+    def counted(q):
+        nonlocal evaluations
+        evaluations += 1
+        return drift(q)
+
+    amplitudes = np.array([[-2.0], [0.1], [1.0]])
+    vars(start)["drift"] = counted  # where it is kept once it has been asked for
+    outcomes = limit_outcomes(start, 1e4, amplitudes, 0.5)
+    assert evaluations < 10_000  # 180 000 if no path arrives
+    assert np.isfinite(outcomes.escape_time).all()
+    assert outcomes.end.ravel() == pytest.approx([-1.0, 1.0, 1.0], abs=1e-3)  # |q| = 1 - O(tau/m)
