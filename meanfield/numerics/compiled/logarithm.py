@@ -7,6 +7,7 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 from meanfield.numerics.compiled.exponential import INTEGER_SHIFT, LN2_HIGH, LN2_LOW
+from meanfield.numerics.compiled.vectors import square_root
 
 HALF_ROOT = 0x3FE6A09E667F3BCD
 """Bits of sqrt(1/2): numbers are split into m 2^n with m between it and sqrt(2)."""
@@ -55,12 +56,26 @@ def _fraction_part(typing_context, x):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(inline="always")
-def log_positive(x):  # type: ignore[no-untyped-def]
-    """log(x) of a positive, normal number, or of lanes of them, to 3e-16 of the larger one of 1 and the result."""
-    n = _power_part(x) - INTEGER_SHIFT
-    m = _fraction_part(x)
-    z = (m - 1.0) / (m + 1.0)
+def _log_of(n, z):  # type: ignore[no-untyped-def]
+    """log(m 2^n) from n and z = (m - 1)/(m + 1)."""
     y = z * z
     series = (((L10 * y + L9) * y + L8) * y + L7) * y + L6
     series = ((((series * y + L5) * y + L4) * y + L3) * y + L2) * y + L1
     return n * LN2_HIGH + (2.0 * z + (2.0 * z * y * series + n * LN2_LOW))
+
+
+@numba.njit(inline="always")
+def log_positive(x):  # type: ignore[no-untyped-def]
+    """log(x) of a positive, normal number, or of lanes of them, to 3e-16 of the larger one of 1 and the result."""
+    m = _fraction_part(x)
+    return _log_of(_power_part(x) - INTEGER_SHIFT, (m - 1.0) / (m + 1.0))
+
+
+@numba.njit(inline="always")
+def arcsinh_and_slope(z):  # type: ignore[no-untyped-def]
+    """asinh(z) and 1/sqrt(1 + z^2) of lanes of numbers z >= 0, as accurate, by one division for both."""
+    root = square_root(z * z + 1.0)
+    x = z + root
+    m = _fraction_part(x)
+    inverse = 1.0 / (root * (m + 1.0))
+    return _log_of(_power_part(x) - INTEGER_SHIFT, (m - 1.0) * root * inverse), (m + 1.0) * inverse

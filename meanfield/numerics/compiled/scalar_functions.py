@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
+from inspect import signature
 from types import FunctionType
 from typing import Any
 
@@ -70,9 +72,18 @@ def _loop(x, out, size):  # type: ignore[no-untyped-def]
         values[i] = scalar(points[i])  # type: ignore[name-defined]  # noqa: F821
 
 
+@lru_cache(maxsize=256)
 def is_kept(function: ScalarFunction) -> bool:
-    """Whether code may be kept on disk: other functions may come from anywhere, or close over parameters."""
-    return function.__module__.startswith("meanfield.") and function.__closure__ is None
+    """Whether code may be kept on disk: other functions may come from anywhere, or close over any parameters."""
+    return function.__module__.startswith("meanfield.") and (function.__closure__ is None or _is_default(function))
+
+
+def _is_default(function: ScalarFunction) -> bool:
+    """Whether a function closes over nothing but the defaults of the factory in its module that made it."""
+    made_by = getattr(import_module(function.__module__), function.__qualname__.partition(".")[0], None)
+    defaults = {name: each.default for name, each in signature(made_by).parameters.items()} if made_by else {}
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return all(name in defaults and cell.cell_contents == defaults[name] for name, cell in cells)
 
 
 _KEPT_ALIVE: list[Any] = []

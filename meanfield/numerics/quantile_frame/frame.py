@@ -26,7 +26,7 @@ import numba
 import numpy as np
 
 from meanfield.numerics.compiled.exponential import exp_between
-from meanfield.numerics.compiled.logarithm import log_positive
+from meanfield.numerics.compiled.logarithm import arcsinh_and_slope
 from meanfield.numerics.compiled.vectors import load, smaller, spread, square_root, store, where_less
 from meanfield.numerics.quantile_frame.cubic_spline import cubic_spline
 from meanfield.numerics.quantile_frame.forces import evaluate_force
@@ -113,13 +113,6 @@ class Frame(NamedTuple):
 
 
 @numba.njit(inline="always")
-def limited(mean, least):  # type: ignore[no-untyped-def]
-    """Mean of two positive numbers, at most about four times the smaller one."""
-    x, power = limit_powers(mean, least)
-    return mean * (1.0 + power) / (1.0 + x * power)
-
-
-@numba.njit(inline="always")
 def damping(y, noise, share, spacing):  # type: ignore[no-untyped-def]
     """Diffusion of points that stay where they are, and its derivatives with respect to y, the share and the noise.
 
@@ -161,13 +154,12 @@ def place(X, mesh, frame):  # type: ignore[no-untyped-def]
         shift, slope = spread(0.0, LANES), spread(0.0, LANES)
         for k in range(terms):
             z = mesh.grading[2, k] * (x - mesh.grading[1, k])
-            square = z * z + 1.0
-            inverse = 1.0 / square_root(square)
             if mesh.grading[3, k] == BOUNDED:
+                inverse = 1.0 / square_root(z * z + 1.0)
                 shift = shift + mesh.grading[0, k] * (z * inverse)
                 inverse = inverse * inverse * inverse
             else:
-                log = log_positive(where_less(z, 0.0, -1.0 * z, z) + square * inverse)
+                log, inverse = arcsinh_and_slope(where_less(z, 0.0, -1.0 * z, z))
                 shift = shift + mesh.grading[0, k] * where_less(z, 0.0, -1.0 * log, log)
             slope = slope + mesh.grading[0, k] * mesh.grading[2, k] * inverse
         xi = load(mesh.zeta, at, LANES) - shift
@@ -175,7 +167,7 @@ def place(X, mesh, frame):  # type: ignore[no-untyped-def]
         store(frame.xi, at, xi)
         store(frame.slope, at, slope)
         cut = where_less(square, FARTHEST, square, FARTHEST)
-        store(frame.weight, at, exp_between(-0.5 * cut) * load(mesh.spacing, at, LANES) / ROOT_TWO_PI)
+        store(frame.weight, at, exp_between(-0.5 * cut) * load(mesh.spacing, at, LANES) * (1.0 / ROOT_TWO_PI))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -228,45 +220,55 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
     Points move across a kink one by one. The average is three times differentiable in their positions, so that time
     steps need not notice.
     """
-    evaluate_force(mesh, X, frame.force)
-    for j in range(X.size):
-        frame.force[j] *= mesh.strength
-    for k in range(mesh.kinks.shape[1]):
-        kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
-        for node in range(X.size // mesh.points):
-            start = (node // LANES) * mesh.points * LANES + node % LANES
-            first, last = _near(X, start, mesh.points, kink)
-            for i in range(first, last):
-                j = start + i * LANES
-                z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
-                if abs(z) < 2.0 * spacing:
-                    _, part, corner = cubic_spline(z / spacing)
-                    frame.force[j] += jump * (part - _side(z)) + bend * (spacing * corner - max(z, 0.0))
+    size = mesh.points * LANES
+    for start in range(0, X.size, size):  # block by block, which stays in the fast memory of a processor
+        x, force = X[start : start + size], frame.force[start : start + size]
+        evaluate_force(mesh, x, force)
+        for j in range(size):
+            force[j] *= mesh.strength
+        for k in range(mesh.kinks.shape[1]):
+            kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
+            for lane in range(LANES):
+                first, last = _near(x, lane, mesh.points, kink)
+                for i in range(first, last):
+                    j = lane + i * LANES
+                    z, spacing = x[j] - kink, _spacing(x, j, i, mesh.points)
+                    if abs(z) < 2.0 * spacing:
+                        _, part, corner = cubic_spline(z / spacing)
+                        force[j] += jump * (part - _side(z)) + bend * (spacing * corner - max(z, 0.0))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def force_slopes(X, mesh, before, here, after):  # type: ignore[no-untyped-def]
     """Derivatives of `Frame.force` at a point with respect to the point before, the point itself and the one after."""
-    for j in range(X.size):
-        before[j] = X[j] + SLOPE_STEP * (1.0 + abs(X[j]))
+    size = mesh.points * LANES
+    for start in range(0, X.size, size):
+        stop = start + size
+        _block_slopes(X[start:stop], mesh, before[start:stop], here[start:stop], after[start:stop])
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _block_slopes(x, mesh, before, here, after):  # type: ignore[no-untyped-def]
+    """The same for one block of nodes, which stays in the fast memory of a processor."""
+    for j in range(x.size):
+        before[j] = x[j] + SLOPE_STEP * (1.0 + abs(x[j]))
     evaluate_force(mesh, before, here)
-    for j in range(X.size):
-        before[j] = X[j] - SLOPE_STEP * (1.0 + abs(X[j]))
+    for j in range(x.size):
+        before[j] = x[j] - SLOPE_STEP * (1.0 + abs(x[j]))
     evaluate_force(mesh, before, after)
-    for j in range(X.size):
-        up = X[j] + SLOPE_STEP * (1.0 + abs(X[j]))
+    for j in range(x.size):
+        up = x[j] + SLOPE_STEP * (1.0 + abs(x[j]))
         here[j] = mesh.strength * (here[j] - after[j]) / (up - before[j])
     before[:] = 0.0
     after[:] = 0.0
     for k in range(mesh.kinks.shape[1]):
         kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
-        for node in range(X.size // mesh.points):
-            start = (node // LANES) * mesh.points * LANES + node % LANES
-            first, last = _near(X, start, mesh.points, kink)
+        for lane in range(LANES):
+            first, last = _near(x, lane, mesh.points, kink)
             for i in range(first, last):
-                j = start + i * LANES
-                z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
-                step = SLOPE_STEP * (1.0 + abs(X[j]))
+                j = lane + i * LANES
+                z, spacing = x[j] - kink, _spacing(x, j, i, mesh.points)
+                step = SLOPE_STEP * (1.0 + abs(x[j]))
                 # In place of differences across the kink there are the derivatives of its average.
                 rise = jump * (_side(z + step) - _side(z - step)) + bend * (max(z + step, 0.0) - max(z - step, 0.0))
                 here[j] -= rise / (2.0 * step)
@@ -314,9 +316,10 @@ def weigh(X, mesh, frame, sums):  # type: ignore[no-untyped-def]
                 least = smaller(least, smaller(x_after - x, xi_after - xi))
             below = xi - xi_before if i > 0 else xi_after - xi
             above = xi_after - xi if i < last else below
-            rise = limited(0.5 * (below + above), smaller(below, above))
-            reach = 0.5 if 0 < i < last else 1.0
-            share = rise / (rise + reach * load(frame.slope, at, LANES) * (x_after - x_before))
+            mean, reach = 0.5 * (below + above), 0.5 if 0 < i < last else 1.0
+            ratio, power = limit_powers(mean, smaller(below, above))
+            rise, bound = mean * (1.0 + power), 1.0 + ratio * power  # the mean rise is the quotient of both
+            share = rise / (rise + bound * (reach * load(frame.slope, at, LANES) * (x_after - x_before)))
             store(frame.share, at, share)
             m = load(frame.weight, at, LANES) * share
             mass = mass + m

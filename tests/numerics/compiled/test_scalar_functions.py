@@ -9,7 +9,16 @@ import numba
 import numpy as np
 import pytest
 
-from meanfield.numerics.compiled.scalar_functions import call_scalar, compile_scalar, complex_step, evaluate
+from meanfield.ingredients.priors import PRIORS
+from meanfield.numerics.compiled.scalar_functions import (
+    call_loop,
+    call_scalar,
+    compile_loop,
+    compile_scalar,
+    complex_step,
+    evaluate,
+    is_kept,
+)
 
 
 def cube(x):
@@ -33,6 +42,11 @@ def apply(address, x):
     for i in range(x.size):
         result[i] = call_scalar(address, x[i])
     return result
+
+
+@numba.njit
+def apply_loop(address, x, out):
+    call_loop(address, x, out)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -144,3 +158,15 @@ def test_complex_step_close_to_zero():
     """Of x^2 where x is smaller than the step."""
     slope = complex_step(lambda x: x * x)
     assert [slope(x) for x in (0.0, 1e-40, -1e-100)] == [0.0, 2e-40, -2e-100]
+
+
+def test_what_is_kept_on_disk_is_the_function_with_its_defaults():
+    """A loop is kept under its name alone, which says nothing of parameters."""
+    forces = {width: PRIORS["smooth_l1"](width).unit_force for width in (0.5, 0.25)}
+    assert [is_kept(force) for force in forces.values()] == [True, False]
+    assert is_kept(PRIORS["l1"].unit_force)
+    assert not is_kept(lambda w: w)
+    x, out = np.array([-1.0, 0.1, 0.3]), np.empty(3)
+    for width, force in forces.items():
+        apply_loop(compile_loop(force), x, out)
+        assert out == pytest.approx(np.clip(x / width, -1.0, 1.0), rel=1e-15)  # one division

@@ -6,11 +6,12 @@ import numpy as np
 
 from meanfield.families.contrastive.fixed_points.points import FixedPoints, jacobian_at
 from meanfield.families.contrastive.order_parameters.table import BallTable
+from meanfield.numerics.fixed_points import FixedPoint
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
 SADDLE_DISTANCE = 1e-4
-"""Distance from a saddle at which its manifold begins, straight up to the square of the distance."""
+"""Distance from a saddle at which manifolds begin, or those of others end, straight up to its square."""
 
 SOURCE_DISTANCE = 1e-3
 """Distance from a source within which a separatrix that comes from it is drawn straight."""
@@ -32,7 +33,7 @@ AXIS_DISTANCE = 1e-3
 
 
 def separatrices(points: FixedPoints, quadrant: bool) -> list[FloatArray]:
-    """Stable manifolds of saddles, traced backwards to a source or to the edge of the disc.
+    """Stable manifolds of saddles, traced backwards to a source, to another saddle or to the edge of the disc.
 
     Parameters
     ----------
@@ -54,13 +55,17 @@ def separatrices(points: FixedPoints, quadrant: bool) -> list[FloatArray]:
         stable = directions[:, int(np.argmin(rates.real))].real
         for start in (point.q + SADDLE_DISTANCE * stable, point.q - SADDLE_DISTANCE * stable):
             if np.linalg.norm(start) < 1.0 and not (quadrant and np.any(start < -1e-9)):
-                curves.append(np.vstack([point.q, _backwards(points, start)]))
+                curves.append(np.vstack([point.q, _backwards(points, point, start)]))
     return curves
 
 
-def _backwards(points: FixedPoints, start: FloatArray) -> FloatArray:
-    """Trajectory that leads to a start, parametrised by its length."""
-    sources = [point.q for point in points.points if point.unstable_directions == 2]
+def _backwards(points: FixedPoints, saddle: FixedPoint, start: FloatArray) -> FloatArray:
+    """Trajectory that leads to a start near a saddle, parametrised by its length."""
+    ends = [
+        (point.q, SADDLE_DISTANCE if point.kind == "saddle" else SOURCE_DISTANCE)
+        for point in points.points
+        if point.unstable_directions > 0 and point is not saddle
+    ]
 
     def heading(_: float, q: FloatArray) -> FloatArray:
         b = points.field(q / max(1.0, float(np.linalg.norm(q)) * (1.0 + 4e-16)))
@@ -70,7 +75,7 @@ def _backwards(points: FixedPoints, start: FloatArray) -> FloatArray:
         return float(q @ q) - 1.0
 
     def nearest(_: float, q: FloatArray) -> float:
-        return min([float(np.linalg.norm(q - source)) for source in sources], default=1.0) - SOURCE_DISTANCE
+        return min([float(np.linalg.norm(q - end)) - within for end, within in ends], default=1.0)
 
     path = solve_ode(
         heading,
@@ -82,7 +87,7 @@ def _backwards(points: FixedPoints, start: FloatArray) -> FloatArray:
         longest_step=SPACING,
         every_step=True,
     ).values
-    close = [source for source in sources if np.linalg.norm(path[-1] - source) < 2 * SOURCE_DISTANCE]
+    close = [end for end, within in ends if np.linalg.norm(path[-1] - end) < 2 * within]
     return np.vstack([path, *close])
 
 

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.attraction import attractor_of
+from meanfield.families.contrastive.fixed_points.curves import separatrices
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.fixed_points.portrait import OUTSIDE, phase_portrait, portrait_arrays, portrait_of
 from meanfield.families.contrastive.order_parameters.field import VectorField
@@ -61,6 +62,22 @@ def test_separatrices_separate(portrait):
         assert one != other
         checked += 1
     assert checked > 0
+
+
+def test_separatrices_end_at_saddles_that_they_come_from(monkeypatch):
+    """Where q = 0 is a saddle, its separatrices along the axis of a feature come from the saddles on that axis."""
+    laws = '{ law = "laplace", second_moment = 0.8188 }', gaussian(1.1043)
+    both = features(feature(0.1, laws[0]), feature(0.1, laws[1], "uniform"))
+    model = 'model = { activation = "cubic", centering = "none", learning_rate = 0.1983, batch_size = 500 }'
+    points = find_fixed_points(VectorField(make_problem(both, model)))
+    own, calls = VectorField.__call__, []
+    monkeypatch.setattr(VectorField, "__call__", lambda field, q: calls.append(q) or own(field, q))
+    curves = separatrices(points, quadrant=False)
+    assert len(calls) < 20_000  # it went on for ever
+    ends = [curve[-1] for curve in curves if np.array_equal(curve[0], np.zeros(2))]
+    saddles = [point.q for point in points.points if point.kind == "saddle" and point.q.any()]
+    assert len(ends) == len(saddles) == 2
+    assert np.sort(np.array(ends)[:, 0]) == pytest.approx(np.sort(np.array(saddles)[:, 0]), abs=1e-12)
 
 
 def test_nullclines_are_where_a_component_vanishes(portrait):
