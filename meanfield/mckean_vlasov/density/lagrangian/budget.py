@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-MOST_WORK = 3.6e8
-"""Largest number of points times steps of a solution; they take some 25 seconds, 70 ns each."""
+MOST_WORK = 4.2e8
+"""Largest number of points times steps of a solution; they take some 25 seconds, 60 ns each."""
 
 GRADED_WORK = 1.6
 """Work of a step of a graded point, of which xi and the share follow at every stage, in units of that of others."""
