@@ -7,7 +7,7 @@ from scipy.stats import norm
 from meanfield.ingredients.laws.coordinate import GaussianCoordinate, LaplaceCoordinate, UniformCoordinate
 from meanfield.numerics import fine_rules
 from meanfield.numerics.mixed_laws import distance
-from meanfield.numerics.mixtures import GOOD_ENOUGH, resolved
+from meanfield.numerics.mixtures import GOOD_ENOUGH, _scores_on, resolved
 from meanfield.numerics.normal_scores import normal_scores
 from meanfield.numerics.quadrature import panel_rule
 
@@ -126,3 +126,14 @@ def test_sums_over_nodes_know_what_cutting_the_law_costs(slope):
     assert len(found.u) == 19  # no interpolation
     error = np.abs(np.diff(found.average - norm.cdf(edges))).sum()
     assert 1e-3 * found.error < error <= found.error  # which is an estimate, and no guess
+
+
+def test_scores_on_curves_are_those_of_piecewise_linear_interpolation():
+    """Also where curves rest, and at and beyond their ends."""
+    rng = np.random.default_rng(8)
+    curves = np.sort(rng.normal(size=(40, 30)).round(1), axis=1)  # some neighbours are equal
+    points, v = np.linspace(-7.0, 7.0, 30), np.sort(2.0 * rng.normal(size=(40, 80)).round(1), axis=1)
+    v[:, -1], v[:, 0] = np.maximum(curves[:, -1], v[:, -2]), np.minimum(curves[:, 0], v[:, 1])
+    rows = zip(curves, v, strict=True)
+    expected = np.array([np.interp(x, row, points, left=-np.inf, right=np.inf) - x for row, x in rows])
+    np.testing.assert_allclose(_scores_on(curves, points, v), expected, rtol=0, atol=1e-14)  # rounding of 7
