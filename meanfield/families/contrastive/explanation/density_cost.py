@@ -30,7 +30,7 @@ WHOLE, WHOLE_TOLERANCE, WHOLE_POWER = 10.5, 1e-6, 0.1
 POINTS = 4.5
 """Number of points of all levels over that of the coarsest."""
 
-POINT_STEP, NUMBER = 2.5e-7, 4e-7
+POINT_STEP, NUMBER = 2e-7, 4e-7
 """Seconds for each point and step of the Lagrangian kernel, and for each number of P in the result."""
 
 MARGINAL = {1: 0.02, 2: 0.08, 3: 0.12}
