@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 def remembered(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator like `functools.lru_cache` that keeps an `InputError` of the function, too.
+    """Decorator like `functools.lru_cache`, `cache_clear` included, that keeps an `InputError` of the function, too.
 
     Parameters
     ----------
@@ -28,15 +28,16 @@ def remembered(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
             except InputError as error:
                 return InputError(*error.args)  # without the frames of the call, which hold its arrays
 
-        outcome: Callable[..., R | InputError] = lru_cache(maxsize=most)(attempt)
+        outcome = lru_cache(maxsize=most)(attempt)
 
         @wraps(function)
         def recalled(*args: P.args, **kwargs: P.kwargs) -> R:
-            found = outcome(*args, **kwargs)
+            found = outcome(*args, **kwargs)  # type: ignore[arg-type]  # lru_cache takes what can be hashed
             if isinstance(found, InputError):
                 raise InputError(*found.args)
             return found
 
+        vars(recalled)["cache_clear"] = outcome.cache_clear
         return recalled
 
     return decorate

@@ -28,3 +28,13 @@ def test_results_and_refusals_are_found_once():
         with pytest.raises(KeyError):
             root(1)
     assert calls[2:] == [1, 1]
+
+
+def test_results_can_be_forgotten():
+    """As those of `functools.lru_cache`: benchmarks time what is found anew."""
+    calls = []
+    remember = remembered(2)(lambda x: calls.append(x) or x)
+    remember(1.0)
+    remember.cache_clear()
+    assert remember(1.0) == 1.0
+    assert calls == [1.0, 1.0]
