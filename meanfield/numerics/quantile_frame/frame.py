@@ -220,55 +220,45 @@ def average_force(X, mesh, frame):  # type: ignore[no-untyped-def]
     Points move across a kink one by one. The average is three times differentiable in their positions, so that time
     steps need not notice.
     """
-    size = mesh.points * LANES
-    for start in range(0, X.size, size):  # block by block, which stays in the fast memory of a processor
-        x, force = X[start : start + size], frame.force[start : start + size]
-        evaluate_force(mesh, x, force)
-        for j in range(size):
-            force[j] *= mesh.strength
-        for k in range(mesh.kinks.shape[1]):
-            kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
-            for lane in range(LANES):
-                first, last = _near(x, lane, mesh.points, kink)
-                for i in range(first, last):
-                    j = lane + i * LANES
-                    z, spacing = x[j] - kink, _spacing(x, j, i, mesh.points)
-                    if abs(z) < 2.0 * spacing:
-                        _, part, corner = cubic_spline(z / spacing)
-                        force[j] += jump * (part - _side(z)) + bend * (spacing * corner - max(z, 0.0))
+    evaluate_force(mesh, X, frame.force)
+    for j in range(X.size):
+        frame.force[j] *= mesh.strength
+    for k in range(mesh.kinks.shape[1]):
+        kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
+        for node in range(X.size // mesh.points):
+            start = (node // LANES) * mesh.points * LANES + node % LANES
+            first, last = _near(X, start, mesh.points, kink)
+            for i in range(first, last):
+                j = start + i * LANES
+                z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
+                if abs(z) < 2.0 * spacing:
+                    _, part, corner = cubic_spline(z / spacing)
+                    frame.force[j] += jump * (part - _side(z)) + bend * (spacing * corner - max(z, 0.0))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def force_slopes(X, mesh, before, here, after):  # type: ignore[no-untyped-def]
     """Derivatives of `Frame.force` at a point with respect to the point before, the point itself and the one after."""
-    size = mesh.points * LANES
-    for start in range(0, X.size, size):
-        stop = start + size
-        _block_slopes(X[start:stop], mesh, before[start:stop], here[start:stop], after[start:stop])
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _block_slopes(x, mesh, before, here, after):  # type: ignore[no-untyped-def]
-    """The same for one block of nodes, which stays in the fast memory of a processor."""
-    for j in range(x.size):
-        before[j] = x[j] + SLOPE_STEP * (1.0 + abs(x[j]))
+    for j in range(X.size):
+        before[j] = X[j] + SLOPE_STEP * (1.0 + abs(X[j]))
     evaluate_force(mesh, before, here)
-    for j in range(x.size):
-        before[j] = x[j] - SLOPE_STEP * (1.0 + abs(x[j]))
+    for j in range(X.size):
+        before[j] = X[j] - SLOPE_STEP * (1.0 + abs(X[j]))
     evaluate_force(mesh, before, after)
-    for j in range(x.size):
-        up = x[j] + SLOPE_STEP * (1.0 + abs(x[j]))
+    for j in range(X.size):
+        up = X[j] + SLOPE_STEP * (1.0 + abs(X[j]))
         here[j] = mesh.strength * (here[j] - after[j]) / (up - before[j])
     before[:] = 0.0
     after[:] = 0.0
     for k in range(mesh.kinks.shape[1]):
         kink, jump, bend = mesh.kinks[0, k], mesh.kinks[1, k], mesh.kinks[2, k]
-        for lane in range(LANES):
-            first, last = _near(x, lane, mesh.points, kink)
+        for node in range(X.size // mesh.points):
+            start = (node // LANES) * mesh.points * LANES + node % LANES
+            first, last = _near(X, start, mesh.points, kink)
             for i in range(first, last):
-                j = lane + i * LANES
-                z, spacing = x[j] - kink, _spacing(x, j, i, mesh.points)
-                step = SLOPE_STEP * (1.0 + abs(x[j]))
+                j = start + i * LANES
+                z, spacing = X[j] - kink, _spacing(X, j, i, mesh.points)
+                step = SLOPE_STEP * (1.0 + abs(X[j]))
                 # In place of differences across the kink there are the derivatives of its average.
                 rise = jump * (_side(z + step) - _side(z - step)) + bend * (max(z + step, 0.0) - max(z - step, 0.0))
                 here[j] -= rise / (2.0 * step)
