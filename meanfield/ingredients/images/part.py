@@ -35,14 +35,21 @@ class ArrayData(NamesFunctions):
         description="path of a file relative to the problem file, several of CIFAR-10 as a list, or the address "
         "'package.module:name' of arrays, or of a function without arguments that returns them"
     )
-    labels: str | None = Field(default=None, description="path of a file of labels, of mnist, stl10 or .npy images")
+    labels: str | None = Field(
+        default=None,
+        description="path of a file of labels, of mnist, stl10 or .npy images (.npy, or .npz with 'labels')",
+    )
     format: Format = Field(
         default="arrays",
         description="of the files: arrays (.npz with 'images' and 'labels', or .npy), mnist (idx files), cifar10 (the "
         "Python or the binary version), or stl10",
     )
     white: float | None = Field(
-        default=None, gt=0, le=1e6, description="value of a pixel that becomes 1; by default 255 for 8 bits, else 1"
+        default=None,
+        gt=0,
+        le=1e6,
+        description="value of a pixel that becomes 1; by default 255 for 8 bits "
+        "without sign and 1 for floats; other whole numbers need it",
     )
     held_out: float = Field(
         default=0.2, ge=0, lt=1, description="share of the images that are not trained on, but score the linear probe"
@@ -78,12 +85,19 @@ class ArrayData(NamesFunctions):
         self.__dict__["_trusted"] = context.get("trusted", True)
         if self.is_own:
             self.look_up("images", _own_images, info)
-        elif context.get("folder") is not None:
-            try:
-                _ = self.read
-            except InputError as error:
-                raise FieldError("images", str(error)) from error
+            found = self.__dict__.get("_found", (None, None))[1]
+        else:
+            found = None if context.get("folder") is None else self._of_files_at_once()
+        if isinstance(found, Images) and self._lacks_white(found):
+            raise FieldError("white", self._lacks_white(found))
         return self
+
+    def _of_files_at_once(self) -> Images:
+        try:
+            return self._of_files()
+        except InputError as error:
+            blamed = "labels" if str(error).startswith(f"{self.labels}:") else "images"
+            raise FieldError(blamed, str(error)) from error
 
     @property
     def is_own(self) -> bool:
@@ -112,10 +126,25 @@ class ArrayData(NamesFunctions):
                     f"data.images = {self.images!r}: no file is opened because a result names it; load the problem "
                     "file with meanfield.load_problem and solve that"
                 )
-            paths = (self.images,) if isinstance(self.images, str) else self.images
-            versions = tuple(os.stat(path).st_mtime_ns if os.path.isfile(path) else 0 for path in paths)
-            found = _images_of_files(self.format, paths, self.labels, versions)
+            found = self._of_files()
+        if self._lacks_white(found):
+            raise InputError(f"data.white: {self._lacks_white(found)}")
         return replace(found, white=self.white)
+
+    def _of_files(self) -> Images:
+        paths = (self.images,) if isinstance(self.images, str) else self.images
+        versions = tuple(os.stat(path).st_mtime_ns if os.path.isfile(path) else 0 for path in paths)
+        return _images_of_files(self.format, paths, self.labels, versions)
+
+    def _lacks_white(self, found: Images) -> str:
+        """What is wrong if nobody says which value of a pixel is white: a type of numbers has it only for 8 bits."""
+        kind = found.pixels.dtype
+        if self.white is not None or kind.kind == "f" or kind == np.uint8:
+            return ""
+        return (
+            f"is missing, and pixels of type {kind} do not say what is white (the largest here is "
+            f"{found.pixels.max()}); add the value that becomes 1, such as 255 or {np.iinfo(kind).max}"
+        )
 
     @property
     def split(self) -> tuple[IntArray, IntArray]:
