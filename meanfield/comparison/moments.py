@@ -14,7 +14,15 @@ import xarray as xr
 from scipy.special import stdtr, stdtrit
 
 from meanfield.comparison.judgement import FALSE_ALARMS, FEWEST, NO_SPREAD, Judgement, Place, decide
-from meanfield.comparison.sides import Moments, is_prediction, largest_value, moments, predicted_variance, stated_error
+from meanfield.comparison.sides import (
+    Moments,
+    is_prediction,
+    largest_value,
+    measurement_variance,
+    moments,
+    predicted_variance,
+    stated_error,
+)
 from meanfield.problems.family import Family
 from meanfield.results.schema import label_of
 from meanfield.typing import FloatArray
@@ -91,7 +99,8 @@ def _with_prediction(dataset: xr.Dataset, name: str, results: Sequence[xr.Datase
     variance = next((values for values in known if values is not None and values.shape == found.mean.shape), None)
     if variance is None or found.runs < 1:
         return found
-    return Moments(found.mean, variance / (label_of(dataset, "dimension") * found.runs), np.inf)
+    variance = variance / (label_of(dataset, "dimension") * found.runs) + measurement_variance(dataset, name)
+    return Moments(found.mean, variance, np.inf)
 
 
 def _numbers(name: str, one: Moments, other: Moments, datasets: tuple[xr.Dataset, xr.Dataset]) -> _Numbers:
