@@ -29,7 +29,7 @@ from meanfield.families.contrastive.closures.expectation import (
     DRIFT_AND_DIFFUSION,
     OUTPUTS,
     Expectation,
-    at_many,
+    at_angles,
     averages_at,
 )
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
@@ -217,7 +217,7 @@ class Closure:
         """Averages from which g and Lambda are made, by quadrature; see the function of this name."""
         if len(q) > 1:
             return np.asarray(brackets(averages_at(self.expectation, q), q, self.rates))
-        return np.asarray(brackets.py_func(at_many(self.expectation, q)[:, 0], q, self.rates))
+        return np.asarray(brackets.py_func(at_angles(self.expectation, np.arcsin(q))[:, 0], q, self.rates))
 
     @cached_property
     def compiled(self) -> tuple[Any, float]:

@@ -52,9 +52,10 @@ class Expectation(NamedTuple):
     mixture: Mixture
 
 
-def at_many(expectation: Expectation, q: FloatArray) -> FloatArray:
-    """All averages of this module, in its order, for one feature; shape (averages, n) at overlaps q, shape (n,)."""
-    rows = averages_at_many(expectation.table, expectation.mixture, q)
+def at_angles(expectation: Expectation, angles: FloatArray) -> FloatArray:
+    """All averages of this module, in its order, for one feature; shape (averages, n) at q = sin(angles)."""
+    q = np.sin(angles)
+    rows = averages_at_many(expectation.table, expectation.mixture, q, np.cos(angles))
     return np.asarray(_from_rows.py_func(rows, q[None]))
 
 

@@ -15,13 +15,14 @@ import numpy as np
 from scipy.special import ndtr
 
 from meanfield.families.contrastive.closures.densities import PIECE, TAIL
-from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, Table
+from meanfield.families.contrastive.closures.fewer_points import LOG_WIDTH
+from meanfield.numerics.piecewise import NODES, ORDER, TO_COEFFICIENTS, WEIGHTS, Table
 from meanfield.typing import FloatArray, IntArray
 
-TOGETHER = 16.0
+TOGETHER = 8.0
 """Width of the range of centres that share a rule, in units of the power of two next to their deviations."""
 
-AT_ONCE = 1 << 17
+AT_ONCE = 1 << 15
 """Number of densities at nodes that are computed at once, which fit into the second-level cache."""
 
 LAST_EXPONENT = 700.0
@@ -43,17 +44,65 @@ def over_gaussians(table: Table, centre: FloatArray, deviation: FloatArray, powe
     -------
     ndarray, shape (powers, n, rows)
     """
+    if centre.size <= ORDER or np.any(centre != centre[0]):
+        return _one_by_one(table, centre, deviation, powers)
+    # With one centre averages are smooth functions of the logarithm of the deviation.
+    result = np.empty((powers, centre.size, len(table.values)))
+    alone, shared = shared_nodes(np.log(deviation), 0.5 * LOG_WIDTH)
+    points = np.concatenate([np.exp(nodes) for _, nodes, _ in shared] + [deviation[alone]])
+    found = _one_by_one(table, np.full(points.size, centre[0]), points, powers)
+    result[:, alone] = found[:, ORDER * len(shared) :]
+    for i, (some, _, interpolate) in enumerate(shared):
+        result[:, some] = interpolate @ found[:, ORDER * i : ORDER * (i + 1)]
+    return result
+
+
+def shared_nodes(x: FloatArray, widest: float) -> tuple[IntArray, list[tuple[IntArray, FloatArray, FloatArray]]]:
+    """Nodes between which functions of x are interpolated, on panels that hold more points than nodes.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+    widest : float
+        Width of panels on which the functions are polynomials of degree ORDER - 1.
+
+    Returns
+    -------
+    alone : ndarray of int
+        Indices of the points on other panels.
+    shared : list of tuple
+        For each panel the indices of its points, its nodes, shape (ORDER,), and the matrix from values at the nodes to
+        those at the points.
+    """
+    low, panels = x.min(), max(1, math.ceil(np.ptp(x) / widest))
+    if x.size <= ORDER or panels > x.size:
+        return np.arange(x.size), []
+    width = np.ptp(x) / panels or widest
+    t = (x - low) / width
+    panel = np.minimum(t.astype(int), panels - 1)
+    crowded = np.bincount(panel) > ORDER
+    shared = []
+    for each in np.flatnonzero(crowded):
+        mine = np.flatnonzero(panel == each)
+        polynomials = np.polynomial.legendre.legvander(2.0 * (t[mine] - each) - 1.0, ORDER - 1)
+        shared.append((mine, low + (each + 0.5 * (1.0 + NODES)) * width, polynomials @ TO_COEFFICIENTS))
+    return np.flatnonzero(~crowded[panel]), shared
+
+
+def _one_by_one(table: Table, centre: FloatArray, deviation: FloatArray, powers: int) -> FloatArray:
     result = np.empty((powers, centre.size, len(table.values)))
     for group in _alike(centre, deviation):
         s = deviation[group]
         nodes, values = _rule(table, [(centre[group].min() - TAIL * s.max(), centre[group].max() + TAIL * s.max())], s)
         for some in _blocks(group, nodes.size):
-            y = (nodes - centre[some, None]) / deviation[some, None]
-            density = np.exp(-np.minimum(0.5 * y * y, LAST_EXPONENT))
-            density /= math.sqrt(2.0 * math.pi) * deviation[some, None]
+            y = nodes - centre[some, None]
+            y *= (1.0 / deviation[some])[:, None]
+            density = _bell(y)
             for k in range(powers):
                 result[k, some] = density @ values
-                density *= y
+                if k < powers - 1:
+                    density *= y
+    result /= math.sqrt(2.0 * math.pi) * deviation[:, None]
     return result
 
 
@@ -95,18 +144,26 @@ def _boxed(x: FloatArray, centre: FloatArray, s: FloatArray, h: FloatArray) -> t
         y = z / s
         below = ndtr(y)
         first.append(below)
-        second.append(z * below + s * np.exp(-np.minimum(0.5 * y * y, LAST_EXPONENT)) / math.sqrt(2.0 * math.pi))
+        second.append(z * below + s * _bell(y) / math.sqrt(2.0 * math.pi))
     tilted = ((second[0] - second[1]) / h - first[0] - first[1]) / (2.0 * h)
     return (first[0] - first[1]) / (2.0 * h), np.where(x < centre, tilted, -tilted)
+
+
+def _bell(y: FloatArray) -> FloatArray:
+    """exp(-y^2/2), but no number so small that it underflows."""
+    result = y * y
+    result *= -0.5
+    np.maximum(result, -LAST_EXPONENT, out=result)
+    return np.asarray(np.exp(result, out=result))
 
 
 def _alike(centre: FloatArray, deviation: FloatArray) -> Iterator[IntArray]:
     """Indices of Gaussians whose deviations are within a factor of two, and whose centres are close."""
     octave = np.frexp(deviation)[1]
-    kind = np.stack([octave, np.floor(centre / np.ldexp(TOGETHER, octave))])
-    order = np.lexsort(kind)
-    ends = np.flatnonzero(np.any(np.diff(kind[:, order], axis=1), axis=0)) + 1
-    yield from np.split(order, ends)
+    place = np.rint(centre / np.ldexp(TOGETHER, octave))
+    order = np.lexsort((octave, place))
+    changes = (octave[order[1:]] != octave[order[:-1]]) | (place[order[1:]] != place[order[:-1]])
+    yield from np.split(order, np.flatnonzero(changes) + 1)
 
 
 def _blocks(group: IntArray, nodes: int) -> Iterator[IntArray]:
@@ -124,32 +181,35 @@ def _rule(table: Table, zones: list[tuple[float, float]], deviation: FloatArray)
         Weights times the values of the rows.
     """
     widest, edges = PIECE * deviation.min(), table.edges
-    last = edges.size - 2
-    low, high = (np.searchsorted(edges, zones[i][i], side="right") - 1 for i in (0, -1))
-    panels = np.arange(min(max(low, 0), last), min(max(high, 0), last) + 1)
-    left, right = edges[panels], edges[panels + 1]
-    wide = (right - left > widest) & np.any([(start < right) & (end > left) for start, end in zones], axis=0)
-    whole, panels, left, right = panels[~wide], panels[wide], left[wide], right[wide]
-    parts = [
-        (
-            table.nodes.reshape(-1, ORDER)[whole].ravel(),
-            table.weights.reshape(-1, ORDER)[whole].ravel(),
-            table.values.reshape(len(table.values), -1, ORDER)[:, whole].reshape(len(table.values), -1).T,
-        ),
-        (table.breaks, np.ones(table.breaks.size), table.jumps),
-    ]
-    if panels.size:
+    first, last = np.clip(np.searchsorted(edges, [zones[0][0], zones[-1][1]], side="right") - 1, 0, edges.size - 2)
+    left, right = edges[first : last + 1], edges[first + 1 : last + 2]
+    wide = right - left > widest
+    if not wide.any():
+        parts = [_whole(table, slice(first * ORDER, (last + 1) * ORDER))]
+    else:
+        wide &= np.any([(start < right) & (end > left) for start, end in zones], axis=0)
+        panels, left, right = first + np.flatnonzero(wide), left[wide], right[wide]
         segments = [(*zone, widest) for zone in zones]
         segments[1:1] = [(a[1], b[0], math.inf) for a, b in zip(zones[:-1], zones[1:], strict=True)]
-        parts += [_pieces(table, panels, np.maximum(left, a), np.minimum(right, b), most) for a, b, most in segments]
-    nodes, weights, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return nodes, weights[:, None] * values
+        parts = [_pieces(table, panels, np.maximum(left, a), np.minimum(right, b), most) for a, b, most in segments]
+        parts.append(_whole(table, first * ORDER + np.flatnonzero(np.repeat(~wide, ORDER))))
+    if table.breaks.size:
+        parts.append((table.breaks, table.jumps))
+    if len(parts) == 1:
+        return parts[0]
+    nodes, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return nodes, values
+
+
+def _whole(table: Table, nodes: slice | IntArray) -> tuple[FloatArray, FloatArray]:
+    """Nodes of the table, with weights times values."""
+    return table.nodes[nodes], table.weights[nodes, None] * table.values[:, nodes].T
 
 
 def _pieces(
     table: Table, panels: IntArray, left: FloatArray, right: FloatArray, widest: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Nodes on pieces of [left, right], parts of panels that may be empty, with weights and interpolated values."""
+) -> tuple[FloatArray, FloatArray]:
+    """Nodes on pieces of [left, right], parts of panels that may be empty, with weights times interpolated values."""
     some = right > left
     panels, left, right = panels[some], left[some], right[some]
     count = np.maximum(np.ceil((right - left) / widest), 1.0).astype(int)
@@ -159,5 +219,5 @@ def _pieces(
     nodes = (left + (2 * number + 1) * half)[:, None] + half[:, None] * NODES
     start, end = table.edges[panels, None], table.edges[panels + 1, None]
     polynomials = np.polynomial.legendre.legvander((2.0 * nodes - start - end) / (end - start), ORDER - 1)
-    values = polynomials @ table.coefficients[panels]
-    return nodes.ravel(), (half[:, None] * WEIGHTS).ravel(), values.reshape(nodes.size, len(table.values))
+    values = (half[:, None] * WEIGHTS)[..., None] * (polynomials @ table.coefficients[panels])
+    return nodes.ravel(), values.reshape(nodes.size, len(table.values))

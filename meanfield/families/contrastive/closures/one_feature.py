@@ -13,13 +13,13 @@ import numpy as np
 
 from meanfield.families.contrastive.closures.densities import BOX_NODES, BOX_WEIGHTS, NARROW_BOX, PIECE
 from meanfield.families.contrastive.closures.fewer_points import MEAN_WIDTH
-from meanfield.families.contrastive.closures.gaussian_averages import over_boxes, over_gaussians
+from meanfield.families.contrastive.closures.gaussian_averages import over_boxes, over_gaussians, shared_nodes
 from meanfield.families.contrastive.closures.mixture import LEAST_VARIANCE, MOST_PIECES, Mixture
-from meanfield.numerics.piecewise import NODES, ORDER, TO_COEFFICIENTS, WEIGHTS, Table
+from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, Table
 from meanfield.typing import FloatArray
 
 
-def averages_at_many(table: Table, law: Mixture, q: FloatArray) -> FloatArray:
+def averages_at_many(table: Table, law: Mixture, q: FloatArray, root: FloatArray | None = None) -> FloatArray:
     """Averages of all rows f of a table, with moments of the hidden variable c.
 
     Parameters
@@ -28,6 +28,8 @@ def averages_at_many(table: Table, law: Mixture, q: FloatArray) -> FloatArray:
     law : Mixture
         Of one feature.
     q : ndarray, shape (n,)
+    root : ndarray, shape (n,), optional
+        sqrt(1 - q^2), where it is known to more digits than q has near 1.
 
     Returns
     -------
@@ -36,7 +38,8 @@ def averages_at_many(table: Table, law: Mixture, q: FloatArray) -> FloatArray:
         Stein's lemma makes <c f> = <m f> + q <v f'> of them. NaN where q is not finite.
     """
     result = np.full((len(table.values), 3, q.size), math.nan)
-    deviation = np.sqrt(np.maximum(1.0 - q * q, LEAST_VARIANCE))
+    root = np.sqrt(np.maximum(1.0 - q * q, 0.0)) if root is None else root
+    deviation = np.maximum(root, math.sqrt(LEAST_VARIANCE))
     octave = np.frexp(deviation)[1]
     wide = law.half_width[0] * np.abs(q) > NARROW_BOX * deviation
     for boxed in (False, True):
@@ -119,34 +122,18 @@ def _components(law: Mixture, deviation: float, size: float) -> tuple[FloatArray
     moments : ndarray, shape (components, 3, 3)
         Probability times z z^T with z = (1, m, v).
     """
-    chance, widths = law.scale_probability[0], law.scale_variance[0]
-    if not np.any(chance):
-        chance, widths = np.ones(1), np.zeros(1)
-    probability = np.outer(law.probability, chance).ravel()
-    mean = np.repeat(law.mean[:, 0], chance.size)
-    variance = np.add.outer(law.variance[:, 0], widths).ravel()
-    z = np.stack([np.ones_like(mean), mean, variance])
-    moments = np.einsum("a,ia,ja->aij", probability, z, z)
-    if np.ptp(variance) == 0.0 and size * np.ptp(mean) > 0.0:
-        mean, moments = _fewer(mean, moments, MEAN_WIDTH * deviation / size)
-        variance = np.full(mean.size, variance[0])
+    probability, mean, variance = law.probability, law.mean[:, 0], law.variance[:, 0]
+    if law.scale_probability.size:
+        probability = np.outer(probability, law.scale_probability[0]).ravel()
+        mean = np.repeat(mean, law.scale_variance.size)
+        variance = np.add.outer(variance, law.scale_variance[0]).ravel()
+    z = np.array([np.ones_like(mean), mean, variance]).T
+    moments = (probability[:, None] * z)[:, :, None] * z[:, None]
+    if mean.size > ORDER and size > 0.0 and np.all(variance == variance[0]):
+        alone, shared = shared_nodes(mean, MEAN_WIDTH * deviation / size)
+        moments = np.concatenate(
+            [np.tensordot(interpolate, moments[some], axes=(0, 0)) for some, _, interpolate in shared] + [moments[alone]]
+        )
+        mean = np.concatenate([nodes for _, nodes, _ in shared] + [mean[alone]])
+        variance = variance[: mean.size]
     return mean, variance, moments
-
-
-def _fewer(x: FloatArray, weight: FloatArray, widest: float) -> tuple[FloatArray, FloatArray]:
-    """Nodes on panels that hold many of the points; see `fewer_points`."""
-    low, width = float(x.min()), float(np.ptp(x))
-    panels = math.ceil(width / widest)
-    if x.size <= ORDER or panels > x.size:
-        return x, weight
-    t = (x - low) * (panels / width)
-    panel = np.minimum(t.astype(int), panels - 1)
-    crowded = np.flatnonzero(np.bincount(panel) > ORDER)
-    alone = ~np.isin(panel, crowded)
-    nodes, weights = [x[alone]], [weight[alone]]
-    for each in crowded:
-        mine = panel == each
-        polynomials = np.polynomial.legendre.legvander(2.0 * (t[mine] - each) - 1.0, ORDER - 1) @ TO_COEFFICIENTS
-        nodes.append(low + (each + 0.5 * (1.0 + NODES)) * (width / panels))
-        weights.append(np.tensordot(polynomials, weight[mine], axes=(0, 0)))
-    return np.concatenate(nodes), np.concatenate(weights)

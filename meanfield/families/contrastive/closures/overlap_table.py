@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures.brackets import bracket_table
-from meanfield.families.contrastive.closures.expectation import Expectation, at_many
+from meanfield.families.contrastive.closures.expectation import Expectation, at_angles
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.ingredients.activations import Activation
 from meanfield.numerics.piecewise import Table, some_rows, tabulate
@@ -74,7 +74,7 @@ def overlap_table(
     expectation = Expectation(bracket_table(activation, noise, centred, reach_of(mixture)), mixture)
 
     def rows(angles: FloatArray) -> FloatArray:
-        found = at_many(expectation, np.sin(angles))
+        found = at_angles(expectation, angles)
         bar.update(angles.size)
         return found
 
