@@ -79,14 +79,14 @@ def _from_rows(rows, q):  # type: ignore[no-untyped-def]
     d1 = len(q)
     last = DRIFT_AND_DIFFUSION + d1
     if len(rows) == UNCENTRED_ROWS:
-        result = np.empty((last,) + q.shape[1:])  # noqa: RUF005: numba cannot unpack
+        result = np.empty((last,) + q.shape[1:])  # noqa: RUF005 (numba cannot unpack)
         result[0] = rows[1, 0]
         for i in range(1, DRIFT_AND_DIFFUSION):
             result[i] = rows[1 + i, 0]
         for k in range(d1):
             result[4 + k] = rows[0, 1 + k] + q[k] * rows[1, 1 + d1 + k]
         return result
-    result = np.empty((last + BATCH + 3,) + q.shape[1:])  # noqa: RUF005: the same
+    result = np.empty((last + BATCH + 3,) + q.shape[1:])  # noqa: RUF005 (the same)
     (
         s1s1p2p2, s2s2p1p1, s1s2p1p2, s1p2p2, s2p1p1, s1p1p2, s2p1p2, p2p2, p1p1, p1p2, s1, s2, s1s1, s2s2, s1s2
     ) = rows[6:, 0]  # fmt: skip
@@ -104,5 +104,5 @@ def _from_rows(rows, q):  # type: ignore[no-untyped-def]
     result[last + 2] = (s1s2 - s1 * s2) * p1p2
     result[last + 3] = s1
     result[last + 4] = s2
-    result[last + 5] = np.sqrt(np.maximum(s1s1, s2s2))
+    result[last + 5] = np.sqrt(s1s1 + s2s2)  # smooth where they cross
     return result

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import ndtr
@@ -93,9 +94,11 @@ def _one_by_one(table: Table, centre: FloatArray, deviation: FloatArray, powers:
     result = np.empty((powers, centre.size, len(table.values)))
     for group in _alike(centre, deviation):
         s = deviation[group]
-        nodes, values = _rule(table, [(centre[group].min() - TAIL * s.max(), centre[group].max() + TAIL * s.max())], s)
+        origin, tail = centre[group[0]], TAIL * s.max()
+        place = centre - origin
+        nodes, values = _rule(table, origin, [(place[group].min() - tail, place[group].max() + tail)], s)
         for some in _blocks(group, nodes.size):
-            y = nodes - centre[some, None]
+            y = nodes - place[some, None]
             y *= (1.0 / deviation[some])[:, None]
             density = _bell(y)
             for k in range(powers):
@@ -129,7 +132,7 @@ def over_boxes(table: Table, centre: FloatArray, deviation: FloatArray, half_wid
         s, h, tail = deviation[group], half_width[group], TAIL * deviation[group].max()
         low, high = centre[group].min(), centre[group].max()
         left, right = (low - h.max() - tail, high - h.min() + tail), (low + h.min() - tail, high + h.max() + tail)
-        nodes, values = _rule(table, [left, right] if left[1] < right[0] else [(left[0], right[1])], s)
+        nodes, values = _rule(table, 0.0, [left, right] if left[1] < right[0] else [(left[0], right[1])], s)
         for some in _blocks(group, nodes.size):
             for k, density in enumerate(_boxed(nodes, *(x[some, None] for x in (centre, deviation, half_width)))):
                 result[k, some] = density @ values
@@ -171,8 +174,18 @@ def _blocks(group: IntArray, nodes: int) -> Iterator[IntArray]:
     return (group[i : i + size] for i in range(0, group.size, size))
 
 
-def _rule(table: Table, zones: list[tuple[float, float]], deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _rule(
+    table: Table, origin: float, zones: list[tuple[float, float]], deviation: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Nodes for densities that change on the scale of the deviations in the zones, and not at all between two of them.
+
+    Parameters
+    ----------
+    table : Table
+    origin : float
+        All places are told from there, since narrow Gaussians lose digits in places told from 0.
+    zones : list of tuple of float
+    deviation : ndarray
 
     Returns
     -------
@@ -180,34 +193,36 @@ def _rule(table: Table, zones: list[tuple[float, float]], deviation: FloatArray)
     values : ndarray, shape (n, rows)
         Weights times the values of the rows.
     """
-    widest, edges = PIECE * deviation.min(), table.edges
+    widest, edges = PIECE * deviation.min(), table.edges - origin
     first, last = np.clip(np.searchsorted(edges, [zones[0][0], zones[-1][1]], side="right") - 1, 0, edges.size - 2)
     left, right = edges[first : last + 1], edges[first + 1 : last + 2]
     wide = right - left > widest
     if not wide.any():
-        parts = [_whole(table, slice(first * ORDER, (last + 1) * ORDER))]
+        parts = [_whole(table, origin, slice(first * ORDER, (last + 1) * ORDER))]
     else:
         wide &= np.any([(start < right) & (end > left) for start, end in zones], axis=0)
         panels, left, right = first + np.flatnonzero(wide), left[wide], right[wide]
         segments = [(*zone, widest) for zone in zones]
-        segments[1:1] = [(a[1], b[0], math.inf) for a, b in zip(zones[:-1], zones[1:], strict=True)]
-        parts = [_pieces(table, panels, np.maximum(left, a), np.minimum(right, b), most) for a, b, most in segments]
-        parts.append(_whole(table, first * ORDER + np.flatnonzero(np.repeat(~wide, ORDER))))
+        segments[1:1] = [(a[1], b[0], math.inf) for a, b in pairwise(zones)]
+        parts = [
+            _pieces(table, edges, panels, np.maximum(left, a), np.minimum(right, b), most) for a, b, most in segments
+        ]
+        parts.append(_whole(table, origin, first * ORDER + np.flatnonzero(np.repeat(~wide, ORDER))))
     if table.breaks.size:
-        parts.append((table.breaks, table.jumps))
+        parts.append((table.breaks - origin, table.jumps))
     if len(parts) == 1:
         return parts[0]
     nodes, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     return nodes, values
 
 
-def _whole(table: Table, nodes: slice | IntArray) -> tuple[FloatArray, FloatArray]:
+def _whole(table: Table, origin: float, nodes: slice | IntArray) -> tuple[FloatArray, FloatArray]:
     """Nodes of the table, with weights times values."""
-    return table.nodes[nodes], table.weights[nodes, None] * table.values[:, nodes].T
+    return table.nodes[nodes] - origin, table.weights[nodes, None] * table.values[:, nodes].T
 
 
 def _pieces(
-    table: Table, panels: IntArray, left: FloatArray, right: FloatArray, widest: float
+    table: Table, edges: FloatArray, panels: IntArray, left: FloatArray, right: FloatArray, widest: float
 ) -> tuple[FloatArray, FloatArray]:
     """Nodes on pieces of [left, right], parts of panels that may be empty, with weights times interpolated values."""
     some = right > left
@@ -217,7 +232,7 @@ def _pieces(
     number = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)  # of a piece in its panel
     panels, left, half = (np.repeat(x, count) for x in (panels, left, half))
     nodes = (left + (2 * number + 1) * half)[:, None] + half[:, None] * NODES
-    start, end = table.edges[panels, None], table.edges[panels + 1, None]
+    start, end = edges[panels, None], edges[panels + 1, None]
     polynomials = np.polynomial.legendre.legvander((2.0 * nodes - start - end) / (end - start), ORDER - 1)
     values = (half[:, None] * WEIGHTS)[..., None] * (polynomials @ table.coefficients[panels])
     return nodes.ravel(), values.reshape(nodes.size, len(table.values))

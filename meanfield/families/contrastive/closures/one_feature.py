@@ -131,9 +131,8 @@ def _components(law: Mixture, deviation: float, size: float) -> tuple[FloatArray
     moments = (probability[:, None] * z)[:, :, None] * z[:, None]
     if mean.size > ORDER and size > 0.0 and np.all(variance == variance[0]):
         alone, shared = shared_nodes(mean, MEAN_WIDTH * deviation / size)
-        moments = np.concatenate(
-            [np.tensordot(interpolate, moments[some], axes=(0, 0)) for some, _, interpolate in shared] + [moments[alone]]
-        )
+        merged = [np.tensordot(interpolate, moments[some], axes=(0, 0)) for some, _, interpolate in shared]
+        moments = np.concatenate([*merged, moments[alone]])
         mean = np.concatenate([nodes for _, nodes, _ in shared] + [mean[alone]])
         variance = variance[: mean.size]
     return mean, variance, moments

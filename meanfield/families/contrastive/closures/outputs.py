@@ -85,7 +85,7 @@ def _tabulated(outputs: Expectation) -> Table:
 
     def rows(angles: FloatArray) -> FloatArray:
         s1, s2, s1s1, s2s2 = averages_at_many(outputs.table, outputs.mixture, np.sin(angles), np.cos(angles))[:, 0]
-        return np.array([s1, s2, np.sqrt(np.maximum(s1s1, s2s2))])
+        return np.array([s1, s2, np.sqrt(s1s1 + s2s2)])
 
     reach = math.acos(math.sqrt(LEAST_VARIANCE))
     table = tabulate(rows, (), reach, "the mean output", groups=(0, 0, 0), most_panels=MOST_PANELS)
