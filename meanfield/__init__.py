@@ -14,8 +14,6 @@ seconds that `--help` and Ctrl-C should not wait for.
 
 import lazy_loader
 
-from meanfield.process import cache_folder  # noqa: F401  # it says where numba keeps compiled code
-
 __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

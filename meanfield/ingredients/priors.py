@@ -13,7 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 from meanfield.arguments import as_numbers
@@ -21,6 +20,7 @@ from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.user_functions import build, is_address, load_own
 from meanfield.numerics.compiled.compilable import compilable
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, evaluate
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)

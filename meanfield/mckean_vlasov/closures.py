@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import numba
 import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
@@ -18,6 +17,7 @@ from numba.extending import intrinsic
 from meanfield.errors import InputError
 from meanfield.numerics.compiled.separate_calls import generate_separate_call, separate_call_type
 from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 ClosureFunction = Callable[[FloatArray], tuple[FloatArray, float]]

@@ -13,7 +13,6 @@ import operator
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 from numba.core import ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -21,6 +20,8 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions
 from numba.core.untyped_passes import InlineClosureLikes
 from numba.extending import overload
+
+from meanfield.process import own_numba as numba
 
 
 def power(base: Any, exponent: Any) -> Any:

@@ -15,7 +15,6 @@ from inspect import signature
 from types import FunctionType
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import carray  # type: ignore[attr-defined]
@@ -25,6 +24,7 @@ from numba.extending import intrinsic
 from meanfield.numerics.compiled.compilable import compilable
 from meanfield.numerics.compiled.complex_numbers import INSTEAD, ComplexCompiler
 from meanfield.numerics.compiled.vectorisable_math import MATH
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 ScalarFunction = Callable[[float], float]
