@@ -8,12 +8,14 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, Protocol, TypeVar
 
-from meanfield.ingredients.function_checks import check_compiles, check_function, check_slope
+from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.nearest import nearest
+from meanfield.numerics.compiled.differences import difference
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction
 
 T = TypeVar("T")
@@ -32,7 +34,7 @@ class WithSlope(Protocol):
 
     @property
     def slope(self) -> ScalarFunction:
-        """Its derivative, given or by the complex step."""
+        """Its derivative, given or by differences."""
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -177,8 +179,11 @@ def make_with_slope(
     check_function(made.value, f"'{name}'", least=least)
     remedy = "correct the derivative, or name the point among the kinks"
     if made.derivative is None:
-        remedy = f"give one by meanfield.{kind.__name__}(value, derivative, kinks)"
-        check_compiles(made.slope, f"the complex-step derivative of '{name}'", remedy)
+        remedy = f"give one by meanfield.{kind.__name__}(value, derivative, kinks), or name the kink"
+        try:
+            made = replace(made, derivative=difference(made.value, made.kinks, least))  # type: ignore[type-var]
+        except ValueError as error:
+            raise ValueError(f"the derivative of '{name}': {error}; {remedy}") from error
     else:
         check_function(made.derivative, f"the derivative of '{name}'", made.kinks, least)
     check_slope(made.value, made.slope, made.kinks, f"the derivative of '{name}'", remedy, least)
