@@ -11,22 +11,30 @@ from meanfield.errors import InputError
 from meanfield.ingredients.part import Part
 
 
+def is_trusted(info: ValidationInfo) -> bool:
+    """Whether files that are named may be opened: not where a result names them."""
+    return bool((info.context or {}).get("trusted", True))
+
+
+def absolute(path: str, info: ValidationInfo) -> str:
+    """Path of a file that may be opened, from the folder of the problem file or the working directory."""
+    return str((Path((info.context or {}).get("folder") or "") / path).resolve()) if is_trusted(info) else path
+
+
 class FilePart(Part):
     """Part with a field `file` or `path`, and a property `atoms` that reads the file."""
 
     @field_validator("file", "path", check_fields=False)
     @classmethod
     def _find(cls, path: str, info: ValidationInfo) -> str:
-        """Make the path absolute where the folder of the problem file is known."""
-        folder = (info.context or {}).get("folder")
-        return path if folder is None else str((Path(folder) / path).resolve())
+        """Make the path absolute, which is relative to the problem file, or in Python to the working directory."""
+        return absolute(path, info)
 
     @model_validator(mode="after")
     def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read the file at once for a problem file; one named in a result may no longer exist."""
-        context = info.context or {}
-        self.__dict__["_trusted"] = context.get("trusted", True)
-        if context.get("folder") is not None:
+        """Read the file at once, unless a result names it: that may no longer exist."""
+        self.__dict__["_trusted"] = is_trusted(info)
+        if is_trusted(info):
             try:
                 _ = self.atoms
             except InputError as error:

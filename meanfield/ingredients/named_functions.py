@@ -23,15 +23,14 @@ class NamesFunctions(Part):
     """
 
     def look_up(self, key: str, make: Callable[..., Any], info: ValidationInfo) -> None:
-        """Find the functions at once if they are those of the library or the problem file is trusted."""
+        """Find the functions at once if they are those of the library or the problem is trusted."""
         context = info.context or {}
         name, folder = getattr(self, key), context.get("folder")
-        if is_address(name) and folder is None:
-            if not context.get("trusted", True):
-                self.__dict__["_found"] = self.named, NOT_IMPORTED
+        if is_address(name) and not context.get("trusted", True):
+            self.__dict__["_found"] = self.named, NOT_IMPORTED
             return
         try:
-            self.__dict__["_found"] = self.named, make(*self.named, *([folder] if is_address(name) else []))
+            self.__dict__["_found"] = self.named, make(*self.named, *([folder] if folder and is_address(name) else []))
         except ValueError as error:
             raise FieldError(key, str(error)) from error
 

@@ -86,14 +86,20 @@ class BaseProblem(Whole):
 
     @model_validator(mode="after")
     def _remember_origin(self, info: ValidationInfo) -> Self:
-        """Keep whether the problem may open files and import modules, for its copies."""
-        self.__dict__["_trusted"] = (info.context or {}).get("trusted", True)
+        """Keep whether the problem may open files and import modules, and from which folder, for its copies."""
+        context = info.context or {}
+        self.__dict__.update(_trusted=context.get("trusted", True), _folder=context.get("folder"))
         return self
 
     @property
     def trusted(self) -> bool:
         """Whether what the problem names may be opened and imported; False for one that was read from a result."""
         return bool(self.__dict__.get("_trusted", True))
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the problem file, where files and modules that it names are looked for; None if there is none."""
+        return self.__dict__.get("_folder")
 
     @property
     def fixed_dims(self) -> dict[str, int]:

@@ -71,9 +71,10 @@ def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -
     text : str
         TOML.
     folder : Path, optional
-        Where files and modules that the text names are looked for. Without it none is opened or imported here.
+        Where files and modules that the text names are looked for, which are opened and imported at once: by default
+        the working directory, and the Python path for modules.
     trusted : bool
-        False for the text in a result: what it names is not opened or imported later either.
+        False for the text in a result: what it names is neither opened nor imported, now or later.
 
     Returns
     -------
