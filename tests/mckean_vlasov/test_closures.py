@@ -76,7 +76,7 @@ def closure_of(text):
     class OwnClosure(NamedTuple):
         scale: float
 
-    names = {"np": np}
+    names = {"__name__": __name__, "np": np}
     exec(f"def values(closure, q):\n    return np.array([{text}, 1.0])", names)
     return OwnClosure, numba.njit(names["values"])
 
