@@ -46,7 +46,8 @@ def run(arguments: Namespace) -> int:
     result = run_sweep(sweep, arguments.output, arguments.workers, arguments.scheduler)
     print(describe(result))
     outputs = [arguments.output / "sweep.nc"]
-    if result.attrs["status"] != "complete":
+    status = str(result.attrs["status"])
+    if status == "interrupted":
         print(f"{arguments.sweep}: interrupted; what was computed is in {arguments.output}", file=sys.stderr)
         print("to go on, give the same command again", file=sys.stderr)
         return FAILED
@@ -56,6 +57,9 @@ def run(arguments: Namespace) -> int:
         save_figure(figure, arguments.figure)
         outputs.append(arguments.figure)
     print("wrote " + " and ".join(map(str, outputs)))
+    if status != "complete":
+        print(f"{arguments.sweep}: {status}", file=sys.stderr)
+        return FAILED
     return DONE
 
 
@@ -64,11 +68,8 @@ def _check_phase_diagram(sweep: Sweep, path: Path) -> None:
     from meanfield.results.figure_files import check_figure_path
 
     check_figure_path(path)
-    if (
-        len(sweep.axes) != 2
-        or list(sweep.methods) not in (["stationary"], ["fixed_points"], ["dynamics"])
-        or not any("similarity" in kept for kept in sweep.methods.values())
-    ):
+    keeping = [method for method, kept in sweep.methods.items() if "similarity" in kept]
+    if len(sweep.axes) != 2 or len(keeping) != 1:
         raise InputError(
             "--figure draws the similarity of stationary states over two axes; keep 'similarity' of one of the methods "
             "stationary, fixed_points and dynamics, or draw the result yourself"

@@ -23,7 +23,7 @@ from meanfield.sweep.merge import merged
 from meanfield.sweep.points import Point, points_of
 from meanfield.sweep.solve import Outcome, Work, solve_points
 from meanfield.sweep.store import Store
-from meanfield.sweep.workers import ClusterWorkers, LocalWorkers, Workers
+from meanfield.sweep.workers import GONE, ClusterWorkers, LocalWorkers, Workers
 
 TASK_SECONDS = 0.5
 """Approximate time in seconds of a task of several points: a kill may lose it, and it is far above the overhead."""
@@ -54,7 +54,7 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
     -------
     xarray.Dataset
         Of the method `sweep`, along the axes: `status` of each point, and what the sweep keeps. The attribute `status`
-        is `complete`, or `interrupted` if there are points that were not computed.
+        is `complete`, `interrupted` if there are points that were not computed, or `failed: ...` if some failed.
 
     Raises
     ------
@@ -168,7 +168,8 @@ class _Dispatch:
 
     def _fill(self) -> None:
         """Submit tasks to workers that have none."""
-        while (self._waiting or self._alone) and len(self._running) < self._workers.slots:
+        slots = self._workers.slots  # an error where a cluster is gone, which would be waited for in vain
+        while (self._waiting or self._alone) and len(self._running) < slots:
             points = [self._alone.popleft()] if self._alone else self._next_points()
             data = [(point.name, _data(point)) for point in points]
             self._running[self._workers.submit(solve_points, self._work, data)] = points
@@ -185,7 +186,7 @@ class _Dispatch:
         except self._workers.died:
             return self._blame(points)
         except CancelledError as error:
-            raise OSError("the scheduler gave up our tasks, or is gone") from error
+            raise OSError(GONE) from error
         except Exception as error:
             remedy = "a cluster needs the same meanfield at its scheduler, its workers and here"
             raise OSError(f"workers cannot solve points: {type(error).__name__}: {error}; {remedy}") from error

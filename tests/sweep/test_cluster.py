@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -52,7 +53,7 @@ def make_worker(address, folder):
 
 @pytest.fixture
 def cluster(tmp_path):
-    """The address of a scheduler, and two worker processes: forked, because they then need not import anything."""
+    """Address and process of a scheduler, and two worker processes: forked, because then they need not import."""
     context = multiprocessing.get_context("fork")
     addresses = context.Queue()
     processes = [context.Process(target=serve, args=(make_scheduler, addresses))]
@@ -61,7 +62,7 @@ def cluster(tmp_path):
     processes += [context.Process(target=serve, args=(make_worker, address, tmp_path / f"{i}")) for i in range(2)]
     for process in processes[1:]:
         process.start()
-    yield address, processes[1:]
+    yield address, *processes
     for process in processes:
         process.kill()
         process.join()
@@ -70,7 +71,7 @@ def cluster(tmp_path):
 def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_killed(
     cluster, inside, tmp_path, monkeypatch
 ):
-    address, workers = cluster
+    address, _, *workers = cluster
     sweep = make_sweep([POINTS], {"fixed_points": ["similarity"], "particles": ["final"]})
     here, write, written = run_sweep(sweep, tmp_path / "here"), Store.write, []
 
@@ -86,6 +87,20 @@ def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_kille
     assert (workers[0].exitcode, workers[1].exitcode) == (-signal.SIGKILL, None)
     assert set(there["status"].values) == {"complete"}
     assert bits(there) == bits(here)
+
+
+def test_a_scheduler_that_is_killed_is_one_line(cluster, tmp_path, monkeypatch, caplog):
+    address, scheduler, *_ = cluster
+    write = Store.write
+
+    def write_and_kill(self, *arguments):
+        write(self, *arguments)
+        scheduler.kill()
+
+    monkeypatch.setattr(Store, "write", write_and_kill)
+    with pytest.raises(OSError, match="the scheduler gave up our tasks, or is gone"):
+        run_sweep(make_sweep([POINTS], {"particles": ["final"]}), tmp_path / "out", scheduler=address)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 def test_no_scheduler(tmp_path, monkeypatch):
