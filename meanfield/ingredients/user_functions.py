@@ -13,6 +13,7 @@ from traceback import extract_tb
 from typing import Any, Protocol, TypeVar
 
 from meanfield.ingredients.function_checks import check_compiles, check_function, check_slope
+from meanfield.ingredients.module_sources import forget_changed, note_imported
 from meanfield.ingredients.nearest import nearest
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction
 
@@ -80,6 +81,7 @@ def load_object(address: str, folder: Path | None = None) -> Any:
         folder = folder.resolve()
         _forget_other(top, folder)
     with _on_path([Path.cwd(), *([folder] if folder else [])]):
+        forget_changed(module_name)
         try:
             module = importlib.import_module(module_name)
         except Exception as error:  # whatever a user's module raises
@@ -89,6 +91,7 @@ def load_object(address: str, folder: Path | None = None) -> Any:
                 f"'{address}': module '{module_name}' cannot be imported ({type(error).__name__}: {error}"
                 f"{_place_in(module_name, error)}); " + (remedy if missing or not module_name else "correct it")
             ) from error
+        note_imported(module_name)
     if not hasattr(module, name):
         public = [word for word in vars(module) if not word.startswith("_")]
         raise ValueError(f"'{address}': module '{module_name}' has no '{name}'; {nearest(name, public)}")

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
 from meanfield.errors import InputError
+from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.ingredients.part import Part
 from meanfield.problems.messages import message
 from meanfield.typing import FloatArray
@@ -110,9 +111,38 @@ class BaseProblem(Whole):
         """Numbers that results carry as attributes, such as `dimension` N, so that nobody has to parse the problem."""
         return {}
 
+    def fingerprints(self) -> dict[str, Fingerprint]:
+        """Fingerprints of all that the problem names and its text does not hold, by the keys that name it.
+
+        Returns
+        -------
+        dict
+            From keys, such as `model.activation` or `features[0].hidden.file`, to what stands there, its SHA-256, and
+            the versions of packages that are part of it. `family` is there for a family that is none of this package.
+            The SHA-256 is empty for what a result alone names, which is neither imported nor opened.
+        """
+        from meanfield.problems.known_families import fingerprint_of_family  # which knows problems
+
+        return fingerprint_of_family(self) | dict(_named_outside(self, ""))
+
     def limit(self) -> dict[str, Any]:
         """Data that fix the limit N -> infinity: everything but the title and the settings of methods."""
         return self.model_dump(exclude={"title", *self.settings})
+
+
+def _named_outside(value: Any, path: str) -> Iterator[tuple[str, Fingerprint]]:
+    """Fingerprints of a value and its parts, by their keys."""
+    if isinstance(value, Part):
+        for key, found in value.named_outside().items():
+            yield f"{path}.{key}".removeprefix("."), found
+        for key in type(value).model_fields:
+            yield from _named_outside(getattr(value, key), f"{path}.{key}".removeprefix("."))
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _named_outside(inner, f"{path}.{key}")
+    elif isinstance(value, tuple | list):
+        for index, inner in enumerate(value):
+            yield from _named_outside(inner, f"{path}[{index}]")
 
 
 def check_problem(given: object, wanted: type[BaseProblem] = BaseProblem) -> None:

@@ -68,8 +68,9 @@ class Importance(NamesFunctions):
                 raise FieldError("epsilon", f"= {self.epsilon:g} is a weight of infonce; give 0 or more")
             return self
         self.look_up("kind", _make_own, info)
-        if "_found" in self.__dict__ and isinstance(self.__dict__["_found"][1], Activation):
-            self._check_own(self.__dict__["_found"][1])
+        found = self.__dict__.get("_found")
+        if found is not None and isinstance(found.content, Activation):
+            self._check_own(found.content)
         return self
 
     def _check_own(self, function: Activation) -> None:

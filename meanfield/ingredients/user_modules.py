@@ -1,0 +1,53 @@
+"""Modules of users, which may change while a process runs, and modules of packages, for which their versions stand."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_OWN = __name__.partition(".")[0]
+
+_OF_PACKAGES = {"site-packages", "dist-packages"}
+"""Folders that installers fill."""
+
+
+def is_users(module: str, file: str | None = None) -> bool:
+    """Whether a module is neither of Python, nor of this package, nor of one that an installer put into its folder.
+
+    Parameters
+    ----------
+    module : str
+        Its name.
+    file : str, optional
+        Where it stands, if it is not imported yet.
+    """
+    top = module.partition(".")[0]
+    if top == "__main__":
+        return True
+    if top in sys.stdlib_module_names or top == _OWN or (file is None and module not in sys.modules):
+        return False
+    file = file or getattr(sys.modules[module], "__file__", None)
+    return file is None or not _OF_PACKAGES.intersection(Path(file).parts)
+
+
+def version_of(module: str) -> dict[str, str]:
+    """Name and version of the package that has a module; nothing for modules of Python and of users.
+
+    What the imported package says comes first: after an upgrade its files are newer than what a process runs.
+    """
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names or top not in sys.modules or is_users(top):
+        return {}
+    said = getattr(sys.modules[top], "__version__", None)
+    return {top: said if isinstance(said, str) else _installed(top)}
+
+
+@cache
+def _installed(package: str) -> str:
+    """Version of an installed package that does not say it itself."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
