@@ -49,6 +49,11 @@ class FilePart(Part):
         """Paths of the files by the keys that name them."""
         return {key: getattr(self, key) for key in ("file", "path") if key in type(self).model_fields}
 
+    @property
+    def asked(self) -> Any:
+        """Keys that decide what is read."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
     def named_outside(self) -> dict[str, Fingerprint]:
         """See `Part.named_outside`: the files; unknown where they were not opened."""
         if not self.__dict__.get("_trusted", True):
@@ -76,14 +81,13 @@ class FilePart(Part):
                 f"{key} = {next(iter(self.paths.values()))!r}: no file is opened because a result names it; load the "
                 "problem file with meanfield.load_problem and solve that"
             )
-        asked = {name: getattr(self, name) for name in type(self).model_fields}
         found = self.__dict__.get("_found")
-        if found is None or found.asked != asked:
+        if found is None or found.asked != self.asked:
             known: Mapping[str, Fingerprint] = {
                 key: fingerprint_of_file(path) if os.path.isfile(path) else unknown(path)
                 for key, path in self.paths.items()
             }
             content = read(tuple(each["sha256"] for each in known.values()))
-            found = self.__dict__["_found"] = Found(asked, content, known)
+            found = self.__dict__["_found"] = Found(self.asked, content, known)
         content: T = found.content
         return content

@@ -8,13 +8,17 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, Protocol, TypeVar
 
+from meanfield.ingredients.fingerprints import fingerprint
 from meanfield.ingredients.function_checks import check_compiles, check_function, check_slope
 from meanfield.ingredients.module_sources import forget_changed, note_imported
 from meanfield.ingredients.nearest import nearest
+from meanfield.ingredients.snapshots import snapshot
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction
 
 T = TypeVar("T")
@@ -40,9 +44,6 @@ class WithSlope(Protocol):
         """Where the derivative jumps."""
 
 
-F = TypeVar("F", bound=WithSlope)
-
-
 def is_address(name: str) -> bool:
     """Whether a name is the address "package.module:name" of a user's object."""
     return ":" in name
@@ -64,7 +65,13 @@ def build(table: Mapping[str, T | Callable[..., T]], name: str, parameters: Mapp
         if key not in known:
             hint = nearest(key, known) if known else "it takes none"
             raise ValueError(f"'{name}' has no parameter '{key}'; {hint}")
-    return entry(**parameters) if inspect.isfunction(entry) else entry  # type: ignore[return-value]
+    return _built(entry, tuple(sorted(parameters.items()))) if inspect.isfunction(entry) else entry  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=256)
+def _built(factory: Callable[..., Any], parameters: tuple[tuple[str, float], ...]) -> Any:
+    """Function of the library with parameters: one object, which is compiled once."""
+    return factory(**dict(parameters))
 
 
 def load_object(address: str, folder: Path | None = None) -> Any:
@@ -147,45 +154,72 @@ def load_own(address: str, parameters: Mapping[str, float], folder: Path | None)
         raise ValueError(f"'{address}' with {dict(parameters)}: {type(error).__name__}: {error}") from error
 
 
-def make_with_slope(
-    kind: type[F],
-    table: Mapping[str, F | Callable[..., F]],
+@dataclass(frozen=True)
+class _Marked:
+    """Something that stands for all with the same fingerprint."""
+
+    sha256: str
+    content: Any = field(compare=False)
+
+
+def make_own(
+    kind: Callable[..., T],
     name: str,
     parameters: Mapping[str, float],
     folder: Path | None,
-    least: float = -math.inf,
-) -> F:
-    """Function of the library, or one of a user that compiles and has the derivative that it says.
+    check: Callable[[T, str], None],
+) -> T:
+    """Functions of a user as they are now: checked, and compiled once until they, or what they name, change.
 
     Parameters
     ----------
     kind : type
-        What is made of a function alone, which has the signature `kind(value, derivative, kinks)`.
-    table : mapping
-        Those of the library.
+        What is made of a function alone.
     name, parameters, folder
         See `meanfield.ingredients.activations.make_activation`.
+    check : callable
+        Takes the functions and their name, and raises a ValueError at what will not do.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or the check fails.
+    """
+    found = load_own(name, parameters, folder)
+    made = found if isinstance(kind, type) and isinstance(found, kind) else kind(found)
+    return _checked(name, check, _Marked(fingerprint(made), made))  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=256)
+def _checked(name: str, check: Callable[[Any, str], None], made: _Marked) -> Any:
+    copy = snapshot(made.content)
+    check(copy, name)
+    return copy
+
+
+def check_with_slope(made: WithSlope, name: str, least: float = -math.inf) -> None:
+    """Refuse a function that does not compile, or has another derivative than it says.
+
+    Parameters
+    ----------
+    made : WithSlope
+    name : str
+        How messages call it.
     least : float
         Number below which the function is never asked for a value.
 
     Raises
     ------
     ValueError
-        If there is none of that name, or a user's own does not compile or has another derivative than it says.
     """
-    if not is_address(name):
-        return build(table, name, parameters)
-    found = load_own(name, parameters, folder)
-    made = found if isinstance(found, kind) else kind(found)  # type: ignore[call-arg]
     check_function(made.value, f"'{name}'", least=least)
     remedy = "correct the derivative, or name the point among the kinks"
     if made.derivative is None:
-        remedy = f"give one by meanfield.{kind.__name__}(value, derivative, kinks)"
+        remedy = f"give one by meanfield.{type(made).__name__}(value, derivative, kinks)"
         check_compiles(made.slope, f"the complex-step derivative of '{name}'", remedy)
     else:
         check_function(made.derivative, f"the derivative of '{name}'", made.kinks, least)
     check_slope(made.value, made.slope, made.kinks, f"the derivative of '{name}'", remedy, least)
-    return made
 
 
 @contextmanager

@@ -16,6 +16,8 @@ _OF_PACKAGES = {"site-packages", "dist-packages"}
 def is_users(module: str, file: str | None = None) -> bool:
     """Whether a module is neither of Python, nor of this package, nor of one that an installer put into its folder.
 
+    One that nobody knows is a user's: it was forgotten, or made by a program.
+
     Parameters
     ----------
     module : str
@@ -26,9 +28,9 @@ def is_users(module: str, file: str | None = None) -> bool:
     top = module.partition(".")[0]
     if top == "__main__":
         return True
-    if top in sys.stdlib_module_names or top == _OWN or (file is None and module not in sys.modules):
+    if top in sys.stdlib_module_names or top == _OWN:
         return False
-    file = file or getattr(sys.modules[module], "__file__", None)
+    file = file or getattr(sys.modules.get(module, sys.modules.get(top)), "__file__", None)
     return file is None or not _OF_PACKAGES.intersection(Path(file).parts)
 
 

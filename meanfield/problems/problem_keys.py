@@ -72,7 +72,7 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
         data = _replaced(data, _steps(key), int(value) if whole else value)
     changed = validated(type(problem), data, folder, problem.trusted) if values else problem
     for key in values:
-        _keep_functions(problem, changed, _steps(key))
+        _keep_found(problem, changed, _steps(key))
     return changed
 
 
@@ -192,12 +192,13 @@ def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
     return fields | {first: _replaced(fields.get(first), rest, value)}
 
 
-def _keep_functions(before: Any, after: Any, steps: list[str | int]) -> None:
-    """Pass on the functions of a user that were found beside the problem file; see `NamesFunctions`."""
+def _keep_found(before: Any, after: Any, steps: list[str | int]) -> None:
+    """Pass on what was found outside of the text: it may be another now."""
     for step in steps:
         if isinstance(before, Part) and isinstance(after, Part):
-            if "_found" in before.__dict__:
-                after.__dict__.setdefault("_found", before.__dict__["_found"])
+            kept, anew = before.__dict__.get("_found"), after.__dict__.get("_found")
+            if kept is not None and (anew is None or anew.asked == kept.asked):
+                after.__dict__["_found"] = kept
             before, after = getattr(before, str(step)), getattr(after, str(step))
         elif isinstance(before, tuple) and isinstance(after, tuple):
             before, after = before[int(step)], after[int(step)]

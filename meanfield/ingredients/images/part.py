@@ -107,6 +107,11 @@ class ArrayData(NamesFunctions, FilePart):
         return NamesFunctions.named_outside(self) if self.is_own else FilePart.named_outside(self)
 
     @property
+    def asked(self) -> Any:
+        """See `FilePart.asked`."""
+        return self.format, self.paths
+
+    @property
     def atoms(self) -> Images:
         """See `FilePart.atoms`."""
         return self.read
@@ -167,4 +172,4 @@ def _own_images(name: str, parameters: Any, folder: Path | None = None) -> Image
             raise ValueError(f"'{name}' returns {', '.join(map(str, found))}, and no 'images'; name them so")
         found = (found["images"], found.get("labels", found.get("target")))
     images, labels = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
-    return checked_images(f"'{name}'", images, labels)
+    return checked_images(f"'{name}'", np.array(images), labels)  # a copy: they may be changed in place
