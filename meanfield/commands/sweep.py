@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from meanfield.cli import DONE, FAILED, at_least
+from meanfield.commands.solving import add_restart
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
 
@@ -28,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--workers", type=at_least(1, "workers"), metavar="N", help="processes; by default one per core")
     where.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler instead")
+    add_restart(parser)
     parser.add_argument("--figure", type=Path, metavar="F.png", help="phase diagram to draw; png, pdf or svg")
 
 
@@ -43,7 +45,7 @@ def run(arguments: Namespace) -> int:
     sweep = load_sweep(arguments.sweep)
     if arguments.figure:
         _check_phase_diagram(sweep, arguments.figure)
-    result = run_sweep(sweep, arguments.output, arguments.workers, arguments.scheduler)
+    result = run_sweep(sweep, arguments.output, arguments.workers, arguments.scheduler, arguments.restart)
     print(describe(result))
     outputs = [arguments.output / "sweep.nc"]
     status = str(result.attrs["status"])

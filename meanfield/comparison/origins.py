@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import xarray as xr
 
 from meanfield.problems.base import BaseProblem
-from meanfield.results.made_by import FINGERPRINTS, MadeBy, as_text, differences, from_text
+from meanfield.results.made_by import FINGERPRINTS, MadeBy, differences, from_json, to_json
 from meanfield.results.schema import problem_of
+
 
 def different_origins(first: xr.Dataset, second: xr.Dataset, names: tuple[str, str]) -> str:
     """Sentences that say which functions and files two results do not have in common, or not for certain."""
@@ -24,12 +25,12 @@ def different_origins(first: xr.Dataset, second: xr.Dataset, names: tuple[str, s
 
 def common_origins(results: Sequence[xr.Dataset]) -> dict[str, str]:
     """Attribute of a comparison with the fingerprints that all results have in common; none where they differ."""
-    texts = {as_text(_made_by(result)) for result in results}
+    texts = {to_json(_made_by(result)) for result in results}
     return {FINGERPRINTS: texts.pop()} if len(texts) == 1 else {}
 
 
 def _made_by(result: xr.Dataset) -> MadeBy:
     """Fingerprints that a result has; else those of its problem, of which none that matters is known."""
     problem: BaseProblem = problem_of(result)
-    kept = from_text(result.attrs.get(FINGERPRINTS))
+    kept = from_json(result.attrs.get(FINGERPRINTS))
     return problem.fingerprints() if kept is None else kept

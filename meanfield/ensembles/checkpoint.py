@@ -130,8 +130,8 @@ class Checkpoint(Record):
             )
         if found:
             raise InputError(
-                f"{self.folder}: holds an unfinished run, and something has changed since that began: "
-                f"{'; '.join(found)}. Take that back, name another output or folder, or {self._remedy}"
+                f"{self.folder}: holds an unfinished run that other functions, files or versions began: "
+                f"{'; '.join(found)}. Take the change back, name another output or folder, or {self._remedy}"
             )
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> Array:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.file import format_problem
-from meanfield.results.made_by import MadeBy, as_text, changes, from_text, made_by
+from meanfield.results.made_by import MadeBy, changes, from_json, made_by, to_json
 
 
 class Identity(NamedTuple):
@@ -29,7 +29,7 @@ class Identity(NamedTuple):
 
     def written(self) -> str:
         """Text for a file."""
-        return f"{self.text}\n{as_text(self.made_by)}\n"
+        return f"{self.text}\n{to_json(self.made_by)}\n"
 
     def differences(self, written: str) -> list[str] | None:
         """What another run was made by that left its identity in a file; None if it is of another problem.
@@ -40,7 +40,7 @@ class Identity(NamedTuple):
             What stands in the file; in those of earlier versions no fingerprints.
         """
         text, _, last = written.removesuffix("\n").rpartition("\n")
-        before = from_text(last)
+        before = from_json(last)
         if (written if before is None else text) != self.text:
             return None
         return changes(before, self.made_by)

@@ -85,7 +85,9 @@ class Simulation:
 
     def __post_init__(self) -> None:
         if not isinstance(self.identity, Identity):  # a text alone says nothing of functions and files that it names
-            raise ValueError(f"identity = {self.identity!r:.40}: give meanfield.ensembles.identity.identity_of(problem)")
+            raise ValueError(
+                f"identity = {self.identity!r:.40}: give meanfield.ensembles.identity.identity_of(problem)"
+            )
         names = [*self.rows, *self.snapshots, *self.constants, *self.marks]
         if len(set(names)) < len(names) or not set(RESERVED).isdisjoint(names):
             raise ValueError(f"arrays {names} of an ensemble: names must differ, and be none of {', '.join(RESERVED)}")

@@ -22,8 +22,8 @@ FINGERPRINTS = "fingerprints"
 SHORT = 8
 """Number of digits of a fingerprint in messages."""
 
-NOT_KEPT = "what made it, which is not known: it is older than fingerprints in files"
-"""What there is to say of a file without fingerprints."""
+NOT_KEPT = "which ones is not known, it is older than fingerprints in files"
+"""What there is to say of the functions, files and versions that made a file without fingerprints."""
 
 UNKNOWN = "not known"
 """What stands in place of the hash of what was not looked at."""
@@ -35,12 +35,12 @@ def made_by(problem: BaseProblem) -> dict[str, Fingerprint]:
     return {"meanfield": own} | problem.fingerprints()
 
 
-def as_text(found: MadeBy) -> str:
+def to_json(found: MadeBy) -> str:
     """JSON text of fingerprints."""
     return json.dumps(found, sort_keys=True)
 
 
-def from_text(text: Any) -> dict[str, Fingerprint] | None:
+def from_json(text: Any) -> dict[str, Fingerprint] | None:
     """Fingerprints from their JSON text, None if it holds none."""
     try:
         found = json.loads(text)
@@ -62,9 +62,9 @@ class Change(NamedTuple):
     certain: bool
 
 
-def changes(before: MadeBy | None, now: MadeBy) -> list[str]:
+def changes(before: MadeBy | None, now: MadeBy, names: tuple[str, str] = ("before", "now")) -> list[str]:
     """What made something before and is another now, a text for each key; nothing if the same would be computed."""
-    return [NOT_KEPT] if before is None else [change.words for change in _changes(before, now, ("before", "now"))]
+    return [NOT_KEPT] if before is None else [change.words for change in _changes(before, now, names)]
 
 
 def differences(first: MadeBy, second: MadeBy, names: tuple[str, str]) -> list[Change]:
@@ -89,11 +89,11 @@ def _is_unknown(entry: Fingerprint | None) -> bool:
 
 
 def _state(entry: Fingerprint | None, other: Fingerprint | None) -> str:
-    """Short hash and versions, as far as they are not those of another entry; empty where nothing is known of it."""
+    """Short hash, and the versions that differ from those of another entry; empty where it is equal or not known."""
     if entry is None:
         return "not there"
     if other is not None and (entry["sha256"], entry["version"]) == (other["sha256"], other["version"]):
         return ""
-    known = set(other["version"].split(", ")) if other is not None else set()
-    versions = [text for text in entry["version"].split(", ") if text and text not in known]
+    known = other["version"] if other is not None else ""
+    versions = [text for text in entry["version"].split(", ") if known and text not in known.split(", ")]
     return " with ".join(text for text in (entry["sha256"][:SHORT], ", ".join(versions)) if text)
