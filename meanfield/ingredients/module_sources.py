@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import os
 import sys
 import warnings
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from types import CodeType, FunctionType, ModuleType
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from meanfield.ingredients.fingerprints import Fingerprint, fingerprint, fingerprint_of, fingerprint_of_code
@@ -107,6 +106,9 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
 
 def _source_of(module: str) -> Source | None:
     """Source of a user's module, or of a folder of modules; none for all others."""
+    top = module.partition(".")[0]
+    if top == "__main__" or not is_users(top):
+        return None
     spec = _specification(module)
     folders = list(getattr(spec, "submodule_search_locations", None) or ())
     if spec is not None and spec.origin is None and folders and is_users(module, folders[0]):
@@ -120,16 +122,14 @@ def _source_of(module: str) -> Source | None:
 
 
 def _specification(module: str) -> ModuleSpec | None:
-    """Specification of a module, imported or not; none where there is no such module."""
+    """Specification of a module, imported or not; none where there is no such module. Nothing is imported here."""
     parent = module.rpartition(".")[0]
     if module in sys.modules:
         return getattr(sys.modules[module], "__spec__", None)
-    if parent and _source_of(parent) is None:
-        return None
-    try:
-        return importlib.util.find_spec(module)
-    except Exception:  # a package whose own code fails, of which its import will tell
-        return None
+    if not parent:
+        return PathFinder.find_spec(module)
+    folders = getattr(_specification(parent), "submodule_search_locations", None)
+    return None if folders is None else PathFinder.find_spec(module, folders)
 
 
 @lru_cache(maxsize=256)
@@ -168,29 +168,20 @@ def _warn_of_edits(module: ModuleType) -> None:
 
 def _differences(module: ModuleType, tree: ast.Module) -> Iterator[str]:
     """Names of functions and of constants of a module that its file has otherwise."""
-    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    whole = compile(tree, "", "exec", dont_inherit=True)
+    codes = {code.co_name: code for code in whole.co_consts if isinstance(code, CodeType)}
+    assigned = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and names.count(node.name) == 1 and not node.decorator_list:
-            held = vars(module).get(node.name)
-            if not isinstance(held, FunctionType) or _code_of(node) != fingerprint_of_code(held.__code__):
+        if isinstance(node, ast.FunctionDef) and defined.count(node.name) == 1 and not node.decorator_list:
+            held = getattr(vars(module).get(node.name), "__code__", None)
+            if held is None or fingerprint_of_code(held) != fingerprint_of_code(codes[node.name]):
                 yield node.name
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            if _stores(tree).count(name) == 1 and isinstance(node.value, ast.Constant | ast.UnaryOp | ast.Tuple):
-                try:
-                    written = ast.literal_eval(node.value)
-                except ValueError:
-                    continue
-                if fingerprint(written) != fingerprint(vars(module).get(name)):
-                    yield name
-
-
-def _code_of(function: ast.FunctionDef) -> str:
-    """Fingerprint of the code of a function."""
-    whole = compile(ast.Module([function], []), "", "exec", dont_inherit=True)
-    return fingerprint_of_code(next(code for code in whole.co_consts if isinstance(code, CodeType)))
-
-
-def _stores(tree: ast.Module) -> list[str]:
-    """Names to which a module assigns anywhere."""
-    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+            try:
+                written = ast.literal_eval(node.value)
+            except ValueError:
+                continue
+            if assigned.count(name) == 1 and fingerprint(written) != fingerprint(vars(module).get(name)):
+                yield name

@@ -88,7 +88,8 @@ def test_dataclasses_keep_their_numbers_and_forget_what_they_computed(own):
     activation = Activation(own.helper, kinks=[0.0])
     assert activation.growth == 0.0
     copy = snapshot(activation)
-    assert copy.kinks == (0.0,) and "growth" not in vars(copy)
+    assert copy.kinks == (0.0,)
+    assert "growth" not in vars(copy)
     assert snapshot(Prior(own.helper, linear=True)).linear
 
 
