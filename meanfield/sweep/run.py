@@ -19,6 +19,7 @@ from meanfield.process.progress import progress_bar
 from meanfield.results.files import save
 from meanfield.results.made_by import FINGERPRINTS, MadeBy, made_by, to_json
 from meanfield.results.provenance import provenance
+from meanfield.sweep.by_value import packed
 from meanfield.sweep.definition import Sweep
 from meanfield.sweep.merge import merged
 from meanfield.sweep.origins import check_origin, of_reductions, together
@@ -138,7 +139,7 @@ def _complete(
     if not left:
         store.open(sweep)  # with other axes than before, perhaps
         return "complete"
-    dispatch = _Dispatch(sweep, left, make_workers(len(left)))
+    dispatch = _Dispatch(sweep, left, packed(sweep), make_workers(len(left)))
     try:
         _keep_all(sweep, dispatch, store, outcomes, origins, len(points))
     except KeyboardInterrupt:
@@ -172,12 +173,14 @@ class _Dispatch:
     sweep : Sweep
     points : list of Point
         Each a problem.
+    by_value : bytes
+        See `meanfield.sweep.solve.Work`.
     workers : Workers
     """
 
-    def __init__(self, sweep: Sweep, points: list[Point], workers: Workers) -> None:
+    def __init__(self, sweep: Sweep, points: list[Point], by_value: bytes, workers: Workers) -> None:
         taken = {"status"} | {axis.dim for axis in sweep.axes} | {key for axis in sweep.axes for key in axis.keys}
-        self._work = Work(sweep.methods, tuple(sorted(taken)), sweep.folder, sweep.problem_folder)
+        self._work = Work(sweep.methods, tuple(sorted(taken)), sweep.folder, sweep.problem_folder, by_value)
         self._workers = workers
         self._waiting = deque(points)
         self._alone: deque[Point] = deque()

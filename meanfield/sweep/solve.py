@@ -18,12 +18,14 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.ingredients.user_functions import lent
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.file import problem_from
 from meanfield.problems.known_families import family_of
 from meanfield.process.progress import no_progress_bars
 from meanfield.results.made_by import MadeBy, changes, made_by
 from meanfield.results.provenance import provenance
+from meanfield.sweep.by_value import unpacked
 from meanfield.sweep.origins import of_reductions
 from meanfield.sweep.reductions import Variables, reduced
 
@@ -42,12 +44,15 @@ class Work:
         Names that variables cannot have.
     folder, problem_folder : Path or None
         Where modules of reductions, and files and modules of problems, are looked for.
+    by_value : bytes
+        Functions that workers cannot import; see `meanfield.sweep.by_value`.
     """
 
     methods: Mapping[str, Sequence[str]]
     taken: tuple[str, ...]
     folder: Path | None = None
     problem_folder: Path | None = None
+    by_value: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def checked(outcome: Outcome, origin: MadeBy) -> Outcome:
 
 def solve_points(work: Work, problems: Sequence[tuple[str, dict[str, Any]]]) -> list[Outcome]:
     """Solve problems, given by name and data; no failure of one of them reaches the others."""
-    with one_thread(), no_progress_bars():
+    with one_thread(), no_progress_bars(), lent(unpacked(work.by_value)):
         return [_solve_point(work, name, data) for name, data in problems]
 
 

@@ -1,9 +1,7 @@
 """Sweeps on a Dask cluster of real processes on loopback, some of which are killed."""
 
-import asyncio
 import json
 import logging
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -13,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from distributed import Scheduler, Worker
 
 import meanfield
 from meanfield.errors import InputError
@@ -23,49 +20,6 @@ from tests import ROOT
 from tests.sweep.sweeps import TAU, bits, make_sweep
 
 POINTS = TAU | {"values": np.linspace(0.01, 0.3, 30).round(3).tolist()}
-
-
-def serve(make, *arguments):
-    """A scheduler or a worker, until it is killed."""
-
-    async def until_killed():
-        async with make(*arguments) as server:
-            await server.finished()
-
-    asyncio.run(until_killed())
-
-
-def make_scheduler(addresses):
-    """Says where it is."""
-
-    class Speaking(Scheduler):
-        async def start(self):
-            await super().start()
-            addresses.put(self.address)
-            return self
-
-    return Speaking(host="127.0.0.1", port=0, dashboard=False)
-
-
-def make_worker(address, folder):
-    return Worker(address, nthreads=1, host="127.0.0.1", local_directory=str(folder), dashboard=False)
-
-
-@pytest.fixture
-def cluster(tmp_path):
-    """Address and process of a scheduler, and two worker processes: forked, because then they need not import."""
-    context = multiprocessing.get_context("fork")
-    addresses = context.Queue()
-    processes = [context.Process(target=serve, args=(make_scheduler, addresses))]
-    processes[0].start()
-    address = addresses.get(timeout=60)
-    processes += [context.Process(target=serve, args=(make_worker, address, tmp_path / f"{i}")) for i in range(2)]
-    for process in processes[1:]:
-        process.start()
-    yield address, *processes
-    for process in processes:
-        process.kill()
-        process.join()
 
 
 def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_killed(
