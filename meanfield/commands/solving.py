@@ -28,6 +28,11 @@ def add_problem_and_output(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nc", help="netCDF file to write")
 
 
+def add_restart(parser: ArgumentParser) -> None:
+    """Add the argument of commands that go on with an unfinished run."""
+    parser.add_argument("--restart", action="store_true", help="begin anew, and forget what an earlier run left there")
+
+
 def checked_outputs(arguments: Namespace, read: Sequence[Path]) -> list[Path]:
     """Paths of the output and of the figure, refused before anything is computed if they cannot be written to.
 
@@ -61,7 +66,7 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
     Parameters
     ----------
     arguments : Namespace
-        With the arguments of `add_problem_and_output`.
+        With the arguments of `add_problem_and_output`, and with a `restart` where methods resume.
     method : str
         A method of the family of the problem.
     **options
@@ -88,6 +93,9 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
     declared = family_of(problem).method(method)
     if options.get("workers") is not None and not declared.threads:
         raise InputError(f"--workers: the method '{method}' takes no number of threads; leave it out")
+    restart = getattr(arguments, "restart", False)
+    if restart and not declared.resumes:
+        raise InputError(f"--restart: the method '{method}' always begins anew; leave it out")
     with start_up():
         solver = resolve(declared.solve)
     for name in options.keys() - signature(solver).parameters.keys() - {"workers"}:
@@ -96,9 +104,9 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
         dataset = solve(problem, method, **options)
         save(dataset, arguments.output)
         return say_where(arguments, dataset, resumable=False)
-    with Checkpoint(f"{arguments.output}.checkpoint") as checkpoint:
+    with Checkpoint(f"{arguments.output}.checkpoint", restart=restart) as checkpoint:
         begun = checkpoint.begun
-        if begun:
+        if begun and not restart:
             print(f"going on with the unfinished run in {checkpoint.folder}", file=sys.stderr)
         try:
             dataset = solve(problem, method, record=checkpoint, **options)

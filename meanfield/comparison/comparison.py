@@ -12,6 +12,7 @@ import xarray as xr
 
 from meanfield.arguments import as_text, wrong
 from meanfield.comparison.judgement import NO_SPREAD, Judgement
+from meanfield.comparison.origins import common_origins, different_origins
 from meanfield.comparison.sides import moments
 from meanfield.comparison.verdict import judge
 from meanfield.comparison.wording import overall, reason
@@ -42,7 +43,8 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         beside its mean over independent samples of that size. Density against density: L1 distance. `verdict` is
         AGREES, DIFFERS or CANNOT TELL for each pair, and for all of them together as an attribute; `p_value` and
         `reason` say why, and variables that end in `_chance` what is the largest difference that chance allows: of
-        comparisons of true pairs 95 in 100 have none that is larger.
+        comparisons of true pairs 95 in 100 have none that is larger. `reason` also says where two results come from
+        different versions of a function or file of one name.
 
     Raises
     ------
@@ -70,8 +72,11 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         judge(datasets[i], datasets[j], measured.isel(pair=row), datasets) for row, (i, j) in enumerate(pairs)
     ]
     arrays |= _judged(judgements, measured)
+    origins = [different_origins(datasets[i], datasets[j], (names[i], names[j])) for i, j in pairs]
+    arrays["reason"] = np.array([origin + text for origin, text in zip(origins, arrays["reason"], strict=True)])
     report = build_dataset("comparison", problem, arrays, "complete", provenance(time.perf_counter() - started))
-    return report.assign_attrs(verdict=overall([judgement.verdict for judgement in judgements]))
+    verdict = overall([judgement.verdict for judgement in judgements])
+    return report.assign_attrs(common_origins(datasets), verdict=verdict)
 
 
 def _judged(judgements: Sequence[Judgement], measured: xr.Dataset) -> dict[str, Any]:

@@ -8,10 +8,12 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from traceback import extract_tb
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from meanfield.ingredients.fingerprints import fingerprint
@@ -78,6 +80,19 @@ def _built(factory: Callable[..., Any], parameters: tuple[tuple[str, float], ...
     return factory(**dict(parameters))
 
 
+_lent: ContextVar[Mapping[str, Any]] = ContextVar("lent", default=MappingProxyType({}))
+
+
+@contextmanager
+def lent(objects: Mapping[str, Any]) -> Iterator[None]:
+    """Context in which these objects stand at their addresses, for processes that cannot import them."""
+    token = _lent.set(objects)
+    try:
+        yield
+    finally:
+        _lent.reset(token)
+
+
 def load_object(address: str, folder: Path | None = None) -> Any:
     """Object at the address "package.module:name", from the Python path, the working directory or `folder`.
 
@@ -86,6 +101,8 @@ def load_object(address: str, folder: Path | None = None) -> Any:
     ValueError
         If there is none.
     """
+    if address in _lent.get():
+        return _lent.get()[address]
     module_name, _, name = address.partition(":")
     top = module_name.partition(".")[0]
     if folder is not None:
