@@ -74,7 +74,8 @@ def judge_moments(first: xr.Dataset, second: xr.Dataset, family: Family, results
     resolution = {n.name: float(np.nanmax(levels[n.name] * n.error)) for n in found}
     hidden = all(resolution[n.name] > n.size for n in found)
     why = decide(p_value, p_without_errors, min(n.runs for n in found), hidden)
-    return Judgement(why, p_value, worst, {k: float(np.nanmin(v)) for k, v in levels.items()}, resolution)
+    places = {n.name: np.nonzero(np.isfinite(n.left)) for n in found}
+    return Judgement(why, p_value, worst, {k: float(np.nanmin(v)) for k, v in levels.items()}, resolution, places)
 
 
 def _worst(numbers: _Numbers, levels: FloatArray) -> Place:

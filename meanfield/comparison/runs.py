@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.judgement import NO_SPREAD, Judgement, Place, decide
+from meanfield.comparison.judgement import MOST_PLACES, NO_SPREAD, Judgement, Place, decide
 from meanfield.comparison.rotations import (
     Contrast,
     Deviations,
@@ -21,9 +21,6 @@ from meanfield.comparison.sides import finished_runs, has_runs, largest_value, s
 from meanfield.problems.family import Family, resolve
 from meanfield.results.schema import problem_of
 from meanfield.typing import FloatArray
-
-MOST_PLACES = 4096
-"""Largest number of times and components of a quantity that are rotated; of more, evenly spread ones are."""
 
 
 def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, family: Family) -> Judgement:
@@ -48,19 +45,20 @@ def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, fa
     p_without_errors = outcome.p_value
     if outcome.has_allowance:
         p_without_errors = rotation_test(contrast, quantities, with_allowance=False).p_value
-    levels, resolution, distances = {}, {}, {}
+    levels, resolution, places, distances = {}, {}, {}, {}
     for quantity in quantities:
         for name, measure in quantity.measures.items():
             allowed = outcome.levels[name] * outcome.standard_errors[name]
             if name in family.compared:
                 levels[name], resolution[name] = outcome.levels[name], float(allowed.max())
+                places[name] = quantity.where
                 continue
             all_of_it = measure(np.abs(np.tensordot(contrast.direction, quantity.rows, 1)) / contrast.reach)
             by_errors = all_of_it - outcome.deviations[name] * outcome.standard_errors[name]
             distances[name] = quantity.where, (allowed + by_errors) / all_of_it
     hidden = bool(resolution) and all(size > largest_value(first, second, name) for name, size in resolution.items())
     why = decide(outcome.p_value, p_without_errors, contrast.freedom + 1, hidden)
-    return Judgement(why, outcome.p_value, _worst(outcome, quantities), levels, resolution, distances)
+    return Judgement(why, outcome.p_value, _worst(outcome, quantities), levels, resolution, places, distances)
 
 
 def _contrast(first: xr.Dataset, second: xr.Dataset) -> Contrast:
