@@ -12,10 +12,10 @@ import xarray as xr
 
 from meanfield.arguments import as_text, wrong
 from meanfield.comparison.inputs import check_inputs
-from meanfield.comparison.judgement import NO_SPREAD, Judgement
+from meanfield.comparison.judgement import Judgement
 from meanfield.comparison.left_out import left_out
 from meanfield.comparison.places import at_common_places
-from meanfield.comparison.sides import moments
+from meanfield.comparison.sides import least_spread, moments
 from meanfield.comparison.verdict import judge
 from meanfield.comparison.wording import overall, reason
 from meanfield.problems.family import Family, resolve
@@ -127,7 +127,7 @@ def _differences(name: str, datasets: Sequence[xr.Dataset], pairs: list[tuple[in
         if first is not None and second is not None:
             difference[row] = second.mean - first.mean
             spread = np.sqrt(first.variance + second.variance)
-            error[row] = np.where(spread > NO_SPREAD, spread, np.nan)
+            error[row] = np.where(spread > least_spread(datasets[i], datasets[j], name), spread, np.nan)
     return {f"{name}_difference": difference, f"{name}_standard_error": error}
 
 

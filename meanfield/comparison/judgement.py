@@ -20,6 +20,10 @@ MOST_PLACES = 4096
 NO_SPREAD = 1e-12
 """Largest standard error, relative to values above 1, that is rounding: that of runs that all start alike."""
 
+EXACT_START = 1e-6
+"""Largest scatter of runs and difference at the first time, relative to values above 1, of starts that are given
+exactly: they are rounded where own loops run in single precision, and there is nothing to compare."""
+
 ROUNDING = 1e-9
 """Largest difference, relative to the largest value, that needs no stated error to explain it: rounding of solvers."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.judgement import FEWEST, MOST_PLACES, ROUNDING, Judgement
+from meanfield.comparison.judgement import EXACT_START, FEWEST, MOST_PLACES, ROUNDING, Judgement
 from meanfield.comparison.sides import finished_runs, has_runs, largest_value, moments
 from meanfield.problems.family import Family
 from meanfield.results.numbers import plain
@@ -77,7 +77,8 @@ def _quantity(
         return
     rest = ~judged.reshape(len(times), -1)
     known = np.isfinite(difference.reshape(len(times), -1))
-    apart = np.abs(np.nan_to_num(difference.reshape(len(times), -1))) > ROUNDING * size
+    least = np.where(times == times[0], EXACT_START, ROUNDING)[:, None] * max(size, 1.0)
+    apart = np.abs(np.nan_to_num(difference.reshape(len(times), -1))) > least
     missing, still = (rest & ~known).any(axis=1), (rest & apart).any(axis=1)
     if missing.any():
         yield f"{name}{_when(times, missing)}, where values are missing"

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.comparison.judgement import ROUNDING, Judgement, Place
-from meanfield.comparison.sides import largest_value, stated_error
+from meanfield.comparison.sides import largest_value, rounding, stated_error
 from meanfield.problems.family import Family
 from meanfield.typing import FloatArray, IntArray
 
@@ -56,7 +56,8 @@ def _differences(
     for name in family.distances:
         bound = family.variables[name].bounded_by
         if bound and bound in first and bound in second and _on_one_grid(first, second):
-            yield name, comparison[name].values, [first[bound].values, second[bound].values], 1.0
+            errors = [result[bound].values + rounding(result[bound]) for result in (first, second)]
+            yield name, comparison[name].values, errors, 1.0
 
 
 def _on_one_grid(first: xr.Dataset, second: xr.Dataset) -> bool:
