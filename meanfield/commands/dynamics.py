@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from meanfield.cli import DONE
-from meanfield.commands.solving import add_problem_and_output, checked_outputs, summary_of
+from meanfield.commands.solving import add_problem_and_output, checked_outputs, print_warning, summary_of
 from meanfield.process.start_up import start_up
 
 
@@ -31,6 +31,7 @@ def run(arguments: Namespace) -> int:
     result = solve(load_problem(arguments.problem), "dynamics")
     save(result, arguments.output)
     print(summary_of(result), end="")
+    print_warning(arguments, result)
     if arguments.figure:
         save_figure(plot_dynamics(result), arguments.figure)
     print("wrote " + " and ".join(map(str, outputs)))

@@ -129,13 +129,18 @@ def summary_of(dataset: xr.Dataset) -> str:
     return f"{resolve(summary)(dataset)}\n" if summary else ""
 
 
-def say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
-    """Print where a result is and what became of its run, and return the exit code."""
+def print_warning(arguments: Namespace, dataset: xr.Dataset) -> None:
+    """Print the warning of a result, if it has one."""
     from meanfield.results.schema import WARNING
 
-    status = dataset.attrs["status"]
     if dataset.attrs.get(WARNING):
         print(f"{arguments.problem}: warning: {dataset.attrs[WARNING]}", file=sys.stderr)
+
+
+def say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
+    """Print where a result is and what became of its run, and return the exit code."""
+    status = dataset.attrs["status"]
+    print_warning(arguments, dataset)
     if status == "complete":
         what = f"{dataset.attrs['method']}{_final_overlap(dataset)}"
         print(f"{summary_of(dataset)}wrote {arguments.output} ({what})")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from meanfield.cli import DONE, FAILED, at_least
-from meanfield.commands.solving import add_problem_and_output, checked_outputs, summary_of
+from meanfield.commands.solving import add_problem_and_output, checked_outputs, print_warning, summary_of
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
 
@@ -48,6 +48,7 @@ def run(arguments: Namespace) -> int:
         result = solve(problem, "stationary")
     save(result, arguments.output)
     print(summary_of(result), end="")
+    print_warning(arguments, result)
     if arguments.figure:
         save_figure(plot_branches(result), arguments.figure)
     print("wrote " + " and ".join(map(str, outputs)))
