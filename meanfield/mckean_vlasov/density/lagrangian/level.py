@@ -16,7 +16,6 @@ from meanfield.mckean_vlasov.density.lagrangian.marching import (
     Coupling,
     State,
     advance,
-    average,
     interpolate,
 )
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, graded, packed, unpacked
@@ -182,24 +181,18 @@ class Level:
         """
         averages = np.empty(self.moments.shape[1])
         time = float(self._limit.times[index])
-        arguments = self._mesh, self._frame
-        if index == 0:
-            ordered = average(self._state.end, *arguments, self._state.sums, self._coupling, averages)
-            values = self._state.end
-        else:
-            for _ in range(MOST_TRIES):
-                self._advance(time)
-                ordered = interpolate(time, *arguments, self._coupling, self._state, averages)
-                if ordered:
-                    break
-                self._return(time)
-            values = self._state.stage
+        for _ in range(MOST_TRIES):
+            self._advance(time)
+            ordered = interpolate(time, self._mesh, self._frame, self._coupling, self._state, averages)
+            if ordered or index == 0:
+                break
+            self._return(time)
         if not ordered:
             raise self._stuck()
         self.moments[index] = averages if index > 0 else self._at_start(averages)
         sums = self._state.sums[:, : self.nodes]
         self.given_u[:, index] = sums[1:] / sums[0]
-        self.X[index] = unpacked(values, self.nodes, self.points)
+        self.X[index] = unpacked(self._state.stage, self.nodes, self.points)
 
     def _at_start(self, averages: FloatArray) -> FloatArray:
         """The averages with what is known at t = 0, which errors of points and of nodes in u do not touch."""
