@@ -18,7 +18,6 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.errors import InputError
@@ -40,6 +39,7 @@ from meanfield.families.contrastive.closures.polynomial_means import polynomial_
 from meanfield.mckean_vlasov.closures import TabulatedClosure, register_closure, tabulated_values
 from meanfield.numerics.piecewise import some_rows, with_values
 from meanfield.numerics.quadrature import gauss_rules
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.closures.averages import averages
@@ -22,6 +21,7 @@ from meanfield.families.contrastive.closures.mixture import Mixture
 from meanfield.families.contrastive.closures.one_feature import averages_at_many
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import Table
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 DRIFT_AND_DIFFUSION = 4

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
+from meanfield.process import own_numba as numba
 import numpy as np
 
 from meanfield.errors import InputError
