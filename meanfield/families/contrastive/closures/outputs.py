@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meanfield.process import own_numba as numba
 import numpy as np
 
 from meanfield.errors import InputError
@@ -24,6 +23,7 @@ from meanfield.families.contrastive.closures.polynomial_means import (
 )
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import Table, interpolate, panel_of, some_rows, tabulate
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 MOST_PANELS = 600
