@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from meanfield.arguments import as_numbers
-from meanfield.ingredients.user_functions import make_with_slope
+from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
 from meanfield.numerics.compiled.differences import difference
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 
@@ -241,7 +241,6 @@ ACTIVATIONS: dict[str, Activation | Callable[..., Activation]] = {
 }
 
 
-@lru_cache(maxsize=256)
 def make_activation(
     name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None
 ) -> Activation:
@@ -261,4 +260,6 @@ def make_activation(
     ValueError
         If there is none of that name, or a user's own does not compile or has another derivative than it says.
     """
-    return make_with_slope(Activation, ACTIVATIONS, name, dict(parameters), folder)
+    if is_address(name):
+        return make_own(Activation, name, dict(parameters), folder, check_with_slope)
+    return build(ACTIVATIONS, name, dict(parameters))

@@ -28,7 +28,7 @@ from statistics import median
 
 import numpy as np
 
-from meanfield import load_problem, solve_density
+from meanfield import load_problem, solve_density, with_value
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.mckean_vlasov.density.evolution import Evolution
 from meanfield.mckean_vlasov.density.plan import fixed_plan
@@ -45,7 +45,7 @@ from validation.benchmarks.timing import CORES, ONE_THREAD, WALL, Work, rate, se
 
 EXAMPLE = ROOT / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)
-ORDER_TWO = PROBLEM.model_copy(update={"density": DensitySettings(order=2, cells=800, feature_nodes=31)})
+ORDER_TWO = with_value(PROBLEM, "density", DensitySettings(order=2, cells=800, feature_nodes=31))
 STEPS = 20
 """Number of steps between outputs that are timed together."""
 SIZES = ((1, 200), (WIDE, 200), (3 * WIDE, 800), (6 * WIDE, 800), (6 * WIDE, 1600))
@@ -83,7 +83,7 @@ def kernel_table() -> Table:
 
 def marching_work(nodes: int, cells: int, threads: int) -> Work:
     """Steps of an evolution, closure and moments included."""
-    problem = PROBLEM.model_copy(update={"density": DensitySettings(cells=cells, feature_nodes=nodes, steps=STEPS)})
+    problem = with_value(PROBLEM, "density", DensitySettings(cells=cells, feature_nodes=nodes, steps=STEPS))
     limit = limit_of(problem)
     plan = fixed_plan(limit, problem.density)
     with at_most(threads):
