@@ -46,14 +46,12 @@ def _containers(tree: ast.Module) -> Iterator[str]:
 
 def _properties(tree: ast.Module) -> Iterator[str]:
     """Classes with cached properties that are neither frozen dataclasses nor parts of a problem, which are frozen."""
-    for node in ast.walk(tree):
-        methods = [each for each in getattr(node, "body", []) if isinstance(each, ast.FunctionDef)]
-        if not isinstance(node, ast.ClassDef) or "cached_property" not in {
-            _called(decorator) for method in methods for decorator in method.decorator_list
-        }:
-            continue
+    for node in filter(lambda node: isinstance(node, ast.ClassDef), ast.walk(tree)):
+        methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+        kept = "cached_property" in {_called(each) for method in methods for each in method.decorator_list}
         frozen = any("frozen=True" in ast.unparse(each) for each in node.decorator_list)
-        if not frozen and not {"Part", "NamesFunctions"} & {ast.unparse(base) for base in node.bases}:
+        part = {"Part", "NamesFunctions"} & {ast.unparse(base) for base in node.bases}
+        if kept and not frozen and not part:
             yield node.name
 
 
