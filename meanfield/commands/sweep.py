@@ -13,7 +13,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meanfield.cli import DONE, FAILED, at_least
+from meanfield.cli import FAILED, at_least
+from meanfield.commands.outputs import write_figures
 from meanfield.commands.solving import add_restart
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
@@ -46,23 +47,24 @@ def run(arguments: Namespace) -> int:
     if arguments.figure:
         _check_phase_diagram(sweep, arguments.figure)
     result = run_sweep(sweep, arguments.output, arguments.workers, arguments.scheduler, arguments.restart)
-    print(describe(result))
-    outputs = [arguments.output / "sweep.nc"]
     status = str(result.attrs["status"])
     if status == "interrupted":
+        print(describe(result))
         print(f"{arguments.sweep}: interrupted; what was computed is in {arguments.output}", file=sys.stderr)
         print("to go on, give the same command again", file=sys.stderr)
         return FAILED
-    if arguments.figure:
+
+    def draw(path: Path) -> None:
         figure = Figure(figsize=(6.4, 4.8), layout="constrained")
         plot_phase_diagram(result, figure.subplots())
-        save_figure(figure, arguments.figure)
-        outputs.append(arguments.figure)
-    print("wrote " + " and ".join(map(str, outputs)))
+        save_figure(figure, path)
+
+    code, written = write_figures(arguments.output / "sweep.nc", {arguments.figure: draw})
+    print(f"{describe(result)}\n{written}")
     if status != "complete":
         print(f"{arguments.sweep}: {status}", file=sys.stderr)
         return FAILED
-    return DONE
+    return code
 
 
 def _check_phase_diagram(sweep: Sweep, path: Path) -> None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values, register_closure
 from meanfield.numerics.compiled.array_operations import copy
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 FEATURES = 2

@@ -10,14 +10,15 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import numba
 import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
 
 from meanfield.errors import InputError
+from meanfield.ingredients.fingerprints import fingerprint
 from meanfield.numerics.compiled.separate_calls import generate_separate_call, separate_call_type
 from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 ClosureFunction = Callable[[FloatArray], tuple[FloatArray, float]]
@@ -50,10 +51,21 @@ _REGISTERED: dict[type, Any] = {}
 
 
 def register_closure(kind: type) -> Callable[[Any], Any]:
-    """Decorate a compiled function of a closure, a `NamedTuple` of this type, and q, that gives g and then Lambda."""
+    """Decorate a compiled function of a closure, a `NamedTuple` of this type, and q, that gives g and then Lambda.
+
+    Raises
+    ------
+    InputError
+        If closures of this type have another function already.
+    """
 
     def register(function: Any) -> Any:
-        _REGISTERED[kind] = function
+        known = _REGISTERED.setdefault(kind, function)
+        if known is not function and fingerprint(known) != fingerprint(function):
+            raise InputError(
+                f"{kind.__name__} is registered with another function, which code that is compiled for it keeps; "
+                "define the tuple anew, too"
+            )
         return function
 
     return register

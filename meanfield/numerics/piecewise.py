@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 ORDER = 16

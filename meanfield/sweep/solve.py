@@ -7,13 +7,11 @@ process beside ours or on a machine with another disk.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import xarray as xr
 
@@ -22,6 +20,7 @@ from meanfield.ingredients.user_functions import lent
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.file import problem_from
 from meanfield.problems.known_families import family_of
+from meanfield.process.cores import at_most
 from meanfield.process.progress import no_progress_bars
 from meanfield.results.made_by import MadeBy, changes, made_by
 from meanfield.results.provenance import provenance
@@ -99,19 +98,8 @@ def checked(outcome: Outcome, origin: MadeBy) -> Outcome:
 
 def solve_points(work: Work, problems: Sequence[tuple[str, dict[str, Any]]]) -> list[Outcome]:
     """Solve problems, given by name and data; no failure of one of them reaches the others."""
-    with one_thread(), no_progress_bars(), lent(unpacked(work.by_value)):
+    with at_most(1), no_progress_bars(), lent(unpacked(work.by_value)):
         return [_solve_point(work, name, data) for name, data in problems]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Context of a single thread, because workers share the cores among them already."""
-    before = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    numba.config.NUMBA_NUM_THREADS = 1  # type: ignore[attr-defined]  # what the solvers read when they run
-    try:
-        yield
-    finally:
-        numba.config.NUMBA_NUM_THREADS = before  # type: ignore[attr-defined]
 
 
 def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:

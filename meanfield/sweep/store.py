@@ -23,6 +23,7 @@ from meanfield.problems.file import parse_toml
 from meanfield.process.atomic_files import check_writable, delete_abandoned, write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.locking import LOCK
+from meanfield.results.files import check_result_path
 from meanfield.results.made_by import FINGERPRINTS, from_json, to_json
 from meanfield.results.schema import attributes_of
 from meanfield.sweep.definition import Sweep, format_sweep
@@ -62,6 +63,7 @@ class Store:
             check_writable(self.folder)
         elif self._definition.is_file():
             check_writable(self._definition)
+            check_result_path(self.merged)
             if not restart:
                 self._check_same(sweep)
         elif any(entry.name != LOCK and not entry.name.startswith(".") for entry in self.folder.iterdir()):

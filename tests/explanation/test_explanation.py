@@ -13,7 +13,7 @@ from meanfield.families.contrastive.explanation.density_cost import density_cost
 from meanfield.families.contrastive.explanation.particle_cost import LARGEST_TRIAL, particle_seconds
 from meanfield.families.contrastive.explanation.warnings import warnings_of
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.process.cache_folder import has_compiled_code
+from meanfield.process.own_numba.folder import folder, has_compiled_code
 from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 
 METHODS = ["density", "order parameters", "dynamics", "stationary states", "particles"]
@@ -85,8 +85,7 @@ def test_a_new_installation_is_told_that_it_compiles():
 def test_compiled_code_is_found_where_numba_keeps_it(monkeypatch, tmp_path):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     assert not has_compiled_code()
-    (tmp_path / "kernel").mkdir()
-    (tmp_path / "kernel" / "kernel.nbi").touch()
+    (folder() / "kernel.nbc").touch()
     assert has_compiled_code()
 
 

@@ -1,13 +1,16 @@
 """Functions and files that change while a process runs: a problem is solved with what it was loaded with, and a problem
 that is loaded again with what there is now, with another fingerprint."""
 
+import copy
 import importlib
 import os
+import pickle
 import sys
 
 import numpy as np
 import pytest
 
+from meanfield.errors import InputError
 from meanfield.problems.file import load_problem
 from meanfield.problems.problem_keys import with_value
 
@@ -196,3 +199,26 @@ def test_files_of_the_same_size_and_time_stamp(own, write):
     first, second = (problem.fingerprints()["features[0].hidden.file"] for problem in problems)
     assert first["what"] == second["what"]
     assert first["sha256"] != second["sha256"]
+
+
+def test_problems_that_are_sent_to_another_process(own):
+    own.write(scale=1.0)
+    problem = own.load()
+    hidden = f'law = "empirical", file = "{own.folder}/samples.npy"'
+    write_npy(own.folder / "samples.npy", [1.0, 2.0])
+    of_file = own.load(hidden=hidden)
+    sys.path.append(str(own.folder))
+    try:
+        sent, sent_file = pickle.loads(pickle.dumps(problem)), pickle.loads(pickle.dumps(of_file))
+        assert sent.prior.force(POINT)[0] == 19.0
+        assert sent.fingerprints() == problem.fingerprints()
+        assert copy.deepcopy(problem).prior.functions is problem.prior.functions
+        sent = pickle.loads(pickle.dumps(problem))
+        own.write(scale=2.0)
+        write_npy(own.folder / "samples.npy", [1.0, 3.0])
+        with pytest.raises(InputError, match="is another one here than where the problem was loaded"):
+            sent.prior.force(POINT)
+        with pytest.raises(InputError, match="is another one here than where the problem was loaded"):
+            _ = sent_file.features[0].hidden.atoms
+    finally:
+        sys.path.remove(str(own.folder))

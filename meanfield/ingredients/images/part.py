@@ -12,8 +12,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from meanfield.errors import InputError
-from meanfield.ingredients.file_part import FilePart
-from meanfield.ingredients.fingerprints import Fingerprint
+from meanfield.ingredients.file_part import FilePart, absolute
 from meanfield.ingredients.images.augmentation import Augmentation
 from meanfield.ingredients.images.labelled import Images, checked_images
 from meanfield.ingredients.images.reading import Format, read_images
@@ -53,13 +52,10 @@ class ArrayData(NamesFunctions, FilePart):
     @field_validator("images", "labels")
     @classmethod
     def _find(cls, given: Any, info: ValidationInfo) -> Any:
-        """Make paths absolute where the folder of the problem file is known."""
-        folder = (info.context or {}).get("folder")
-        if folder is None or given is None:
-            return given
+        """Make paths absolute; see `FilePart`."""
         if isinstance(given, tuple):
-            return tuple(str((Path(folder) / path).resolve()) for path in given)
-        return given if is_address(given) else str((Path(folder) / given).resolve())
+            return tuple(absolute(path, info) for path in given)
+        return given if given is None or is_address(given) else absolute(given, info)
 
     @model_validator(mode="after")
     def _keys_fit(self) -> Self:
@@ -74,12 +70,10 @@ class ArrayData(NamesFunctions, FilePart):
 
     @model_validator(mode="after")
     def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read images at once for a problem file; those named in a result may no longer exist."""
-        context = info.context or {}
-        self.__dict__["_trusted"] = context.get("trusted", True)
+        """Read images at once, unless a result names them: those may no longer exist."""
         if self.is_own:
             self.look_up("images", _own_images, info)
-        elif context.get("folder") is not None:
+        elif self.may_open(info):
             try:
                 _ = self.read
             except InputError as error:
@@ -102,13 +96,9 @@ class ArrayData(NamesFunctions, FilePart):
         images = {"images": self.images} if isinstance(self.images, str) else _numbered("images", self.images)
         return images | ({} if self.labels is None else {"labels": self.labels})
 
-    def named_outside(self) -> dict[str, Fingerprint]:
-        """See `Part.named_outside`."""
-        return NamesFunctions.named_outside(self) if self.is_own else FilePart.named_outside(self)
-
     @property
     def asked(self) -> Any:
-        """See `FilePart.asked`."""
+        """See `NamesOutside.asked`."""
         return self.format, self.paths
 
     @property

@@ -17,7 +17,6 @@ import math
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.errors import InputError
@@ -39,6 +38,7 @@ from meanfield.families.contrastive.closures.polynomial_means import polynomial_
 from meanfield.mckean_vlasov.closures import register_closure
 from meanfield.numerics.piecewise import some_rows
 from meanfield.numerics.quadrature import gauss_rules
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.closures.averages import averages
@@ -27,6 +26,7 @@ from meanfield.families.contrastive.closures.polynomial_means import (
 )
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import Table, interpolate, panel_of
+from meanfield.process import own_numba as numba
 
 DRIFT_AND_DIFFUSION = 4
 """Number of averages that precede <c_k D(s1 s2)>."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
@@ -23,6 +22,7 @@ from meanfield.families.contrastive.sgd.draws import HiddenDraws, draw_hidden, h
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 POPULATION, BATCH = CENTERINGS["population"], CENTERINGS["batch"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
@@ -26,6 +25,7 @@ from meanfield.families.contrastive.sgd.batch import (
 )
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.streams import VECTOR, fill_normals
@@ -27,6 +26,7 @@ from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 
 BLOCK = 512
 """Number of coordinates that are worked on at once, an even number."""

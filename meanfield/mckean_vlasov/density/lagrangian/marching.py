@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values
@@ -23,6 +22,7 @@ from meanfield.numerics.quantile_frame.frame import average_force, force_slopes,
 from meanfield.numerics.quantile_frame.linearised import eliminate, respond
 from meanfield.numerics.quantile_frame.rosenbrock import DENSE, GAMMA, ORDER, STAGES, A, B, C
 from meanfield.numerics.quantile_frame.stages import combine, correct, solve_stage, squared_length
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 REACHED, PAUSED, STOPPED, STUCK = range(4)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.channels.sgd.training import Training
@@ -24,6 +23,7 @@ from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise_products
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
@@ -20,6 +19,7 @@ from meanfield.families.contrastive.sgd.batch import draw_numbers, steps_togethe
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise_products
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 

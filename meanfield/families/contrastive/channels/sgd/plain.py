@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.closures.expectation import mean_outputs
 from meanfield.families.contrastive.sgd.batch import BATCH, POPULATION
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

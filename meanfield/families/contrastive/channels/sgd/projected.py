@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.streams import VECTOR, fill_normals
@@ -23,6 +22,7 @@ from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 

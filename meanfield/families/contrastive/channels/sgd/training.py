@@ -12,6 +12,7 @@ from meanfield.families.contrastive.closures.expectation import Expectation, no_
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.draws import HiddenDraws, hidden_draws
 from meanfield.numerics.compiled.scalar_functions import compile_loop
+from meanfield.problems.problem_keys import with_values
 from meanfield.typing import FloatArray
 
 
@@ -100,10 +101,9 @@ def expectation_of(problem: Problem) -> Expectation:
     """
     if problem.model.centering != "population":
         return no_expectation()
-    model = problem.model.model_copy(update={"channels": 1, "initial_channel_overlap": None})
-    features = tuple(feature.model_copy(update={"initial_overlap": 0.0}) for feature in problem.features)
-    alone = {"model": model, "features": features, "decorrelation": None}
-    return Closure(problem.model_copy(update=alone)).expectation
+    overlaps = {f"features[{k}].initial_overlap": 0.0 for k in range(len(problem.features))}
+    alone = {"model.channels": 1, "model.initial_channel_overlap": None, "decorrelation": None} | overlaps
+    return Closure(with_values(problem, alone)).expectation
 
 
 def _even(count: int) -> int:
