@@ -15,6 +15,7 @@ from meanfield.comparison.wording import rows_of_pair
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement, in_words
 from meanfield.problems.base import BaseProblem
+from meanfield.process.progress import counted
 from meanfield.report.content import Content, Table, content_of
 from meanfield.report.figures import Picture, picture_together, pictures_of
 from meanfield.results.schema import problem_of, validate
@@ -101,7 +102,9 @@ def _section(problem: BaseProblem, group: dict[str, xr.Dataset], first: BaseProb
         str(next(iter(group.values())).attrs["problem"]),
         differing_keys(first.limit(), problem.limit()),
     )
-    section.runs = [Run(label, content_of(d), pictures_of(d, share)) for label, d in group.items()]
+    section.runs = [
+        Run(label, content_of(d), pictures_of(d, share)) for label, d in counted([*group.items()], "report", "result")
+    ]
     comparable = {
         label: d
         for label, d in group.items()
