@@ -29,6 +29,7 @@ from meanfield.families.contrastive.closures.expectation import (
     OUTPUTS,
     Expectation,
     averages_at,
+    from_rows,
     interpolated,
     is_tabulated,
     mean_outputs,
@@ -36,6 +37,7 @@ from meanfield.families.contrastive.closures.expectation import (
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
+from meanfield.families.contrastive.closures.row_moments import no_moments, row_moments, rows_by_moments
 from meanfield.mckean_vlasov.closures import register_closure
 from meanfield.numerics.piecewise import some_rows
 from meanfield.numerics.quadrature import gauss_rules
@@ -84,6 +86,8 @@ def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-
     """
     if is_tabulated(expectation, q):
         averages = interpolated(expectation, q)
+    elif expectation.moments.drift > 0:
+        averages = from_rows(rows_by_moments(expectation.moments, q), q)
     else:
         averages = averages_at(expectation.table, expectation.mixture, q)
     last = DRIFT_AND_DIFFUSION + q.size
@@ -194,9 +198,11 @@ class Closure:
         polynomial = polynomial_means(activation.polynomial if centred else (), law, (noise[0], noise[2]))
         if self._shape == (1,) and self._tabulated:
             overlap, reach = overlap_table(activation, noise, centred, as_key(law))
-            return Expectation(table, outputs, law, overlap, reach, polynomial)
-        expectation = Expectation(table, outputs, law, some_rows(table, ()), 0.0, polynomial)
-        if sum(not part.exact for part in problem.hidden_laws) > 1:
+            return Expectation(table, outputs, law, overlap, reach, polynomial, no_moments())
+        independent = all(part.dimension == 1 for part in problem.hidden_laws)
+        moments = row_moments(activation.polynomial, noise, centred, law, independent)
+        expectation = Expectation(table, outputs, law, some_rows(table, ()), 0.0, polynomial, moments)
+        if moments.drift == 0 and sum(not part.exact for part in problem.hidden_laws) > 1:
             self._check(expectation)
         return expectation
 

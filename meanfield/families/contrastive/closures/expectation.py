@@ -25,6 +25,7 @@ from meanfield.families.contrastive.closures.polynomial_means import (
     mean_of_polynomial,
     no_polynomial,
 )
+from meanfield.families.contrastive.closures.row_moments import RowMoments, no_moments
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import Table, interpolate, panel_of
 
@@ -58,6 +59,8 @@ class Expectation(NamedTuple):
         Largest |q| in that table; 0 if there is none.
     polynomial : PolynomialMeans
         The outputs alone, where sigma is a polynomial and outputs are centred.
+    moments : RowMoments
+        All rows, where sigma is a polynomial and there are several features.
     """
 
     table: Table
@@ -66,13 +69,15 @@ class Expectation(NamedTuple):
     overlap: Table
     reach: float
     polynomial: PolynomialMeans
+    moments: RowMoments
 
 
 def no_expectation() -> Expectation:
     """Placeholder for compiled code that takes an expectation and does not use it."""
     none, empty = np.empty(0), np.empty((0, 0))
     table = Table(none, none, none, empty, np.empty((0, 0, 0)), none, empty)
-    return Expectation(table, table, Mixture(none, empty, empty, none, empty, empty, 1.0), table, 0.0, no_polynomial(0))
+    mixture = Mixture(none, empty, empty, none, empty, empty, 1.0)
+    return Expectation(table, table, mixture, table, 0.0, no_polynomial(0), no_moments())
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -108,8 +113,14 @@ def interpolated(expectation, q):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def averages_at(table, mixture, q):  # type: ignore[no-untyped-def]
     """All averages of this module, in its order, for any number of features."""
+    rows = np.empty((table.values.shape[0], 1 + 2 * q.size))
+    return from_rows(call(averages, table, mixture, q, rows), q)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def from_rows(rows, q):  # type: ignore[no-untyped-def]
+    """All averages of this module from those of the rows of a table; see `averages`."""
     d1 = q.size
-    rows = call(averages, table, mixture, q, np.empty((table.values.shape[0], 1 + 2 * d1)))
     centred = rows.shape[0] > UNCENTRED_ROWS
     last = DRIFT_AND_DIFFUSION + d1
     result = np.empty(last + BATCH + 3 if centred else last)
