@@ -129,9 +129,15 @@ def format_comparison(report: xr.Dataset) -> str:
         pair = report.isel(pair=index)
         lines.append(f"{name}{': ' + verdict_of_pair(pair) if 'verdict' in pair else ''}")
         if "reason" in pair:
-            lines += textwrap.wrap(str(pair["reason"].values), WIDTH, initial_indent="  ", subsequent_indent="  ")
+            text = " ".join([str(pair["reason"].values), *(f"Left out: {words}." for words in _left_out(pair))])
+            lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
         lines += [f"  {name:<44} {value}" for name, value in summary_of_pair(pair)]
     return "\n".join(lines)
+
+
+def _left_out(pair: xr.Dataset) -> list[str]:
+    """What a pair leaves out, an empty list if that is nothing, or if an older version did not say it."""
+    return [words for words in [str(pair["left_out"].values)] if words] if "left_out" in pair else []
 
 
 def verdict_of_pair(pair: xr.Dataset) -> str:
@@ -174,7 +180,7 @@ def rows_of_pair(pair: xr.Dataset) -> list[tuple[str, str]]:
         One pair of what `compare` returns.
     """
     judged = [("verdict", verdict_of_pair(pair)), ("why", str(pair["reason"].values))] if "verdict" in pair else []
-    return [*judged, *summary_of_pair(pair)]
+    return [*judged, *(("left out", words) for words in _left_out(pair)), *summary_of_pair(pair)]
 
 
 def summary_of_pair(report: xr.Dataset) -> list[tuple[str, str]]:

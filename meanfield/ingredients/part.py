@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, TypeVar, U
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from meanfield.errors import InputError
+from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.ingredients.nearest import nearest
 
 FEW_KEYS = 8
@@ -59,6 +60,10 @@ class Part(BaseModel):
     """How to get one, for the message to those who give it something else, such as the path of a file."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    def named_outside(self) -> dict[str, Fingerprint]:
+        """Fingerprints of what this part names and its text does not hold, functions and files, by its own keys."""
+        return {}
 
     def __new__(cls, *given: object, **keys: Any) -> Self:
         """Refuse values without a key, of which pydantic says only how many arguments its own function takes."""

@@ -143,6 +143,7 @@ JUDGEMENT = {
         ("pair",), "share of comparisons of true pairs that show a difference as unlikely as this", range=(0.0, 1.0)
     ),
     "reason": Variable(("pair",), "what decides it, and what to change", words=True),
+    "left_out": Variable(("pair",), "what is not compared, and why", words=True),
 }
 
 SWEEP = Kind(

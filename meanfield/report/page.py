@@ -10,7 +10,7 @@ import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from meanfield.comparison import compare
-from meanfield.comparison.comparison import differing_keys, is_comparable
+from meanfield.comparison.inputs import differing_keys, is_comparable
 from meanfield.comparison.wording import rows_of_pair
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement, in_words

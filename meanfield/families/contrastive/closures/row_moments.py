@@ -15,7 +15,6 @@ from itertools import product
 from math import comb, factorial
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.polynomial import polynomial as series
 
@@ -23,6 +22,7 @@ from meanfield.families.contrastive.closures.brackets import DIFFUSION_ROWS, DRI
 from meanfield.families.contrastive.closures.mixture import Mixture
 from meanfield.families.contrastive.closures.polynomial_means import moments_of
 from meanfield.families.contrastive.closures.views import exponents
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 
@@ -83,7 +83,7 @@ def row_moments(
     probability, moments = law.probability, moments_of(law, degree)
     if independent:
         probability, moments = np.ones(1), np.einsum("a,akn->kn", probability, moments)[None]
-    return RowMoments(coefficients, drift, probability, moments)
+    return RowMoments(coefficients, drift, probability, np.ascontiguousarray(moments))
 
 
 def _averaged(polynomial: tuple[float, ...], noise: tuple[float, float, float], powers: FloatArray) -> FloatArray:

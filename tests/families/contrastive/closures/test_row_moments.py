@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.closures.expectation import averages_at, from_rows
-from meanfield.families.contrastive.closures.row_moments import rows_by_moments
+from meanfield.families.contrastive.closures.expectation import averages_at
+from meanfield.families.contrastive.closures.row_moments import no_moments
 from tests.example_problems import make_problem
 
 LAPLACE = '{ hidden = { law = "laplace", second_moment = 1.3 }, initial_overlap = 0.1 }'
@@ -27,8 +27,7 @@ DIGITS = 1e-11  # of the largest average: quadratures have some 1e-13, with 16 d
 def both_ways(problem, q):
     expectation = Closure(problem).expectation
     assert expectation.moments.drift > 0
-    by_moments = from_rows(rows_by_moments(expectation.moments, q), q)
-    return by_moments, averages_at(expectation.table, expectation.mixture, q)
+    return averages_at(expectation, q), averages_at(expectation._replace(moments=no_moments()), q)
 
 
 @pytest.mark.parametrize("noise", NOISES)
