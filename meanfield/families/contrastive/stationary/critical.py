@@ -17,6 +17,7 @@ from meanfield.families.contrastive.stationary.branches import OF_THE_LIMIT
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import value_of, with_value
+from meanfield.process.floating_point import own_errstate
 from meanfield.typing import FloatArray
 
 BATCH_SIZE = "model.batch_size"
@@ -62,6 +63,7 @@ class CriticalValues:
         return tuple((first, last) for first, last in pairs if first <= last)
 
 
+@own_errstate()
 def critical_values(problem: Problem, key: str | Sequence[str], low: float, high: float) -> CriticalValues:
     """All values of a number between `low` and `high` at which q = 0 gains or loses its stability.
 
