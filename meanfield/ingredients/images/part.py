@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -13,6 +12,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from meanfield.errors import InputError
+from meanfield.ingredients.file_part import FilePart, absolute
 from meanfield.ingredients.images.augmentation import Augmentation
 from meanfield.ingredients.images.labelled import Images, checked_images
 from meanfield.ingredients.images.reading import Format, read_images
@@ -27,7 +27,7 @@ SPLIT = 0
 """Seed of the draw of the images that are held out: every run holds out the same."""
 
 
-class ArrayData(NamesFunctions):
+class ArrayData(NamesFunctions, FilePart):
     """Images, and how they are augmented."""
 
     law: Literal["arrays"] = "arrays"
@@ -59,13 +59,10 @@ class ArrayData(NamesFunctions):
     @field_validator("images", "labels")
     @classmethod
     def _find(cls, given: Any, info: ValidationInfo) -> Any:
-        """Make paths absolute where the folder of the problem file is known."""
-        folder = (info.context or {}).get("folder")
-        if folder is None or given is None:
-            return given
+        """Make paths absolute; see `FilePart`."""
         if isinstance(given, tuple):
-            return tuple(str((Path(folder) / path).resolve()) for path in given)
-        return given if is_address(given) else str((Path(folder) / given).resolve())
+            return tuple(absolute(path, info) for path in given)
+        return given if given is None or is_address(given) else absolute(given, info)
 
     @model_validator(mode="after")
     def _keys_fit(self) -> Self:
@@ -80,21 +77,19 @@ class ArrayData(NamesFunctions):
 
     @model_validator(mode="after")
     def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read images at once for a problem file; those named in a result may no longer exist."""
-        context = info.context or {}
-        self.__dict__["_trusted"] = context.get("trusted", True)
+        """Read images at once, unless a result names them: those may no longer exist."""
         if self.is_own:
             self.look_up("images", _own_images, info)
-            found = self.__dict__.get("_found", (None, None))[1]
-        else:
-            found = None if context.get("folder") is None else self._of_files_at_once()
-        if isinstance(found, Images) and self._lacks_white(found):
-            raise FieldError("white", self._lacks_white(found))
+        elif self.may_open(info):
+            self._read_at_once()
+        found = self.kept
+        if found is not None and isinstance(found.content, Images) and self._lacks_white(found.content):
+            raise FieldError("white", self._lacks_white(found.content))
         return self
 
-    def _of_files_at_once(self) -> Images:
+    def _read_at_once(self) -> None:
         try:
-            return self._of_files()
+            self._of_files()
         except InputError as error:
             blamed = "labels" if str(error).startswith(f"{self.labels}:") else "images"
             raise FieldError(blamed, str(error)) from error
@@ -110,6 +105,22 @@ class ArrayData(NamesFunctions):
         return str(self.images), ()
 
     @property
+    def paths(self) -> dict[str, str]:
+        """See `FilePart.paths`."""
+        images = {"images": self.images} if isinstance(self.images, str) else _numbered("images", self.images)
+        return images | ({} if self.labels is None else {"labels": self.labels})
+
+    @property
+    def asked(self) -> Any:
+        """See `NamesOutside.asked`."""
+        return self.format, self.paths
+
+    @property
+    def atoms(self) -> Images:
+        """See `FilePart.atoms`."""
+        return self.read
+
+    @property
     def read(self) -> Images:
         """The images.
 
@@ -121,20 +132,14 @@ class ArrayData(NamesFunctions):
         if self.is_own:
             found: Images = self.found("data.images", _own_images)
         else:
-            if not self.__dict__.get("_trusted", True):
-                raise InputError(
-                    f"data.images = {self.images!r}: no file is opened because a result names it; load the problem "
-                    "file with meanfield.load_problem and solve that"
-                )
             found = self._of_files()
         if self._lacks_white(found):
             raise InputError(f"data.white: {self._lacks_white(found)}")
         return replace(found, white=self.white)
 
     def _of_files(self) -> Images:
-        paths = (self.images,) if isinstance(self.images, str) else self.images
-        versions = tuple(os.stat(path).st_mtime_ns if os.path.isfile(path) else 0 for path in paths)
-        return _images_of_files(self.format, paths, self.labels, versions)
+        images = (self.images,) if isinstance(self.images, str) else self.images
+        return self.read_once("data.images", lambda sha256: _images_of_files(sha256, self.format, images, self.labels))
 
     def _lacks_white(self, found: Images) -> str:
         """What is wrong if nobody says which value of a pixel is white: a type of numbers has it only for 8 bits."""
@@ -155,9 +160,13 @@ class ArrayData(NamesFunctions):
         return np.sort(order[held:]), np.sort(order[:held])
 
 
+def _numbered(key: str, values: tuple[str, ...]) -> dict[str, str]:
+    return {f"{key}[{index}]": value for index, value in enumerate(values)}
+
+
 @lru_cache(maxsize=4)
-def _images_of_files(format: Format, paths: tuple[str, ...], labels: str | None, versions: tuple[int, ...]) -> Images:
-    """Images of files, read once per `versions` of the files."""
+def _images_of_files(sha256: tuple[str, ...], format: Format, paths: tuple[str, ...], labels: str | None) -> Images:
+    """Images of files, which problems share as long as no byte of the files, labels included, changes."""
     return read_images(format, [Path(path) for path in paths], None if labels is None else Path(labels))
 
 
@@ -180,4 +189,4 @@ def _own_images(name: str, parameters: Any, folder: Path | None = None) -> Image
             raise ValueError(f"'{name}' returns {', '.join(map(str, found))}, and no 'images'; name them so")
         found = (found["images"], found.get("labels", found.get("target")))
     images, labels = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
-    return checked_images(f"'{name}'", images, labels)
+    return checked_images(f"'{name}'", np.array(images), labels)  # a copy: they may be changed in place

@@ -7,6 +7,7 @@ from functools import partial
 import xarray as xr
 
 from meanfield.ensembles.arrays import Record
+from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
@@ -17,7 +18,6 @@ from meanfield.families.hidden_manifold.particles.measurement import gaussian_no
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.problems.base import check_problem
-from meanfield.problems.file import format_problem
 from meanfield.results.schema import build_dataset
 
 MOST_TOGETHER = 256
@@ -90,7 +90,7 @@ def simulation_of(problem: Problem) -> Simulation:
     D, K, M = latent_dimension(problem), problem.students, problem.teachers
     chain = method == "chain"
     return Simulation(
-        identity=format_problem(problem),
+        identity=identity_of(problem),
         particles=problem.particles,
         time=problem.time,
         rows=row_shapes(problem),

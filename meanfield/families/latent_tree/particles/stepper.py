@@ -19,6 +19,7 @@ from meanfield.families.latent_tree.problem import Loss, Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.tables import Tables, check_tables
 from meanfield.networks.population import terms
+from meanfield.problems.problem_keys import with_values
 from meanfield.typing import FloatArray
 
 OFTEN = 2e6
@@ -32,12 +33,15 @@ class Replicas(PythonStepper):
     ----------
     problem : Problem
     replicas : range
+    exact : bool
+        Whether rows have exact averages, where tables fit.
     """
 
     kept: ClassVar[tuple[str, ...]] = ("w", "rngs")
 
-    def __init__(self, problem: Problem, replicas: range) -> None:
+    def __init__(self, problem: Problem, replicas: range, exact: bool = True) -> None:
         super().__init__(replicas)
+        self._exact = exact
         self.problem, self._start, self._sampler = problem, problem.initial_weights, sampler_of(problem)
         self._motion = problem.motion
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
@@ -75,7 +79,7 @@ class Replicas(PythonStepper):
     @cached_property
     def _tables(self) -> Tables | None:
         """Tables for exact averages, where they fit."""
-        return exact_tables(self.problem)
+        return exact_tables(self.problem) if self._exact else None
 
     def _score(self, i: int) -> FloatArray:
         """Largest correlation of each latent with its pre-activations in fresh samples, shape (latents,)."""
@@ -115,8 +119,8 @@ def exact_tables(problem: Problem) -> Tables | None:
 
 def _without_loss(problem: Problem) -> Problem:
     """Problem with the same network, of which outputs at the root are not needed."""
-    network_ = problem.network.model_copy(update={"output_normalisation": False, "epsilon": 0.0})
-    return problem.model_copy(update={"network": network_, "loss": Loss()})
+    plain = {"network.output_normalisation": False, "network.epsilon": 0.0, "loss": Loss()}
+    return with_values(problem, plain)
 
 
 def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
