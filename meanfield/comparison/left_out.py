@@ -9,7 +9,7 @@ import xarray as xr
 
 from meanfield.comparison.judgement import EXACT_START, FEWEST, MOST_PLACES, ROUNDING, Judgement
 from meanfield.comparison.sides import finished_runs, has_runs, largest_value, moments
-from meanfield.problems.family import Family
+from meanfield.problems.family import Family, resolve
 from meanfield.results.numbers import plain
 from meanfield.results.schema import family_of_result
 from meanfield.typing import FloatArray
@@ -37,7 +37,8 @@ def left_out(
     phrases = [*_places(whole, results), *_runs(names, results, found)]
     for name in family.compared:
         phrases += _quantity(name, names, results, pair, found)
-    return "; ".join([*phrases, *_weights(family, whole, pair, found)])
+    phrases += _weights(family, whole, pair, found)
+    return "; ".join([*phrases, *(resolve(family.leaves_out)(*results) if family.leaves_out else ())])
 
 
 def _places(whole: Sequence[xr.Dataset], results: Sequence[xr.Dataset]) -> Iterator[str]:

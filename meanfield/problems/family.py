@@ -183,6 +183,8 @@ class Family:
     measure_deviations : str
         "module:function" of a prediction and runs that returns what the distances are made of, run by run, with which
         they are judged; see `meanfield.comparison.weight_deviations`. Without it distances have no part in verdicts.
+    leaves_out : str
+        "module:function" of two results that yields what of their weights is not measured, in words.
     reductions : mapping of str to str
         Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name.
     wording : str
@@ -192,14 +194,12 @@ class Family:
     key_words : mapping of str to str
         Regular expressions of keys, and the words for them on axes of figures.
     laws : mapping of str to str
-        "module:FAMILY" by `data.law`: parts of the family for problems with such data, which have its name, and a class
-        and methods of their own; "" for a law that the family's own class knows. The family declares their variables
-        and kinds, too.
+        "module:FAMILY" by `data.law`: parts with the family's name, and a class and methods of their own, whose
+        variables and kinds the family declares, too; "" for a law that the family's own class knows.
     lacking : mapping of str to str
         Methods that other parts of the family have, and why this one has not, with what to use instead.
     toward_limit : str
-        What brings runs of SGD closer to the limit, with its key, for the advice of comparisons; or the
-        "module:function" of a problem that returns it.
+        What brings runs of SGD closer to the limit, with its key, or the "module:function" of a problem for it.
     counted : mapping of str to str
         What coordinates count from 0, of dims that no variable is named after and whose name does not say it.
     """
@@ -214,6 +214,7 @@ class Family:
     distances: tuple[str, ...] = ()
     measure_distances: str = ""
     measure_deviations: str = ""
+    leaves_out: str = ""
     reductions: Mapping[str, str] = field(default_factory=dict)
     wording: str = ""
     warnings: str = ""
@@ -248,8 +249,7 @@ class Family:
 
     def advice(self, problem: Any) -> str:
         """What brings runs of SGD of a problem closer to the limit."""
-        said = self.toward_limit
-        return said if " " in said else str(resolve(said)(problem))
+        return self.toward_limit if " " in self.toward_limit else str(resolve(self.toward_limit)(problem))
 
     @property
     def problem_class(self) -> Any:

@@ -64,6 +64,7 @@ FAMILY = Family(
     distances=tuple(DISTANCES),
     measure_distances=f"{HERE}.density.weights:distances",
     measure_deviations=f"{HERE}.density.weights:deviations",
+    leaves_out=f"{HERE}.density.weights:left_out",
     wording=f"{HERE}.explanation.wording:in_words",
     warnings=f"{HERE}.explanation.warnings:warnings_of",
     key_words={

@@ -85,7 +85,20 @@ def test_more_latents_than_inputs():
     assert found.attrs["verdict"] == "AGREES"
     assert np.isfinite(found["W1"].values).all()
     assert np.isfinite(found["KS"].values).all()
+    assert "weights along 100 eigenvectors with the eigenvalue 0, where they vanish" in str(found["left_out"].values[0])
     wide = runs.assign(S=runs["S"] * 1.3)
     assert meanfield.compare(limit, wide).attrs["verdict"] == "DIFFERS"
     with pytest.raises(InputError, match=r"'S' is not 0 along eigenvectors of F F.T/N with the eigenvalue 0"):
         meanfield.compare(limit, runs.assign(S=runs["S"] + 0.01))
+
+
+def test_students_without_scatter_are_said_to_be_left_out():
+    still = {
+        "output_weights": [1.0, 1.0],
+        "on_teacher": [[0.3, 0.0], [0.0, 0.3]],
+        "elsewhere": [[0.0, 0.0], [0.0, 0.4]],
+    }
+    at = {"time": {"stop": 0.5, "outputs": 2}, "particles": {"dimension": 60, "replicas": 4}}
+    limit, runs = (solved(method, student=still, **at, order_parameters={}) for method in ("density", "particles"))
+    words = str(meanfield.compare(limit, runs)["left_out"].values[0])
+    assert "weights of student 1 at t = 0, to which no scatter is predicted" in words

@@ -25,6 +25,7 @@ from meanfield.numerics.distances import (
     kolmogorov_smirnov,
     wasserstein,
 )
+from meanfield.results.numbers import plain
 from meanfield.typing import FloatArray
 
 EDGES = np.linspace(-8.0, 8.0, 801)
@@ -92,6 +93,23 @@ def deviations(prediction: xr.Dataset, runs: xr.Dataset, comparison: xr.Dataset)
             where=(np.array([index for index, _, _ in found]), np.array([student for _, student, _ in found])),
         )
     ]
+
+
+def left_out(first: xr.Dataset, second: xr.Dataset) -> Iterator[str]:
+    """Weights of two results that are not judged, in words: those that vanish, and those without scatter."""
+    for prediction, runs in ((first, second), (second, first)):
+        if "regression" not in prediction or "S" not in runs:
+            continue
+        kernel = int(is_kernel(runs["rho_of_coordinate"].values).any(axis=0).sum())
+        if kernel:
+            yield f"weights along {kernel} eigenvectors with the eigenvalue 0, where they vanish"
+        snapshots = runs["snapshot_time"].values
+        judged = {(index, student) for index, student, _ in _residuals(prediction, runs, snapshots)}
+        for index, snapshot in enumerate(snapshots):
+            missing = [k for k in range(runs.sizes["student"]) if (index, k) not in judged]
+            if 0 < len(missing) < runs.sizes["student"]:
+                listed = ", ".join(str(k + 1) for k in missing)
+                yield f"weights of student {listed} at t = {plain(float(snapshot))}, to which no scatter is predicted"
 
 
 def _residuals(
