@@ -80,7 +80,7 @@ class Cache:
             return None
         found: Any = CompileResult._rebuild(context, *parts)  # type: ignore[no-untyped-call]
         # numba has run what a function needs that it calls by its address, and forgets it; who links this one needs it.
-        found.library._reload_init.update(found.reload_init or ())
+        getattr(found.library, "_reload_init", set()).update(found.reload_init or ())  # older versions have none
         return found
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
