@@ -47,7 +47,7 @@ def njit(function: Any = None, cache: bool = False, **options: Any) -> Any:
 
 def cfunc(signature: Any, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
     """Decorator for functions that others call by their address, as `numba.cfunc`, which are not kept."""
-    return numba.cfunc(signature, **options)  # type: ignore[no-any-return]
+    return numba.cfunc(signature, **options)
 
 
 def machine_code(function: Any, kinds: tuple[Any, ...]) -> Any:
