@@ -6,6 +6,7 @@ their dependence is, which is not known here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from meanfield.comparison.sides import (
     is_prediction,
     largest_value,
     least_spread,
+    measurement_variance,
     moments,
     predicted_variance,
     stated_error,
@@ -83,7 +85,10 @@ def judge_moments(first: xr.Dataset, second: xr.Dataset, family: Family, results
     hidden = all(resolution[n.name] > n.size for n in found)
     why = decide(p_value, p_without_errors, min(n.runs for n in found), hidden)
     places = {n.name: np.nonzero(np.isfinite(n.left)) for n in found}
-    return Judgement(why, p_value, worst, {k: float(np.nanmin(v)) for k, v in levels.items()}, resolution, places)
+    predicted = any(is_prediction(dataset) for dataset in (first, second))
+    scatters = worst.deviation / math.sqrt(min(n.runs for n in found)) if predicted else 0.0
+    lowest = {name: float(np.nanmin(allowed)) for name, allowed in levels.items()}
+    return Judgement(why, p_value, worst, scatters, lowest, resolution, places)
 
 
 def _worst(numbers: _Numbers, levels: FloatArray) -> Place:
@@ -100,7 +105,8 @@ def _with_prediction(dataset: xr.Dataset, name: str, results: Sequence[xr.Datase
     variance = next((values for values in known if values is not None and values.shape == found.mean.shape), None)
     if variance is None or found.runs < 1:
         return found
-    return Moments(found.mean, variance / (label_of(dataset, "dimension") * found.runs), np.inf)
+    variance = variance / (label_of(dataset, "dimension") * found.runs) + measurement_variance(dataset, name)
+    return Moments(found.mean, variance, np.inf)
 
 
 def _numbers(name: str, one: Moments, other: Moments, datasets: tuple[xr.Dataset, xr.Dataset]) -> _Numbers:
