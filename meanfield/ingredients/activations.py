@@ -16,7 +16,8 @@ import numpy as np
 
 from meanfield.arguments import as_numbers
 from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
-from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, complex_step, evaluate
+from meanfield.numerics.compiled.differences import difference
+from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 
 ROUNDING = 1e-13
 """Largest difference between a polynomial activation and its interpolation, relative to the sum of its terms."""
@@ -34,8 +35,8 @@ class Activation:
     value : callable
         sigma, a function of one float.
     derivative : callable, optional
-        sigma'. Without it the complex step is taken, for which sigma must be analytic between kinks and so written that
-        numba compiles it for complex numbers: arithmetic and functions of math or numpy that have complex values.
+        sigma'. Without it differences are taken, which evaluate sigma at 16 points, and for which it must be smooth
+        between kinks.
     kinks : tuple of float
         Where sigma, sigma' or a higher derivative jumps.
     """
@@ -49,8 +50,8 @@ class Activation:
 
     @cached_property
     def slope(self) -> ScalarFunction:
-        """Derivative sigma', given or by the complex step."""
-        return complex_step(self.value) if self.derivative is None else self.derivative
+        """Derivative sigma', given or by differences."""
+        return difference(self.value, self.kinks) if self.derivative is None else self.derivative
 
     @cached_property
     def addresses(self) -> tuple[int, int]:

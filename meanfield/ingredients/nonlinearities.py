@@ -169,5 +169,6 @@ def _nonlinearity(own: Any) -> Nonlinearity:
     return Nonlinearity(own.value, own.kinks) if isinstance(own, Activation) else Nonlinearity(own)
 
 
-def _check(own: Nonlinearity, name: str) -> None:
+def _check(own: Nonlinearity, name: str) -> Nonlinearity:
     check_function(own.value, f"'{name}'")
+    return own

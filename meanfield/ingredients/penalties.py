@@ -14,7 +14,8 @@ from pathlib import Path
 
 from meanfield.arguments import as_numbers
 from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
-from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, complex_step
+from meanfield.numerics.compiled.differences import difference
+from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Penalty:
     value : callable
         psi, a function of one float.
     derivative : callable, optional
-        psi', which SGD and theory use; its value at a kink is theirs. Without it the complex step is taken, for which
-        psi must be analytic between kinks and so written that numba compiles it for complex numbers.
+        psi', which SGD and theory use; its value at a kink is theirs. Without it differences are taken, for which
+        psi must be smooth between kinks.
     kinks : tuple of float
         Where psi' jumps.
     """
@@ -41,8 +42,8 @@ class Penalty:
 
     @cached_property
     def slope(self) -> ScalarFunction:
-        """Derivative psi', given or by the complex step."""
-        return complex_step(self.value) if self.derivative is None else self.derivative
+        """Derivative psi', given or by differences."""
+        return difference(self.value, self.kinks) if self.derivative is None else self.derivative
 
     @cached_property
     def address(self) -> int:

@@ -13,7 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 from meanfield.arguments import as_numbers
@@ -21,6 +20,7 @@ from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.user_functions import build, is_address, make_own
 from meanfield.numerics.compiled.compilable import compilable
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, evaluate
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -225,8 +225,8 @@ def make_prior(name: str, parameters: tuple[tuple[str, float], ...] = (), folder
     return make_own(Prior, name, dict(parameters), folder, _check)
 
 
-def _check(prior: Prior, name: str) -> None:
-    """Refuse what does not compile, or is not what it says."""
+def _check(prior: Prior, name: str) -> Prior:
+    """The prior; one that does not compile, or is not what it says, is refused."""
     check_function(prior.unit_force, f"'{name}'", prior.kinks)
     if prior.potential is not None:
         check_function(prior.potential, f"the potential of '{name}'")
@@ -235,3 +235,4 @@ def _check(prior: Prior, name: str) -> None:
     points = np.linspace(-3.0, 3.0, 13)
     if prior.linear and not np.allclose(prior.forces(points), points * prior.forces(np.ones(1))):
         raise ValueError(f"'{name}' says that it is linear, but is not proportional to w; remove linear=True")
+    return prior

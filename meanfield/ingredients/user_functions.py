@@ -8,17 +8,20 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from traceback import extract_tb
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from meanfield.ingredients.fingerprints import fingerprint
-from meanfield.ingredients.function_checks import check_compiles, check_function, check_slope
+from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.module_sources import forget_changed, note_imported, place_of, tops_of
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.snapshots import snapshot
+from meanfield.numerics.compiled.differences import difference
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction
 
 T = TypeVar("T")
@@ -37,11 +40,14 @@ class WithSlope(Protocol):
 
     @property
     def slope(self) -> ScalarFunction:
-        """Its derivative, given or by the complex step."""
+        """Its derivative, given or by differences."""
 
     @property
     def kinks(self) -> tuple[float, ...]:
         """Where the derivative jumps."""
+
+
+F = TypeVar("F", bound=WithSlope)
 
 
 def is_address(name: str) -> bool:
@@ -74,6 +80,19 @@ def _built(factory: Callable[..., Any], parameters: tuple[tuple[str, float], ...
     return factory(**dict(parameters))
 
 
+_lent: ContextVar[Mapping[str, Any]] = ContextVar("lent", default=MappingProxyType({}))
+
+
+@contextmanager
+def lent(objects: Mapping[str, Any]) -> Iterator[None]:
+    """Context in which these objects stand at their addresses, for processes that cannot import them."""
+    token = _lent.set(objects)
+    try:
+        yield
+    finally:
+        _lent.reset(token)
+
+
 def load_object(address: str, folder: Path | None = None) -> Any:
     """Object at the address "package.module:name", from the Python path, the working directory or `folder`.
 
@@ -82,6 +101,8 @@ def load_object(address: str, folder: Path | None = None) -> Any:
     ValueError
         If there is none.
     """
+    if address in _lent.get():
+        return _lent.get()[address]
     module_name, _, name = address.partition(":")
     if folder is not None:
         folder = folder.resolve()
@@ -164,7 +185,7 @@ def make_own(
     name: str,
     parameters: Mapping[str, float],
     folder: Path | None,
-    check: Callable[[T, str], None],
+    check: Callable[[T, str], T],
 ) -> T:
     """Functions of a user as they are now: checked, and compiled once until they, or what they name, change.
 
@@ -175,7 +196,7 @@ def make_own(
     name, parameters, folder
         See `meanfield.ingredients.activations.make_activation`.
     check : callable
-        Takes the functions and their name, and raises a ValueError at what will not do.
+        Takes the functions and their name, raises a ValueError at what will not do, and returns them, completed.
 
     Raises
     ------
@@ -188,14 +209,12 @@ def make_own(
 
 
 @lru_cache(maxsize=256)
-def _checked(name: str, check: Callable[[Any, str], None], made: _Marked) -> Any:
-    copy = snapshot(made.content)
-    check(copy, name)
-    return copy
+def _checked(name: str, check: Callable[[Any, str], Any], made: _Marked) -> Any:
+    return check(snapshot(made.content), name)
 
 
-def check_with_slope(made: WithSlope, name: str, least: float = -math.inf) -> None:
-    """Refuse a function that does not compile, or has another derivative than it says.
+def check_with_slope(made: F, name: str, least: float = -math.inf) -> F:
+    """Function with its derivative; one that does not compile, or has another one than it says, is refused.
 
     Parameters
     ----------
@@ -212,11 +231,15 @@ def check_with_slope(made: WithSlope, name: str, least: float = -math.inf) -> No
     check_function(made.value, f"'{name}'", least=least)
     remedy = "correct the derivative, or name the point among the kinks"
     if made.derivative is None:
-        remedy = f"give one by meanfield.{type(made).__name__}(value, derivative, kinks)"
-        check_compiles(made.slope, f"the complex-step derivative of '{name}'", remedy)
+        remedy = f"give one by meanfield.{type(made).__name__}(value, derivative, kinks), or name the kink"
+        try:
+            made = replace(made, derivative=difference(made.value, made.kinks, least))  # type: ignore[type-var]
+        except ValueError as error:
+            raise ValueError(f"the derivative of '{name}': {error}; {remedy}") from error
     else:
         check_function(made.derivative, f"the derivative of '{name}'", made.kinks, least)
     check_slope(made.value, made.slope, made.kinks, f"the derivative of '{name}'", remedy, least)
+    return made
 
 
 @contextmanager

@@ -48,12 +48,12 @@ def homes_of(found: Any) -> frozenset[str]:
 
 
 def version_of(module: str) -> dict[str, str]:
-    """Name and version of the package that has a module; nothing for modules of Python and of users.
+    """Name and version of the package that has a module; nothing for modules of Python, of this package and of users.
 
     What the imported package says comes first: after an upgrade its files are newer than what a process runs.
     """
     top = module.partition(".")[0]
-    if top in sys.stdlib_module_names or top not in sys.modules or is_users(top):
+    if top == _OWN or top in sys.stdlib_module_names or top not in sys.modules or is_users(top):
         return {}
     said = getattr(sys.modules[top], "__version__", None)
     return {top: said if isinstance(said, str) else _installed(top)}

@@ -14,10 +14,14 @@ from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.ingredients.part import Part
 from meanfield.problems.messages import message
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw
+
+
+SAME_TIME = 1e-6
+"""Largest difference, relative to the last one, of times that are one but for rounding, in single precision too."""
 
 
 class Time(Part):
@@ -32,6 +36,20 @@ class Time(Part):
     def outputs_at(self) -> FloatArray:
         """Output times, shape (outputs,)."""
         return np.linspace(0.0, self.stop, self.outputs)
+
+    def output_of(self, times: FloatArray, allowed: float = 0.0) -> IntArray:
+        """Number of the output time that each of some times is, -1 for one that is none.
+
+        Parameters
+        ----------
+        times : ndarray
+        allowed : float
+            Largest difference besides rounding, such as half a step.
+        """
+        spacing = self.stop / (self.outputs - 1)
+        number = np.rint(np.nan_to_num(times, nan=-1.0) / spacing).clip(-1, self.outputs)
+        near = np.abs(times - number * spacing) <= min(max(SAME_TIME * self.stop, allowed), 0.25 * spacing)
+        return np.where(near & (number >= 0) & (number < self.outputs), number, -1).astype(np.int64)
 
 
 class Whole(Part):
@@ -135,8 +153,9 @@ class BaseProblem(Whole):
         }
 
     def limit(self) -> dict[str, Any]:
-        """Data that fix the limit N -> infinity: everything but the title and the settings of methods."""
-        return self.model_dump(exclude={"title", *self.settings})
+        """Data that fix the limit N -> infinity: everything but the title, the output times and settings of methods."""
+        others: dict[str, Any] = dict.fromkeys(("title", *self.settings), True)
+        return self.model_dump(exclude=others | {"time": {"stop", "outputs"}})
 
 
 def parts_in(value: Any, path: str = "") -> Iterator[tuple[str, Part]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,15 @@ import xarray as xr
 
 from meanfield.arguments import as_path
 from meanfield.errors import InputError
+from meanfield.problems.base import BaseProblem, check_problem
+from meanfield.problems.file import format_problem
 from meanfield.process.atomic_files import check_writable, write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
 from meanfield.results import checks, versions
-from meanfield.results.schema import check_dataset
+from meanfield.results.made_by import differences, made_by
+from meanfield.results.schema import check_dataset, made_by_of, problem_of
 
 COMPRESSED_FROM = 10_000
 """Least number of values of a variable that is compressed."""
@@ -35,6 +40,36 @@ UNREADABLE = (OSError, ValueError, RuntimeError, AttributeError, TypeError, KeyE
 meaning."""
 
 
+ENDING = ".nc"
+"""Ending of the name of every result, by which people and programs know what it is."""
+
+
+def check_result_path(path: Path) -> None:
+    """Refuse the path of a result before anything is computed.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written to, has not the ending of results, or has letters that netCDF takes in no name.
+    """
+    check_writable(path)
+    _check_letters(path)
+    if path.suffix != ENDING:
+        raise InputError(f"{path}: a result is a netCDF file; give it the ending {ENDING}")
+
+
+def _check_letters(path: Path) -> None:
+    """Refuse a path that cannot be given to netCDF in the encoding of file names."""
+    encoding = sys.getfilesystemencoding()
+    try:
+        os.path.abspath(path).encode(encoding)
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{os.path.abspath(path)!a}: has letters that are none of {encoding}, in which netCDF is given names here; "
+            "give the file and its folders plain names, or set the environment variable PYTHONUTF8=1"
+        ) from error
+
+
 def save(dataset: xr.Dataset, path: str | Path) -> None:
     """Write a Dataset to a netCDF file with a checksum: to a temporary file beside it, which is then renamed.
 
@@ -48,13 +83,13 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     Raises
     ------
     InputError
-        If the path is none that can be written to, or the Dataset holds what netCDF cannot.
+        If the path is none that can be written to or has not the ending .nc, or the Dataset holds what netCDF cannot.
     OSError
         If writing fails, as it does when the disk is full; what was there before is intact.
     """
     path = as_path(path, "path", "give the path of the file to write, such as 'out.nc', after the Dataset")
     check_dataset(dataset)
-    check_writable(path)
+    check_result_path(path)
     dataset = versions.brought_up_to_date(dataset)
     large = [str(name) for name, variable in dataset.variables.items() if variable.size >= LARGE]
     encoding = {str(name): _encoding(dataset, str(name)) for name in dataset.variables if name not in large}
@@ -128,8 +163,15 @@ def _chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(chunks))
 
 
-def load(path: str | Path) -> xr.Dataset:
+def load(path: str | Path, problem: BaseProblem | None = None) -> xr.Dataset:
     """Read a result into memory, close the file, and check its checksum and its contents.
+
+    Parameters
+    ----------
+    path : str or Path
+    problem : BaseProblem, optional
+        What the result is taken for. There is a warning if it is one of another problem, or if other functions or files
+        made it than those that the problem names now, or if that is not known.
 
     Raises
     ------
@@ -142,6 +184,7 @@ def load(path: str | Path) -> xr.Dataset:
     `save` it.
     """
     path = as_path(path, "path", "give the path of a result, which a solver or meanfield.save wrote")
+    _check_letters(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file; run a solver with -o {path} first")
     has_checksum = verify_checksum(path)
@@ -162,4 +205,20 @@ def load(path: str | Path) -> xr.Dataset:
             "that meanfield saved; run the solver again, or, to take the file as it is, "
             f"meanfield.save(xarray.load_dataset('{path}'), '{path}')"
         )
+    if problem is not None:
+        _warn_of_another(dataset, problem, path)
     return dataset
+
+
+def _warn_of_another(dataset: xr.Dataset, problem: BaseProblem, path: Path) -> None:
+    """Warn where a result is not what a problem gives now."""
+    check_problem(problem)
+    if format_problem(problem_of(dataset)) != format_problem(problem):
+        found = "another problem"
+    else:
+        names = "the file", "the problem"
+        others = [change.words for change in differences(made_by_of(dataset), made_by(problem), names)]
+        found = f"other or unknown versions of {'; '.join(others)}" if others else ""
+    if found:
+        text = f"{path}: holds a result of {found}; solve the problem again for one of what there is now"
+        warnings.warn(text, stacklevel=3)

@@ -307,10 +307,6 @@ def test_a_function_is_not_an_activation_and_a_prior(refusal, key, _, shown):
     ("name", "words"),
     [
         ("text", ["'own_registry:text' cannot be compiled", "No conversion", "use arithmetic"]),
-        (
-            "of_floats_only",
-            ["the complex-step derivative of", "no complex values", "give one by meanfield"],
-        ),
     ],
 )
 def test_the_compiler_gives_a_reason(refusal, name, words):

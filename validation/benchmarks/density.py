@@ -26,7 +26,6 @@ from collections.abc import Iterator
 from functools import partial
 from statistics import median
 
-import numba
 import numpy as np
 
 from meanfield import load_problem, solve_density, with_value
@@ -37,6 +36,7 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import BACKENDS
 from meanfield.numerics.compiled.vectors import WIDE, lanes_for
 from meanfield.numerics.finite_volumes.kernel import midpoint_step
+from meanfield.process.cores import at_most
 from validation import ROOT
 from validation.benchmarks.density_elsewhere import FINE, OURS, TARGET, contenders, error
 from validation.benchmarks.machine import limit_rates
@@ -86,10 +86,8 @@ def marching_work(nodes: int, cells: int, threads: int) -> Work:
     problem = with_value(PROBLEM, "density", DensitySettings(cells=cells, feature_nodes=nodes, steps=STEPS))
     limit = limit_of(problem)
     plan = fixed_plan(limit, problem.density)
-    allowed = numba.config.NUMBA_NUM_THREADS
-    numba.config.NUMBA_NUM_THREADS = threads
-    evolution = Evolution(limit, plan.grid(limit), worst_norm=0.5)
-    numba.config.NUMBA_NUM_THREADS = allowed
+    with at_most(threads):
+        evolution = Evolution(limit, plan.grid(limit), worst_norm=0.5)
     taken = 0
 
     def work() -> None:

@@ -30,8 +30,8 @@ def _make_own(name: str, parameters: tuple[tuple[str, float], ...] = (), folder:
     return make_own(Activation, name, dict(parameters), folder, _check_from_zero)
 
 
-def _check_from_zero(made: Activation, name: str) -> None:
-    check_with_slope(made, name, least=0.0)
+def _check_from_zero(made: Activation, name: str) -> Activation:
+    return check_with_slope(made, name, least=0.0)
 
 
 class Importance(NamesFunctions):

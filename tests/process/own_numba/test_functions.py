@@ -13,15 +13,14 @@ import llvmlite.ir
 import numba
 import pytest
 
-from meanfield.process import numba_versions
+from meanfield.process import own_numba
+from meanfield.process.own_numba import versions
 from tests import ROOT
 
-known = pytest.mark.skipif(
-    not numba_versions.is_numba_known(), reason=f"numba {numba.__version__} compiles in its own way"
-)
+known = pytest.mark.skipif(not versions.is_numba_known(), reason=f"numba {numba.__version__} compiles in its own way")
 
 INNER = """
-import numba
+{numba}
 import numpy as np
 
 @numba.njit({options})
@@ -36,7 +35,7 @@ def arrays(x):
 """
 
 OUTER = """
-import numba
+{numba}
 from {inner} import arrays, inner
 
 @numba.njit({options})
@@ -57,17 +56,20 @@ def also_of_arrays(x):
 """
 
 
+IMPORTS = {True: "from meanfield.process import own_numba as numba", False: "import numba"}
+"""How modules get their compiler, by whether they are ours."""
+
+
 @pytest.fixture
 def chain(tmp_path, monkeypatch):
-    """Function that makes modules of a package, which ours are or are not, and gives their functions."""
+    """Function that makes two modules, which are ours or those of others, and gives their functions."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    if numba_versions.is_numba_known():
-        monkeypatch.setattr("meanfield.process.entry_points.PACKAGE", "ours_")
 
     def make(name, options="", inner=None):
         inner = inner or f"{name}_inner"
-        (tmp_path / f"{inner}.py").write_text(INNER.format(options=options))
-        (tmp_path / f"{name}_outer.py").write_text(OUTER.format(inner=inner, options=options))
+        for module, text in ((inner, INNER), (f"{name}_outer", OUTER)):
+            written = text.format(numba=IMPORTS[module.startswith("ours_")], inner=inner, options=options)
+            (tmp_path / f"{module}.py").write_text(written)
         found = __import__(f"{name}_outer")
         return SimpleNamespace(
             outer=found.outer, middle=found.middle, inner=found.inner, of_arrays=found.of_arrays, arrays=found.arrays
@@ -123,17 +125,17 @@ def test_functions_of_others_may_call_ours(chain):
 
 
 def test_functions_of_no_module_are_compiled():
-    """Generated code often has none, and numba compiles it wherever this package is imported."""
+    """Generated code often has none."""
     written = {}
     exec("def twice(x):\n    return 2.0 * x", written)
     assert written["twice"].__module__ is None
-    assert numba.njit(written["twice"])(1.5) == 3.0
+    assert own_numba.njit(written["twice"])(1.5) == 3.0
 
 
 @known
 def test_functions_that_only_later_ones_ask_for_are_linked():
     """Of functions that may be discarded LLVM takes those that something asks for, and `inner` comes too early."""
-    from meanfield.process.entry_points import _Library
+    from meanfield.process.own_numba.library import Library
 
     outer, inner, middle = map(
         llvmlite.binding.parse_assembly,
@@ -143,7 +145,7 @@ def test_functions_that_only_later_ones_ask_for_are_linked():
             "declare double @inner() define linkonce_odr double @middle() { %x = call double @inner() ret double %x }",
         ),
     )
-    _Library._link(SimpleNamespace(_final_module=outer), [inner, middle])
+    Library._link(SimpleNamespace(_final_module=outer), [inner, middle])
     assert not any(function.is_declaration for function in outer.functions)
 
 
@@ -203,11 +205,11 @@ def test_a_function_of_other_types_is_another_inner_function(chain):
 
 PROCESSES = """
 import json, os, sys
-import numba
-from meanfield.process import entry_points
+from meanfield.process import own_numba
+from meanfield.process.own_numba import cache
 
-entry_points.PACKAGE = "ours_"
-numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
+cache.versioned_sources = lambda: sys.argv[3:]
+own_numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
 for names in json.loads(sys.argv[1]):
     if not os.fork():
         exec(sys.argv[2], {"names": names})
@@ -217,13 +219,16 @@ for names in json.loads(sys.argv[1]):
 """Process that forks another one for each list of names, in which none of our functions is compiled or loaded."""
 
 
-def in_processes_of_their_own(code, lists, folder):
-    """Lines that code writes about functions with each of these lists of `names`, in a new process for each list."""
+def in_processes_of_their_own(code, lists, folder, *versioned):
+    """Lines that code writes about functions with each of these lists of `names`, in a new process for each list.
+
+    The digest of sources knows the modules that are named as `versioned`.
+    """
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
         "NUMBA_CACHE_DIR": str(folder / "cache"),
     }
-    command = [sys.executable, "-c", PROCESSES, json.dumps(lists), code]
+    command = [sys.executable, "-c", PROCESSES, json.dumps(lists), code, *versioned]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -255,36 +260,11 @@ def test_the_disk_keeps_entry_points_alone(chain, tmp_path):
     values = {"outer": 6.0, "middle": 4.0, "inner": 2.0}
     raised = ["negative", -1.0]
     hits = [{"outer": 0}, {"outer": 1, "inner": 0}, {"middle": 0, "inner": 1}, {"middle": 1}]
-    shown = in_processes_of_their_own(CALLS, [list(each) for each in hits], tmp_path)
+    shown = in_processes_of_their_own(
+        CALLS, [list(each) for each in hits], tmp_path, "ours_kept_inner", "ours_kept_outer"
+    )
     expected = [{name: [values[name], raised, hit] for name, hit in each.items()} for each in hits]
     assert [json.loads(line) for line in shown] == expected
-
-
-CHANGED = """
-import ours_changed_outer as functions
-
-for name in names:
-    print(name, getattr(functions, name)(1.0), sum(getattr(functions, name).stats.cache_hits.values()))
-"""
-
-
-@known
-@forks
-@pytest.mark.parametrize("what", ["function", "constant"])
-def test_the_disk_forgets_what_was_made_of_files_that_have_changed(chain, tmp_path, what):
-    """numba compares the file of `outer` alone, which stays as it is."""
-    chain("ours_changed", "cache=True")
-    inner = tmp_path / "ours_changed_inner.py"
-    if what == "constant":
-        constant = tmp_path / "ours_changed_constant.py"
-        constant.write_text("ONE = 1.0\n")
-        inner.write_text("from ours_changed_constant import ONE\n" + inner.read_text().replace("x + 1.0", "x + ONE"))
-    assert in_processes_of_their_own(CHANGED, [["outer"], ["outer"]], tmp_path) == ["outer 6.0 0", "outer 6.0 1"]
-    if what == "constant":
-        constant.write_text("ONE = 10.0\n")
-    else:
-        inner.write_text(inner.read_text().replace("x + 1.0", "x + 10.0"))
-    assert in_processes_of_their_own(CHANGED, [["outer"], ["outer"]], tmp_path) == ["outer 33.0 0", "outer 33.0 1"]
 
 
 ARRAYS = """
@@ -306,7 +286,18 @@ def test_inner_functions_and_entry_points_of_one_name_share_what_they_need(chain
     lists = [["of_arrays"], ["also_of_arrays", "arrays"], ["of_arrays", "arrays"]]
     made = "arrays (array([1., 1.]), (1.0,))"
     expected = ["of_arrays 2.0", "also_of_arrays 2.0", made, "of_arrays 2.0", made]
-    assert in_processes_of_their_own(ARRAYS, lists, tmp_path) == expected
+    modules = "ours_shared_inner", "ours_shared_outer"
+    assert in_processes_of_their_own(ARRAYS, lists, tmp_path, *modules) == expected
+
+
+@known
+@forks
+def test_the_disk_keeps_nothing_that_holds_functions_of_others(chain, tmp_path):
+    """Those of a user may change at any time, also where ours alone are called by Python."""
+    chain("ours_kept", "cache=True")
+    shown = in_processes_of_their_own(CALLS, [["outer"], ["outer"]], tmp_path, "ours_kept_outer")
+    assert [json.loads(line)["outer"][2] for line in shown] == [0, 0]
+    assert not list(tmp_path.rglob("*.nbc"))
 
 
 @known
