@@ -1,7 +1,7 @@
 """Closures q -> (g, Lambda) in compiled code: those that a family compiles itself, and tables of all others.
 
 A family compiles its closure with a `NamedTuple` of what it needs besides q, a compiled function of both that is told
-to `register_closure`, and an attribute `compiled` of the callable that holds the tuple.
+to `register_closure`, and an attribute `compiled` of the callable that holds the tuple and says how far it reaches.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class CompiledClosure(Protocol):
     """A closure whose family has compiled it."""
 
     @property
-    def compiled(self) -> Any:
-        """Compiled closure as a tuple of a type that was given to `register_closure`."""
+    def compiled(self) -> tuple[Any, float]:
+        """Both results of `compiled_closure`."""
 
 
 _REGISTERED: dict[type, Any] = {}
@@ -141,11 +141,11 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
         Closure of a type that is known to `closure_values`.
     reach : float
         Largest |q| at which `compiled` is accurate; beyond it the closure itself must be called. Infinite where a
-        family has compiled it; -1 where it is always called, because there are several features, or it is not smooth
-        enough for a table.
+        family has compiled all of it; -1 where it is always called, because there are several features, or it is not
+        smooth enough for a table.
     """
     if isinstance(closure, CompiledClosure):
-        return closure.compiled, math.inf
+        return closure.compiled
     return _tabulated(closure) if features == 1 else (TabulatedClosure(_no_table()), -1.0)
 
 

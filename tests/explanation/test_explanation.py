@@ -63,6 +63,16 @@ def test_density_is_predicted_on_the_cells_and_nodes_that_it_gets(settings, slac
     assert result["P"].nbytes < cost.memory < 20 * result["P"].nbytes
 
 
+def test_nodes_that_a_kink_in_u_asks_for_are_predicted():
+    """At this accuracy the search cuts panels of u, to three times the nodes that it begins with."""
+    lines = features(feature(0.5, THREE_POINT)), 'prior = { name = "l1" }', "density = { tolerance = 1e-7 }"
+    problem, cost = cost_of(*lines, "time = { stop = 20.0, outputs = 41 }")
+    result = meanfield.solve_density(problem)
+    begun = cost_of(*lines[:2], "density = { tolerance = 1e-6 }")[1].nodes
+    assert cost.nodes == result["u_weight"].size > 2 * begun
+    assert result["P"].nbytes < cost.memory < 20 * result["P"].nbytes
+
+
 def test_work_of_given_cells_and_steps_is_known():
     costs = [cost_of(f"density = {{ cells = 200, steps = {steps}, order = 2 }}")[1] for steps in (1000, 4000)]
     assert costs[1].seconds == pytest.approx(4 * costs[0].seconds, rel=1e-12)  # rounding; both are multiples of outputs

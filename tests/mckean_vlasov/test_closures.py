@@ -14,6 +14,8 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.mckean_vlasov.closures import called_values, closure_values, compiled_closure, register_closure
 from tests.example_problems import make_problem
 
+FEATURE = "{ hidden = { law = 'rademacher' }, initial_overlap = 0.3 }"
+
 
 @numba.njit(cache=True)
 def evaluate(closure, q):
@@ -50,13 +52,19 @@ def test_noise_of_the_closure_does_not_end_in_the_table():
     assert compiled_closure(lambda q: (q + 1e-7 * rng.standard_normal(1), 0.1), 1)[1] == -1.0
 
 
-def test_the_closure_of_a_family_is_its_own_code():
+def test_the_closure_of_a_family_is_its_own():
+    """Of one feature a table, which ends somewhere; of two features compiled code."""
     closure = Closure(make_problem())
     compiled, reach = compiled_closure(closure, 1)
-    assert reach == math.inf
+    assert 0.9999 < reach < 1.0
     for q in np.array([[0.0], [0.3], [-0.99]]):
         g, diffusion = closure(q)
         assert np.array_equal(evaluate(compiled, q), [*g, diffusion])
+    closure = Closure(make_problem(f"features = [{FEATURE}, {FEATURE}]"))
+    compiled, reach = compiled_closure(closure, 2)
+    assert reach == math.inf
+    g, diffusion = closure(np.array([0.3, 0.4]))
+    assert np.array_equal(evaluate(compiled, np.array([0.3, 0.4])), [*g, diffusion])
 
 
 def test_rounding_does_not_take_a_closure_out_of_the_ball():

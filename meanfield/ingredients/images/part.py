@@ -35,14 +35,21 @@ class ArrayData(NamesFunctions, FilePart):
         description="path of a file relative to the problem file, several of CIFAR-10 as a list, or the address "
         "'package.module:name' of arrays, or of a function without arguments that returns them"
     )
-    labels: str | None = Field(default=None, description="path of a file of labels, of mnist, stl10 or .npy images")
+    labels: str | None = Field(
+        default=None,
+        description="path of a file of labels, of mnist, stl10 or .npy images (.npy, or .npz with 'labels')",
+    )
     format: Format = Field(
         default="arrays",
         description="of the files: arrays (.npz with 'images' and 'labels', or .npy), mnist (idx files), cifar10 (the "
         "Python or the binary version), or stl10",
     )
     white: float | None = Field(
-        default=None, gt=0, le=1e6, description="value of a pixel that becomes 1; by default 255 for 8 bits, else 1"
+        default=None,
+        gt=0,
+        le=1e6,
+        description="value of a pixel that becomes 1; by default 255 for 8 bits "
+        "without sign and 1 for floats; other whole numbers need it",
     )
     held_out: float = Field(
         default=0.2, ge=0, lt=1, description="share of the images that are not trained on, but score the linear probe"
@@ -74,11 +81,18 @@ class ArrayData(NamesFunctions, FilePart):
         if self.is_own:
             self.look_up("images", _own_images, info)
         elif self.may_open(info):
-            try:
-                _ = self.read
-            except InputError as error:
-                raise FieldError("images", str(error)) from error
+            self._read_at_once()
+        found = self.kept
+        if found is not None and isinstance(found.content, Images) and self._lacks_white(found.content):
+            raise FieldError("white", self._lacks_white(found.content))
         return self
+
+    def _read_at_once(self) -> None:
+        try:
+            self._of_files()
+        except InputError as error:
+            blamed = "labels" if str(error).startswith(f"{self.labels}:") else "images"
+            raise FieldError(blamed, str(error)) from error
 
     @property
     def is_own(self) -> bool:
@@ -118,11 +132,24 @@ class ArrayData(NamesFunctions, FilePart):
         if self.is_own:
             found: Images = self.found("data.images", _own_images)
         else:
-            images = (self.images,) if isinstance(self.images, str) else self.images
-            found = self.read_once(
-                "data.images", lambda sha256: _images_of_files(sha256, self.format, images, self.labels)
-            )
+            found = self._of_files()
+        if self._lacks_white(found):
+            raise InputError(f"data.white: {self._lacks_white(found)}")
         return replace(found, white=self.white)
+
+    def _of_files(self) -> Images:
+        images = (self.images,) if isinstance(self.images, str) else self.images
+        return self.read_once("data.images", lambda sha256: _images_of_files(sha256, self.format, images, self.labels))
+
+    def _lacks_white(self, found: Images) -> str:
+        """What is wrong if nobody says which value of a pixel is white: a type of numbers has it only for 8 bits."""
+        kind = found.pixels.dtype
+        if self.white is not None or kind.kind == "f" or kind == np.uint8:
+            return ""
+        return (
+            f"is missing, and pixels of type {kind} do not say what is white (the largest here is "
+            f"{found.pixels.max()}); add the value that becomes 1, such as 255 or {np.iinfo(kind).max}"
+        )
 
     @property
     def split(self) -> tuple[IntArray, IntArray]:

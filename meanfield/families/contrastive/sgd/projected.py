@@ -37,14 +37,14 @@ LEAST_REST = 1e-30
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def projected_steps(  # type: ignore[no-untyped-def]
-    training, expectation, pull, force, strength, key, replica, first, steps, level, w, U, g, state, escape
+    training, outputs, pull, force, strength, key, replica, first, steps, level, w, U, g, state, escape
 ):
     """Take steps `first`, `first` + 1, ... of one replica, changing its state in place.
 
     Parameters
     ----------
     training : Training
-    expectation : Expectation
+    outputs : MeanOutputs
         Gives the population mean of the outputs.
     pull : float
         phi(w)/w with its strength if phi is linear; then `force` is not called.
@@ -81,7 +81,7 @@ def projected_steps(  # type: ignore[no-untyped-def]
         draw_numbers(training, key, replica, chunk, last - chunk, numbers)
         together = steps_together(training, last - chunk)
         for step in range(chunk, last, together):
-            means = population_means(training.centering, expectation, state[:d1])
+            means = population_means(training.centering, outputs, state[:d1])
             reached = call(
                 _steps, training, pull, force, strength, key, replica, chunk, step, step + together, level, w, U, g,
                 state, means, escape, numbers, room, inside, work,

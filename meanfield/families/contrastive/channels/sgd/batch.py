@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.families.contrastive.channels.sgd.training import Training
-from meanfield.families.contrastive.closures.expectation import mean_outputs
+from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.sgd.batch import BATCH, BUFFERED, POPULATION
 from meanfield.families.contrastive.sgd.draws import draw_hidden
 from meanfield.numerics.compiled.array_operations import dot
@@ -100,12 +100,12 @@ def first_slot(training, step):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def find_means(training, expectation, X, means):  # type: ignore[no-untyped-def]
+def find_means(training, outputs, X, means):  # type: ignore[no-untyped-def]
     """Write the means that population centring subtracts to `means`; nothing for other centrings."""
     if training.centering == POPULATION:
         d1 = X.shape[1] - X.shape[0]
         for k in range(X.shape[0]):
-            means[0, k], means[1, k] = call(mean_outputs, expectation, X[k, :d1])
+            means[0, k], means[1, k] = call(mean_outputs, outputs, X[k, :d1])
 
 
 @without_reference_counts()
