@@ -16,6 +16,7 @@ from meanfield.comparison.wording import rows_of_pair
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement, in_words
 from meanfield.problems.base import BaseProblem
+from meanfield.process.progress import counted
 from meanfield.report.content import Content, Table, content_of
 from meanfield.report.figures import Picture, picture_together, pictures_of
 from meanfield.results.schema import problem_of, validate
@@ -104,14 +105,14 @@ def _section(problem: BaseProblem, group: dict[str, xr.Dataset], first: BaseProb
         str(next(iter(group.values())).attrs["problem"]),
         differing_keys(first.limit(), problem.limit()),
     )
-    section.runs = [Run(label, content_of(d), pictures_of(d, share)) for label, d in group.items()]
+    section.runs = [
+        Run(label, content_of(d), pictures_of(d, share)) for label, d in counted([*group.items()], "report", "result")
+    ]
     results = {label: d for label, d in group.items() if d.attrs["method"] != "comparison"}
     comparable = {
         label: d for label, d in results.items() if is_comparable(d) and not str(d.attrs["status"]).startswith("failed")
     }
-    section.origins = _origins(
-        {label: d for label, d in group.items() if d.attrs["method"] != "comparison"}, comparable
-    )
+    section.origins = _origins(results, comparable)
     if len(comparable) > 1:
         try:
             compared = compare(*comparable.values(), labels=list(comparable))

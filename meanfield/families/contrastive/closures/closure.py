@@ -36,6 +36,7 @@ from meanfield.families.contrastive.closures.one_feature import averages_at_many
 from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs, mean_outputs_of, no_mean_outputs
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
+from meanfield.families.contrastive.closures.row_moments import row_moments
 from meanfield.mckean_vlasov.closures import TabulatedClosure, register_closure, tabulated_values
 from meanfield.numerics.piecewise import some_rows, with_values
 from meanfield.numerics.quadrature import gauss_rules
@@ -178,8 +179,10 @@ class Closure:
         self.rates = Rates(self.centering, self.batch_size, self.learning_rate, diffusion_factors)
         activation, noise, centred = self._averaged
         law = hidden_mixture(problem, activation.highest_power)
-        self.expectation = Expectation(bracket_table(activation, noise, centred, reach_of(law)), law)
-        if sum(not part.exact for part in problem.hidden_laws) > 1:
+        independent = all(part.dimension == 1 for part in problem.hidden_laws)
+        moments = row_moments(activation.polynomial, noise, centred, law, independent)
+        self.expectation = Expectation(bracket_table(activation, noise, centred, reach_of(law)), law, moments)
+        if moments.drift == 0 and sum(not part.exact for part in problem.hidden_laws) > 1:
             self._check()
 
     def __call__(self, q: FloatArray) -> tuple[FloatArray, float]:

@@ -17,6 +17,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.closures.brackets import bracket_table
 from meanfield.families.contrastive.closures.expectation import Expectation, at_many
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
+from meanfield.families.contrastive.closures.row_moments import no_moments
 from meanfield.ingredients.activations import Activation
 from meanfield.numerics.piecewise import Table, tabulate
 from meanfield.process.progress import progress_bar
@@ -71,7 +72,7 @@ def overlap_table(
         widths.reshape(row),
         float(fineness),
     )
-    expectation = Expectation(bracket_table(activation, noise, centred, reach_of(mixture)), mixture)
+    expectation = Expectation(bracket_table(activation, noise, centred, reach_of(mixture)), mixture, no_moments())
 
     def rows(angles: FloatArray) -> FloatArray:
         found = at_many(expectation, np.sin(angles), np.cos(angles))
