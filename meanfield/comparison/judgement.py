@@ -17,6 +17,10 @@ FEWEST = 4
 MOST_PLACES = 4096
 """Largest number of times and components of a quantity that are rotated; of more, evenly spread ones are."""
 
+NO_BIAS = 2.0
+"""Difference, in units of the scatter of single runs, from which it is hardly a bias of a finite N, which is of order
+1/N where the scatter is of order 1/sqrt(N)."""
+
 NO_SPREAD = 1e-12
 """Largest standard error, relative to values above 1, that is rounding: that of runs that all start alike."""
 
@@ -64,6 +68,8 @@ class Judgement:
     p_value : float
         NaN where there is no chance to compare with.
     worst : Place, optional
+    scatters : float
+        Largest difference from a prediction in units of the scatter of single runs.
     levels : dict of str to float
         Largest difference of each compared quantity that chance allows, in standard errors.
     resolution : dict of str to float
@@ -77,6 +83,7 @@ class Judgement:
     why: Why
     p_value: float = float("nan")
     worst: Place | None = None
+    scatters: float = 0.0
     levels: dict[str, float] = field(default_factory=dict)
     resolution: dict[str, float] = field(default_factory=dict)
     places: dict[str, tuple[IntArray, ...]] = field(default_factory=dict)

@@ -6,6 +6,7 @@ their dependence is, which is not known here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -84,7 +85,10 @@ def judge_moments(first: xr.Dataset, second: xr.Dataset, family: Family, results
     hidden = all(resolution[n.name] > n.size for n in found)
     why = decide(p_value, p_without_errors, min(n.runs for n in found), hidden)
     places = {n.name: np.nonzero(np.isfinite(n.left)) for n in found}
-    return Judgement(why, p_value, worst, {k: float(np.nanmin(v)) for k, v in levels.items()}, resolution, places)
+    predicted = any(is_prediction(dataset) for dataset in (first, second))
+    scatters = worst.deviation / math.sqrt(min(n.runs for n in found)) if predicted else 0.0
+    lowest = {name: float(np.nanmin(allowed)) for name, allowed in levels.items()}
+    return Judgement(why, p_value, worst, scatters, lowest, resolution, places)
 
 
 def _worst(numbers: _Numbers, levels: FloatArray) -> Place:

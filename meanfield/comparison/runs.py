@@ -58,7 +58,9 @@ def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, fa
             distances[name] = quantity.where, (allowed + by_errors) / all_of_it
     hidden = bool(resolution) and all(size > largest_value(first, second, name) for name, size in resolution.items())
     why = decide(outcome.p_value, p_without_errors, contrast.freedom + 1, hidden)
-    return Judgement(why, outcome.p_value, _worst(outcome, quantities), levels, resolution, places, distances)
+    worst = _worst(outcome, quantities)
+    scatters = 0.0 if contrast.common.any() else worst.deviation / contrast.reach
+    return Judgement(why, outcome.p_value, worst, scatters, levels, resolution, places, distances)
 
 
 def _contrast(first: xr.Dataset, second: xr.Dataset) -> Contrast:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from meanfield.errors import InputError
 from meanfield.problems.base import BaseProblem
@@ -16,6 +19,12 @@ START = 3.0
 
 LEAST_MEMORY = 1e6
 """Bytes that any method takes besides its arrays."""
+
+P = TypeVar("P", bound=BaseProblem)
+T = TypeVar("T")
+
+_SHARED: ContextVar[dict[tuple[Any, int], tuple[Any, InputError | None]] | None] = ContextVar("_SHARED", default=None)
+"""What was made for the predictions of this explanation, or the error in its place."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,41 @@ class Prediction:
 def predictions(problem: BaseProblem) -> list[Prediction]:
     """Predictions for all methods that can be predicted, each from its work and the rate of its kernels."""
     methods = [method for method in family_of(problem).methods.values() if method.cost]
-    return [_prediction(method, problem) for method in counted(methods, "predicted costs", "method")]
+    token = _SHARED.set({})
+    try:
+        return [_prediction(method, problem) for method in counted(methods, "predicted costs", "method")]
+    finally:
+        _SHARED.reset(token)
+
+
+def shared(make: Callable[[P], T], problem: P) -> T:
+    """What several predictions of one explanation need, made once for all of them.
+
+    Parameters
+    ----------
+    make : callable
+        Function of the problem.
+    problem : BaseProblem
+        The one that is explained.
+
+    Raises
+    ------
+    InputError
+        If `make` does, or did.
+    """
+    made = _SHARED.get()
+    if made is None:
+        return make(problem)
+    key = make, id(problem)
+    if key not in made:
+        try:
+            made[key] = make(problem), None
+        except InputError as error:
+            made[key] = None, error
+    found, error = made[key]
+    if error is not None:
+        raise error
+    return found  # type: ignore[no-any-return]
 
 
 def _prediction(method: Method, problem: BaseProblem) -> Prediction:

@@ -19,6 +19,7 @@ from meanfield.arguments import as_text
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.problems.variable import Variable
+from meanfield.process.floating_point import own_errstate
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -126,6 +127,7 @@ class Method:
     keep: tuple[str, ...] = ()
     purpose: str = ""
 
+    @own_errstate()
     def __call__(self, problem: Any, **options: Any) -> Any:
         """Solve a problem; see `meanfield.methods.solve`."""
         return resolve(self.solve)(problem, **options)

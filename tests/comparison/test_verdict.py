@@ -85,7 +85,11 @@ def test_the_reason_names_the_time_and_a_remedy(ode, chain):
     wrong["q"][3] += 0.03
     text = reason(wrong, some(chain, 0, 8))
     assert "q at t = 1.5" in text
-    assert "a larger N (particles.dimension)" in text
+    assert "times the scatter of single runs, more than a finite N explains but a small one" in text
+    assert "data of own runs that the limit does not assume, such as heavy tails with a common radius" in text
+    assert "Repeat with a larger N (particles.dimension): what falls with it" in reason(
+        ode.assign(q=ode["q"] + 0.01 * (ode["time"] > 0)), some(chain, 0, 8)
+    )
     report = meanfield.compare(wrong, some(chain, 0, 8))
     rows = dict(summary_of_pair(report.isel(pair=0)))
     assert "at t = 1.5" in rows["max |difference of q|"]

@@ -28,12 +28,12 @@ from meanfield.families.contrastive.closures.expectation import (
     DRIFT_AND_DIFFUSION,
     OUTPUTS,
     Expectation,
-    at_angles,
+    at_many,
     averages_at,
 )
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.one_feature import averages_at_many
-from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs, mean_outputs_of
+from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs, mean_outputs_of, no_mean_outputs
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.families.contrastive.closures.row_moments import row_moments
@@ -220,7 +220,7 @@ class Closure:
         """Averages from which g and Lambda are made, by quadrature; see the function of this name."""
         if len(q) > 1:
             return np.asarray(brackets(averages_at(self.expectation, q), q, self.rates))
-        return np.asarray(brackets.py_func(at_angles(self.expectation, np.arcsin(q))[:, 0], q, self.rates))
+        return np.asarray(brackets.py_func(at_many(self.expectation, q)[:, 0], q, self.rates))
 
     @cached_property
     def compiled(self) -> tuple[Any, float]:
@@ -234,8 +234,10 @@ class Closure:
 
     @cached_property
     def mean_outputs(self) -> MeanOutputs:
-        """Mean outputs for compiled code; the problem must be centred."""
-        activation, noise, _ = self._averaged
+        """Mean outputs for compiled code; a placeholder if outputs are not centred."""
+        activation, noise, centred = self._averaged
+        if not centred:
+            return no_mean_outputs()
         polynomial = polynomial_means(activation.polynomial, self.expectation.mixture, (noise[0], noise[2]))
         return mean_outputs_of(self.expectation, polynomial)
 

@@ -56,10 +56,12 @@ class Expectation(NamedTuple):
     moments: RowMoments
 
 
-def at_angles(expectation: Expectation, angles: FloatArray) -> FloatArray:
-    """All averages of this module, in its order, for one feature; shape (averages, n) at q = sin(angles)."""
-    q = np.sin(angles)
-    rows = averages_at_many(expectation.table, expectation.mixture, q, np.cos(angles))
+def at_many(expectation: Expectation, q: FloatArray, root: FloatArray | None = None) -> FloatArray:
+    """All averages of this module, in its order, for one feature; shape (averages, n) at overlaps q, shape (n,).
+
+    `root` is sqrt(1 - q^2), where it is known to more digits than q has near 1.
+    """
+    rows = averages_at_many(expectation.table, expectation.mixture, q, root)
     return np.asarray(_from_rows.py_func(rows, q[None]))
 
 
