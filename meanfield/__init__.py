@@ -14,8 +14,15 @@ seconds that `--help` and Ctrl-C should not wait for.
 
 import lazy_loader
 
-from meanfield.process import cache_folder  # noqa: F401  # it says where numba keeps compiled code
+from meanfield.process.numba_settings import check_numba_settings
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name, unless the compiled loops that most of them need cannot run."""
+    if name in __all__:
+        check_numba_settings()
+    return _public(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import select
 import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
@@ -13,15 +12,13 @@ from typing import NoReturn
 
 from meanfield.errors import InputError
 from meanfield.process.interrupts import swallowed_interrupts_again
+from meanfield.process.standard_streams import ensure_standard_streams, have_no_reader, say
 from meanfield.process.start_up import INTACT, INTERRUPTED
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 NO_READER = 128 + 13
 """Exit code where whoever read the output has stopped, as `head` does: that of commands which SIGPIPE ends."""
-
-STANDARD_OUTPUT = 1
-"""Its file descriptor."""
 
 
 class Parser(ArgumentParser):
@@ -73,12 +70,14 @@ def run(main: Callable[[], int]) -> NoReturn:
     The signal with which clusters announce that they will kill a job, SIGTERM, is taken as Ctrl-C. Where nobody reads
     the output any more, as behind `| head`, the script ends without a word.
     """
+    ensure_standard_streams()
+    os.environ["MPLBACKEND"] = "agg"  # figures go to files, and a notebook's backend may not be installed here
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with swallowed_interrupts_again():
             code = _outcome(main)
     except KeyboardInterrupt:
-        print(INTERRUPTED, file=sys.stderr)
+        say(INTERRUPTED)
         code = FAILED
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -94,34 +93,22 @@ def _outcome(main: Callable[[], int]) -> int:
         finally:
             sys.stdout.flush()
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}")
         return BAD_INPUT
     except MemoryError as error:
         what = f"out of memory ({error})" if str(error) else "out of memory"
-        print(f"failed: {what}; ask for less, or use a machine with more; {INTACT}", file=sys.stderr)
+        say(f"failed: {what}; ask for less, or use a machine with more; {INTACT}")
         return FAILED
     except OSError as error:
-        if isinstance(error, BrokenPipeError) and _has_no_reader():
+        if isinstance(error, BrokenPipeError) and have_no_reader():
             return NO_READER
-        print(f"failed: {error}; {INTACT}", file=sys.stderr)
+        say(f"failed: {error}; {INTACT}")
         return FAILED
     except SystemError as error:
         if _comes_from_ctrl_c(error):
             raise KeyboardInterrupt from None
         raise
     return code
-
-
-def _has_no_reader() -> bool:
-    """Whether nobody reads standard output any more; what is left of it then goes nowhere, so that Python ends well."""
-    poll = select.poll()
-    poll.register(STANDARD_OUTPUT, 0)
-    if not any(event & select.POLLERR for _, event in poll.poll(0)):
-        return False
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, STANDARD_OUTPUT)
-    os.close(nowhere)
-    return True
 
 
 def _comes_from_ctrl_c(error: BaseException | None) -> bool:

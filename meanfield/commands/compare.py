@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meanfield.cli import DONE, FAILED
+from meanfield.cli import FAILED
 from meanfield.commands.labels import labelled
-from meanfield.commands.solving import checked_outputs
+from meanfield.commands.outputs import check_outputs, write_figures
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
 
@@ -39,22 +40,18 @@ def run(arguments: Namespace) -> int:
         from meanfield.comparison import format_comparison
         from meanfield.plotting import plot_comparison
         from meanfield.problems.family import DIFFERS
-        from meanfield.results.figure_files import check_animation_path, save_animation, save_figure
-    outputs = checked_outputs(arguments, arguments.results)
-    if arguments.animate:
-        check_animation_path(arguments.animate)
-        outputs.append(arguments.animate)
+        from meanfield.results.figure_files import save_animation, save_figure
+    check_outputs(arguments.results, [arguments.output], arguments.figure, arguments.animate)
     results = {label: load(path) for label, path in labelled(arguments.results).items()}
-    animation = _animation(results.values()) if arguments.animate else None
+    animation = _animation(results.values()) if arguments.animate else None  # refused before anything is compared
     report = compare(*results.values(), labels=list(results))
     save(report, arguments.output)
-    print(format_comparison(report))
-    if arguments.figure:
-        save_figure(plot_comparison(results, report), arguments.figure)
+    figures = {arguments.figure: lambda path: save_figure(plot_comparison(results, report), path)}
     if animation is not None:
-        save_animation(animation, arguments.animate)
-    print("wrote " + " and ".join(map(str, outputs)))
-    return FAILED if arguments.strict and report.attrs["verdict"] == DIFFERS else DONE
+        figures[arguments.animate] = partial(save_animation, animation)
+    code, written = write_figures(arguments.output, figures)
+    print(f"{format_comparison(report)}\n{written}")
+    return FAILED if arguments.strict and report.attrs["verdict"] == DIFFERS else code
 
 
 def _animation(results: Iterable[xr.Dataset]) -> FuncAnimation:

@@ -46,7 +46,7 @@ def _solve_both(arguments: Namespace) -> int:
         from meanfield.commands.outputs import check_outputs
     if arguments.backend == "fipy":
         raise InputError("--backend fipy with --joint: joint densities have 'numba' alone; leave --backend out")
-    check_outputs([arguments.output, arguments.joint], [arguments.problem])
+    check_outputs([arguments.problem], [arguments.output, arguments.joint])
     density, joint = solve_joint_density(load_problem(arguments.problem))
     save(density, arguments.output)
     save(joint, arguments.joint)

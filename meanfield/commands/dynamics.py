@@ -10,8 +10,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from meanfield.cli import DONE
-from meanfield.commands.solving import add_problem_and_output, checked_outputs, print_warning, summary_of
+from meanfield.commands.outputs import check_outputs, write_figures
+from meanfield.commands.solving import add_problem_and_output, print_warning, summary_of
 from meanfield.process.start_up import start_up
 
 
@@ -27,12 +27,13 @@ def run(arguments: Namespace) -> int:
         from meanfield import load_problem, save, solve
         from meanfield.plotting import plot_dynamics
         from meanfield.results.figure_files import save_figure
-    outputs = checked_outputs(arguments, [arguments.problem])
+    check_outputs([arguments.problem], [arguments.output], arguments.figure)
     result = solve(load_problem(arguments.problem), "dynamics")
     save(result, arguments.output)
+    code, written = write_figures(
+        arguments.output, {arguments.figure: lambda path: save_figure(plot_dynamics(result), path)}
+    )
     print(summary_of(result), end="")
     print_warning(arguments, result)
-    if arguments.figure:
-        save_figure(plot_dynamics(result), arguments.figure)
-    print("wrote " + " and ".join(map(str, outputs)))
-    return DONE
+    print(written)
+    return code

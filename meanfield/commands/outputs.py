@@ -1,30 +1,48 @@
-"""Checks of output paths before anything is computed: they can be written to, and nothing that is needed is lost."""
+"""Files that commands write: checked before anything is computed, and figures after results have been saved."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from meanfield.cli import DONE, FAILED
 from meanfield.errors import InputError
 from meanfield.process.atomic_files import check_writable
+from meanfield.process.standard_streams import say
+from meanfield.process.start_up import start_up
+
+PAGE_ENDINGS = ".html", ".htm"
 
 
-def check_outputs(written: Sequence[Path], read: Sequence[Path]) -> None:
-    """Refuse output paths that cannot be written to, or whose file another path of the command names as well.
+def check_outputs(
+    read: Sequence[Path],
+    results: Sequence[Path] = (),
+    figure: Path | None = None,
+    animation: Path | None = None,
+    page: Path | None = None,
+) -> None:
+    """Refuse output paths that cannot be written to, have a wrong ending, or are another path of the command as well.
 
     Parameters
     ----------
-    written, read : sequence of Path
-        Files that the command writes and those that it reads.
+    read : sequence of Path
+        Files that the command reads.
+    results : sequence of Path
+    figure, animation, page : Path, optional
+        What it writes.
 
     Raises
     ------
     InputError
-        If an output cannot be written, is a file that the command reads, or is another output.
+        If an output cannot be written, is a file that the command reads, is another output, or its ending names no
+        format of such a file.
     """
+    with start_up():
+        from meanfield.results.figure_files import check_animation_path, check_figure_path
+        from meanfield.results.files import check_result_path
     inputs = {path.resolve() for path in read}
     outputs: set[Path] = set()
-    for path in written:
+    for path in filter(None, (*results, figure, animation, page)):
         check_writable(path)
         file = path.resolve()
         if file in inputs:
@@ -32,3 +50,41 @@ def check_outputs(written: Sequence[Path], read: Sequence[Path]) -> None:
         if file in outputs:
             raise InputError(f"{path}: is the name of two outputs; give each a file of its own")
         outputs.add(file)
+    for result in results:
+        check_result_path(result)
+    if figure is not None:
+        check_figure_path(figure)
+    if animation is not None:
+        check_animation_path(animation)
+    if page is not None and page.suffix not in PAGE_ENDINGS:
+        raise InputError(f"{page}: a report is a page of HTML; give it the ending {' or '.join(PAGE_ENDINGS)}")
+
+
+def write_figures(saved: Path, drawings: Mapping[Path | None, Callable[[Path], object]]) -> tuple[int, str]:
+    """Draw figures of a result that is saved; one that cannot be drawn takes nothing else with it.
+
+    Parameters
+    ----------
+    saved : Path
+        File of the result.
+    drawings : mapping
+        Functions that write a figure to the path that they are given, by that path; None where no figure is asked for.
+
+    Returns
+    -------
+    code : int
+        The exit code.
+    written : str
+        Line that says what was written.
+    """
+    written, code = [saved], DONE
+    for path, draw in drawings.items():
+        if path is None:
+            continue
+        try:
+            draw(path)
+            written.append(path)
+        except Exception as error:  # whatever goes wrong in a drawing, what was computed is on the disk
+            say(f"failed: {path}: cannot be drawn ({type(error).__name__}: {error}); the result is in {saved}")
+            code = FAILED
+    return code, "wrote " + " and ".join(map(str, written))

@@ -11,10 +11,7 @@ from pathlib import Path
 
 from meanfield.cli import DONE
 from meanfield.commands.labels import labelled
-from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
-
-ENDINGS = ".html", ".htm"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -30,9 +27,7 @@ def run(arguments: Namespace) -> int:
         from meanfield.commands.outputs import check_outputs
         from meanfield.process.atomic_files import save_text
         from meanfield.report import report
-    check_outputs([arguments.output], arguments.results)
-    if arguments.output.suffix not in ENDINGS:
-        raise InputError(f"{arguments.output}: a report is a page of HTML; give it the ending {' or '.join(ENDINGS)}")
+    check_outputs(arguments.results, page=arguments.output)
     results = {label: load(path) for label, path in labelled(arguments.results).items()}
     save_text(report(results), arguments.output)
     print(f"wrote {arguments.output}")

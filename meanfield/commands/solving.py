@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,29 +27,9 @@ def add_problem_and_output(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nc", help="netCDF file to write")
 
 
-def checked_outputs(arguments: Namespace, read: Sequence[Path]) -> list[Path]:
-    """Paths of the output and of the figure, refused before anything is computed if they cannot be written to.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        With an `output`, and a `figure` or None.
-    read : sequence of Path
-        Files that the command reads.
-
-    Raises
-    ------
-    InputError
-        If one of them cannot be written or is a file that is read, or the figure's ending names no format.
-    """
-    with start_up():
-        from meanfield.commands.outputs import check_outputs
-        from meanfield.results.figure_files import check_figure_path
-    outputs = [path for path in (arguments.output, arguments.figure) if path is not None]
-    check_outputs(outputs, read)
-    if arguments.figure is not None:
-        check_figure_path(arguments.figure)
-    return outputs
+def add_restart(parser: ArgumentParser) -> None:
+    """Add the argument of commands that go on with an unfinished run."""
+    parser.add_argument("--restart", action="store_true", help="begin anew, and forget what an earlier run left there")
 
 
 def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
@@ -61,7 +40,7 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
     Parameters
     ----------
     arguments : Namespace
-        With the arguments of `add_problem_and_output`.
+        With the arguments of `add_problem_and_output`, and with a `restart` where methods resume.
     method : str
         A method of the family of the problem.
     **options
@@ -83,11 +62,14 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
         from meanfield.commands.outputs import check_outputs
         from meanfield.problems.family import resolve
         from meanfield.problems.known_families import family_of
-    check_outputs([arguments.output], [arguments.problem])
+    check_outputs([arguments.problem], [arguments.output])
     problem = load_problem(arguments.problem)
     declared = family_of(problem).method(method)
     if options.get("workers") is not None and not declared.threads:
         raise InputError(f"--workers: the method '{method}' takes no number of threads; leave it out")
+    restart = getattr(arguments, "restart", False)
+    if restart and not declared.resumes:
+        raise InputError(f"--restart: the method '{method}' always begins anew; leave it out")
     with start_up():
         solver = resolve(declared.solve)
     for name in options.keys() - signature(solver).parameters.keys() - {"workers"}:
@@ -96,9 +78,9 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
         dataset = solve(problem, method, **options)
         save(dataset, arguments.output)
         return say_where(arguments, dataset, resumable=False)
-    with Checkpoint(f"{arguments.output}.checkpoint") as checkpoint:
+    with Checkpoint(f"{arguments.output}.checkpoint", restart=restart) as checkpoint:
         begun = checkpoint.begun
-        if begun:
+        if begun and not restart:
             print(f"going on with the unfinished run in {checkpoint.folder}", file=sys.stderr)
         try:
             dataset = solve(problem, method, record=checkpoint, **options)

@@ -11,8 +11,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meanfield.cli import DONE, FAILED, at_least
-from meanfield.commands.solving import add_problem_and_output, checked_outputs, print_warning, summary_of
+from meanfield.cli import FAILED, at_least
+from meanfield.commands.outputs import check_outputs, write_figures
+from meanfield.commands.solving import add_problem_and_output, print_warning, summary_of
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
 
@@ -36,7 +37,7 @@ def run(arguments: Namespace) -> int:
         from meanfield import continue_stationary_states, load_problem, save, solve
         from meanfield.plotting import plot_branches
         from meanfield.results.figure_files import save_figure
-    outputs = checked_outputs(arguments, [arguments.problem])
+    check_outputs([arguments.problem], [arguments.output], arguments.figure)
     if arguments.figure and not arguments.vary:
         raise InputError("--figure draws branches, and there are none without --vary; add --vary KEY START STOP")
     problem = load_problem(arguments.problem)
@@ -47,12 +48,13 @@ def run(arguments: Namespace) -> int:
     else:
         result = solve(problem, "stationary")
     save(result, arguments.output)
+    code, written = write_figures(
+        arguments.output, {arguments.figure: lambda path: save_figure(plot_branches(result), path)}
+    )
     print(summary_of(result), end="")
     print_warning(arguments, result)
-    if arguments.figure:
-        save_figure(plot_branches(result), arguments.figure)
-    print("wrote " + " and ".join(map(str, outputs)))
-    return DONE if result.attrs["status"] == "complete" else FAILED
+    print(written)
+    return code if result.attrs["status"] == "complete" else FAILED
 
 
 def _number(text: str) -> float:

@@ -14,6 +14,7 @@ from meanfield.arguments import as_text, wrong
 from meanfield.comparison.inputs import check_inputs
 from meanfield.comparison.judgement import Judgement
 from meanfield.comparison.left_out import left_out
+from meanfield.comparison.origins import common_origins, different_origins
 from meanfield.comparison.places import at_common_places
 from meanfield.comparison.sides import least_spread, moments
 from meanfield.comparison.verdict import judge
@@ -45,7 +46,8 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         beside its mean over independent samples of that size. Density against density: L1 distance. `verdict` is
         AGREES, DIFFERS or CANNOT TELL for each pair, and for all of them together as an attribute; `p_value` and
         `reason` say why, `left_out` what is not compared, and variables that end in `_chance` what is the largest
-        difference that chance allows: of comparisons of true pairs 95 in 100 have none that is larger.
+        difference that chance allows: of comparisons of true pairs 95 in 100 have none that is larger. `reason` also
+        says where two results come from different versions of a function or file of one name.
 
     Raises
     ------
@@ -76,8 +78,11 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         judgements.append(judge(*two, pair, results))
         without.append(left_out((names[i], names[j]), (datasets[i], datasets[j]), two, pair, judgements[-1]))
     arrays |= _judged(judgements, measured) | {"left_out": np.array(without)}
+    origins = [different_origins(datasets[i], datasets[j], (names[i], names[j])) for i, j in pairs]
+    arrays["reason"] = np.array([origin + text for origin, text in zip(origins, arrays["reason"], strict=True)])
     report = build_dataset("comparison", problem, arrays, "complete", provenance(time.perf_counter() - started))
-    return report.assign_attrs(verdict=overall([judgement.verdict for judgement in judgements]))
+    verdict = overall([judgement.verdict for judgement in judgements])
+    return report.assign_attrs(common_origins(datasets), verdict=verdict)
 
 
 def _judged(judgements: Sequence[Judgement], measured: xr.Dataset) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from meanfield.comparison.sides import (
     is_prediction,
     largest_value,
     least_spread,
+    measurement_variance,
     moments,
     predicted_variance,
     stated_error,
@@ -104,7 +105,8 @@ def _with_prediction(dataset: xr.Dataset, name: str, results: Sequence[xr.Datase
     variance = next((values for values in known if values is not None and values.shape == found.mean.shape), None)
     if variance is None or found.runs < 1:
         return found
-    return Moments(found.mean, variance / (label_of(dataset, "dimension") * found.runs), np.inf)
+    variance = variance / (label_of(dataset, "dimension") * found.runs) + measurement_variance(dataset, name)
+    return Moments(found.mean, variance, np.inf)
 
 
 def _numbers(name: str, one: Moments, other: Moments, datasets: tuple[xr.Dataset, xr.Dataset]) -> _Numbers:

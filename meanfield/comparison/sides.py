@@ -72,6 +72,14 @@ def predicted_variance(prediction: xr.Dataset, name: str) -> FloatArray | None:
     return None
 
 
+def measurement_variance(dataset: xr.Dataset, name: str) -> FloatArray | float:
+    """Variance of the mean over runs by how their values were measured, as on samples; zero where that is exact."""
+    if f"{name}_error" not in dataset or "replica" not in dataset[f"{name}_error"].dims:
+        return 0.0
+    square = dataset[f"{name}_error"] ** 2
+    return np.asarray(square.mean("replica").values / np.maximum(square.count("replica").values, 1))
+
+
 def _scaled_variance(dataset: xr.Dataset, name: str) -> FloatArray:
     """Variance over runs times N, which results hold for a single number or as a part of a covariance."""
     if f"{name}_variance" in dataset:

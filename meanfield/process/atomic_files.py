@@ -11,9 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from meanfield.arguments import as_path
 from meanfield.errors import InputError
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.locking import Answer, FolderLock
+
+ANYBODY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+"""Permissions without any of which a file is protected, even from an administrator, to whom the system allows all."""
 
 
 def check_writable(path: str | Path) -> None:
@@ -22,29 +26,40 @@ def check_writable(path: str | Path) -> None:
     Raises
     ------
     InputError
-        If the directory does not exist or is not writable, or the path is a directory, a device or a pipe, or has a
-        name that no file can have.
+        If the directory does not exist or is not writable, or the path is a directory, a device or a pipe, is
+        write-protected, or has a name that no file can have.
     """
-    path = Path(path)
+    path = as_path(path, "path", "give the path of the file to write")
     mode = _mode(path)
     if stat.S_ISDIR(mode):
         raise InputError(f"{path}: is a directory; give the name of a file in it")
     if mode and not stat.S_ISREG(mode):
         raise InputError(f"{path}: is a device or a pipe, which a file would replace; choose another name")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: the output directory {path.parent} does not exist; create it or choose another")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{path}: the output directory {path.parent} is not writable; choose another")
+    if mode and not (mode & ANYBODY_WRITES and os.access(path, os.W_OK)):
+        raise InputError(f"{path}: is write-protected; choose another name for the output, or allow it by chmod +w")
+    _mode(_numbered_workplace(path, 0), path)  # whose name is longer
+    folder = _target(path).parent
+    shown = folder if path.is_symlink() else path.parent
+    if not folder.is_dir():
+        raise InputError(f"{path}: the output directory {shown} does not exist; create it or choose another")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: the output directory {shown} is not writable; choose another")
 
 
-def _mode(path: Path) -> int:
-    """What is at a path, in the bits of `stat`; 0 if there is nothing."""
+def _mode(path: Path, output: Path | None = None) -> int:
+    """What is at a path, in the bits of `stat`; 0 if there is nothing. Messages name the output."""
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another name for the output") from error
+        reason = f"cannot be written ({error.strerror}); choose another name for the output"
+        raise InputError(f"{output or path}: {reason}") from error
+
+
+def _target(path: Path) -> Path:
+    """The file that is replaced: where a path is a link, the one that it leads to, and the link stays."""
+    return Path(os.path.realpath(path))
 
 
 def save_text(text: str, path: str | Path) -> None:
@@ -63,6 +78,8 @@ def save_text(text: str, path: str | Path) -> None:
 def write_atomically(path: Path, write: Callable[[str], object], flush: bool = True) -> None:
     """Write to a file of the same name in a hidden folder beside `path`, flush it to the disk, then move it.
 
+    Where `path` is a link, this is done where it leads to.
+
     Parameters
     ----------
     path : Path
@@ -77,14 +94,15 @@ def write_atomically(path: Path, write: Callable[[str], object], flush: bool = T
     OSError
         If it cannot be written; what was there before is intact.
     """
+    target = _target(path)
     try:
-        with _workplace(path) as folder:
-            part = folder / path.name
+        with _workplace(target) as folder:
+            part = folder / target.name
             write(str(part))
             if flush:
                 with open(part, "rb+") as file:
                     os.fsync(file.fileno())
-            os.replace(part, path)
+            os.replace(part, target)
     except OSError as error:
         raise OSError(f"{path}: cannot be written ({error.strerror or error}; {_free(path)})") from error
 
@@ -109,12 +127,16 @@ def _workplace(path: Path) -> Iterator[Path]:
 def _first_free(path: Path) -> FolderLock:
     """First of the folders for `path` that no living writer has."""
     for number in itertools.count():
-        lock = FolderLock(path.with_name(f".{path.name}.{number}.part"))
+        lock = FolderLock(_numbered_workplace(path, number))
         new = lock.make()
         answer = lock.take()
         if answer is Answer.OURS or (answer is Answer.UNKNOWN and new):
             break
     return lock
+
+
+def _numbered_workplace(path: Path, number: int) -> Path:
+    return path.with_name(f".{path.name}.{number}.part")
 
 
 def delete_abandoned(folder: Path) -> None:

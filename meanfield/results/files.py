@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,36 @@ UNREADABLE = (OSError, ValueError, RuntimeError, AttributeError, TypeError, KeyE
 meaning."""
 
 
+ENDING = ".nc"
+"""Ending of the name of every result, by which people and programs know what it is."""
+
+
+def check_result_path(path: Path) -> None:
+    """Refuse the path of a result before anything is computed.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written to, has not the ending of results, or has letters that netCDF takes in no name.
+    """
+    check_writable(path)
+    _check_letters(path)
+    if path.suffix != ENDING:
+        raise InputError(f"{path}: a result is a netCDF file; give it the ending {ENDING}")
+
+
+def _check_letters(path: Path) -> None:
+    """Refuse a path that cannot be given to netCDF in the encoding of file names."""
+    encoding = sys.getfilesystemencoding()
+    try:
+        os.path.abspath(path).encode(encoding)
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{os.path.abspath(path)!a}: has letters that are none of {encoding}, in which netCDF is given names here; "
+            "give the file and its folders plain names, or set the environment variable PYTHONUTF8=1"
+        ) from error
+
+
 def save(dataset: xr.Dataset, path: str | Path) -> None:
     """Write a Dataset to a netCDF file with a checksum: to a temporary file beside it, which is then renamed.
 
@@ -48,13 +79,13 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     Raises
     ------
     InputError
-        If the path is none that can be written to, or the Dataset holds what netCDF cannot.
+        If the path is none that can be written to or has not the ending .nc, or the Dataset holds what netCDF cannot.
     OSError
         If writing fails, as it does when the disk is full; what was there before is intact.
     """
     path = as_path(path, "path", "give the path of the file to write, such as 'out.nc', after the Dataset")
     check_dataset(dataset)
-    check_writable(path)
+    check_result_path(path)
     dataset = versions.brought_up_to_date(dataset)
     large = [str(name) for name, variable in dataset.variables.items() if variable.size >= LARGE]
     encoding = {str(name): _encoding(dataset, str(name)) for name in dataset.variables if name not in large}
@@ -142,6 +173,7 @@ def load(path: str | Path) -> xr.Dataset:
     `save` it.
     """
     path = as_path(path, "path", "give the path of a result, which a solver or meanfield.save wrote")
+    _check_letters(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file; run a solver with -o {path} first")
     has_checksum = verify_checksum(path)

@@ -15,19 +15,6 @@ from tests.commands.names import NAMES, SCRIPTS
 from tests.example_problems import SMALL
 
 
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """A function from the words behind `meanfield` to exit code, output and messages."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["/somewhere/bin/meanfield", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            entry.main()
-        return ended.value.code, *capsys.readouterr()
-
-    return run
-
-
 def test_help_lists_every_command_with_a_line(call):
     code, out, _ = call("--help")
     assert code == 0

@@ -25,7 +25,7 @@ TEXT = SMALL.replace("stop = 1.0\noutputs = 3", "stop = 2.0\noutputs = 5").repla
 def with_runs(dimension, replicas, **settings):
     problem = parse_problem(TEXT)
     settings |= {"dimension": dimension, "replicas": replicas}
-    return problem.model_copy(update={"particles": problem.particles.model_copy(update=settings)})
+    return meanfield.with_values(problem, {f"particles.{key}": value for key, value in settings.items()})
 
 
 @pytest.fixture(scope="module")

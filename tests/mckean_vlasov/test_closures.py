@@ -1,13 +1,15 @@
 """Closures in compiled code: tables of those in Python, where they end, and what is not tabulated."""
 
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
+from meanfield import InputError
 from meanfield.families.contrastive.closures import Closure
-from meanfield.mckean_vlasov.closures import called_values, closure_values, compiled_closure
+from meanfield.mckean_vlasov.closures import called_values, closure_values, compiled_closure, register_closure
 from tests.example_problems import make_problem
 
 
@@ -66,3 +68,33 @@ def test_rounding_does_not_take_a_closure_out_of_the_ball():
     called_values(remembering, np.array([0.3, 0.4]))
     assert seen == pytest.approx([1.0, 0.5], abs=1e-15)  # rounding
     assert seen[0] <= 1.0 + 1e-15  # rounding
+
+
+def closure_of(text):
+    """Closure of a family as a notebook defines it, tuple and function."""
+
+    class OwnClosure(NamedTuple):
+        scale: float
+
+    names = {"__name__": __name__, "np": np}
+    exec(f"def values(closure, q):\n    return np.array([{text}, 1.0])", names)
+    return OwnClosure, numba.njit(names["values"])
+
+
+def test_compiled_code_follows_a_closure_that_is_defined_anew():
+    @numba.njit
+    def called(closure, q):
+        return closure_values(closure, q)
+
+    for text, value in (("closure.scale * q[0]", 1.0), ("closure.scale + q[0]", 2.5)):
+        kind, function = closure_of(text)
+        register_closure(kind)(function)
+        assert called(kind(2.0), np.array([0.5]))[0] == value
+
+
+def test_a_closure_keeps_its_function():
+    kind, function = closure_of("q[0]")
+    register_closure(kind)(function)
+    register_closure(kind)(closure_of("q[0]")[1])
+    with pytest.raises(InputError, match="OwnClosure is registered with another function"):
+        register_closure(kind)(closure_of("2.0 * q[0]")[1])

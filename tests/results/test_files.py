@@ -131,6 +131,47 @@ def test_bad_output_paths(dataset, tmp_path, target, message):
         meanfield.save(dataset, tmp_path / target)
 
 
+def test_a_link_leads_to_the_file_that_is_replaced(dataset, tmp_path):
+    (tmp_path / "large disk").mkdir()
+    (tmp_path / "run.nc").symlink_to("large disk/run.nc")
+    for _ in range(2):  # into nothing, and over a file
+        meanfield.save(dataset, tmp_path / "run.nc")
+        assert (tmp_path / "run.nc").is_symlink()
+        assert [path.name for path in (tmp_path / "large disk").iterdir()] == ["run.nc"]
+    (tmp_path / "large disk" / "run.nc").chmod(0o444)
+    with pytest.raises(InputError, match=r"run\.nc: is write-protected"):
+        meanfield.save(dataset, tmp_path / "run.nc")
+    (tmp_path / "lost.nc").symlink_to("nowhere/run.nc")
+    with pytest.raises(InputError, match=r"lost\.nc: the output directory .*nowhere does not exist"):
+        meanfield.save(dataset, tmp_path / "lost.nc")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("noext", "noext: a result is a netCDF file; give it the ending .nc"),
+        ("x.txt", "x.txt: a result is a netCDF file; give it the ending .nc"),
+        ("x" * 250 + ".nc", "x.nc: cannot be written"),  # the name fits, that of the folder in which it is written not
+        ("\udcff.nc", r"\\udcff.nc': has letters that are none of utf-8"),
+        ("a\0b.nc", r"a\\x00b.nc': give the path of the file to write"),
+    ],
+)
+def test_names_of_results_are_refused_by_name(dataset, tmp_path, monkeypatch, name, message):
+    """A path that the file system cannot hold was said to be a fault of the Dataset."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        meanfield.save(dataset, name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_of_results_are_in_the_encoding_of_file_names(dataset, tmp_path, monkeypatch):
+    meanfield.save(dataset, tmp_path / "é.nc")
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "ascii")  # of LC_ALL=C with PYTHONUTF8=0
+    for use in (meanfield.load, lambda path: meanfield.save(dataset, path)):
+        with pytest.raises(InputError, match=r"\\xe9.nc': has letters that are none of ascii.*set .*PYTHONUTF8=1"):
+            use(tmp_path / "é.nc")
+
+
 def test_load_refuses_what_is_no_run(dataset, tmp_path):
     with pytest.raises(InputError, match="no such file"):
         meanfield.load(tmp_path / "none.nc")

@@ -58,10 +58,8 @@ class _Samples(FilePart, AtomicPart):
         InputError
             If the file cannot be read, holds anything but finite numbers, or lacks a column.
         """
-        self.check_trusted("file", self.file)
-        path = Path(self.file)
-        version = path.stat().st_mtime_ns if os.path.isfile(path) else 0
-        return _distinct_samples(path, version, self.variable, tuple(self.selected), self.standardise)
+        which = Path(self.file), self.variable, tuple(self.selected), self.standardise
+        return self.read_once("file", lambda sha256: _distinct_samples(sha256, *which))
 
 
 class Empirical(_Samples):
@@ -95,9 +93,9 @@ class JointEmpirical(_Samples):
 
 @lru_cache(maxsize=16)
 def _distinct_samples(
-    path: Path, version: int, variable: str | None, columns: tuple[int, ...], standardise: bool
+    sha256: tuple[str, ...], path: Path, variable: str | None, columns: tuple[int, ...], standardise: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Distinct samples and their frequencies, read once per `version` of the file."""
+    """Distinct samples and their frequencies, which problems share as long as no byte of the file changes."""
     values = read_samples(path, variable, columns)
     if standardise:
         if np.any(np.ptp(values, axis=0) == 0):

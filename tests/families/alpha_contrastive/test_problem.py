@@ -42,7 +42,7 @@ WRONG = [
     (data(activation="rleu"), "model.activation: unknown name 'rleu'; did you mean 'relu'?"),
     (data(importance={"kind": "infonec"}), "importance.kind: unknown name 'infonec'; did you mean 'infonce'?"),
     (data(importance={"kind": "infonce", "temperature": 0.0}), "importance.temperature = 0.0: should be greater"),
-    (data(importance={"kind": "infonce", "epsilon": -1.0}), "importance.epsilon: = -1 is a weight of infonce"),
+    (data(importance={"kind": "infonce", "epsilon": -1.0}), "importance.epsilon = -1 is a weight of infonce"),
     (
         data(filters={"start": {"law": "fourier", "cosine": [1.5]}}),
         "filters.start.cosine: with sine gives a density of",

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import xarray as xr
+from pydantic import ValidationError
 from scipy import stats
 
 from meanfield import InputError
 from meanfield.families.contrastive.closures import Closure
+from meanfield.ingredients.laws.empirical import Empirical
 from meanfield.problems.file import format_problem, load_problem, parse_problem
 
 FALSE_ALARM = 1e-4  # of each test of a sampler, had its seed been drawn at random
@@ -205,10 +207,20 @@ def test_a_result_outlives_its_samples(folder):
     """What is stored is read without opening a file; only using it needs the samples."""
     text = format_problem(problem(folder, "file = 'rows.npy'"))
     (folder / "rows.npy").unlink()
-    stored = parse_problem(text)
+    stored = parse_problem(text, trusted=False)
     assert stored.features[0].hidden.file == str(folder / "rows.npy")
-    with pytest.raises(InputError, match=r"rows\.npy: no such file of samples"):
+    with pytest.raises(InputError, match=r"rows\.npy': no file is opened because a result names it"):
         Closure(stored)
+    with pytest.raises(InputError, match=r"hidden: .*rows\.npy: no such file of samples"):
+        parse_problem(text)
+
+
+def test_files_of_problems_made_in_python_are_read_at_once(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    made = Empirical(file="rows.npy")
+    assert made.file == str(folder / "rows.npy")
+    with pytest.raises(ValidationError, match=r"nowhere\.npy: no such file of samples"):
+        Empirical(file="nowhere.npy")
 
 
 # What is refused

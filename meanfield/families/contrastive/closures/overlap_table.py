@@ -3,7 +3,7 @@
 The variable is arcsin q, in which functions of q and of sqrt(1 - q^2) are both smooth. Where |q| -> 1 they may be
 singular, since a kinked activation takes an atom of B on its kink badly; the table ends before that, or earlier if the
 law of the hidden variable has so many atoms that it does not pay to resolve them, and beyond its end the averages are
-evaluated as they are for several features.
+evaluated one by one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures.brackets import bracket_table
-from meanfield.families.contrastive.closures.expectation import averages_at
+from meanfield.families.contrastive.closures.expectation import Expectation, at_angles
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.ingredients.activations import Activation
 from meanfield.numerics.piecewise import Table, some_rows, tabulate
@@ -71,15 +71,12 @@ def overlap_table(
         widths.reshape(row),
         float(fineness),
     )
-    table = bracket_table(activation, noise, centred, reach_of(mixture))
-
-    def averages(q: FloatArray) -> FloatArray:
-        bar.update()
-        found: FloatArray = averages_at(table, mixture, q)
-        return found
+    expectation = Expectation(bracket_table(activation, noise, centred, reach_of(mixture)), mixture)
 
     def rows(angles: FloatArray) -> FloatArray:
-        return np.array([averages(q) for q in np.sin(angles)[:, None]]).T
+        found = at_angles(expectation, angles)
+        bar.update(angles.size)
+        return found
 
     groups = CENTRED_GROUPS if centred else GROUPS
     with progress_bar(math.inf, "averages over hidden variables", "overlap") as bar:
@@ -90,4 +87,4 @@ def overlap_table(
             except InputError:
                 continue
             return overlap, math.sin(reach)
-    return some_rows(table, ()), 0.0
+    return some_rows(expectation.table, ()), 0.0

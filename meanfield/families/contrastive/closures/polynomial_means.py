@@ -13,10 +13,10 @@ from itertools import product
 from math import comb, factorial, prod
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.closures.mixture import Mixture
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 

@@ -23,6 +23,7 @@ from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Augmentation, Problem
 from meanfield.ingredients.laws.base import LARGEST
 from meanfield.problems.base import check_problem
+from meanfield.problems.problem_keys import with_value
 from meanfield.process.floating_point import own_errstate
 
 SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
@@ -132,7 +133,7 @@ def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationD
 def with_noise(problem: Problem, strength: float, correlation: float) -> Problem:
     """The problem with this augmentation and no other."""
     noise = Augmentation(variance=(float(strength), float(strength)), correlation=float(correlation))
-    return problem.model_copy(update={"augmentation": noise})
+    return with_value(problem, "augmentation", noise)
 
 
 def recovery_similarity(problem: Problem) -> float:

@@ -9,6 +9,7 @@ import xarray as xr
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.ensemble import MakeStepper
+from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
@@ -19,7 +20,6 @@ from meanfield.families.contrastive.sgd import steppers as of_one_channel
 from meanfield.families.contrastive.sgd.memory import working_set
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.base import check_problem
-from meanfield.problems.file import format_problem
 from meanfield.process.floating_point import own_errstate
 from meanfield.results.schema import build_dataset
 
@@ -93,7 +93,7 @@ def simulation_of(problem: Problem) -> Simulation:
     chain, d2 = method == "chain", problem.model.channels
     several = d2 > 1
     return Simulation(
-        identity=format_problem(problem),
+        identity=identity_of(problem),
         particles=problem.particles,
         time=problem.time,
         rows={"q": (d1, d2), "M": (d2, d2), "r": (d2,)} if several else {"q": (d1,), "r": ()},

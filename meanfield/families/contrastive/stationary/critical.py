@@ -15,6 +15,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.branches import OF_THE_LIMIT
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
+from meanfield.ingredients.part import with_unchecked
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import value_of, with_value
 from meanfield.process.floating_point import own_errstate
@@ -131,7 +132,7 @@ def _with_real_value(problem: Problem, key: str, value: float) -> Problem:
     if key != BATCH_SIZE:
         return with_value(problem, key, value)
     with_value(problem, key, math.floor(value))  # refuses sizes that no batch has
-    return problem.model_copy(update={"model": problem.model.model_copy(update={"batch_size": value})})
+    return with_unchecked(problem, model=with_unchecked(problem.model, batch_size=value))
 
 
 def _crossings(margin: Callable[[float], float], looks: FloatArray) -> FloatArray:

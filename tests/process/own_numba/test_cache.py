@@ -1,4 +1,4 @@
-"""Compiled code for types of a user's module, in processes that can import that module and in others."""
+"""Compiled code on disk: what is kept, and what damage does."""
 
 import os
 import subprocess
@@ -43,17 +43,33 @@ def called(tmp_path):
     return call
 
 
-def test_types_of_a_module_that_is_not_there_do_no_harm(called, tmp_path):
+def test_code_for_types_of_others_is_not_kept(called, tmp_path):
+    """They may change at any time, and other processes could not read what names them."""
     (tmp_path / "own.py").write_text(OWN.format(name="Mine"))
-    assert called("Mine") == ["True", "0"]
-    assert called() == ["False", "0"]  # it cannot import `own`
-    assert called("Mine") == ["True", "1"]
+    assert called() == ["False", "0"]
+    for _ in range(2):
+        assert called("Mine") == ["True", "0"]
     assert called() == ["False", "1"]
+    assert len(list(tmp_path.rglob("*is_tabulated*.nbc"))) == 1
 
 
-def test_types_that_were_renamed_do_no_harm(called, tmp_path):
-    (tmp_path / "own.py").write_text(OWN.format(name="Before"))
-    assert called("Before") == ["True", "0"]
-    (tmp_path / "own.py").write_text(OWN.format(name="After"))
-    assert called("After") == ["True", "0"]
-    assert called("After") == ["True", "1"]
+DAMAGES = {
+    "emptied": lambda data: b"",
+    "truncated": lambda data: data[: len(data) // 2],
+    "one bit": lambda data: data[:-10] + bytes([data[-10] ^ 1]) + data[-9:],
+    "garbage": lambda data: bytes(range(256)) * 20,
+    "grown": lambda data: data + b"more",
+}
+
+
+def test_damaged_files_count_as_missing(called, tmp_path):
+    """And are written anew."""
+    assert called() == ["False", "0"]
+    (path,) = tmp_path.rglob("*is_tabulated*.nbc")
+    for damage in DAMAGES.values():
+        path.write_bytes(damage(path.read_bytes()))
+        assert called() == ["False", "0"]
+        assert called() == ["False", "1"]
+    path.unlink()
+    path.mkdir()  # not even a file
+    assert called() == ["False", "0"]

@@ -13,15 +13,14 @@ import llvmlite.ir
 import numba
 import pytest
 
-from meanfield.process import numba_versions
+from meanfield.process import own_numba
+from meanfield.process.own_numba import versions
 from tests import ROOT
 
-known = pytest.mark.skipif(
-    not numba_versions.is_numba_known(), reason=f"numba {numba.__version__} compiles in its own way"
-)
+known = pytest.mark.skipif(not versions.is_numba_known(), reason=f"numba {numba.__version__} compiles in its own way")
 
 INNER = """
-import numba
+{numba}
 import numpy as np
 
 @numba.njit({options})
@@ -36,7 +35,7 @@ def arrays(x):
 """
 
 OUTER = """
-import numba
+{numba}
 from {inner} import arrays, inner
 
 @numba.njit({options})
@@ -57,17 +56,20 @@ def also_of_arrays(x):
 """
 
 
+IMPORTS = {True: "from meanfield.process import own_numba as numba", False: "import numba"}
+"""How modules get their compiler, by whether they are ours."""
+
+
 @pytest.fixture
 def chain(tmp_path, monkeypatch):
-    """Function that makes modules of a package, which ours are or are not, and gives their functions."""
+    """Function that makes two modules, which are ours or those of others, and gives their functions."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    if numba_versions.is_numba_known():
-        monkeypatch.setattr("meanfield.process.entry_points.PACKAGE", "ours_")
 
     def make(name, options="", inner=None):
         inner = inner or f"{name}_inner"
-        (tmp_path / f"{inner}.py").write_text(INNER.format(options=options))
-        (tmp_path / f"{name}_outer.py").write_text(OUTER.format(inner=inner, options=options))
+        for module, text in ((inner, INNER), (f"{name}_outer", OUTER)):
+            written = text.format(numba=IMPORTS[module.startswith("ours_")], inner=inner, options=options)
+            (tmp_path / f"{module}.py").write_text(written)
         found = __import__(f"{name}_outer")
         return SimpleNamespace(
             outer=found.outer, middle=found.middle, inner=found.inner, of_arrays=found.of_arrays, arrays=found.arrays
@@ -123,17 +125,17 @@ def test_functions_of_others_may_call_ours(chain):
 
 
 def test_functions_of_no_module_are_compiled():
-    """Generated code often has none, and numba compiles it wherever this package is imported."""
+    """Generated code often has none."""
     written = {}
     exec("def twice(x):\n    return 2.0 * x", written)
     assert written["twice"].__module__ is None
-    assert numba.njit(written["twice"])(1.5) == 3.0
+    assert own_numba.njit(written["twice"])(1.5) == 3.0
 
 
 @known
 def test_functions_that_only_later_ones_ask_for_are_linked():
     """Of functions that may be discarded LLVM takes those that something asks for, and `inner` comes too early."""
-    from meanfield.process.entry_points import _Library
+    from meanfield.process.own_numba.library import Library
 
     outer, inner, middle = map(
         llvmlite.binding.parse_assembly,
@@ -143,7 +145,7 @@ def test_functions_that_only_later_ones_ask_for_are_linked():
             "declare double @inner() define linkonce_odr double @middle() { %x = call double @inner() ret double %x }",
         ),
     )
-    _Library._link(SimpleNamespace(_final_module=outer), [inner, middle])
+    Library._link(SimpleNamespace(_final_module=outer), [inner, middle])
     assert not any(function.is_declaration for function in outer.functions)
 
 
@@ -203,11 +205,11 @@ def test_a_function_of_other_types_is_another_inner_function(chain):
 
 PROCESSES = """
 import json, os, sys
-import numba
-from meanfield.process import entry_points
+from meanfield.process import own_numba
+from meanfield.process.own_numba import cache
 
-entry_points.PACKAGE = "ours_"
-numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
+cache.versioned_sources = lambda: ["ours_kept_inner", "ours_kept_outer", "ours_shared_inner", "ours_shared_outer"]
+own_numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
 for names in json.loads(sys.argv[1]):
     if not os.fork():
         exec(sys.argv[2], {"names": names})
@@ -258,33 +260,6 @@ def test_the_disk_keeps_entry_points_alone(chain, tmp_path):
     shown = in_processes_of_their_own(CALLS, [list(each) for each in hits], tmp_path)
     expected = [{name: [values[name], raised, hit] for name, hit in each.items()} for each in hits]
     assert [json.loads(line) for line in shown] == expected
-
-
-CHANGED = """
-import ours_changed_outer as functions
-
-for name in names:
-    print(name, getattr(functions, name)(1.0), sum(getattr(functions, name).stats.cache_hits.values()))
-"""
-
-
-@known
-@forks
-@pytest.mark.parametrize("what", ["function", "constant"])
-def test_the_disk_forgets_what_was_made_of_files_that_have_changed(chain, tmp_path, what):
-    """numba compares the file of `outer` alone, which stays as it is."""
-    chain("ours_changed", "cache=True")
-    inner = tmp_path / "ours_changed_inner.py"
-    if what == "constant":
-        constant = tmp_path / "ours_changed_constant.py"
-        constant.write_text("ONE = 1.0\n")
-        inner.write_text("from ours_changed_constant import ONE\n" + inner.read_text().replace("x + 1.0", "x + ONE"))
-    assert in_processes_of_their_own(CHANGED, [["outer"], ["outer"]], tmp_path) == ["outer 6.0 0", "outer 6.0 1"]
-    if what == "constant":
-        constant.write_text("ONE = 10.0\n")
-    else:
-        inner.write_text(inner.read_text().replace("x + 1.0", "x + 10.0"))
-    assert in_processes_of_their_own(CHANGED, [["outer"], ["outer"]], tmp_path) == ["outer 33.0 0", "outer 33.0 1"]
 
 
 ARRAYS = """
