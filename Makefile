@@ -177,3 +177,4 @@ test-lowest:
 
 clean:
 	rm -rf $(VENV) $(RUNS) dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf meanfield/__pycache__/meanfield-*

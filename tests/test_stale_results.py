@@ -14,8 +14,13 @@ import pytest
 
 import meanfield
 from meanfield.commands.dispatch import run_named
+from meanfield.comparison import format_comparison
 from meanfield.errors import InputError
 from meanfield.problems.known_families import families, find_family
+from meanfield.problems.problem_keys import with_value
+from meanfield.report import report
+from meanfield.results.made_by import made_by, to_json
+from meanfield.results.schema import validate
 from meanfield.sweep import run
 from tests.sweep.conftest import Inside
 
@@ -147,7 +152,8 @@ def begun(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder / "site-packages")
         patch.setattr(run, "LocalWorkers", Inside)
-        meanfield.simulate_sgd(loaded(folder), record=meanfield.Checkpoint(folder / "out.checkpoint"))
+        record = meanfield.Checkpoint(folder / "out.checkpoint")
+        meanfield.save(meanfield.simulate_sgd(loaded(folder), record=record), folder / "out.nc")
         meanfield.run_sweep(meanfield.load_sweep(folder / "sweep.toml"), folder / "sweep")
     next((folder / "sweep" / "points").iterdir()).unlink()
     return folder
@@ -252,11 +258,54 @@ def test_the_same_command_again_is_refused_until_it_says_restart(folder, capsys,
     capsys.readouterr()
     assert run_named([*command, "--restart"]) == 0
     assert "going on" not in capsys.readouterr().err
-    found = meanfield.load(folder / "killed.nc")
+    found = meanfield.load(folder / "killed.nc", loaded(folder))
     assert found.drop_attrs().identical(meanfield.simulate_sgd(loaded(folder)).drop_attrs())
     assert not (folder / "killed.nc.checkpoint").exists()
     with pytest.raises(InputError, match="--restart: the method 'density' always begins anew; leave it out"):
         run_named(["solve", "density", *command[1:], "--restart"])
+
+
+EDITED = r"model.activation = 'stale_own:smooth' \([0-9a-f]{8} in {} and [0-9a-f]{8} in {}\)"
+OLD = r"model.activation = 'stale_own:smooth' \(not known in {} and [0-9a-f]{8} in {}\)"
+
+
+def words(pattern, *names):
+    """Pattern of what differs between two results."""
+    return pattern.replace("in {}", "in %s") % names
+
+
+def test_who_puts_results_together_learns_that_their_functions_differ(folder):
+    first = meanfield.load(folder / "out.nc", loaded(folder))
+    edit("stale_own.py", "GAIN = 1.0", "GAIN = 1.1")(folder)
+    with pytest.warns(UserWarning, match=f"holds a result of other .* of {words(EDITED, 'the file', 'the problem')}"):
+        meanfield.load(folder / "out.nc", loaded(folder))
+    second = first.assign_attrs(fingerprints=to_json(made_by(loaded(folder))))
+    comparison = meanfield.compare(first, second, labels=["a", "b"])
+    text = format_comparison(comparison).replace("\n ", "")
+    assert re.search(f"They come from different versions of {words(EDITED, 'a', 'b')}: solve both again", text)
+    assert "fingerprints" not in comparison.attrs or '"sha256": ""' in comparison.attrs["fingerprints"]
+    page = report({"a": first, "b": second}).replace("&#39;", "'")
+    assert re.search(f"different versions of {words(EDITED, 'a', 'b')}", page)
+    states = first.assign_attrs(status="failed: at the end")
+    page = report({"a": second, "states": states}).replace("&#39;", "'")
+    assert re.search(f"a and states: They come from different versions of {words(EDITED, 'a', 'states')}", page)
+
+
+def test_a_result_of_an_earlier_version_says_that_what_made_it_is_not_known(folder):
+    first = meanfield.load(folder / "out.nc")
+    old = first.assign_attrs()
+    del old.attrs["fingerprints"]
+    meanfield.save(old, folder / "old.nc")
+    with pytest.warns(UserWarning, match=words(OLD, "the file", "the problem")):
+        assert meanfield.load(folder / "old.nc", loaded(folder)).identical(old)
+    text = format_comparison(meanfield.compare(old, first, labels=["a", "b"])).replace("\n ", "")
+    assert re.search(f"It is not known whether they come from one version of {words(OLD, 'a', 'b')}", text)
+    assert "it is not known what this was" in report({"a": old})
+    with pytest.warns(UserWarning, match="holds a result of another problem"):
+        meanfield.load(folder / "old.nc", with_value(loaded(folder), "model.learning_rate", 0.1))
+    old.attrs["fingerprints"] = '{"prior.name": 3}'
+    with pytest.raises(InputError, match="the attribute 'fingerprints' holds no fingerprints"):
+        validate(old)
 
 
 def test_a_sweep_whose_functions_change_while_it_runs_does_not_keep_what_workers_found(folder, monkeypatch, tmp_path):

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import xarray as xr
 
-from meanfield.problems.base import BaseProblem
-from meanfield.results.made_by import FINGERPRINTS, MadeBy, differences, from_json, to_json
-from meanfield.results.schema import problem_of
+from meanfield.results.made_by import FINGERPRINTS, differences, to_json
+from meanfield.results.schema import made_by_of
 
 
 def different_origins(first: xr.Dataset, second: xr.Dataset, names: tuple[str, str]) -> str:
     """Sentences that say which functions and files two results do not have in common, or not for certain."""
-    found, text = differences(_made_by(first), _made_by(second), names), ""
+    found, text = differences(made_by_of(first), made_by_of(second), names), ""
     certain = [change.words for change in found if change.certain]
     unsure = [change.words for change in found if not change.certain]
     if certain:
@@ -25,12 +24,5 @@ def different_origins(first: xr.Dataset, second: xr.Dataset, names: tuple[str, s
 
 def common_origins(results: Sequence[xr.Dataset]) -> dict[str, str]:
     """Attribute of a comparison with the fingerprints that all results have in common; none where they differ."""
-    texts = {to_json(_made_by(result)) for result in results}
+    texts = {to_json(made_by_of(result)) for result in results}
     return {FINGERPRINTS: texts.pop()} if len(texts) == 1 else {}
-
-
-def _made_by(result: xr.Dataset) -> MadeBy:
-    """Fingerprints that a result has; else those of its problem, of which none that matters is known."""
-    problem: BaseProblem = problem_of(result)
-    kept = from_json(result.attrs.get(FINGERPRINTS))
-    return problem.fingerprints() if kept is None else kept

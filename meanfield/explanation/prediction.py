@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from meanfield.errors import InputError
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.family import Method, resolve
 from meanfield.problems.known_families import family_of
+from meanfield.process.progress import counted
 
 START = 3.0
 """Seconds in which a fresh process imports its packages and loads its compiled code."""
 
 LEAST_MEMORY = 1e6
 """Bytes that any method takes besides its arrays."""
+
+P = TypeVar("P", bound=BaseProblem)
+T = TypeVar("T")
+
+_SHARED: ContextVar[dict[tuple[Any, int], tuple[Any, InputError | None]] | None] = ContextVar("_SHARED", default=None)
+"""What was made for the predictions of this explanation, or the error in its place."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +66,42 @@ class Prediction:
 
 def predictions(problem: BaseProblem) -> list[Prediction]:
     """Predictions for all methods that can be predicted, each from its work and the rate of its kernels."""
-    methods = family_of(problem).methods.values()
-    return [_prediction(method, problem) for method in methods if method.cost]
+    methods = [method for method in family_of(problem).methods.values() if method.cost]
+    token = _SHARED.set({})
+    try:
+        return [_prediction(method, problem) for method in counted(methods, "predicted costs", "method")]
+    finally:
+        _SHARED.reset(token)
+
+
+def shared(make: Callable[[P], T], problem: P) -> T:
+    """What several predictions of one explanation need, made once for all of them.
+
+    Parameters
+    ----------
+    make : callable
+        Function of the problem.
+    problem : BaseProblem
+        The one that is explained.
+
+    Raises
+    ------
+    InputError
+        If `make` does, or did.
+    """
+    made = _SHARED.get()
+    if made is None:
+        return make(problem)
+    key = make, id(problem)
+    if key not in made:
+        try:
+            made[key] = make(problem), None
+        except InputError as error:
+            made[key] = None, error
+    found, error = made[key]
+    if error is not None:
+        raise error
+    return found  # type: ignore[no-any-return]
 
 
 def _prediction(method: Method, problem: BaseProblem) -> Prediction:

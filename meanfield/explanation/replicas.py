@@ -20,14 +20,18 @@ HEADER = 40_000
 """Usual number of bytes of a file besides its numbers."""
 
 
-def cost_of_replicas(simulation: Simulation, make: Callable[[range], Any]) -> Prediction:
-    """Cost of all replicas, from some steps of one block of them.
+def cost_of_replicas(
+    simulation: Simulation, make: Callable[[range], Any], step: float = 1.0, output: float = 1.0
+) -> Prediction:
+    """Cost of all replicas, from some steps of one block of them, or of a smaller trial in its place.
 
     Parameters
     ----------
     simulation : Simulation
     make : callable
-        Stepper of a range of replicas.
+        Stepper of a range of replicas, or a trial of it with fewer samples.
+    step, output : float
+        Work of a step and of an output of the run, relative to the trial.
 
     Raises
     ------
@@ -36,8 +40,8 @@ def cost_of_replicas(simulation: Simulation, make: Callable[[range], Any]) -> Pr
     """
     check_memory(simulation, available_cores(), in_memory=False)
     calls, stepper = count(), make(simulation.blocks[0])
-    per_step = seconds_of(lambda: stepper.advance(next(calls), 1))
-    per_output = seconds_of(lambda: stepper.rows)
+    per_step = step * seconds_of(lambda: stepper.advance(next(calls), 1))
+    per_output = output * seconds_of(lambda: stepper.rows)
     rounds = math.ceil(len(simulation.blocks) / available_cores())
     seconds = rounds * (simulation.time.stop * simulation.N * per_step + simulation.time.outputs * per_output)
     check_days(simulation, seconds)

@@ -158,7 +158,7 @@ class _Walk:
         if value.dtype.hasobject:
             self.add(value.tolist())
         else:
-            self._bytes(memoryview(np.ascontiguousarray(value).reshape(-1).view(np.uint8)) if value.size else b"")
+            self._bytes(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data if value.size else b"")
 
     def _made_of(self, value: Any) -> None:
         """Values that are made of others."""

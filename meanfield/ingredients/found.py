@@ -71,9 +71,12 @@ class NamesOutside(Part):
         InputError
             If the problem comes from another process that found something else.
         """
-        before = self.__dict__.get("_found")
-        for key, found in fingerprints.items() if before is not None and before.content is Missing.SENT else ():
-            if before.asked == self.asked and before.fingerprints[key] != found:
+        before: Found | None = self.__dict__.get("_found")
+        sent: Mapping[str, Fingerprint] = (
+            {} if before is None or before.content is not Missing.SENT else before.fingerprints
+        )
+        for key, found in fingerprints.items():
+            if sent.get(key, found) != found:
                 raise InputError(
                     f"'{found['what']}' is another one here than where the problem was loaded; load the problem here"
                 )

@@ -30,7 +30,7 @@ class Source(NamedTuple):
     """Of the code without docstrings: comments do not change it."""
 
 
-_IMPORTED: dict[str, tuple[ModuleSpec, str]] = {}
+_IMPORTED: dict[str, tuple[ModuleSpec | None, str]] = {}
 """Fingerprints of modules as they were imported, and their specifications, which are others after a reload."""
 
 
@@ -42,7 +42,7 @@ def forget_changed(module: str) -> None:
     """
     names = list(_modules_of(module))
     known = [name for name in names if _is_ours(name)]
-    if any(_IMPORTED[name][1] != _source_of(name).fingerprint for name in known):
+    if any(_IMPORTED[name][1] != _said_by(name) for name in known):
         for name in names:
             sys.modules.pop(name, None)
         names = list(_modules_of(module))
@@ -57,7 +57,7 @@ def note_imported(module: str) -> None:
     """Keep what a user's module, and those that it imports, were made of."""
     for name in _modules_of(module):
         if name in sys.modules and not _is_ours(name):
-            _IMPORTED[name] = sys.modules[name].__spec__, _source_of(name).fingerprint  # type: ignore[assignment]
+            _IMPORTED[name] = sys.modules[name].__spec__, _said_by(name)
 
 
 def fingerprint_of_module(module: str, what: str) -> Fingerprint:
@@ -119,6 +119,12 @@ def _source_of(module: str) -> Source | None:
         return _read(spec.loader.get_data(str(spec.origin)), str(spec.origin))
     except OSError:
         return None
+
+
+def _said_by(module: str) -> str:
+    """Fingerprint of the source of a module; empty if there is none any more."""
+    source = _source_of(module)
+    return "" if source is None else source.fingerprint
 
 
 def _specification(module: str) -> ModuleSpec | None:

@@ -53,19 +53,23 @@ _REGISTERED: dict[type, Any] = {}
 def register_closure(kind: type) -> Callable[[Any], Any]:
     """Decorate a compiled function of a closure, a `NamedTuple` of this type, and q, that gives g and then Lambda.
 
+    numba tells types of tuples apart by their names and those of their fields: what is compiled for one of a name is
+    called for all.
+
     Raises
     ------
     InputError
-        If closures of this type have another function already.
+        If closures of this name have another function.
     """
 
     def register(function: Any) -> Any:
-        known = _REGISTERED.setdefault(kind, function)
+        known = next((known for other, known in _REGISTERED.items() if other.__name__ == kind.__name__), function)
         if known is not function and fingerprint(known) != fingerprint(function):
             raise InputError(
-                f"{kind.__name__} is registered with another function, which code that is compiled for it keeps; "
-                "define the tuple anew, too"
+                f"compiled closures of the name {kind.__name__} have another function in this process; give the tuple "
+                "another name, or restart Python if its module was edited"
             )
+        _REGISTERED[kind] = function
         return function
 
     return register

@@ -20,7 +20,7 @@ from meanfield.problems.family import Family, Kind
 from meanfield.problems.file import format_problem, parse_problem
 from meanfield.problems.known_families import DEFAULT, family_of, find_family
 from meanfield.problems.variable import counting
-from meanfield.results.made_by import FINGERPRINTS, from_json, made_by, to_json
+from meanfield.results.made_by import FINGERPRINTS, MadeBy, from_json, made_by, to_json
 
 SCHEMA_VERSION = 6
 """Version of the files that are written now; see `meanfield.results.versions`."""
@@ -315,3 +315,10 @@ def problem_of(dataset: xr.Dataset) -> Any:
         return parse_problem(text, trusted=False)
     except InputError as error:
         raise InputError(f"the attribute 'problem' holds no problem: {error}") from error
+
+
+def made_by_of(dataset: xr.Dataset) -> MadeBy:
+    """What made a result; in place of fingerprints that it does not have, those of its problem, which are not known."""
+    kept = from_json(dataset.attrs.get(FINGERPRINTS))
+    problem: BaseProblem = problem_of(dataset)
+    return problem.fingerprints() if kept is None else kept

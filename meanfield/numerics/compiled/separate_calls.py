@@ -1,24 +1,20 @@
 """Calls in compiled code that leave the function that is called where it is.
 
 numba links the code of every function into its callers, and LLVM inlines and optimises it in each of them anew: a large
-function at the end of a chain of calls is compiled as often as the chain has links. `call` compiles it once. The caller
-holds a symbol, which stands for the function's address in this process: before a caller is taken from the disk, the
-function is loaded, or compiled, and its address told to LLVM. A function that is not compiled for our target, as on
-versions of numba that are not known, is linked as any other.
+function at the end of a chain of calls is compiled as often as the chain has links. `call` compiles it once, and the
+caller holds a symbol that stands for its address (`meanfield.process.own_numba.callee`). A function that is not
+compiled for our target, as on versions of numba that are not known, is linked as any other.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from hashlib import sha256
-from importlib import import_module
 from typing import Any
 
-from llvmlite import binding
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from meanfield.process.own_numba import machine_code
+from meanfield.process.own_numba.callee import Callee
 
 
 @intrinsic
@@ -48,25 +44,19 @@ def generate_separate_call(context: Any, builder: Any, function: Any, kinds: tup
     python, convention = function.dispatcher.py_func, context.call_conv
     if machine_code(function.dispatcher, kinds) is None:
         return _generate_linked_call(context, builder, function.dispatcher.overloads[kinds], values)
-    load = partial(_load, python.__module__, python.__qualname__, kinds)
+    callee = Callee(python.__module__, python.__qualname__, kinds)
+    callee()
     result = function.dispatcher.overloads[kinds].signature.return_type
-    declared = cgutils.get_or_insert_function(builder.module, convention.get_function_type(result, kinds), load())
+    declared = cgutils.get_or_insert_function(
+        builder.module, convention.get_function_type(result, kinds), callee.symbol
+    )
     status, value = convention.call_function(builder, declared, result, kinds, values)
     with cgutils.if_unlikely(builder, status.is_error):
         convention.return_status_propagate(builder, status)
-    # What numba calls before it takes from its cache this caller, or others into which it has linked this one.
-    context.active_code_library._reload_init.add(load)
+    context.active_code_library._reload_init.add(callee)
     return value
 
 
 def _generate_linked_call(context: Any, builder: Any, compiled: Any, values: Any) -> Any:
     context.add_linking_libs([compiled.library])
     return context.call_internal(builder, compiled.fndesc, compiled.signature, values)
-
-
-def _load(module: str, name: str, kinds: tuple[Any, ...]) -> str:
-    """Load or compile a function for arguments of these types, and tell LLVM its address; the symbol of that."""
-    compiled = machine_code(getattr(import_module(module), name), kinds)
-    symbol = f"{module}.{name}.{sha256(str(kinds).encode()).hexdigest()[:16]}"
-    binding.add_symbol(symbol, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
-    return symbol

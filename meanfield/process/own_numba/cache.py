@@ -86,10 +86,10 @@ class Cache:
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep a result of compilation, if it may be kept; a disk that is full is no reason to stop."""
         library = compiled.library
-        key = self._key(signature, library.codegen)
-        if not self._enabled or library.has_dynamic_globals or not _is_known(key):
+        if not self._enabled or library.has_dynamic_globals:
             return
-        if not getattr(library, "is_wholly_versioned", lambda: True)():
+        key = self._key(signature, library.codegen)
+        if not _is_known(key) or not getattr(library, "is_wholly_versioned", lambda: True)():
             return
         data = dumps((key, compiled._reduce()))  # type: ignore[no-untyped-call]
         path = self._path(key)

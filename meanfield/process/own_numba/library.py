@@ -8,6 +8,8 @@ from llvmlite.binding.newpassmanagers import create_pass_builder, create_pipelin
 from numba.core.codegen import JITCodeLibrary
 from numba.core.environment import lookup_environment
 
+from meanfield.process.own_numba.callee import Callee
+
 
 class Library(JITCodeLibrary):  # type: ignore[misc]
     """Code of a function and of what was written for it, into which that of its callees is linked at the end."""
@@ -61,7 +63,7 @@ class Library(JITCodeLibrary):  # type: ignore[misc]
         modules = []
         for library in self._linked():
             self._reload_init.update(library._reload_init)
-            modules.append(library._module_in_chain() if _is_open(library) else library._get_module_for_linking())
+            modules.append(_module_of(library))
         self._link(modules)
         self._optimize_final_module()
         self._final_module.verify()
@@ -104,6 +106,38 @@ class Library(JITCodeLibrary):  # type: ignore[misc]
                 if not function.is_declaration and function.linkage.name == "external":
                     function.linkage = "linkonce_odr"
         return self._for_linking
+
+    def _get_module_for_linking(self) -> Any:
+        """The code for libraries of others, with all functions that it calls by their addresses.
+
+        numba forgets what has to be loaded for a library that it takes from the disk: a function of somebody else that
+        is linked with that one, and kept, would end the process that takes it from the disk.
+        """
+        callees = [each for each in self._reload_init if isinstance(each, Callee)]
+        module = self._own_module()
+        if callees:
+            module = module.clone()
+        for callee in callees:
+            made = callee.compiled()
+            module.get_function(callee.symbol).name = made.fndesc.llvm_func_name
+            module.link_in(made.library._get_module_for_linking(), preserve=True)
+        return module
+
+    def _own_module(self) -> Any:
+        """The code of this complete library, for ours and for the disk."""
+        return super()._get_module_for_linking()  # type: ignore[no-untyped-call]
+
+    def serialize_using_object_code(self) -> tuple[Any, ...]:
+        """Machine code for the disk, and what callers are linked with."""
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
+        return self.name, "object", (self._get_compiled_object(), self._own_module().as_bitcode())  # type: ignore[no-untyped-call]
+
+
+def _module_of(library: Any) -> Any:
+    """The code of a library to link, in a chain of ours."""
+    if _is_open(library):
+        return library._module_in_chain()
+    return library._own_module() if isinstance(library, Library) else library._get_module_for_linking()
 
 
 def _is_open(library: Any) -> bool:

@@ -103,7 +103,7 @@ from meanfield.process import own_numba
 from meanfield.process.own_numba import cache
 import meanfield.numerics.compiled.separate_calls
 
-cache.versioned_sources = lambda: ["callee", "middle", "first", "second"]
+cache.versioned_sources = lambda: ["callee", "middle", "first", "second"]  # those of others are not ours
 own_numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
 for caller in json.loads(sys.argv[1]):
     if not os.fork():
@@ -129,4 +129,24 @@ def test_callers_from_the_disk_call_functions_of_their_process(tmp_path):
     command = [sys.executable, "-B", "-c", PROCESSES, json.dumps(["middle", "first", "first", "second", "second"])]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
     shown = ["", "4.0 0\n", "4.0 1\n", "40.0 0\n", "40.0 1\n"]
+    assert done.stdout == "".join(f"{result}exit code 0\n" for result in shown), done.stderr
+
+
+@known
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
+def test_callers_of_others_hold_what_they_call(tmp_path):
+    """numba forgets what has to be loaded for a function that it takes from the disk and links into another one."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    theirs = CALLER.replace("from meanfield.process import own_numba as numba", "import numba")
+    around = theirs.replace("from middle import twice", "from near import near as twice")
+    texts = {"callee": CALLEE, "middle": MIDDLE, "near": theirs.format(name="near", factor=1.0).partition("print")[0]}
+    texts |= {"far": around.format(name="far", factor=10.0), "begin": "from near import near\nprint(near(1.0))"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    command = [sys.executable, "-B", "-c", PROCESSES, json.dumps(["begin", "far", "far"])]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    shown = ["4.0\n", "40.0 0\n", "40.0 1\n"]
     assert done.stdout == "".join(f"{result}exit code 0\n" for result in shown), done.stderr

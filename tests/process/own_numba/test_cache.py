@@ -10,19 +10,19 @@ OWN = """
 from typing import NamedTuple
 
 class {name}(NamedTuple):
-    reach: float
+    edges: object
 """
 
 CALL = """
 import sys
 import numpy as np
-from meanfield.families.contrastive.closures.expectation import is_tabulated, no_expectation
+from meanfield.numerics.piecewise import panel_of, tabulate
 if sys.argv[1:]:
     import own
-    argument = getattr(own, sys.argv[1])(2.0)
+    argument = getattr(own, sys.argv[1])(np.array([0.0, 0.5, 1.0]))
 else:
-    argument = no_expectation()
-print(bool(is_tabulated(argument, np.array([0.5]))), sum(is_tabulated.stats.cache_hits.values()))
+    argument = tabulate(lambda x: np.zeros((1, x.size)), (), 0.5, "nothing")
+print(panel_of(argument, 0.2) == 0, sum(panel_of.stats.cache_hits.values()))
 """
 
 
@@ -50,7 +50,7 @@ def test_code_for_types_of_others_is_not_kept(called, tmp_path):
     for _ in range(2):
         assert called("Mine") == ["True", "0"]
     assert called() == ["False", "1"]
-    assert len(list(tmp_path.rglob("*is_tabulated*.nbc"))) == 1
+    assert len(list(tmp_path.rglob("*panel_of*.nbc"))) == 1
 
 
 DAMAGES = {
@@ -65,7 +65,7 @@ DAMAGES = {
 def test_damaged_files_count_as_missing(called, tmp_path):
     """And are written anew."""
     assert called() == ["False", "0"]
-    (path,) = tmp_path.rglob("*is_tabulated*.nbc")
+    (path,) = tmp_path.rglob("*panel_of*.nbc")
     for damage in DAMAGES.values():
         path.write_bytes(damage(path.read_bytes()))
         assert called() == ["False", "0"]

@@ -208,7 +208,7 @@ import json, os, sys
 from meanfield.process import own_numba
 from meanfield.process.own_numba import cache
 
-cache.versioned_sources = lambda: ["ours_kept_inner", "ours_kept_outer", "ours_shared_inner", "ours_shared_outer"]
+cache.versioned_sources = lambda: sys.argv[3:]
 own_numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
 for names in json.loads(sys.argv[1]):
     if not os.fork():
@@ -219,13 +219,16 @@ for names in json.loads(sys.argv[1]):
 """Process that forks another one for each list of names, in which none of our functions is compiled or loaded."""
 
 
-def in_processes_of_their_own(code, lists, folder):
-    """Lines that code writes about functions with each of these lists of `names`, in a new process for each list."""
+def in_processes_of_their_own(code, lists, folder, *versioned):
+    """Lines that code writes about functions with each of these lists of `names`, in a new process for each list.
+
+    The digest of sources knows the modules that are named as `versioned`.
+    """
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
         "NUMBA_CACHE_DIR": str(folder / "cache"),
     }
-    command = [sys.executable, "-c", PROCESSES, json.dumps(lists), code]
+    command = [sys.executable, "-c", PROCESSES, json.dumps(lists), code, *versioned]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -257,7 +260,9 @@ def test_the_disk_keeps_entry_points_alone(chain, tmp_path):
     values = {"outer": 6.0, "middle": 4.0, "inner": 2.0}
     raised = ["negative", -1.0]
     hits = [{"outer": 0}, {"outer": 1, "inner": 0}, {"middle": 0, "inner": 1}, {"middle": 1}]
-    shown = in_processes_of_their_own(CALLS, [list(each) for each in hits], tmp_path)
+    shown = in_processes_of_their_own(
+        CALLS, [list(each) for each in hits], tmp_path, "ours_kept_inner", "ours_kept_outer"
+    )
     expected = [{name: [values[name], raised, hit] for name, hit in each.items()} for each in hits]
     assert [json.loads(line) for line in shown] == expected
 
@@ -281,7 +286,18 @@ def test_inner_functions_and_entry_points_of_one_name_share_what_they_need(chain
     lists = [["of_arrays"], ["also_of_arrays", "arrays"], ["of_arrays", "arrays"]]
     made = "arrays (array([1., 1.]), (1.0,))"
     expected = ["of_arrays 2.0", "also_of_arrays 2.0", made, "of_arrays 2.0", made]
-    assert in_processes_of_their_own(ARRAYS, lists, tmp_path) == expected
+    modules = "ours_shared_inner", "ours_shared_outer"
+    assert in_processes_of_their_own(ARRAYS, lists, tmp_path, *modules) == expected
+
+
+@known
+@forks
+def test_the_disk_keeps_nothing_that_holds_functions_of_others(chain, tmp_path):
+    """Those of a user may change at any time, also where ours alone are called by Python."""
+    chain("ours_kept", "cache=True")
+    shown = in_processes_of_their_own(CALLS, [["outer"], ["outer"]], tmp_path, "ours_kept_outer")
+    assert [json.loads(line)["outer"][2] for line in shown] == [0, 0]
+    assert not list(tmp_path.rglob("*.nbc"))
 
 
 @known

@@ -24,7 +24,8 @@ def attributes():
             for key, value in vars(module).items():
                 found[name, key] = value
                 if isinstance(value, type) and is_theirs(value.__module__):
-                    found |= {(value.__module__, value.__qualname__, inner): part for inner, part in vars(value).items()}
+                    place = value.__module__, value.__qualname__
+                    found |= {(*place, inner): part for inner, part in vars(value).items()}
     return found
 
 def changed(before, after):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
 
-from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.prediction import Prediction, shared
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import HEADER
 from meanfield.families.alpha_contrastive.critical_points import find_critical_points
@@ -17,6 +18,7 @@ from meanfield.families.alpha_contrastive.density.solver import (
     predicted_steps,
 )
 from meanfield.families.alpha_contrastive.laws import Images, Tokens
+from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.problem_keys import with_value
 
@@ -31,6 +33,9 @@ USUAL_REFINEMENT, USUAL_TOLERANCE = 4, 1e-3
 
 COARSER = 4.0 / 3.0
 """Work on all grids, relative to the finest, whose steps and cells are both halved from one to the next."""
+
+ARCS = 100
+"""Largest number of arcs of a circle on which a search is tried."""
 
 USUAL_POINTS = 40
 """Usual number of critical points of a result."""
@@ -47,7 +52,7 @@ def critical_points(problem: Problem) -> Prediction:
     numbers = USUAL_POINTS * (_dimension(problem) + 8)
     memory = BYTES * COPIES * USUAL_POINTS**2
     contents = "filters at rest, energies, rates, basins"
-    return Prediction("critical points", "", _search(problem), memory, BYTES * numbers + HEADER, contents)
+    return Prediction("critical points", "", shared(_search, problem), memory, BYTES * numbers + HEADER, contents)
 
 
 def density(problem: Problem) -> Prediction:
@@ -69,18 +74,27 @@ def density(problem: Problem) -> Prediction:
 def optimal_filters(problem: Problem) -> Prediction:
     """Cost of the optimal filters: of usual searches for the best filter at a fixed importance."""
     memory = BYTES * COPIES * USUAL_POINTS**2
-    return Prediction("optimal filters", "", ROUNDS * _search(problem), memory, HEADER, "filters, weights, objective")
+    return Prediction(
+        "optimal filters", "", ROUNDS * shared(_search, problem), memory, HEADER, "filters, weights, objective"
+    )
 
 
 def _search(problem: Problem) -> float:
     """Processor time of a search for critical points, from few starts where there are more than two coordinates."""
     starts = problem.critical_points.starts
     if _dimension(problem) == 2:
-        return _timed(problem, starts)
+        return _on_circle(problem)
     count, few, more = 2, _timed(problem, 1), _timed(problem, 2)  # their difference is without what is loaded first
     while count < starts and more < ENOUGH:
         count, few, more = 2 * count, more, _timed(problem, 2 * count)
     return more + max(more - few, 0.0) * (2.0 * starts / count - 2.0)
+
+
+def _on_circle(problem: Problem) -> float:
+    """Processor time of the enumeration on a circle, whose arcs become shorter like the root of the temperature."""
+    more = max(1.0, 2.0 * math.pi / scale_of_angles(problem) / ARCS)
+    importance = problem.importance.model_copy(update={"temperature": more**2 * problem.importance.temperature})
+    return more * _timed(problem.model_copy(update={"importance": importance}), problem.critical_points.starts)
 
 
 def _timed(problem: Problem, starts: int) -> float:

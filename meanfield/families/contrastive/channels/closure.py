@@ -10,6 +10,7 @@ Source: several_channels.md, sections 1 and 3.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -210,24 +211,35 @@ class ChannelClosure:
     def _refined(
         self, method: Callable[[Rule | PanelRule], Vector], accurate: float, worst: float, collapsed: bool = False
     ) -> Vector:
-        """Averages by the first rule that a finer one does not change, or by the finest that there is."""
+        """Averages by the first rule that a finer one does not change, or by the finest that there is.
+
+        A rule that changes too much in one state is not tried in the others.
+        """
         states, self.error, self.compared = self.states(collapsed), np.inf, None
-        before: tuple[Rule | PanelRule, Vector, list[FloatArray]] | None = None
-        for rule in rules_for(self._law, self.kinks):
-            vector = method(rule)
-            values = [vector(q, M) for q, M in states]
-            if before is not None:
-                self._rule, last, coarse = before
-                changes = [np.abs(b - a).max() / np.abs(a).max() for b, a in zip(coarse, values, strict=True)]
-                self.error = float(max(changes))
+        vectors: list[Vector] = []
+
+        @cache
+        def values(k: int, state: int) -> FloatArray:
+            return vectors[k](*states[state])
+
+        coarser: Rule | PanelRule | None = None
+        for k, rule in enumerate(rules_for(self._law, self.kinks)):
+            vectors.append(method(rule))
+            if coarser is not None:
+                self._rule = coarser
+                for i in range(len(states)):
+                    change = np.abs(values(k, i) - values(k - 1, i)).max() / np.abs(values(k - 1, i)).max()
+                    self.error = float(change) if i == 0 else max(self.error, float(change))
+                    if self.error > worst:
+                        break
                 if self.error <= accurate:
-                    self.compared = None if self.error <= ACCURATE else self.compared or self._with(vector)
-                    return last
-                self.compared = self._with(last)
-            before = rule, vector, values
-        if before is not None and self.error <= worst:
-            self._rule, last, _ = before
-            return last
+                    self.compared = None if self.error <= ACCURATE else self.compared or self._with(vectors[k])
+                    return vectors[k - 1]
+                self.compared = self._with(vectors[k - 1])
+            coarser = rule
+        if coarser is not None and self.error <= worst:
+            self._rule = coarser
+            return vectors[-1]
         raise InputError(
             f"model.activation = '{self.problem.model.activation}': the quadrature over one sample of "
             f"{self._law.directions} Gaussian directions changes by {self.error:.2g} when it is made finer; use a "

@@ -25,6 +25,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
 from meanfield.process.floating_point import own_errstate
+from meanfield.process.progress import counted_calls
 from meanfield.typing import FloatArray
 
 GRID = np.concatenate([1.0 - np.geomspace(1e-7, 1e-4, 7), np.sin(np.linspace(0.5 * np.pi, 0.05, 60))[1:]])
@@ -265,6 +266,11 @@ def learning_threshold(problem: Problem, feature: int = 0) -> float:
 
 def _crossing(fastest: Callable[[float], float], what: str) -> float:
     """Strength at which the largest growth rate passes 0."""
+    with counted_calls("threshold") as counting:
+        return _searched(counting(fastest), what)
+
+
+def _searched(fastest: Callable[[float], float], what: str) -> float:
     low, below = 0.0, fastest(0.0)
     if np.isnan(below):
         raise InputError(

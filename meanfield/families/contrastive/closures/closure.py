@@ -28,14 +28,15 @@ from meanfield.families.contrastive.closures.expectation import (
     DRIFT_AND_DIFFUSION,
     OUTPUTS,
     Expectation,
-    at_angles,
+    at_many,
     averages_at,
 )
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.one_feature import averages_at_many
-from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs, mean_outputs_of
+from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs, mean_outputs_of, no_mean_outputs
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
+from meanfield.families.contrastive.closures.row_moments import row_moments
 from meanfield.mckean_vlasov.closures import TabulatedClosure, register_closure, tabulated_values
 from meanfield.numerics.piecewise import some_rows, with_values
 from meanfield.numerics.quadrature import gauss_rules
@@ -178,8 +179,10 @@ class Closure:
         self.rates = Rates(self.centering, self.batch_size, self.learning_rate, diffusion_factors)
         activation, noise, centred = self._averaged
         law = hidden_mixture(problem, activation.highest_power)
-        self.expectation = Expectation(bracket_table(activation, noise, centred, reach_of(law)), law)
-        if sum(not part.exact for part in problem.hidden_laws) > 1:
+        independent = all(part.dimension == 1 for part in problem.hidden_laws)
+        moments = row_moments(activation.polynomial, noise, centred, law, independent)
+        self.expectation = Expectation(bracket_table(activation, noise, centred, reach_of(law)), law, moments)
+        if moments.drift == 0 and sum(not part.exact for part in problem.hidden_laws) > 1:
             self._check()
 
     def __call__(self, q: FloatArray) -> tuple[FloatArray, float]:
@@ -217,7 +220,7 @@ class Closure:
         """Averages from which g and Lambda are made, by quadrature; see the function of this name."""
         if len(q) > 1:
             return np.asarray(brackets(averages_at(self.expectation, q), q, self.rates))
-        return np.asarray(brackets.py_func(at_angles(self.expectation, np.arcsin(q))[:, 0], q, self.rates))
+        return np.asarray(brackets.py_func(at_many(self.expectation, q)[:, 0], q, self.rates))
 
     @cached_property
     def compiled(self) -> tuple[Any, float]:
@@ -231,8 +234,10 @@ class Closure:
 
     @cached_property
     def mean_outputs(self) -> MeanOutputs:
-        """Mean outputs for compiled code; the problem must be centred."""
-        activation, noise, _ = self._averaged
+        """Mean outputs for compiled code; a placeholder if outputs are not centred."""
+        activation, noise, centred = self._averaged
+        if not centred:
+            return no_mean_outputs()
         polynomial = polynomial_means(activation.polynomial, self.expectation.mixture, (noise[0], noise[2]))
         return mean_outputs_of(self.expectation, polynomial)
 

@@ -19,6 +19,7 @@ from meanfield.families.contrastive.closures.averages import averages
 from meanfield.families.contrastive.closures.brackets import DIFFUSION_ROWS
 from meanfield.families.contrastive.closures.mixture import Mixture
 from meanfield.families.contrastive.closures.one_feature import averages_at_many
+from meanfield.families.contrastive.closures.row_moments import RowMoments, rows_by_moments
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import Table
 from meanfield.process import own_numba as numba
@@ -46,22 +47,29 @@ class Expectation(NamedTuple):
         Products of sigma and sigma' of both views as functions of B.
     mixture : Mixture
         The law of the hidden variables.
+    moments : RowMoments
+        The rows as polynomials, where sigma is one and there are several features.
     """
 
     table: Table
     mixture: Mixture
+    moments: RowMoments
 
 
-def at_angles(expectation: Expectation, angles: FloatArray) -> FloatArray:
-    """All averages of this module, in its order, for one feature; shape (averages, n) at q = sin(angles)."""
-    q = np.sin(angles)
-    rows = averages_at_many(expectation.table, expectation.mixture, q, np.cos(angles))
+def at_many(expectation: Expectation, q: FloatArray, root: FloatArray | None = None) -> FloatArray:
+    """All averages of this module, in its order, for one feature; shape (averages, n) at overlaps q, shape (n,).
+
+    `root` is sqrt(1 - q^2), where it is known to more digits than q has near 1.
+    """
+    rows = averages_at_many(expectation.table, expectation.mixture, q, root)
     return np.asarray(_from_rows.py_func(rows, q[None]))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def averages_at(expectation, q):  # type: ignore[no-untyped-def]
     """All averages of this module, in its order, for any number of features, shape (averages,)."""
+    if expectation.moments.drift > 0:
+        return _from_rows(rows_by_moments(expectation.moments, q), q)
     rows = np.empty((expectation.table.values.shape[0], 1 + 2 * q.size))
     return _from_rows(call(averages, expectation.table, expectation.mixture, q, rows), q)
 

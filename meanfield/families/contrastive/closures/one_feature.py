@@ -38,13 +38,15 @@ def averages_at_many(table: Table, law: Mixture, q: FloatArray, root: FloatArray
         Stein's lemma makes <c f> = <m f> + q <v f'> of them. NaN where q is not finite.
     """
     result = np.full((len(table.values), 3, q.size), math.nan)
+    finite = np.isfinite(q)
+    q = np.where(finite, q, 0.0)
     root = np.sqrt(np.maximum(1.0 - q * q, 0.0)) if root is None else root
     deviation = np.maximum(root, math.sqrt(LEAST_VARIANCE))
     octave = np.frexp(deviation)[1]
     wide = law.half_width[0] * np.abs(q) > NARROW_BOX * deviation
     for boxed in (False, True):
         own = law if boxed else _with_atoms(law, BOX_NODES, BOX_WEIGHTS)
-        possible = np.isfinite(q) & (wide == boxed)
+        possible = finite & (wide == boxed)
         for each in np.unique(octave[possible]):
             some = possible & (octave == each)
             result[:, :, some] = _at_similar(table, own, q[some], deviation[some])

@@ -99,7 +99,7 @@ def _no_table() -> Table:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def mean_outputs(means, q):  # type: ignore[no-untyped-def]
-    """<sigma(Theta1)> and <sigma(Theta2)>; the problem must be centred. NaN where an overlap is not finite."""
+    """<sigma(Theta1)> and <sigma(Theta2)>; the problem must be centred. NaN where an overlap is NaN."""
     terms = means.polynomial
     if terms.coefficient.size > 0:
         return mean_of_polynomial(terms, q, terms.noise[0]), mean_of_polynomial(terms, q, terms.noise[1])

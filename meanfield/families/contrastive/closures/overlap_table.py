@@ -15,10 +15,11 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures.brackets import bracket_table
-from meanfield.families.contrastive.closures.expectation import Expectation, at_angles
+from meanfield.families.contrastive.closures.expectation import Expectation, at_many
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
+from meanfield.families.contrastive.closures.row_moments import no_moments
 from meanfield.ingredients.activations import Activation
-from meanfield.numerics.piecewise import Table, some_rows, tabulate
+from meanfield.numerics.piecewise import Table, tabulate
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -71,10 +72,10 @@ def overlap_table(
         widths.reshape(row),
         float(fineness),
     )
-    expectation = Expectation(bracket_table(activation, noise, centred, reach_of(mixture)), mixture)
+    expectation = Expectation(bracket_table(activation, noise, centred, reach_of(mixture)), mixture, no_moments())
 
     def rows(angles: FloatArray) -> FloatArray:
-        found = at_angles(expectation, angles)
+        found = at_many(expectation, np.sin(angles), np.cos(angles))
         bar.update(angles.size)
         return found
 
@@ -87,4 +88,4 @@ def overlap_table(
             except InputError:
                 continue
             return overlap, math.sin(reach)
-    return some_rows(expectation.table, ()), 0.0
+    return tabulate(lambda x: np.zeros((len(groups), x.size)), (), 1.0, "nothing"), 0.0

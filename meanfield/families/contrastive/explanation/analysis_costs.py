@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from meanfield.explanation.prediction import shared
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.states.coincidence import coincidences
@@ -64,7 +65,7 @@ def trajectory_seconds(problem: Problem) -> float:
 
 def channels_seconds(problem: Problem) -> float:
     """Predict the time of `solve_order_parameters` with several channels."""
-    closure = ChannelClosure(problem)
+    closure = shared(ChannelClosure, problem)
     each = closure.randomisations[0] if closure.randomisations else closure
     state = problem.initial_overlap, problem.initial_channel_overlap
     evaluations = AT_RANDOM * len(closure.randomisations) if closure.randomisations else SMOOTH
@@ -83,7 +84,7 @@ def dynamics_seconds(problem: Problem) -> float:
 
 def _states_of_channels_seconds(problem: Problem) -> float:
     """Predict the time of the search for states of several channels: Newton's method for each start, and paths."""
-    field = SmoothField(problem)
+    field = SmoothField(problem, closure=shared(ChannelClosure, problem))
     groupings = list(coincidences(field))
     tries = sum(1 for space in groupings for _ in arrangements(field.features, space.groups))
     evaluations = CHANNEL_STARTS + TRIED * tries * PER_TRY * field.unknowns

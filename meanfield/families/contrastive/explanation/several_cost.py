@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.prediction import Prediction, shared
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.choice import why_no_cells
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
@@ -40,7 +40,7 @@ def several_cost(problem: Problem) -> Prediction:
     InputError
         If averages over samples would take too many nodes.
     """
-    closure = ChannelClosure(problem)
+    closure = shared(ChannelClosure, problem)
     if problem.density.scheme == "particles" or why_no_cells(problem):
         return _of_particles(problem, closure)
     return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem, closure)

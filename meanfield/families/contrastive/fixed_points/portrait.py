@@ -165,7 +165,9 @@ def phase_portrait(problem: Problem, plane: Plane | None = None, cells: int = 60
     Source: theory.md, section 2, for dq/dt.
     """
     started = time.perf_counter()
-    portrait = portrait_of(find_fixed_points(VectorField(problem)), plane, cells)
+    field = VectorField(problem)
+    with field.watched("phase portrait"):
+        portrait = portrait_of(find_fixed_points(field), plane, cells)
     arrays = portrait_arrays(portrait)
     result = build_dataset("portrait", problem, arrays, "complete", provenance(time.perf_counter() - started))
     result.attrs["plane"] = portrait.plane

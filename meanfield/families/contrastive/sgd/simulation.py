@@ -17,7 +17,7 @@ from meanfield.families.contrastive.channels.sgd import steppers as of_channels
 from meanfield.families.contrastive.channels.sgd.statistics import with_declared_statistics
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd import steppers as of_one_channel
-from meanfield.families.contrastive.sgd.memory import working_set
+from meanfield.families.contrastive.sgd.memory import largest_key, working_set
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.base import check_problem
 from meanfield.process.floating_point import own_errstate
@@ -106,6 +106,7 @@ def simulation_of(problem: Problem) -> Simulation:
         together=MOST_TOGETHER if chain else 1,
         working_set=working_set(problem, method),
         remedy="lower model.learning_rate, or prior.strength if it is large",
+        size=largest_key(problem, method),
     )
 
 

@@ -19,6 +19,7 @@ from meanfield.ingredients.part import with_unchecked
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import value_of, with_value
 from meanfield.process.floating_point import own_errstate
+from meanfield.process.progress import counted_calls
 from meanfield.typing import FloatArray
 
 BATCH_SIZE = "model.batch_size"
@@ -102,7 +103,8 @@ def critical_values(problem: Problem, key: str | Sequence[str], low: float, high
         return learning_margin(changed)
 
     spread = np.geomspace if low > 0 and high > FAR * low else np.linspace
-    values = _crossings(margin, spread(low, high, LOOKS))
+    with counted_calls("critical values") as counting:
+        values = _crossings(counting(margin), spread(low, high, LOOKS))
     ends = [low, *values.tolist(), high]
     grows = [margin(0.5 * (a + b)) > 0 for a, b in pairwise(ends)]
     return CriticalValues(values, tuple(part for part, grown in zip(pairwise(ends), grows, strict=True) if grown))

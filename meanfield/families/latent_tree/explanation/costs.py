@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,14 +20,15 @@ from meanfield.families.latent_tree.many_nodes.particle_density import RUNS, SHO
 from meanfield.families.latent_tree.many_nodes.solver import ON_CELLS, check_density, weights_of
 from meanfield.families.latent_tree.many_nodes.sphere_density import COARSER, carried_triangles
 from meanfield.families.latent_tree.operators import needs_connections
-from meanfield.families.latent_tree.particles.simulation import simulation_of
-from meanfield.families.latent_tree.particles.stepper import Replicas
+from meanfield.families.latent_tree.particles.simulation import activations_of_a_batch, simulation_of
+from meanfield.families.latent_tree.particles.stepper import Replicas, exact_tables
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.tables import Tables, different_outputs, size_of
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.networks.triples import SUMMED
+from meanfield.process.cores import available_cores
 
 EVALUATIONS, CHANGES = 60, 10.0
 """Usual number of gradients between two changes of a node, and of changes per unit of time, with unit weights, for
@@ -67,6 +70,12 @@ MOVES = 2.5
 LONG, PAIR = 3e6, 7e-8
 """Number of pairs of outputs whose loss is not timed, and usual seconds of a pair."""
 
+LARGE, ENTRY = 1e6, 4e-8
+"""Number of entries of tables whose gradient is not timed, and usual seconds of an entry; it takes 50 bytes."""
+
+TRIAL = 1 << 20
+"""Largest number of inputs and activations of the samples of a trial of SGD; each takes some 50 bytes."""
+
 RESULT = 4e-3
 """Usual number of processor seconds to check and build the result of operators."""
 
@@ -105,7 +114,7 @@ def population(problem: Problem) -> Prediction:
     contents = f"{len(weights.vector):,} weights, selectivities, correlations at {problem.time.outputs:,} times"
     memory = BYTES * (COPIES * size_of(problem) + 3 * numbers)
     seconds = problem.time.outputs * gradient
-    if _pairs(problem) > LONG:
+    if _is_long(problem):
         seconds += EVALUATIONS * (1.0 + CHANGES * problem.time.stop) * gradient
     else:
         seconds += _flow_seconds(tables_of(problem), weights)
@@ -134,11 +143,16 @@ def _trial_seconds(tables: Tables, start: Weights, share: float) -> float:
 
 
 def _gradient(problem: Problem) -> float:
-    """Seconds of a loss and its gradient: measured, or from the number of pairs where these take long."""
-    tables, weights, pairs = tables_of(problem), problem.initial_weights, _pairs(problem)
-    if pairs > LONG:
-        return PAIR * pairs
+    """Seconds of a loss and its gradient: measured, or from the numbers of pairs and entries where these take long."""
+    if _is_long(problem):
+        return PAIR * _pairs(problem) + ENTRY * size_of(problem)
+    tables, weights = tables_of(problem), problem.initial_weights
     return seconds_of(lambda: tables.loss_and_gradient(weights))
+
+
+def _is_long(problem: Problem) -> bool:
+    """Whether a gradient takes so long, or so much memory, that it is not tried."""
+    return size_of(problem) > LARGE or _pairs(problem) > LONG
 
 
 def _pairs(problem: Problem) -> float:
@@ -203,4 +217,18 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    return cost_of_replicas(simulation_of(problem), partial(Replicas, problem))
+    each = activations_of_a_batch(problem) // problem.training.batch_size
+    anchors, samples = problem.training.batch_size, problem.particles.score_samples
+    fewer, scored = min(anchors, TRIAL // each + 1), min(samples, TRIAL // each + 1)
+    trial = problem.model_copy(
+        update={
+            "training": problem.training.model_copy(update={"batch_size": fewer}),
+            "particles": problem.particles.model_copy(update={"score_samples": scored}),
+        }
+    )
+    tables = exact_tables(problem)
+    size = 0.0 if tables is None else size_of(tables.problem)
+    replicas = partial(Replicas, trial, exact=size <= LARGE)
+    found = cost_of_replicas(simulation_of(problem), replicas, anchors / fewer, samples / scored)
+    rows = problem.time.outputs * math.ceil(problem.particles.replicas / available_cores())
+    return replace(found, seconds=found.seconds + (ENTRY * size * rows if size > LARGE else 0.0))

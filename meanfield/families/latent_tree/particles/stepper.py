@@ -33,12 +33,15 @@ class Replicas(PythonStepper):
     ----------
     problem : Problem
     replicas : range
+    exact : bool
+        Whether rows have exact averages, where tables fit.
     """
 
     kept: ClassVar[tuple[str, ...]] = ("w", "rngs")
 
-    def __init__(self, problem: Problem, replicas: range) -> None:
+    def __init__(self, problem: Problem, replicas: range, exact: bool = True) -> None:
         super().__init__(replicas)
+        self._exact = exact
         self.problem, self._start, self._sampler = problem, problem.initial_weights, sampler_of(problem)
         self._motion = problem.motion
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
@@ -76,7 +79,7 @@ class Replicas(PythonStepper):
     @cached_property
     def _tables(self) -> Tables | None:
         """Tables for exact averages, where they fit."""
-        return exact_tables(self.problem)
+        return exact_tables(self.problem) if self._exact else None
 
     def _score(self, i: int) -> FloatArray:
         """Largest correlation of each latent with its pre-activations in fresh samples, shape (latents,)."""

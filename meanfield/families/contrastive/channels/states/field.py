@@ -46,6 +46,8 @@ class SmoothField(OverlapField):
         With several channels and a linear phi.
     size : float, optional
         Size of the velocity, if it is known.
+    closure : ChannelClosure, optional
+        Averages of the problem, if they are at hand.
 
     Raises
     ------
@@ -53,8 +55,8 @@ class SmoothField(OverlapField):
         If averages take random batches, or there is no closure.
     """
 
-    def __init__(self, problem: Problem, size: float | None = None) -> None:
-        closure = ChannelClosure(problem)
+    def __init__(self, problem: Problem, size: float | None = None, closure: ChannelClosure | None = None) -> None:
+        closure = closure or ChannelClosure(problem)
         if closure.at_random:
             raise InputError(
                 "decorrelation.penalty: its averages take random batches, whose errors hide growth rates; use the "
