@@ -184,3 +184,4 @@ test-release:
 
 clean:
 	rm -rf $(VENV) $(RUNS) dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf meanfield/__pycache__/meanfield-*

@@ -14,7 +14,6 @@ seconds that `--help` and Ctrl-C should not wait for.
 
 import lazy_loader
 
-from meanfield.process import cache_folder  # noqa: F401  # it says where numba keeps compiled code
 from meanfield.process.numba_settings import check_numba_settings
 
 __version__ = "0.1.0"

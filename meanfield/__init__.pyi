@@ -50,6 +50,8 @@ from .ingredients.priors import Prior as Prior
 from .methods import solve as solve
 from .problems.file import load_problem as load_problem
 from .problems.file import parse_problem as parse_problem
+from .problems.problem_keys import with_value as with_value
+from .problems.problem_keys import with_values as with_values
 from .results.files import load as load
 from .results.files import save as save
 from .results.tables import tables as tables
@@ -106,4 +108,6 @@ __all__ = [
     "solve_order_parameters",
     "stationary_similarity",
     "tables",
+    "with_value",
+    "with_values",
 ]

@@ -67,6 +67,19 @@ def as_text(given: object, name: str, wanted: str) -> str:
     return given
 
 
+def as_flag(given: object, name: str, wanted: str) -> bool:
+    """True or False that an argument is.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    if not isinstance(given, bool):
+        raise wrong(name, given, wanted)
+    return given
+
+
 def as_whole(given: object, name: str, wanted: str, least: float = -math.inf, most: float = math.inf) -> int:
     """Whole number from `least` to `most` that an argument is.
 

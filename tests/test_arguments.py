@@ -26,6 +26,8 @@ MORE = {
     "continue_critical_points": ("importance.temperature", 0.1, 1.0),
     "continue_fixed_points": ("prior.strength", 0.0, 1.0),
     "continue_stationary_states": ("prior.strength", 0.0, 1.0),
+    "with_value": ("time.stop", 1.0),
+    "with_values": ({"time.stop": 1.0},),
     "solve_from_run": (xr.Dataset(),),
     "solve_from_weights": ([[1.0]], [[1.0]], [[1.0]]),
 }

@@ -19,6 +19,7 @@ import xarray as xr
 import meanfield
 from tests import ROOT
 from tests.example_problems import SMALL
+from tests.sweep.conftest import Inside
 
 SOLVERS = ("solve_density", "solve_order_parameters", "simulate_sgd")
 
@@ -365,6 +366,24 @@ methods.fixed_points = ["similarity"]
         assert result.stdout == f"6 points: 6 complete\nwrote {out / 'sweep.nc'} and {figure}\n"
     assert meanfield.load(out / "sweep.nc")["similarity"].sizes == {"learning_rate": 3, "second_moment": 2}
     assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_sweep_with_failed_points_says_so_in_its_status_and_its_exit_code(folder, tmp_path, inside, monkeypatch):
+    monkeypatch.setattr("meanfield.sweep.run.LocalWorkers", Inside)
+    text = f"""
+problem = "{folder / "small.toml"}"
+axes = [{{ key = "prior.name", values = ["none", "l1"] }}, {{ key = "model.learning_rate", values = [0.1, 0.2] }}]
+methods = {{ fixed_points = ["similarity"], density = ["final"] }}
+"""
+    (tmp_path / "sweep.toml").write_text(text)
+    out, figure = tmp_path / "out", tmp_path / "f.png"
+    for _ in range(2):
+        result = inside("run_sweep", tmp_path / "sweep.toml", "-o", out, "--figure", figure)
+        assert result.returncode == 1
+        assert result.stdout.startswith("4 points: 2 complete, 2 failed\n")
+        assert result.stdout.endswith(f"wrote {out / 'sweep.nc'} and {figure}\n")  # drawn though it has two methods
+        assert result.stderr.endswith("sweep.toml: failed: 2 of 4 points; the variable 'status' says why\n")
+    assert meanfield.load(out / "sweep.nc").attrs["status"].startswith("failed: 2 of 4 points")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def bent(x):
-    """Between |x| and x^2/2, and not even: its derivative is left to the complex step."""
+    """Between |x| and x^2/2, and not even: its derivative is left to differences."""
     return np.sqrt(1.0 + x * x) + 0.3 * np.tanh(x)
 
 

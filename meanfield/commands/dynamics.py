@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from meanfield.commands.outputs import check_outputs, write_figures
-from meanfield.commands.solving import add_problem_and_output, summary_of
+from meanfield.commands.solving import add_problem_and_output, print_warning, summary_of
 from meanfield.process.start_up import start_up
 
 
@@ -33,5 +33,7 @@ def run(arguments: Namespace) -> int:
     code, written = write_figures(
         arguments.output, {arguments.figure: lambda path: save_figure(plot_dynamics(result), path)}
     )
-    print(f"{summary_of(result)}{written}")
+    print(summary_of(result), end="")
+    print_warning(arguments, result)
+    print(written)
     return code

@@ -10,12 +10,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from meanfield.cli import at_least
-from meanfield.commands.solving import add_problem_and_output, solve_and_save
+from meanfield.commands.solving import add_problem_and_output, add_restart, solve_and_save
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of this command."""
     add_problem_and_output(parser)
+    add_restart(parser)
     parser.add_argument(
         "--workers", type=at_least(1, "threads"), default=None, metavar="N", help="threads; by default one per core"
     )

@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from meanfield.cli import at_least
-from meanfield.commands.solving import add_problem_and_output, solve_and_save
+from meanfield.commands.solving import add_problem_and_output, add_restart, solve_and_save
 from meanfield.errors import InputError
 
 
@@ -19,6 +19,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.description = f"{parser.description}\n{_listed_methods()}"
     parser.add_argument("method", metavar="METHOD", help="a method of the family of the problem")
     add_problem_and_output(parser)
+    add_restart(parser)
     parser.add_argument(
         "--workers", type=at_least(1, "threads"), metavar="N", help="threads, where a method has them; one per core"
     )

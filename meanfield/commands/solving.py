@@ -27,6 +27,11 @@ def add_problem_and_output(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nc", help="netCDF file to write")
 
 
+def add_restart(parser: ArgumentParser) -> None:
+    """Add the argument of commands that go on with an unfinished run."""
+    parser.add_argument("--restart", action="store_true", help="begin anew, and forget what an earlier run left there")
+
+
 def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
     """Solve a problem, save what was computed, and print where it is.
 
@@ -35,7 +40,7 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
     Parameters
     ----------
     arguments : Namespace
-        With the arguments of `add_problem_and_output`.
+        With the arguments of `add_problem_and_output`, and with a `restart` where methods resume.
     method : str
         A method of the family of the problem.
     **options
@@ -62,6 +67,9 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
     declared = family_of(problem).method(method)
     if options.get("workers") is not None and not declared.threads:
         raise InputError(f"--workers: the method '{method}' takes no number of threads; leave it out")
+    restart = getattr(arguments, "restart", False)
+    if restart and not declared.resumes:
+        raise InputError(f"--restart: the method '{method}' always begins anew; leave it out")
     with start_up():
         solver = resolve(declared.solve)
     for name in options.keys() - signature(solver).parameters.keys() - {"workers"}:
@@ -70,9 +78,9 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
         dataset = solve(problem, method, **options)
         save(dataset, arguments.output)
         return say_where(arguments, dataset, resumable=False)
-    with Checkpoint(f"{arguments.output}.checkpoint") as checkpoint:
+    with Checkpoint(f"{arguments.output}.checkpoint", restart=restart) as checkpoint:
         begun = checkpoint.begun
-        if begun:
+        if begun and not restart:
             print(f"going on with the unfinished run in {checkpoint.folder}", file=sys.stderr)
         try:
             dataset = solve(problem, method, record=checkpoint, **options)
@@ -95,13 +103,18 @@ def summary_of(dataset: xr.Dataset) -> str:
     return f"{resolve(summary)(dataset)}\n" if summary else ""
 
 
-def say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
-    """Print where a result is and what became of its run, and return the exit code."""
+def print_warning(arguments: Namespace, dataset: xr.Dataset) -> None:
+    """Print the warning of a result, if it has one."""
     from meanfield.results.schema import WARNING
 
-    status = dataset.attrs["status"]
     if dataset.attrs.get(WARNING):
         print(f"{arguments.problem}: warning: {dataset.attrs[WARNING]}", file=sys.stderr)
+
+
+def say_where(arguments: Namespace, dataset: xr.Dataset, resumable: bool) -> int:
+    """Print where a result is and what became of its run, and return the exit code."""
+    status = dataset.attrs["status"]
+    print_warning(arguments, dataset)
     if status == "complete":
         what = f"{dataset.attrs['method']}{_final_overlap(dataset)}"
         print(f"{summary_of(dataset)}wrote {arguments.output} ({what})")

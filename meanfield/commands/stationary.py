@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from meanfield.cli import FAILED, at_least
 from meanfield.commands.outputs import check_outputs, write_figures
-from meanfield.commands.solving import add_problem_and_output, summary_of
+from meanfield.commands.solving import add_problem_and_output, print_warning, summary_of
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
 
@@ -51,7 +51,9 @@ def run(arguments: Namespace) -> int:
     code, written = write_figures(
         arguments.output, {arguments.figure: lambda path: save_figure(plot_branches(result), path)}
     )
-    print(f"{summary_of(result)}{written}")
+    print(summary_of(result), end="")
+    print_warning(arguments, result)
+    print(written)
     return code if result.attrs["status"] == "complete" else FAILED
 
 

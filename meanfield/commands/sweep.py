@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from meanfield.cli import FAILED, at_least
 from meanfield.commands.outputs import write_figures
+from meanfield.commands.solving import add_restart
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
 
@@ -29,6 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--workers", type=at_least(1, "workers"), metavar="N", help="processes; by default one per core")
     where.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler instead")
+    add_restart(parser)
     parser.add_argument("--figure", type=Path, metavar="F.png", help="phase diagram to draw; png, pdf or svg")
 
 
@@ -44,8 +46,9 @@ def run(arguments: Namespace) -> int:
     sweep = load_sweep(arguments.sweep)
     if arguments.figure:
         _check_phase_diagram(sweep, arguments.figure)
-    result = run_sweep(sweep, arguments.output, arguments.workers, arguments.scheduler)
-    if result.attrs["status"] != "complete":
+    result = run_sweep(sweep, arguments.output, arguments.workers, arguments.scheduler, arguments.restart)
+    status = str(result.attrs["status"])
+    if status == "interrupted":
         print(describe(result))
         print(f"{arguments.sweep}: interrupted; what was computed is in {arguments.output}", file=sys.stderr)
         print("to go on, give the same command again", file=sys.stderr)
@@ -58,6 +61,9 @@ def run(arguments: Namespace) -> int:
 
     code, written = write_figures(arguments.output / "sweep.nc", {arguments.figure: draw})
     print(f"{describe(result)}\n{written}")
+    if status != "complete":
+        print(f"{arguments.sweep}: {status}", file=sys.stderr)
+        return FAILED
     return code
 
 
@@ -66,11 +72,8 @@ def _check_phase_diagram(sweep: Sweep, path: Path) -> None:
     from meanfield.results.figure_files import check_figure_path
 
     check_figure_path(path)
-    if (
-        len(sweep.axes) != 2
-        or list(sweep.methods) not in (["stationary"], ["fixed_points"], ["dynamics"])
-        or not any("similarity" in kept for kept in sweep.methods.values())
-    ):
+    keeping = [method for method, kept in sweep.methods.items() if "similarity" in kept]
+    if len(sweep.axes) != 2 or len(keeping) != 1:
         raise InputError(
             "--figure draws the similarity of stationary states over two axes; keep 'similarity' of one of the methods "
             "stationary, fixed_points and dynamics, or draw the result yourself"

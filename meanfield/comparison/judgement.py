@@ -14,8 +14,22 @@ FALSE_ALARMS = 0.05
 FEWEST = 4
 """Least number of runs that can agree: three scatter so little by chance that they hide differences of ten errors."""
 
+MOST_PLACES = 4096
+"""Largest number of times and components of a quantity that are rotated; of more, evenly spread ones are."""
+
+NO_BIAS = 2.0
+"""Difference, in units of the scatter of single runs, from which it is hardly a bias of a finite N, which is of order
+1/N where the scatter is of order 1/sqrt(N)."""
+
 NO_SPREAD = 1e-12
 """Largest standard error, relative to values above 1, that is rounding: that of runs that all start alike."""
+
+EXACT_START = 1e-6
+"""Largest scatter of runs and difference at the first time, relative to values above 1, of starts that are given
+exactly: they are rounded where own loops run in single precision, and there is nothing to compare."""
+
+ROUNDING = 1e-9
+"""Largest difference, relative to the largest value, that needs no stated error to explain it: rounding of solvers."""
 
 Why = Literal["chance", "errors", "beyond", "few", "no scatter", "coarse", "imprecise", "unstated", "nothing"]
 """What decides: `chance` or stated `errors` explain the difference; it is `beyond` them; there are too `few` runs; they
@@ -54,10 +68,14 @@ class Judgement:
     p_value : float
         NaN where there is no chance to compare with.
     worst : Place, optional
+    scatters : float
+        Largest difference from a prediction in units of the scatter of single runs.
     levels : dict of str to float
         Largest difference of each compared quantity that chance allows, in standard errors.
     resolution : dict of str to float
         Difference of each compared quantity that would have shown at any time.
+    places : dict of str to tuple of ndarray
+        Positions in each compared quantity that are judged.
     distances : dict of str to (tuple of ndarray, ndarray)
         Positions in each distance, and how many times as large chance and stated errors allow it to be there.
     """
@@ -65,8 +83,10 @@ class Judgement:
     why: Why
     p_value: float = float("nan")
     worst: Place | None = None
+    scatters: float = 0.0
     levels: dict[str, float] = field(default_factory=dict)
     resolution: dict[str, float] = field(default_factory=dict)
+    places: dict[str, tuple[IntArray, ...]] = field(default_factory=dict)
     distances: dict[str, tuple[tuple[IntArray, ...], FloatArray]] = field(default_factory=dict)
 
     @property

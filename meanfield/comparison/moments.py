@@ -6,6 +6,7 @@ their dependence is, which is not known here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,8 +14,17 @@ import numpy as np
 import xarray as xr
 from scipy.special import stdtr, stdtrit
 
-from meanfield.comparison.judgement import FALSE_ALARMS, FEWEST, NO_SPREAD, Judgement, Place, decide
-from meanfield.comparison.sides import Moments, is_prediction, largest_value, moments, predicted_variance, stated_error
+from meanfield.comparison.judgement import FALSE_ALARMS, FEWEST, Judgement, Place, decide
+from meanfield.comparison.sides import (
+    Moments,
+    is_prediction,
+    largest_value,
+    least_spread,
+    measurement_variance,
+    moments,
+    predicted_variance,
+    stated_error,
+)
 from meanfield.problems.family import Family
 from meanfield.results.schema import label_of
 from meanfield.typing import FloatArray
@@ -74,7 +84,11 @@ def judge_moments(first: xr.Dataset, second: xr.Dataset, family: Family, results
     resolution = {n.name: float(np.nanmax(levels[n.name] * n.error)) for n in found}
     hidden = all(resolution[n.name] > n.size for n in found)
     why = decide(p_value, p_without_errors, min(n.runs for n in found), hidden)
-    return Judgement(why, p_value, worst, {k: float(np.nanmin(v)) for k, v in levels.items()}, resolution)
+    places = {n.name: np.nonzero(np.isfinite(n.left)) for n in found}
+    predicted = any(is_prediction(dataset) for dataset in (first, second))
+    scatters = worst.deviation / math.sqrt(min(n.runs for n in found)) if predicted else 0.0
+    lowest = {name: float(np.nanmin(allowed)) for name, allowed in levels.items()}
+    return Judgement(why, p_value, worst, scatters, lowest, resolution, places)
 
 
 def _worst(numbers: _Numbers, levels: FloatArray) -> Place:
@@ -91,12 +105,14 @@ def _with_prediction(dataset: xr.Dataset, name: str, results: Sequence[xr.Datase
     variance = next((values for values in known if values is not None and values.shape == found.mean.shape), None)
     if variance is None or found.runs < 1:
         return found
-    return Moments(found.mean, variance / (label_of(dataset, "dimension") * found.runs), np.inf)
+    variance = variance / (label_of(dataset, "dimension") * found.runs) + measurement_variance(dataset, name)
+    return Moments(found.mean, variance, np.inf)
 
 
 def _numbers(name: str, one: Moments, other: Moments, datasets: tuple[xr.Dataset, xr.Dataset]) -> _Numbers:
     difference, variance = other.mean - one.mean, one.variance + other.variance
-    error = np.where(variance > (NO_SPREAD * np.maximum(1.0, np.abs(one.mean))) ** 2, np.sqrt(variance), np.nan)
+    least = least_spread(*datasets, name) * np.maximum(1.0, np.abs(one.mean))
+    error = np.where(variance > least**2, np.sqrt(variance), np.nan)
     allowed = sum((stated for stated in (stated_error(d, name) for d in datasets) if stated is not None), 0.0)
     left = difference - np.clip(difference, -allowed, allowed)
     # Welch's degrees of freedom of a sum of two estimated variances, by their shares, whose squares do not overflow

@@ -7,13 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.judgement import Judgement, Place
-from meanfield.comparison.sides import largest_value, stated_error
+from meanfield.comparison.judgement import ROUNDING, Judgement, Place
+from meanfield.comparison.sides import largest_value, rounding, stated_error
 from meanfield.problems.family import Family
-from meanfield.typing import FloatArray
-
-ROUNDING = 1e-9
-"""Largest difference, relative to the largest value, that needs no stated error to explain it: rounding of solvers."""
+from meanfield.typing import FloatArray, IntArray
 
 
 def judge_predictions(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, family: Family) -> Judgement:
@@ -26,12 +23,13 @@ def judge_predictions(first: xr.Dataset, second: xr.Dataset, comparison: xr.Data
         The pair of them in what `compare` returns, without a verdict.
     family : Family
     """
-    worst, stated, found, coarse = None, True, False, False
+    worst, stated, coarse = None, True, False
+    places: dict[str, tuple[IntArray, ...]] = {}
     for name, difference, errors, scale in _differences(first, second, comparison, family):
         finite = np.isfinite(difference)
         if not finite.any():
             continue
-        found = True
+        places[name] = np.nonzero(finite)
         stated_errors = sum((error for error in errors if error is not None), np.zeros(difference.shape))
         allowed = np.where(finite, ROUNDING * scale + stated_errors, np.inf)
         excess = np.where(finite, difference, 0.0) / np.maximum(allowed, np.finfo(float).tiny)
@@ -40,11 +38,11 @@ def judge_predictions(first: xr.Dataset, second: xr.Dataset, comparison: xr.Data
         if worst is None or place.deviation * worst.allowed > worst.deviation * place.allowed:
             worst, stated = place, all(error is not None for error in errors)
         coarse |= bool(0 < scale < allowed[finite].max())
-    if not found or worst is None:
+    if worst is None:
         return Judgement("nothing")
     if worst.deviation > worst.allowed:
-        return Judgement("beyond" if stated else "unstated", worst=worst)
-    return Judgement("coarse" if coarse else "errors", worst=worst)
+        return Judgement("beyond" if stated else "unstated", worst=worst, places=places)
+    return Judgement("coarse" if coarse else "errors", worst=worst, places=places)
 
 
 def _differences(
@@ -58,7 +56,8 @@ def _differences(
     for name in family.distances:
         bound = family.variables[name].bounded_by
         if bound and bound in first and bound in second and _on_one_grid(first, second):
-            yield name, comparison[name].values, [first[bound].values, second[bound].values], 1.0
+            errors = [result[bound].values + rounding(result[bound]) for result in (first, second)]
+            yield name, comparison[name].values, errors, 1.0
 
 
 def _on_one_grid(first: xr.Dataset, second: xr.Dataset) -> bool:

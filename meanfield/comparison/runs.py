@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.judgement import NO_SPREAD, Judgement, Place, decide
+from meanfield.comparison.judgement import MOST_PLACES, Judgement, Place, decide
 from meanfield.comparison.rotations import (
     Contrast,
     Deviations,
@@ -17,13 +17,10 @@ from meanfield.comparison.rotations import (
     rotation_test,
     two_samples,
 )
-from meanfield.comparison.sides import finished_runs, has_runs, largest_value, stated_error
+from meanfield.comparison.sides import finished_runs, has_runs, largest_value, least_spread, stated_error
 from meanfield.problems.family import Family, resolve
 from meanfield.results.schema import problem_of
 from meanfield.typing import FloatArray
-
-MOST_PLACES = 4096
-"""Largest number of times and components of a quantity that are rotated; of more, evenly spread ones are."""
 
 
 def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, family: Family) -> Judgement:
@@ -48,19 +45,22 @@ def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, fa
     p_without_errors = outcome.p_value
     if outcome.has_allowance:
         p_without_errors = rotation_test(contrast, quantities, with_allowance=False).p_value
-    levels, resolution, distances = {}, {}, {}
+    levels, resolution, places, distances = {}, {}, {}, {}
     for quantity in quantities:
         for name, measure in quantity.measures.items():
             allowed = outcome.levels[name] * outcome.standard_errors[name]
             if name in family.compared:
                 levels[name], resolution[name] = outcome.levels[name], float(allowed.max())
+                places[name] = quantity.where
                 continue
             all_of_it = measure(np.abs(np.tensordot(contrast.direction, quantity.rows, 1)) / contrast.reach)
             by_errors = all_of_it - outcome.deviations[name] * outcome.standard_errors[name]
             distances[name] = quantity.where, (allowed + by_errors) / all_of_it
     hidden = bool(resolution) and all(size > largest_value(first, second, name) for name, size in resolution.items())
     why = decide(outcome.p_value, p_without_errors, contrast.freedom + 1, hidden)
-    return Judgement(why, outcome.p_value, _worst(outcome, quantities), levels, resolution, distances)
+    worst = _worst(outcome, quantities)
+    scatters = 0.0 if contrast.common.any() else worst.deviation / contrast.reach
+    return Judgement(why, outcome.p_value, worst, scatters, levels, resolution, places, distances)
 
 
 def _contrast(first: xr.Dataset, second: xr.Dataset) -> Contrast:
@@ -93,15 +93,16 @@ def _quantities(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, f
 def _compared(first: xr.Dataset, second: xr.Dataset, name: str) -> Deviations | None:
     """Deviations in a compared variable at all times, None if runs scatter at none of them."""
     datasets = (first, second)
-    sides = [d[name].transpose("replica", "time", ..., missing_dims="ignore").values for d in datasets]
-    held = [x for x, dataset in zip(sides, datasets, strict=True) if has_runs(dataset)]
-    if len(held) == 2:
+    held = [d[name].transpose("replica", "time", ..., missing_dims="ignore") for d in datasets]
+    sides = [x.values.astype(float) for x in held]
+    runs = [x for x, dataset in zip(sides, datasets, strict=True) if has_runs(dataset)]
+    if len(runs) == 2:
         rows = np.concatenate([batched(x)[0] * np.sqrt(_dimension(d)) for x, d in zip(sides, datasets, strict=True)])
     else:
         rows = batched(sides[0] - sides[1])[0]
-    scatter = np.max([x.std(axis=0) for x in held], axis=0)
-    scale = np.maximum(1.0, np.max([np.abs(x).max(axis=0) for x in held], axis=0))
-    where = np.nonzero(np.isfinite(rows).all(axis=0) & (scatter > NO_SPREAD * scale))
+    scatter = np.max([x.std(axis=0) for x in runs], axis=0)
+    scale = np.maximum(1.0, np.max([np.abs(x).max(axis=0) for x in runs], axis=0))
+    where = np.nonzero(np.isfinite(rows).all(axis=0) & (scatter > least_spread(first, second, name) * scale))
     if not len(where[0]):
         return None
     kept = np.linspace(0, len(where[0]) - 1, min(len(where[0]), MOST_PLACES)).astype(int)

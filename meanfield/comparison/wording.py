@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.judgement import FEWEST, Judgement, Place
+from meanfield.comparison.judgement import FEWEST, NO_BIAS, Judgement, Place
 from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
 from meanfield.problems.known_families import family_of
 from meanfield.results.numbers import index_text, plain
@@ -27,6 +27,12 @@ DISTANCES = {
 
 MOST_VERDICTS = 3
 """Largest number of pairs whose verdicts stand on a figure one by one."""
+
+OTHER_DATA = (
+    "data of own runs that the limit does not assume, such as heavy tails with a common radius, repeated samples or "
+    "correlated inputs."
+)
+"""What besides errors may stand behind a difference that stays."""
 
 WIDTH = 100
 """Number of columns of printed reasons."""
@@ -54,13 +60,7 @@ def reason(judgement: Judgement, pair: xr.Dataset) -> str:
         "chance": f"The largest difference, {name}, is {size} what chance allows. A difference of {shown} would have "
         "shown at any time.",
         "errors": f"The largest difference, {name}, is {size} what {limits}.",
-        "beyond": f"The largest difference, {name}, is {size} what {limits}. "
-        + (
-            f"Repeat with {_toward_limit(pair)}: what falls with it is the distance of SGD from its limit; what stays "
-            "is an error of one of the two, and changes with the discretisation of that one."
-            if judgement.p_value >= 0
-            else "Lower the tolerances of both: the result that is wrong moves."
-        ),
+        "beyond": f"The largest difference, {name}, is {size} what {limits}. " + _what_to_change(judgement, pair),
         "few": f"The largest difference, {name}, is {size} what chance allows, but so few runs would hide a large one: "
         f"{more_runs}.",
         "no scatter": f"There are no runs whose scatter could judge: {more_runs}, or add order parameters to the "
@@ -73,6 +73,22 @@ def reason(judgement: Judgement, pair: xr.Dataset) -> str:
         "states none: solve that one on a finer discretisation, and see whether the difference falls.",
         "nothing": "The two hold no quantity in common that could be judged.",
     }[judgement.why]
+
+
+def _what_to_change(judgement: Judgement, pair: xr.Dataset) -> str:
+    """What to change where a difference is beyond chance and stated errors."""
+    if np.isnan(judgement.p_value):
+        return "Lower the tolerances of both: the result that is wrong moves."
+    causes = f"an error of one of the two, which changes with the discretisation of that one, or {OTHER_DATA}"
+    if judgement.scatters > NO_BIAS and "dimension" in problem_of(pair).labels:
+        return (
+            f"It is {judgement.scatters:.2g} times the scatter of single runs, more than a finite N explains but a "
+            f"small one: look for {causes} Only the distance of SGD from its limit falls with {_toward_limit(pair)}."
+        )
+    return (
+        f"Repeat with {_toward_limit(pair)}: what falls with it is the distance of SGD from its limit; what stays is "
+        f"{causes}"
+    )
 
 
 def _toward_limit(pair: xr.Dataset) -> str:
@@ -129,9 +145,15 @@ def format_comparison(report: xr.Dataset) -> str:
         pair = report.isel(pair=index)
         lines.append(f"{name}{': ' + verdict_of_pair(pair) if 'verdict' in pair else ''}")
         if "reason" in pair:
-            lines += textwrap.wrap(str(pair["reason"].values), WIDTH, initial_indent="  ", subsequent_indent="  ")
+            text = " ".join([str(pair["reason"].values), *(f"Left out: {words}." for words in _left_out(pair))])
+            lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
         lines += [f"  {name:<44} {value}" for name, value in summary_of_pair(pair)]
     return "\n".join(lines)
+
+
+def _left_out(pair: xr.Dataset) -> list[str]:
+    """What a pair leaves out, an empty list if that is nothing, or if an older version did not say it."""
+    return [words for words in [str(pair["left_out"].values)] if words] if "left_out" in pair else []
 
 
 def verdict_of_pair(pair: xr.Dataset) -> str:
@@ -174,7 +196,7 @@ def rows_of_pair(pair: xr.Dataset) -> list[tuple[str, str]]:
         One pair of what `compare` returns.
     """
     judged = [("verdict", verdict_of_pair(pair)), ("why", str(pair["reason"].values))] if "verdict" in pair else []
-    return [*judged, *summary_of_pair(pair)]
+    return [*judged, *(("left out", words) for words in _left_out(pair)), *summary_of_pair(pair)]
 
 
 def summary_of_pair(report: xr.Dataset) -> list[tuple[str, str]]:

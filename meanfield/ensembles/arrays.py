@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from meanfield.ensembles.identity import Identity
+
 Array = np.ndarray[Any, np.dtype[Any]]
 State = Mapping[str, Array]
 
@@ -27,8 +29,8 @@ class Record:
     save_every = math.inf
     """Seconds between two states of a run."""
 
-    def open(self, identity: str) -> AbstractContextManager[None]:
-        """Begin or resume the run with this identity, a text that holds everything that decides its numbers."""
+    def open(self, identity: Identity) -> AbstractContextManager[None]:
+        """Begin or resume the run with this identity, which holds everything that decides its numbers."""
         return nullcontext()
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> Array:

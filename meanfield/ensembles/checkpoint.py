@@ -20,8 +20,9 @@ import numpy as np
 from numpy.lib.format import dtype_to_descr, write_array_header_1_0
 from numpy.typing import DTypeLike
 
-from meanfield.arguments import as_number, as_path
+from meanfield.arguments import as_flag, as_number, as_path
 from meanfield.ensembles.arrays import Array, Record, State, blank
+from meanfield.ensembles.identity import Identity
 from meanfield.errors import InputError
 from meanfield.process.atomic_files import write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
@@ -33,6 +34,9 @@ IDENTITY_FILE = "run.txt"
 DELETION_FILE = "over.txt"
 """Name of the file that replaces `IDENTITY_FILE` while the folder is being deleted: a run
 cannot be resumed from what is left in it."""
+
+RESTART = "--restart on the command line, restart=True in Python"
+"""How to begin a run anew, for messages."""
 
 VALUES_AT_ONCE = 1 << 15
 """Number of values that are written at once when a file is created."""
@@ -50,19 +54,22 @@ class Checkpoint(Record):
         Created when the run begins; one that is there already must belong to the same run, which then goes on.
     save_every : float
         Seconds between two states, and so what a killed run loses at most.
+    restart : bool
+        Forget an unfinished run that is there, whatever it is of, and begin anew.
 
     Raises
     ------
     InputError
-        If the folder is no path, or `save_every` no number from 0 on.
+        If the folder is no path, `save_every` no number from 0 on, or `restart` neither True nor False.
     """
 
-    def __init__(self, folder: str | Path, save_every: float = 10.0) -> None:
+    def __init__(self, folder: str | Path, save_every: float = 10.0, restart: bool = False) -> None:
         self.folder = as_path(folder, "folder", "give the path of a folder for the unfinished run")
         self.save_every = as_number(save_every, "save_every", "give a number of seconds, 0 or more", least=0.0)
+        self._restart = as_flag(restart, "restart", "give True to forget an unfinished run, or False to go on with it")
         self._lock = FolderLock(self.folder)
         self._arrays: dict[str, np.memmap[Any, Any]] = {}
-        self._remedy = f"delete the folder {folder} to begin this run anew"
+        self._remedy = f"begin this run anew: {RESTART}"
 
     @property
     def in_memory(self) -> bool:
@@ -92,28 +99,39 @@ class Checkpoint(Record):
         return not names or not names.isdisjoint({LOCK, IDENTITY_FILE, DELETION_FILE})
 
     @contextmanager
-    def open(self, identity: str) -> Iterator[None]:
+    def open(self, identity: Identity) -> Iterator[None]:
         """See `Record.open`.
 
         Raises
         ------
         InputError
-            If the folder holds another run, or cannot be entered.
+            If the folder holds another run, or one that other functions or files began, or cannot be entered.
         """
         with self:
             self._begin(identity)
             yield
 
-    def _begin(self, identity: str) -> None:
+    def _begin(self, identity: Identity) -> None:
         path = self.folder / IDENTITY_FILE
+        if self._restart:
+            self._restart = False  # what is begun now may be resumed with this checkpoint
+            self._end()
         if (self.folder / DELETION_FILE).is_file():  # killed while it was deleted
             self._delete()
         if not path.is_file():
-            write_atomically(path, lambda part: Path(part).write_text(identity, encoding="utf-8"))
-        elif path.read_bytes() != identity.encode():
+            write_atomically(path, lambda part: Path(part).write_text(identity.written(), encoding="utf-8"))
+            return
+        found = identity.differences(path.read_bytes().decode(errors="replace"))
+        if found is None:
             raise InputError(
                 f"{self.folder}: holds an unfinished run of another problem, or of another version of meanfield; "
-                "finish that one with the problem file and version that began it, or delete the folder"
+                "finish that one with the problem file and version that began it, name another output or folder, or "
+                f"{self._remedy}"
+            )
+        if found:
+            raise InputError(
+                f"{self.folder}: holds an unfinished run that other functions, files or versions began: "
+                f"{'; '.join(found)}. Take the change back, name another output or folder, or {self._remedy}"
             )
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> Array:
@@ -199,9 +217,13 @@ class Checkpoint(Record):
     def remove(self) -> None:
         """Delete the folder, once its run is saved elsewhere; arrays that are still in use stay valid."""
         with self:
-            if self.begun:
-                os.replace(self.folder / IDENTITY_FILE, self.folder / DELETION_FILE)
-                self._delete()
+            self._end()
+
+    def _end(self) -> None:
+        """Delete all files of the run that is there, if there is one."""
+        if self.begun:
+            os.replace(self.folder / IDENTITY_FILE, self.folder / DELETION_FILE)
+            self._delete()
 
     def _damaged(self, path: Path, error: object) -> InputError:
         return InputError(f"{path}: is damaged ({error}); {self._remedy}")

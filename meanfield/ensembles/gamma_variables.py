@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 
-import numba
-
 from meanfield.ensembles.streams import retry
+from meanfield.process import own_numba as numba
 
 ATTEMPTS = 256
 """Largest number of attempts of a rejection method, which has as many numbers of its own; each attempt fails with

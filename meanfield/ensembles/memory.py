@@ -11,6 +11,9 @@ from meanfield.errors import InputError
 LARGEST_SHARE = 0.8
 """Largest share of the free memory that a run may take; other programs need some, too."""
 
+LEAST_SHARE = 0.1
+"""Smallest share of what a run takes at which it is worth while to take less of it."""
+
 BYTES_PER_NUMBER = 8
 """Number of bytes of a double."""
 
@@ -26,14 +29,24 @@ def predicted_memory(simulation: Simulation, workers: int, in_memory: bool) -> i
     in_memory : bool
         Whether what is kept is in memory, and not in files.
     """
-    replicas, blocks = simulation.particles.replicas, simulation.blocks
-    rows = _bytes_of_rows(simulation)
+    return _kept(simulation, in_memory) + _of_threads(simulation, workers)
+
+
+def _kept(simulation: Simulation, in_memory: bool) -> int:
+    """Bytes of what is kept of all replicas."""
+    replicas, rows = simulation.particles.replicas, _bytes_of_rows(simulation)
     kept = replicas * BYTES_PER_NUMBER
     if simulation.particles.record == "statistics":
         kept += (3 * min(replicas, EXACT) + 4 * BINS) * rows  # quantiles take copies
     elif in_memory:
         kept += replicas * (rows + simulation.snapshot_bytes)
-    return kept + min(workers, len(blocks)) * (len(blocks[0]) * rows + simulation.working_set)
+    return kept
+
+
+def _of_threads(simulation: Simulation, workers: int) -> int:
+    """Bytes of the blocks that are advanced at once."""
+    blocks = simulation.blocks
+    return min(workers, len(blocks)) * (len(blocks[0]) * _bytes_of_rows(simulation) + simulation.working_set)
 
 
 def _bytes_of_rows(simulation: Simulation) -> int:
@@ -51,16 +64,18 @@ def check_memory(simulation: Simulation, workers: int, in_memory: bool) -> None:
         With the keys to change.
     """
     settings = simulation.particles
-    needed = predicted_memory(simulation, workers, in_memory)
+    kept, of_threads = _kept(simulation, in_memory), _of_threads(simulation, workers)
+    needed = kept + of_threads
     free = psutil.virtual_memory().available
     if needed <= LARGEST_SHARE * free:
         return
-    remedies = [f"lower {simulation.size} or particles.replicas"]
-    if simulation.snapshot_index and in_memory:
+    keeps_much, threads_take_much = (part >= LEAST_SHARE * needed for part in (kept, of_threads))
+    remedies = [f"lower {simulation.size}" + " or particles.replicas" * keeps_much]
+    if keeps_much and simulation.snapshot_index and in_memory:
         remedies.append("name fewer particles.snapshots, or save to a file with solvers/simulate_sgd.py")
-    elif settings.record == "replicas" and in_memory:
+    elif keeps_much and settings.record == "replicas" and in_memory:
         remedies.append("set particles.record = 'statistics'")
-    if simulation.together == 1:  # replicas are advanced together where one takes next to none
+    if threads_take_much and simulation.together == 1:  # replicas go together where one takes next to none
         remedies.append(f"use fewer workers than {workers}")
     raise InputError(
         f"particles: {settings.replicas} replicas with N = {simulation.N:.15g} ('{simulation.label}') take "

@@ -75,7 +75,7 @@ def run_ensemble(
     started = time.perf_counter()
     workers, record = workers or available_cores(), record or Record()
     check_memory(simulation, workers, record.in_memory)
-    with record.open(f"{STREAMS}\n{RESULT_FORMAT}\n{simulation.label}\n{simulation.identity}"):
+    with record.open(simulation.identity.with_format(STREAMS, RESULT_FORMAT, simulation.label)):
         collector = make_collector(simulation, record)
         ensemble = Ensemble(simulation, prepare(), collector, record)
         with one_thread():

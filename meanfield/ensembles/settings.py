@@ -69,12 +69,11 @@ class ReplicaSettings(Part):
                 f"time.stop = {time.stop:g} with {cause} takes "
                 f"{steps:.3g} steps of SGD, and at most {MOST_STEPS:g} can be counted; {remedy}"
             )
-        outputs = time.outputs_at
         for t in self.snapshots or ():
-            gaps = np.abs(outputs - t)
-            if gaps.min() > 1e-9 * time.stop:
+            if time.output_of(np.array(t)) < 0:
+                nearest = time.outputs_at[np.argmin(np.abs(time.outputs_at - t))]
                 raise ValueError(
-                    f"particles.snapshots: {t} is not an output time; the nearest one is {outputs[gaps.argmin()]:.6g} "
+                    f"particles.snapshots: {t} is not an output time; the nearest one is {nearest:.6g} "
                     "(outputs are evenly spaced from 0 to time.stop)"
                 )
 
@@ -83,8 +82,7 @@ class ReplicaSettings(Part):
         if self.snapshots is None:
             last = time.outputs - 1
             return sorted({0, last // 2, last})
-        spacing = time.stop / (time.outputs - 1)
-        return sorted({round(t / spacing) for t in self.snapshots})
+        return sorted(set(time.output_of(np.array(self.snapshots)).tolist()))
 
 
 class DimensionSettings(Part):

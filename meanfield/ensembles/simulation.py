@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from meanfield.ensembles.identity import Identity
 from meanfield.ensembles.settings import EnsembleSettings, ReplicaSettings
 from meanfield.errors import InputError
 from meanfield.problems.base import Time
@@ -29,9 +30,9 @@ class Simulation:
 
     Parameters
     ----------
-    identity : str
-        Everything that decides its numbers, such as the text of the problem: an unfinished run goes on only under the
-        same one.
+    identity : Identity
+        Everything that decides its numbers, `meanfield.ensembles.identity.identity_of(problem)`: an unfinished run goes
+        on only under the same one.
     particles : ReplicaSettings
     time : Time
         Output times; step k is at time k/N.
@@ -66,7 +67,7 @@ class Simulation:
         If the problem asks for snapshots that are not there, or that statistics do not keep.
     """
 
-    identity: str
+    identity: Identity
     particles: ReplicaSettings
     time: Time
     rows: Mapping[str, Shape]
@@ -83,6 +84,10 @@ class Simulation:
     size: str = "particles.dimension"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.identity, Identity):  # a text alone says nothing of functions and files that it names
+            raise ValueError(
+                f"identity = {self.identity!r:.40}: give meanfield.ensembles.identity.identity_of(problem)"
+            )
         names = [*self.rows, *self.snapshots, *self.constants, *self.marks]
         if len(set(names)) < len(names) or not set(RESERVED).isdisjoint(names):
             raise ValueError(f"arrays {names} of an ensemble: names must differ, and be none of {', '.join(RESERVED)}")

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 from numpy.random import SeedSequence
 
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 START, UNIFORMS, NORMALS, VECTOR, RETRY = range(5)

@@ -12,6 +12,7 @@ from meanfield.errors import InputError
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.family import Method, resolve
 from meanfield.problems.known_families import family_of
+from meanfield.process.progress import counted
 
 START = 3.0
 """Seconds in which a fresh process imports its packages and loads its compiled code."""
@@ -65,10 +66,10 @@ class Prediction:
 
 def predictions(problem: BaseProblem) -> list[Prediction]:
     """Predictions for all methods that can be predicted, each from its work and the rate of its kernels."""
-    methods = family_of(problem).methods.values()
+    methods = [method for method in family_of(problem).methods.values() if method.cost]
     token = _SHARED.set({})
     try:
-        return [_prediction(method, problem) for method in methods if method.cost]
+        return [_prediction(method, problem) for method in counted(methods, "predicted costs", "method")]
     finally:
         _SHARED.reset(token)
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from meanfield.arguments import as_numbers
-from meanfield.ingredients.user_functions import make_with_slope
-from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, complex_step, evaluate
+from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
+from meanfield.numerics.compiled.differences import difference
+from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 
 ROUNDING = 1e-13
 """Largest difference between a polynomial activation and its interpolation, relative to the sum of its terms."""
@@ -34,8 +35,8 @@ class Activation:
     value : callable
         sigma, a function of one float.
     derivative : callable, optional
-        sigma'. Without it the complex step is taken, for which sigma must be analytic between kinks and so written that
-        numba compiles it for complex numbers: arithmetic and functions of math or numpy that have complex values.
+        sigma'. Without it differences are taken, which evaluate sigma at 16 points, and for which it must be smooth
+        between kinks.
     kinks : tuple of float
         Where sigma, sigma' or a higher derivative jumps.
     """
@@ -49,8 +50,8 @@ class Activation:
 
     @cached_property
     def slope(self) -> ScalarFunction:
-        """Derivative sigma', given or by the complex step."""
-        return complex_step(self.value) if self.derivative is None else self.derivative
+        """Derivative sigma', given or by differences."""
+        return difference(self.value, self.kinks) if self.derivative is None else self.derivative
 
     @cached_property
     def addresses(self) -> tuple[int, int]:
@@ -240,7 +241,6 @@ ACTIVATIONS: dict[str, Activation | Callable[..., Activation]] = {
 }
 
 
-@lru_cache(maxsize=256)
 def make_activation(
     name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None
 ) -> Activation:
@@ -260,4 +260,6 @@ def make_activation(
     ValueError
         If there is none of that name, or a user's own does not compile or has another derivative than it says.
     """
-    return make_with_slope(Activation, ACTIVATIONS, name, dict(parameters), folder)
+    if is_address(name):
+        return make_own(Activation, name, dict(parameters), folder, check_with_slope)
+    return build(ACTIVATIONS, name, dict(parameters))

@@ -2,51 +2,99 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from meanfield.errors import InputError
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.fingerprints import fingerprint_of_file, unknown
+from meanfield.ingredients.found import Missing, NamesOutside
+
+T = TypeVar("T")
 
 
-class FilePart(Part):
+def is_trusted(info: ValidationInfo) -> bool:
+    """Whether files that are named may be opened: not where a result names them."""
+    return bool((info.context or {}).get("trusted", True))
+
+
+def absolute(path: str, info: ValidationInfo) -> str:
+    """Path of a file that may be opened, from the folder of the problem file or the working directory."""
+    return str((Path((info.context or {}).get("folder") or "") / path).resolve()) if is_trusted(info) else path
+
+
+class FilePart(NamesOutside):
     """Part with a field `file` or `path`, and a property `atoms` that reads the file."""
 
     @field_validator("file", "path", check_fields=False)
     @classmethod
     def _find(cls, path: str, info: ValidationInfo) -> str:
-        """Make the path absolute where the folder of the problem file is known."""
-        folder = (info.context or {}).get("folder")
-        return path if folder is None else str((Path(folder) / path).resolve())
+        """Make the path absolute, which is relative to the problem file, or in Python to the working directory."""
+        return absolute(path, info)
 
     @model_validator(mode="after")
     def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read the file at once for a problem file; one named in a result may no longer exist."""
-        context = info.context or {}
-        self.__dict__["_trusted"] = context.get("trusted", True)
-        if context.get("folder") is not None:
+        """Read the file at once, unless a result names it: that may no longer exist."""
+        if self.may_open(info):
             try:
                 _ = self.atoms
             except InputError as error:
                 raise ValueError(str(error)) from error
         return self
 
+    def may_open(self, info: ValidationInfo) -> bool:
+        """Whether the files may be opened; if not, keep this for later."""
+        if not is_trusted(info):
+            self.keep(Missing.REFUSED, {key: unknown(path) for key, path in self.paths.items()})
+            return False
+        self.take_kept(info)
+        return True
+
     @property
     def atoms(self) -> Any:
         """Values and their probabilities, from the file."""
         raise NotImplementedError
 
-    def check_trusted(self, key: str, path: str) -> None:
-        """Refuse to open a file because a result names it.
+    @property
+    def paths(self) -> dict[str, str]:
+        """Paths of the files by the keys that name them."""
+        return {key: getattr(self, key) for key in ("file", "path") if key in type(self).model_fields}
+
+    @property
+    def asked(self) -> Any:
+        """See `NamesOutside.asked`."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
+    def read_once(self, key: str, read: Callable[[tuple[str, ...]], T]) -> T:
+        """What stands in the files: it is read once, and stays what it was although a file may change later.
+
+        Parameters
+        ----------
+        key : str
+            Where the problem names the file, for the message.
+        read : callable
+            Takes the fingerprints of the files in the order of `paths`, by which it may know them, and reads them.
 
         Raises
         ------
         InputError
+            If only a result names the file, or it cannot be read.
         """
-        if not self.__dict__.get("_trusted", True):
+        found = self.kept
+        if found is None:
+            fingerprints = {
+                key: fingerprint_of_file(path) if os.path.isfile(path) else unknown(path)
+                for key, path in self.paths.items()
+            }
+            content = read(tuple(each["sha256"] for each in fingerprints.values()))
+            found = self.keep(content, fingerprints)
+        if found.content is Missing.REFUSED:
             raise InputError(
-                f"{key} = '{path}': no file is opened because a result names it; load the problem file with "
-                "meanfield.load_problem and solve that"
+                f"{key} = {next(iter(self.paths.values()))!r}: no file is opened because a result names it; load the "
+                "problem file with meanfield.load_problem and solve that"
             )
+        content = found.content
+        return content

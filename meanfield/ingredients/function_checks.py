@@ -30,7 +30,6 @@ _IN_WORDS = {
     "STORE_GLOBAL": "it sets a global variable",
     "No conversion from none": "it returns None for some numbers",
     "No conversion from array": "it returns an array: write `a if x > 0 else b` for numpy.where",
-    "module 'cmath' has no attribute": "it calls a function of math that has no complex values",
     "reflected list": "it uses a list of its module: make it a tuple",
 }
 """Reasons that people understand, by what numba says."""

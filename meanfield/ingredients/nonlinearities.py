@@ -15,7 +15,7 @@ from numpy.polynomial.legendre import leggauss
 
 from meanfield.ingredients.activations import ACTIVATIONS, Activation
 from meanfield.ingredients.function_checks import check_function
-from meanfield.ingredients.user_functions import build, is_address, load_own
+from meanfield.ingredients.user_functions import build, is_address, make_own
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 from meanfield.typing import FloatArray
 
@@ -136,7 +136,6 @@ NONLINEARITIES: dict[str, Nonlinearity] = {
 }
 
 
-@lru_cache(maxsize=256)
 def make_nonlinearity(
     name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None
 ) -> Nonlinearity:
@@ -159,10 +158,17 @@ def make_nonlinearity(
     if not is_address(name):
         found = build(NONLINEARITIES, name, dict(parameters))
     else:
-        own = load_own(name, dict(parameters), folder)
-        found = Nonlinearity(own.value, own.kinks) if isinstance(own, Activation) else Nonlinearity(own)
-        check_function(found.value, f"'{name}'")
+        found = make_own(_nonlinearity, name, dict(parameters), folder, _check)
     moments = found.moments(1.0)
     if moments.square - moments.mean**2 <= MOMENT_ACCURACY * moments.square:
         raise ValueError(f"'{name}' is constant, so that inputs carry nothing; take another function")
     return found
+
+
+def _nonlinearity(own: Any) -> Nonlinearity:
+    return Nonlinearity(own.value, own.kinks) if isinstance(own, Activation) else Nonlinearity(own)
+
+
+def _check(own: Nonlinearity, name: str) -> Nonlinearity:
+    check_function(own.value, f"'{name}'")
+    return own

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from meanfield.arguments import as_numbers
-from meanfield.ingredients.user_functions import make_with_slope
-from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, complex_step
+from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
+from meanfield.numerics.compiled.differences import difference
+from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Penalty:
     value : callable
         psi, a function of one float.
     derivative : callable, optional
-        psi', which SGD and theory use; its value at a kink is theirs. Without it the complex step is taken, for which
-        psi must be analytic between kinks and so written that numba compiles it for complex numbers.
+        psi', which SGD and theory use; its value at a kink is theirs. Without it differences are taken, for which
+        psi must be smooth between kinks.
     kinks : tuple of float
         Where psi' jumps.
     """
@@ -41,8 +42,8 @@ class Penalty:
 
     @cached_property
     def slope(self) -> ScalarFunction:
-        """Derivative psi', given or by the complex step."""
-        return complex_step(self.value) if self.derivative is None else self.derivative
+        """Derivative psi', given or by differences."""
+        return difference(self.value, self.kinks) if self.derivative is None else self.derivative
 
     @cached_property
     def address(self) -> int:
@@ -87,7 +88,6 @@ PENALTIES: dict[str, Penalty | Callable[..., Penalty]] = {
 }
 
 
-@lru_cache(maxsize=256)
 def make_penalty(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Penalty:
     """Penalty that a problem file names; see `meanfield.ingredients.activations.make_activation`.
 
@@ -105,4 +105,6 @@ def make_penalty(name: str, parameters: tuple[tuple[str, float], ...] = (), fold
     ValueError
         If there is none of that name, or a user's own does not compile or has another derivative than it says.
     """
-    return make_with_slope(Penalty, PENALTIES, name, dict(parameters), folder)
+    if is_address(name):
+        return make_own(Penalty, name, dict(parameters), folder, check_with_slope)
+    return build(PENALTIES, name, dict(parameters))

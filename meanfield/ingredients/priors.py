@@ -13,14 +13,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 from meanfield.arguments import as_numbers
 from meanfield.ingredients.function_checks import check_function, check_slope
-from meanfield.ingredients.user_functions import build, is_address, load_own
+from meanfield.ingredients.user_functions import build, is_address, make_own
 from meanfield.numerics.compiled.compilable import compilable
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, evaluate
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -203,7 +203,6 @@ PRIORS: dict[str, Prior | Callable[..., Prior]] = {
 }
 
 
-@lru_cache(maxsize=256)
 def make_prior(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Prior:
     """Prior that a problem file names; see `meanfield.ingredients.activations.make_activation`.
 
@@ -223,8 +222,11 @@ def make_prior(name: str, parameters: tuple[tuple[str, float], ...] = (), folder
     """
     if not is_address(name):
         return build(PRIORS, name, dict(parameters))
-    found = load_own(name, dict(parameters), folder)
-    prior = found if isinstance(found, Prior) else Prior(found)
+    return make_own(Prior, name, dict(parameters), folder, _check)
+
+
+def _check(prior: Prior, name: str) -> Prior:
+    """The prior; one that does not compile, or is not what it says, is refused."""
     check_function(prior.unit_force, f"'{name}'", prior.kinks)
     if prior.potential is not None:
         check_function(prior.potential, f"the potential of '{name}'")

@@ -8,12 +8,20 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from traceback import extract_tb
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from meanfield.ingredients.function_checks import check_compiles, check_function, check_slope
+from meanfield.ingredients.fingerprints import fingerprint
+from meanfield.ingredients.function_checks import check_function, check_slope
+from meanfield.ingredients.module_sources import forget_changed, note_imported
 from meanfield.ingredients.nearest import nearest
+from meanfield.ingredients.snapshots import snapshot
+from meanfield.numerics.compiled.differences import difference
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction
 
 T = TypeVar("T")
@@ -32,7 +40,7 @@ class WithSlope(Protocol):
 
     @property
     def slope(self) -> ScalarFunction:
-        """Its derivative, given or by the complex step."""
+        """Its derivative, given or by differences."""
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -63,7 +71,26 @@ def build(table: Mapping[str, T | Callable[..., T]], name: str, parameters: Mapp
         if key not in known:
             hint = nearest(key, known) if known else "it takes none"
             raise ValueError(f"'{name}' has no parameter '{key}'; {hint}")
-    return entry(**parameters) if inspect.isfunction(entry) else entry  # type: ignore[return-value]
+    return _built(entry, tuple(sorted(parameters.items()))) if inspect.isfunction(entry) else entry  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=256)
+def _built(factory: Callable[..., Any], parameters: tuple[tuple[str, float], ...]) -> Any:
+    """Function of the library with parameters: one object, which is compiled once."""
+    return factory(**dict(parameters))
+
+
+_lent: ContextVar[Mapping[str, Any]] = ContextVar("lent", default=MappingProxyType({}))
+
+
+@contextmanager
+def lent(objects: Mapping[str, Any]) -> Iterator[None]:
+    """Context in which these objects stand at their addresses, for processes that cannot import them."""
+    token = _lent.set(objects)
+    try:
+        yield
+    finally:
+        _lent.reset(token)
 
 
 def load_object(address: str, folder: Path | None = None) -> Any:
@@ -74,12 +101,15 @@ def load_object(address: str, folder: Path | None = None) -> Any:
     ValueError
         If there is none.
     """
+    if address in _lent.get():
+        return _lent.get()[address]
     module_name, _, name = address.partition(":")
     top = module_name.partition(".")[0]
     if folder is not None:
         folder = folder.resolve()
         _forget_other(top, folder)
     with _on_path([Path.cwd(), *([folder] if folder else [])]):
+        forget_changed(module_name)
         try:
             module = importlib.import_module(module_name)
         except Exception as error:  # whatever a user's module raises
@@ -89,6 +119,7 @@ def load_object(address: str, folder: Path | None = None) -> Any:
                 f"'{address}': module '{module_name}' cannot be imported ({type(error).__name__}: {error}"
                 f"{_place_in(module_name, error)}); " + (remedy if missing or not module_name else "correct it")
             ) from error
+        note_imported(module_name)
     if not hasattr(module, name):
         public = [word for word in vars(module) if not word.startswith("_")]
         raise ValueError(f"'{address}': module '{module_name}' has no '{name}'; {nearest(name, public)}")
@@ -144,41 +175,70 @@ def load_own(address: str, parameters: Mapping[str, float], folder: Path | None)
         raise ValueError(f"'{address}' with {dict(parameters)}: {type(error).__name__}: {error}") from error
 
 
-def make_with_slope(
-    kind: type[F],
-    table: Mapping[str, F | Callable[..., F]],
+@dataclass(frozen=True)
+class _Marked:
+    """Something that stands for all with the same fingerprint."""
+
+    sha256: str
+    content: Any = field(compare=False)
+
+
+def make_own(
+    kind: Callable[..., T],
     name: str,
     parameters: Mapping[str, float],
     folder: Path | None,
-    least: float = -math.inf,
-) -> F:
-    """Function of the library, or one of a user that compiles and has the derivative that it says.
+    check: Callable[[T, str], T],
+) -> T:
+    """Functions of a user as they are now: checked, and compiled once until they, or what they name, change.
 
     Parameters
     ----------
     kind : type
-        What is made of a function alone, which has the signature `kind(value, derivative, kinks)`.
-    table : mapping
-        Those of the library.
+        What is made of a function alone.
     name, parameters, folder
         See `meanfield.ingredients.activations.make_activation`.
+    check : callable
+        Takes the functions and their name, raises a ValueError at what will not do, and returns them, completed.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or the check fails.
+    """
+    found = load_own(name, parameters, folder)
+    made = found if isinstance(kind, type) and isinstance(found, kind) else kind(found)
+    return _checked(name, check, _Marked(fingerprint(made), made))  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=256)
+def _checked(name: str, check: Callable[[Any, str], Any], made: _Marked) -> Any:
+    return check(snapshot(made.content), name)
+
+
+def check_with_slope(made: F, name: str, least: float = -math.inf) -> F:
+    """Function with its derivative; one that does not compile, or has another one than it says, is refused.
+
+    Parameters
+    ----------
+    made : WithSlope
+    name : str
+        How messages call it.
     least : float
         Number below which the function is never asked for a value.
 
     Raises
     ------
     ValueError
-        If there is none of that name, or a user's own does not compile or has another derivative than it says.
     """
-    if not is_address(name):
-        return build(table, name, parameters)
-    found = load_own(name, parameters, folder)
-    made = found if isinstance(found, kind) else kind(found)  # type: ignore[call-arg]
     check_function(made.value, f"'{name}'", least=least)
     remedy = "correct the derivative, or name the point among the kinks"
     if made.derivative is None:
-        remedy = f"give one by meanfield.{kind.__name__}(value, derivative, kinks)"
-        check_compiles(made.slope, f"the complex-step derivative of '{name}'", remedy)
+        remedy = f"give one by meanfield.{type(made).__name__}(value, derivative, kinks), or name the kink"
+        try:
+            made = replace(made, derivative=difference(made.value, made.kinks, least))  # type: ignore[type-var]
+        except ValueError as error:
+            raise ValueError(f"the derivative of '{name}': {error}; {remedy}") from error
     else:
         check_function(made.derivative, f"the derivative of '{name}'", made.kinks, least)
     check_slope(made.value, made.slope, made.kinks, f"the derivative of '{name}'", remedy, least)

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values, register_closure
 from meanfield.numerics.compiled.array_operations import copy
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 FEATURES = 2
@@ -60,7 +60,7 @@ class Tiles(NamedTuple):
 
 
 class TiledClosure(NamedTuple):
-    """A compiled closure of any number of features with its tiles, of which there is room for none unless it has two.
+    """A compiled closure of two features with its tiles.
 
     Parameters
     ----------
@@ -73,15 +73,16 @@ class TiledClosure(NamedTuple):
     tiles: Tiles
 
 
-def tiled(closure: Any, features: int) -> TiledClosure:
-    """Closure with tiles, all of which are still to be made."""
-    room = MOST_TILES if features == FEATURES else 0
+def tiled(closure: Any, features: int) -> Any:
+    """Closure with tiles, all of which are still to be made; itself unless it has two features."""
+    if features != FEATURES:
+        return closure
     return TiledClosure(
         closure,
         Tiles(
-            np.zeros((room, 3), dtype=np.int64),
-            np.zeros(room, dtype=np.int64),
-            np.zeros((room, DEGREES, DEGREES, FEATURES + 1)),
+            np.zeros((MOST_TILES, 3), dtype=np.int64),
+            np.zeros(MOST_TILES, dtype=np.int64),
+            np.zeros((MOST_TILES, DEGREES, DEGREES, FEATURES + 1)),
             np.zeros(3, dtype=np.int64),
         ),
     )
@@ -92,7 +93,7 @@ def tiled(closure: Any, features: int) -> TiledClosure:
 def tiled_values(tiled, q):  # type: ignore[no-untyped-def]
     """Values of g, then Lambda, from a tile, or from the closure itself where there is none."""
     tiles = tiled.tiles
-    if tiles.good.size > 0 and q[0] * q[0] + q[1] * q[1] < 1.0:
+    if q[0] * q[0] + q[1] * q[1] < 1.0:
         p = q / (1.0 + math.sqrt(1.0 - q[0] * q[0] - q[1] * q[1]))
         number = tiles.counts[2]
         if number >= tiles.counts[0] or not tiles.good[number] or not _lies_on(tiles.places[number], p):

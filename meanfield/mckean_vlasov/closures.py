@@ -1,7 +1,7 @@
 """Closures q -> (g, Lambda) in compiled code: those that a family compiles itself, and tables of all others.
 
 A family compiles its closure with a `NamedTuple` of what it needs besides q, a compiled function of both that is told
-to `register_closure`, and an attribute `compiled` of the callable that holds the tuple.
+to `register_closure`, and an attribute `compiled` of the callable that holds the tuple and says how far it reaches.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import numba
 import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
 
 from meanfield.errors import InputError
+from meanfield.ingredients.fingerprints import fingerprint
 from meanfield.numerics.compiled.separate_calls import generate_separate_call, separate_call_type
 from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 ClosureFunction = Callable[[FloatArray], tuple[FloatArray, float]]
@@ -41,8 +42,8 @@ class CompiledClosure(Protocol):
     """A closure whose family has compiled it."""
 
     @property
-    def compiled(self) -> Any:
-        """Compiled closure as a tuple of a type that was given to `register_closure`."""
+    def compiled(self) -> tuple[Any, float]:
+        """Both results of `compiled_closure`."""
 
 
 _REGISTERED: dict[type, Any] = {}
@@ -50,9 +51,24 @@ _REGISTERED: dict[type, Any] = {}
 
 
 def register_closure(kind: type) -> Callable[[Any], Any]:
-    """Decorate a compiled function of a closure, a `NamedTuple` of this type, and q, that gives g and then Lambda."""
+    """Decorate a compiled function of a closure, a `NamedTuple` of this type, and q, that gives g and then Lambda.
+
+    numba tells types of tuples apart by their names and those of their fields: what is compiled for one of a name is
+    called for all.
+
+    Raises
+    ------
+    InputError
+        If closures of this name have another function.
+    """
 
     def register(function: Any) -> Any:
+        known = next((known for other, known in _REGISTERED.items() if other.__name__ == kind.__name__), function)
+        if known is not function and fingerprint(known) != fingerprint(function):
+            raise InputError(
+                f"compiled closures of the name {kind.__name__} have another function in this process; give the tuple "
+                "another name, or restart Python if its module was edited"
+            )
         _REGISTERED[kind] = function
         return function
 
@@ -125,11 +141,11 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
         Closure of a type that is known to `closure_values`.
     reach : float
         Largest |q| at which `compiled` is accurate; beyond it the closure itself must be called. Infinite where a
-        family has compiled it; -1 where it is always called, because there are several features, or it is not smooth
-        enough for a table.
+        family has compiled all of it; -1 where it is always called, because there are several features, or it is not
+        smooth enough for a table.
     """
     if isinstance(closure, CompiledClosure):
-        return closure.compiled, math.inf
+        return closure.compiled
     return _tabulated(closure) if features == 1 else (TabulatedClosure(_no_table()), -1.0)
 
 

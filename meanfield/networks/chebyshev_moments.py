@@ -6,8 +6,9 @@ samples, with moments M_p, the weighted sums of T_p. Distances are 0 or more, an
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(inline="always")

@@ -20,12 +20,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from scipy.special import ndtr
 
 from meanfield.numerics.fine_rules import COARSEST, FINEST, ContinuousLaw, Rule
 from meanfield.numerics.mixed_laws import Block, Mixture, distance
+from meanfield.process import own_numba as numba
 from meanfield.typing import BoolArray, FloatArray
 
 RESOLVED_STEP = 0.6

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 ORDER = 16
@@ -179,6 +179,14 @@ def some_rows(table: Table, rows: Sequence[int]) -> Table:
     )
 
 
+def with_values(table: Table, values: FloatArray) -> Table:
+    """Table of other rows, given by their values at the nodes, on panels that resolve them; they must not jump."""
+    values = np.ascontiguousarray(values)
+    return table._replace(
+        values=values, coefficients=_coefficients(values), jumps=np.zeros((table.breaks.size, len(values)))
+    )
+
+
 def with_derivatives(table: Table, count: int) -> Table:
     """Table with the derivatives of its first `count` rows inserted behind them.
 
@@ -192,7 +200,7 @@ def with_derivatives(table: Table, count: int) -> Table:
     jumps = np.zeros((table.breaks.size, len(values)))
     first_jumps = table.jumps[:, :count]
     jumps[:, count : 2 * count] = np.where(np.abs(first_jumps) > 1e-11 * size, first_jumps, 0.0)
-    return table._replace(values=values, coefficients=_coefficients(values), jumps=jumps)
+    return with_values(table, values)._replace(jumps=jumps)
 
 
 def _first_edges(breaks: FloatArray, reach: float) -> FloatArray:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
@@ -18,6 +19,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 TIMES = "give a list of numbers, such as [0.0, 10.0]"
+COORDINATES = ("density_time", "snapshot_time", "time")
+"""Coordinates that an argument `time` may be meant in; that which a function needs is named with its variables."""
+
+TYPED = 1e-5
+"""Largest distance from a coordinate, relative to the last one, at which it is meant: people type five digits or so."""
+
 AXES = "give the Axes of one panel, such as matplotlib.figure.Figure().subplots()"
 
 
@@ -34,8 +41,8 @@ def draws(**needed: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     Raises
     ------
     InputError
-        By the function: if such an argument is no Dataset or lacks a variable, `axes` is no Axes, `time` no number,
-        `times` no list of some, or there is no such `feature`.
+        By the function: if such an argument is no Dataset or lacks a variable, `axes` is no Axes, `time` is none at
+        which all of them hold numbers, `times` no list of such, or there is no such `feature` or `channel`.
     """
 
     def decorate(plot: Callable[P, R]) -> Callable[P, R]:
@@ -49,11 +56,13 @@ def draws(**needed: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for name, variables in needed.items():
                 if given[name] is not None or signature.parameters[name].default is not None:
                     _check_holds(given[name], variables.format(**given).split(), plot.__name__)
-            _check_places(
-                {name: value for name, value in given.items() if value is not signature.parameters[name].default}
-            )
+            chosen = {name: value for name, value in given.items() if value is not signature.parameters[name].default}
+            asked = _check_places(chosen)
             if "axes" in given and not isinstance(given["axes"], Axes):
                 raise wrong("axes", given["axes"], AXES)
+            for name, variables in needed.items():
+                for time in asked if given[name] is not None else ():
+                    _check_time(given[name], variables.split(), time)
             return plot(*args, **kwargs)
 
         return checked
@@ -61,16 +70,50 @@ def draws(**needed: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def _check_places(given: Mapping[str, object]) -> None:
-    """Refuse times that are no numbers, and features that the result does not have; defaults are right."""
-    if "time" in given:
-        as_number(given["time"], "time", "give a number; that of the nearest output is drawn")
+def _check_places(given: Mapping[str, object]) -> tuple[float, ...]:
+    """Times that are asked for; refuse what is no number, and features that there are not. Defaults are right."""
+    for name in ("feature", "channel"):
+        if name in given:
+            size = next(value.sizes.get(name, 1) for value in given.values() if isinstance(value, xr.Dataset))
+            wanted = f"give the number of a {name}, 0 to {size - 1}"
+            as_whole(given[name], name, wanted, least=0, most=size - 1)
     if "times" in given and not as_numbers(given["times"], "times", TIMES):
         raise wrong("times", given["times"], TIMES)
-    if "feature" in given:
-        features = next(value.sizes.get("feature", 1) for value in given.values() if isinstance(value, xr.Dataset))
-        wanted = f"give the number of a feature, 0 to {features - 1}"
-        as_whole(given["feature"], "feature", wanted, least=0, most=features - 1)
+    times = as_numbers(given["times"], "times", TIMES) if "times" in given else ()
+    return (*times, *([as_number(given["time"], "time", "give a number")] if "time" in given else []))
+
+
+def _check_time(result: xr.Dataset, variables: list[str], time: float) -> None:
+    """Refuse a time at which a result has no numbers."""
+    for coordinate in set(variables).intersection(COORDINATES):
+        index = index_at(result, coordinate, time)
+        held = [name for name in variables if name in result and coordinate in result[name].dims and name != coordinate]
+        known = np.isfinite(result[held[0]].transpose(coordinate, ...).values).reshape(result.sizes[coordinate], -1)
+        reached = result[coordinate].values[known.any(axis=1)]
+        if not known[index].any():
+            upto = f"; give one up to {reached[-1]:.6g}" if len(reached) else ""
+            raise InputError(
+                f"time = {time:.6g}: the run has no '{held[0]}' there ({result.attrs.get('status')}){upto}"
+            )
+
+
+def index_at(result: xr.Dataset, coordinate: str, time: float) -> int:
+    """Index of a time along a coordinate of a result.
+
+    Raises
+    ------
+    InputError
+        If the result has none that equals it; nothing is drawn at another time than was asked for.
+    """
+    known = result[coordinate].values
+    index = int(np.argmin(np.abs(known - time)))
+    if not abs(known[index] - time) <= TYPED * abs(known[-1]):
+        what = {"snapshot_time": "weights of SGD", "density_time": "a joint density"}.get(coordinate, "an output")
+        raise InputError(
+            f"time = {time:.6g}: the result of method '{result.attrs.get('method')}' has {what} at {len(known)} times "
+            f"from {known[0]:.6g} to {known[-1]:.6g}, of which {known[index]:.6g} is the nearest; give one of them"
+        )
+    return index
 
 
 def _check_holds(result: object, variables: list[str], function: str) -> None:

@@ -20,8 +20,9 @@ from meanfield.plotting.histograms import show_areas
 from meanfield.plotting.plane import plot_joint_density
 from meanfield.plotting.style import ANY_TIME, COLOURS, TITLE_WIDTH, curve_style, draw_figure, feature_label
 from meanfield.plotting.trajectories import plot_channel_overlap, plot_in_time, plot_overlap, plot_prior_work
-from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, visible_weights
+from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, reached, visible_weights
 from meanfield.results.schema import family_of_result, kind_of
+from meanfield.typing import FloatArray
 
 OWN_PANELS: dict[str, Callable[..., Axes]] = {
     "q": plot_overlap,
@@ -36,7 +37,7 @@ IN_TIME = "time", "density_time"
 
 
 def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | None = None) -> Figure:
-    """Results of one problem side by side: compared variables, and the weights at the last snapshot if they are there.
+    """Results of one problem side by side: compared variables, and the weights at the last snapshot that both reached.
 
     There is no panel of a further variable that vanishes, such as r without a prior, and none of weights unless there
     are both a density and weights of SGD. The density of both weights of two channels is drawn over those of SGD.
@@ -70,7 +71,8 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     particles = [d for d in results.values() if "weights" in d and "snapshot_time" in d]
     if densities and particles:
         panels += _panels_of_weights(densities[0], particles[0])
-    panels += [partial(_plot_plane, d, particles[0]) for d in results.values() if "P_joint" in d and particles]
+    for joint in (d for d in results.values() if "P_joint" in d and particles):
+        panels += _panels_of_planes(joint, particles[0])
     verdicts = [] if comparison is None else verdicts_of(comparison)
     return draw_figure("\n".join([first.attrs["title"], *verdicts]), panels)
 
@@ -79,14 +81,25 @@ def _panels_of_weights(density: xr.Dataset, particles: xr.Dataset) -> list[Calla
     """Weights of SGD under the density, those of each channel."""
     panels: list[Callable[[Axes], Axes]] = []
     for pair in weights_alone(density, particles):
-        panels.append(partial(_plot_all_weights, pair))
-        panels += [partial(_plot_weights_given_u, pair, k) for k in range(density.sizes["feature"])]
+        time = _last_shared(reached(pair.density), pair.particles)
+        if time is not None:
+            panels.append(partial(_plot_all_weights, pair, time))
+            panels += [partial(_plot_weights_given_u, pair, time, k) for k in range(density.sizes["feature"])]
     return panels
 
 
-def _plot_plane(joint: xr.Dataset, particles: xr.Dataset, axes: Axes) -> Axes:
-    """Weights of both channels of SGD at the last snapshot, under their density."""
-    return plot_joint_density(joint, axes, float(particles["snapshot_time"][-1]), particles)
+def _panels_of_planes(joint: xr.Dataset, particles: xr.Dataset) -> list[Callable[[Axes], Axes]]:
+    """Weights of both channels of SGD, under their density."""
+    time = _last_shared(joint["P_joint"].dropna("density_time")["density_time"].values, particles)
+    return [] if time is None else [lambda axes: plot_joint_density(joint, axes, time, particles)]
+
+
+def _last_shared(times: FloatArray, particles: xr.Dataset) -> float | None:
+    """The last snapshot that SGD reached and that is one of some times; None if there is none."""
+    w = particles["weights"].transpose("snapshot_time", ...).values
+    known = np.isfinite(w).reshape(len(w), -1).any(axis=1)
+    shared = [float(t) for t in particles["snapshot_time"].values[known] if np.isclose(times, t).any()]
+    return shared[-1] if shared else None
 
 
 def _values(dataset: xr.Dataset, name: str) -> xr.DataArray:
@@ -114,18 +127,17 @@ def _plot_each(results: Mapping[str, xr.Dataset], name: str, long_name: str, axe
     return axes
 
 
-def _plot_all_weights(pair: Pair, axes: Axes) -> Axes:
-    """Histogram of the weights at the last snapshot under the density."""
-    time = float(pair.particles["snapshot_time"][-1])
+def _plot_all_weights(pair: Pair, time: float, axes: Axes) -> Axes:
+    """Histogram of the weights at a snapshot under the density."""
     plot_histogram(pair.particles, axes, time, COLOURS[5], pair.density, label="SGD")
     plot_density(pair.density, axes, time, COLOURS[-1], label="density")
     axes.set_xlim(visible_weights(pair.density, time))
     return _titled(axes, f"all weights{_of_channel(pair)} at $t = {time:.4g}$")
 
 
-def _plot_weights_given_u(pair: Pair, feature: int, axes: Axes) -> Axes:
-    """Histograms of the weights at the last snapshot under the densities, for some groups of a coordinate."""
-    density, time = pair.density, float(pair.particles["snapshot_time"][-1])
+def _plot_weights_given_u(pair: Pair, time: float, feature: int, axes: Axes) -> Axes:
+    """Histograms of the weights at a snapshot under the densities, for some groups of a coordinate."""
+    density = pair.density
     plot_conditional(density, pair.particles, axes, time, feature)
     axes.set_xlim(visible_weights(density, time))
     given = feature_label(density, "u", feature)

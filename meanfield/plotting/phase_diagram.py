@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from meanfield.errors import InputError
 from meanfield.plotting.arguments import draws
 from meanfield.plotting.style import COLOURS, key_words
+from meanfield.results.schema import family_of_result
 from meanfield.typing import FloatArray
 
 LEARNT = 1e-6
@@ -43,7 +44,8 @@ def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarit
         From `meanfield.run_sweep`, over two axes.
     axes : Axes
     variable : str
-        What to show; it must have no dims but those of the axes.
+        What to show; it must have no dims but those of the axes. Where the sweep has several methods, and one of them
+        keeps it, the name of that method may be left out.
 
     Returns
     -------
@@ -54,7 +56,7 @@ def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarit
     InputError
         If there is no such variable, or it is no number over two axes.
     """
-    dims = sweep["status"].dims
+    dims, variable = sweep["status"].dims, named_in(sweep, variable)
     if variable not in sweep or sweep[variable].dims != dims or len(dims) != 2 or sweep[variable].dtype.kind != "f":
         fitting = [str(name) for name, v in sweep.data_vars.items() if v.dims == dims and v.dtype.kind == "f"]
         raise InputError(f"'{variable}' is no number over two axes; the sweep has {', '.join(fitting) or 'none'}")
@@ -67,8 +69,9 @@ def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarit
     bar = axes.figure.colorbar(mesh, ax=axes, label=_wrapped(sweep[variable].attrs["long_name"]))
     if np.all(values == np.round(values)):
         bar.locator = MaxNLocator(integer=True)
-    if {"similarity", "least_similarity"} <= set(sweep.data_vars):
-        _draw_regions(sweep, x, y, axes)
+    for prefix in ("", *_prefixes(sweep)):
+        if variable.startswith(prefix) and {f"{prefix}similarity", f"{prefix}least_similarity"} <= set(sweep.data_vars):
+            _draw_regions(sweep, prefix, x, y, axes)
     _label(sweep, dims[0], axes.xaxis)
     _label(sweep, dims[1], axes.yaxis)
     axes.set(xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])
@@ -95,24 +98,37 @@ def plot_along(sweep: xr.Dataset, axes: Axes, variable: str) -> Axes:
     return axes
 
 
-def region_of(sweep: xr.Dataset) -> xr.DataArray:
+def named_in(sweep: xr.Dataset, variable: str) -> str:
+    """Name of a variable in a sweep: with that of its method before it where there are several, and one has it."""
+    found = [prefix + variable for prefix in _prefixes(sweep) if prefix + variable in sweep]
+    return found[0] if variable not in sweep and len(found) == 1 else variable
+
+
+def _prefixes(sweep: xr.Dataset) -> list[str]:
+    """What names of variables may begin with where a sweep has several methods."""
+    return [f"{method}_" for method in family_of_result(sweep).methods]
+
+
+def region_of(sweep: xr.Dataset, prefix: str = "") -> xr.DataArray:
     """Index in `REGIONS` of the region of each point: 0, 1 or 2, NaN where no state is known.
 
     Parameters
     ----------
     sweep : xarray.Dataset
         That keeps `similarity` and `least_similarity`.
+    prefix : str
+        What their names begin with.
     """
-    best, least = sweep["similarity"], sweep["least_similarity"]
+    best, least = sweep[f"{prefix}similarity"], sweep[f"{prefix}least_similarity"]
     return ((best > LEARNT).astype(float) + (least > LEARNT)).where(best.notnull())
 
 
-def _draw_regions(sweep: xr.Dataset, x: FloatArray, y: FloatArray, axes: Axes) -> None:
+def _draw_regions(sweep: xr.Dataset, prefix: str, x: FloatArray, y: FloatArray, axes: Axes) -> None:
     """Lines between the regions, and their names."""
-    region = region_of(sweep).values.T
+    region = region_of(sweep, prefix).values.T
     lines = [(region - 0.5, "--"), (region - 1.5, "-")]
-    if "uninformed_rate" in sweep:  # which is smooth, so that its zero lies between points
-        lines[1] = sweep["uninformed_rate"].max("mode").values.T, "-"
+    if f"{prefix}uninformed_rate" in sweep:  # which is smooth, so that its zero lies between points
+        lines[1] = sweep[f"{prefix}uninformed_rate"].max("mode").values.T, "-"
     for values, style in lines:
         if min(values.shape) > 1 and np.nanmin(values) < 0 < np.nanmax(values):
             shown = np.ma.masked_invalid(values)

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.errors import InputError
+from meanfield.plotting.arguments import draws, index_at
 from meanfield.plotting.style import COLOURS
 from meanfield.plotting.weights import MOST_DOTS, plot_densities, visible_range
 
@@ -16,6 +16,7 @@ SHARES = (0.5, 0.9, 0.99)
 """Probabilities within the contours of a joint density."""
 
 
+@draws(density="P time")
 def plot_channel_densities(
     density: xr.Dataset, axes: Axes, channel: int = 0, times: Sequence[float] | None = None
 ) -> Axes:
@@ -25,6 +26,7 @@ def plot_channel_densities(
     return axes
 
 
+@draws(density="P_joint density_time", particles="weights snapshot_time")
 def plot_joint_density(
     density: xr.Dataset, axes: Axes, time: float | None = None, particles: xr.Dataset | None = None
 ) -> Axes:
@@ -37,19 +39,17 @@ def plot_joint_density(
     axes : Axes
         A colour bar is put beside it.
     time : float, optional
-        The nearest of the times at which joint densities are there; by default the last one.
+        One of the times at which joint densities are there; by default the last one.
     particles : xarray.Dataset, optional
-        SGD with weights at a snapshot near that time. Dots take the place of the image then.
+        SGD with weights at a snapshot at that time. Dots take the place of the image then.
 
     Raises
     ------
     InputError
-        If the result holds no joint density.
+        If the result holds no joint density, or a result nothing at that time.
     """
-    if "P_joint" not in density:
-        raise InputError("the result holds no 'P_joint'; give the second result of meanfield.solve_joint_density")
-    known = density["P_joint"].dropna("density_time")
-    snapshot = known.isel(density_time=-1) if time is None else known.sel(density_time=time, method="nearest")
+    last = density["P_joint"].dropna("density_time")["density_time"].values[-1] if time is None else time
+    snapshot = density["P_joint"].isel(density_time=index_at(density, "density_time", float(last)))
     at, P = float(snapshot["density_time"]), snapshot.values
     w1, w2 = density["w1"].values, density["w2"].values
     if particles is None:
@@ -72,8 +72,9 @@ def _visible(sums: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
 
 
 def _dots(particles: xr.Dataset, time: float, axes: Axes) -> None:
-    """Some of the weights of SGD at the nearest snapshot."""
-    w = particles["weights"].sel(snapshot_time=time, method="nearest").transpose(..., "channel").values.reshape(-1, 2)
+    """Some of the weights of SGD at a snapshot."""
+    snapshot = particles["weights"].isel(snapshot_time=index_at(particles, "snapshot_time", time))
+    w = snapshot.transpose(..., "channel").values.reshape(-1, 2)
     some = w[:: max(1, len(w) // MOST_DOTS)]
     axes.plot(*some.T, ".", markersize=1.5, color=COLOURS[0], alpha=0.5, rasterized=True)
 

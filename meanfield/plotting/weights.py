@@ -103,6 +103,7 @@ def plot_histograms(dataset: xr.Dataset, axes: Axes, times: Sequence[float] | No
     return axes
 
 
+@draws(dataset="w_sample snapshot_time")
 def plot_sample(dataset: xr.Dataset, axes: Axes, channel: int, times: Sequence[float] | None = None) -> Axes:
     """Outlines of the histograms of one channel's weights in particles of the limit, by default at four snapshots."""
     shown = _some_of(dataset["snapshot_time"].values) if times is None else times

@@ -11,12 +11,17 @@ import numpy as np
 from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
 from meanfield.errors import InputError
+from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.ingredients.part import Part
 from meanfield.problems.messages import message
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw
+
+
+SAME_TIME = 1e-6
+"""Largest difference, relative to the last one, of times that are one but for rounding, in single precision too."""
 
 
 class Time(Part):
@@ -31,6 +36,20 @@ class Time(Part):
     def outputs_at(self) -> FloatArray:
         """Output times, shape (outputs,)."""
         return np.linspace(0.0, self.stop, self.outputs)
+
+    def output_of(self, times: FloatArray, allowed: float = 0.0) -> IntArray:
+        """Number of the output time that each of some times is, -1 for one that is none.
+
+        Parameters
+        ----------
+        times : ndarray
+        allowed : float
+            Largest difference besides rounding, such as half a step.
+        """
+        spacing = self.stop / (self.outputs - 1)
+        number = np.rint(np.nan_to_num(times, nan=-1.0) / spacing).clip(-1, self.outputs)
+        near = np.abs(times - number * spacing) <= min(max(SAME_TIME * self.stop, allowed), 0.25 * spacing)
+        return np.where(near & (number >= 0) & (number < self.outputs), number, -1).astype(np.int64)
 
 
 class Whole(Part):
@@ -86,14 +105,20 @@ class BaseProblem(Whole):
 
     @model_validator(mode="after")
     def _remember_origin(self, info: ValidationInfo) -> Self:
-        """Keep whether the problem may open files and import modules, for its copies."""
-        self.__dict__["_trusted"] = (info.context or {}).get("trusted", True)
+        """Keep whether the problem may open files and import modules, and from which folder, for its copies."""
+        context = info.context or {}
+        self.__dict__.update(_trusted=context.get("trusted", True), _folder=context.get("folder"))
         return self
 
     @property
     def trusted(self) -> bool:
         """Whether what the problem names may be opened and imported; False for one that was read from a result."""
         return bool(self.__dict__.get("_trusted", True))
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the problem file, where files and modules that it names are looked for; None if there is none."""
+        return self.__dict__.get("_folder")
 
     @property
     def fixed_dims(self) -> dict[str, int]:
@@ -110,9 +135,41 @@ class BaseProblem(Whole):
         """Numbers that results carry as attributes, such as `dimension` N, so that nobody has to parse the problem."""
         return {}
 
+    def fingerprints(self) -> dict[str, Fingerprint]:
+        """Fingerprints of all that the problem names and its text does not hold, by the keys that name it.
+
+        Returns
+        -------
+        dict
+            From keys, such as `model.activation` or `features[0].hidden.file`, to what stands there, its SHA-256, and
+            the versions of packages that are part of it. `family` is there for a family that is none of this package.
+            The SHA-256 is empty for what a result alone names, which is neither imported nor opened.
+        """
+        from meanfield.problems.known_families import fingerprint_of_family  # which knows problems
+
+        found = ((path, part.named_outside()) for path, part in parts_in(self))
+        return fingerprint_of_family(self) | {
+            f"{path}.{key}".removeprefix("."): each for path, named in found for key, each in named.items()
+        }
+
     def limit(self) -> dict[str, Any]:
-        """Data that fix the limit N -> infinity: everything but the title and the settings of methods."""
-        return self.model_dump(exclude={"title", *self.settings})
+        """Data that fix the limit N -> infinity: everything but the title, the output times and settings of methods."""
+        others: dict[str, Any] = dict.fromkeys(("title", *self.settings), True)
+        return self.model_dump(exclude=others | {"time": {"stop", "outputs"}})
+
+
+def parts_in(value: Any, path: str = "") -> Iterator[tuple[str, Part]]:
+    """Parts of a problem with their keys, the problem itself first."""
+    if isinstance(value, Part):
+        yield path, value
+        for key in type(value).model_fields:
+            yield from parts_in(getattr(value, key), f"{path}.{key}".removeprefix("."))
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from parts_in(inner, f"{path}.{key}")
+    elif isinstance(value, tuple | list):
+        for index, inner in enumerate(value):
+            yield from parts_in(inner, f"{path}[{index}]")
 
 
 def check_problem(given: object, wanted: type[BaseProblem] = BaseProblem) -> None:

@@ -19,6 +19,7 @@ from meanfield.arguments import as_text
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.problems.variable import Variable
+from meanfield.process.floating_point import own_errstate
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -126,6 +127,7 @@ class Method:
     keep: tuple[str, ...] = ()
     purpose: str = ""
 
+    @own_errstate()
     def __call__(self, problem: Any, **options: Any) -> Any:
         """Solve a problem; see `meanfield.methods.solve`."""
         return resolve(self.solve)(problem, **options)
@@ -143,6 +145,7 @@ JUDGEMENT = {
         ("pair",), "share of comparisons of true pairs that show a difference as unlikely as this", range=(0.0, 1.0)
     ),
     "reason": Variable(("pair",), "what decides it, and what to change", words=True),
+    "left_out": Variable(("pair",), "what is not compared, and why", words=True),
 }
 
 SWEEP = Kind(

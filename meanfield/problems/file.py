@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import tomli_w
 
 from meanfield.arguments import as_path, as_text
 from meanfield.errors import InputError
+from meanfield.ingredients.part import Part
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.known_families import DEFAULT, find_family, written_name
 from meanfield.problems.toml_faults import described
@@ -71,9 +73,10 @@ def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -
     text : str
         TOML.
     folder : Path, optional
-        Where files and modules that the text names are looked for. Without it none is opened or imported here.
+        Where files and modules that the text names are looked for, which are opened and imported at once: by default
+        the working directory, and the Python path for modules.
     trusted : bool
-        False for the text in a result: what it names is not opened or imported later either.
+        False for the text in a result: what it names is neither opened nor imported, now or later.
 
     Returns
     -------
@@ -126,9 +129,18 @@ def problem_from(data: dict[str, Any], folder: Path | None = None, trusted: bool
     return validated(family.part(rest).problem_class, rest, folder, trusted)
 
 
-def validated(model: type[P], data: dict[str, Any], folder: Path | None = None, trusted: bool = True) -> P:
-    """Problem of a class from its data; see `parse_problem`."""
-    return model.model_validate(data, context={"trusted": trusted} | ({} if folder is None else {"folder": folder}))
+def validated(
+    model: type[P],
+    data: dict[str, Any],
+    folder: Path | None = None,
+    trusted: bool = True,
+    kept: Sequence[Part] = (),
+) -> P:
+    """Problem of a class from its data; see `parse_problem`.
+
+    What `kept` parts of another problem have found outside of its text is taken from there.
+    """
+    return model.model_validate(data, context={"trusted": trusted, "folder": folder, "kept": kept})
 
 
 def format_problem(problem: BaseProblem) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.errors import InputError
+from meanfield.ingredients.fingerprints import Fingerprint
+from meanfield.ingredients.module_sources import fingerprint_of_module
 from meanfield.ingredients.nearest import nearest
 from meanfield.problems.family import Family, resolve
 
@@ -30,6 +32,9 @@ ENTRY_POINTS = "meanfield.families"
 
 _found: dict[str, Family] = {}
 """Families that were imported in this process, by every name and address that finds them."""
+
+_fingerprints: dict[str, Fingerprint] = {}
+"""Fingerprints of the code of families of others, by the same names and addresses."""
 
 _of_class: dict[type, tuple[str, Family]] = {}
 """Families by the class of their problems, with the name or address of the family in problem files."""
@@ -70,12 +75,12 @@ def find_family(name: Any, folder: Path | None = None, trusted: bool = True) -> 
     if ":" in name:
         return _addressed(name, folder) if trusted else _addressed_before(name)
     if name not in _found:
-        _remember(name, _installed(name))
+        _remember(name, *_installed(name))
     return _found[name]
 
 
-def _remember(name: str, found: Any) -> Family:
-    """Store a family under the name that found it, and under its own.
+def _remember(name: str, found: Any, address: str) -> Family:
+    """Store a family under the name that found it, and under its own, with the fingerprint of the code at its address.
 
     Raises
     ------
@@ -89,15 +94,17 @@ def _remember(name: str, found: Any) -> Family:
         for known in [known for known, (_, family) in _of_class.items() if family in before.parts]:
             del _of_class[known]
     _found[name] = found
+    if address not in OWN_FAMILIES.values():
+        _fingerprints[name] = fingerprint_of_module(address.partition(":")[0], address)
     if found.name not in OWN_FAMILIES:
         _found[found.name] = found
     return found
 
 
-def _installed(name: str) -> Any:
-    """Family of this package or of another one that is installed."""
+def _installed(name: str) -> tuple[Any, str]:
+    """Family of this package or of another one that is installed, and its address."""
     if name in OWN_FAMILIES:
-        return resolve(OWN_FAMILIES[name])
+        return resolve(OWN_FAMILIES[name]), OWN_FAMILIES[name]
     points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name not in points:
         known = nearest(name, [*OWN_FAMILIES, *points])
@@ -106,7 +113,7 @@ def _installed(name: str) -> Any:
             f"file, or the entry point '{ENTRY_POINTS}' of a package)"
         )
     try:
-        return points[name].load()
+        return points[name].load(), points[name].value
     except Exception as error:  # whatever the module of another package raises
         raise InputError(
             f"family '{name}': its entry point cannot be imported ({type(error).__name__}: {error}); "
@@ -119,7 +126,7 @@ def _addressed(address: str, folder: Path | None) -> Family:
     from meanfield.ingredients.user_functions import load_object
 
     try:
-        return _remember(address, load_object(address, folder))
+        return _remember(address, load_object(address, folder), address)
     except ValueError as error:
         raise InputError(f"family: {error}") from error
 
@@ -148,6 +155,12 @@ def family_of(problem: Any) -> Family:
 def written_name(problem: Any) -> str:
     """Name or address of the family of a problem, as problem files give it."""
     return _known(problem)[0]
+
+
+def fingerprint_of_family(problem: Any) -> dict[str, Fingerprint]:
+    """Fingerprint of the family of a problem under the key `family`; nothing for those of this package."""
+    name, _ = _known(problem)
+    return {"family": _fingerprints[name]} if name in _fingerprints else {}
 
 
 def _known(problem: Any) -> tuple[str, Family]:

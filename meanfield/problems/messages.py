@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from meanfield.ingredients.nearest import nearest
+from meanfield.ingredients.nearest import meant_word
 from meanfield.ingredients.number_slips import meant_number
 from meanfield.ingredients.part import FieldError
 
@@ -70,7 +70,7 @@ def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
             location = (*location, fault.key) if isinstance(fault, FieldError) else location
             path, reason = _key(location, model), item["msg"].removeprefix("Value error, ")
             reason += _place(reason, model) if path else ""
-            yield f"{path}: {reason}" if path else reason
+            yield f"{path}{' ' if reason.startswith('=') else ': '}{reason}" if path else reason
             continue
         if kind == "too_short" and given:
             continue  # its elements are at fault, and reported themselves
@@ -110,8 +110,8 @@ def _meant(given: str, reason: str) -> str | None:
     if "valid number" in reason or "valid integer" in reason:
         meant = meant_number(given)
         return meant if meant is None or "with" in meant else f"{meant}, without quotes"
-    words = re.findall(r"'([^']*)'", reason)
-    return nearest(given, words) if given.casefold() in words else None
+    word = meant_word(given, re.findall(r"'([^']*)'", reason))
+    return None if word is None else f"did you mean '{word}'?"
 
 
 def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:

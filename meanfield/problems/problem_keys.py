@@ -12,7 +12,7 @@ from meanfield.arguments import as_number, as_text, as_whole
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import Part
-from meanfield.problems.base import BaseProblem, check_problem
+from meanfield.problems.base import BaseProblem, check_problem, parts_in
 from meanfield.problems.file import P, validated
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -58,7 +58,7 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
         there. Keys of tables that the problem leaves out begin such a table. A copy of a problem that was read from a
         result imports and opens as little as that one, also if the values name something.
     folder : Path, optional
-        Where files and modules that the values name are looked for; see `meanfield.problems.file.parse_problem`.
+        Where files and modules that the values name are looked for; by default the folder of the problem file.
 
     Raises
     ------
@@ -70,10 +70,16 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
         held_by(problem, key)  # refuses keys that there are not
         whole = isinstance(value, Integral) and not isinstance(value, bool)  # numpy's, too, which are no int
         data = _replaced(data, _steps(key), int(value) if whole else value)
-    changed = validated(type(problem), data, folder, problem.trusted) if values else problem
-    for key in values:
-        _keep_functions(problem, changed, _steps(key))
-    return changed
+    if not values:
+        return problem
+    kept = [part for path, part in parts_in(problem) if not _asks_anew(part, path, values)]
+    return validated(type(problem), data, folder or problem.folder, problem.trusted, kept)
+
+
+def _asks_anew(part: Part, path: str, values: Mapping[str, Any]) -> bool:
+    """Whether values set what a part names, so that it is looked up again."""
+    keys = [f"{path}.{key}".removeprefix(".") for key in part.named_outside()]
+    return any(key == value or key.startswith((f"{value}.", f"{value}[")) for key in keys for value in values)
 
 
 def check_range(
@@ -190,14 +196,3 @@ def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
         return tuple(_replaced(inner, rest, value) if index == first else inner for index, inner in enumerate(held))
     fields = {name: getattr(held, name) for name in type(held).model_fields} if isinstance(held, Part) else held or {}
     return fields | {first: _replaced(fields.get(first), rest, value)}
-
-
-def _keep_functions(before: Any, after: Any, steps: list[str | int]) -> None:
-    """Pass on the functions of a user that were found beside the problem file; see `NamesFunctions`."""
-    for step in steps:
-        if isinstance(before, Part) and isinstance(after, Part):
-            if "_found" in before.__dict__:
-                after.__dict__.setdefault("_found", before.__dict__["_found"])
-            before, after = getattr(before, str(step)), getattr(after, str(step))
-        elif isinstance(before, tuple) and isinstance(after, tuple):
-            before, after = before[int(step)], after[int(step)]

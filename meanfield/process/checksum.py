@@ -53,6 +53,18 @@ def verify_checksum(path: str | Path, remedy: str = "take another copy of the fi
     return True
 
 
+def digest_of_file(path: str | Path) -> str:
+    """SHA-256 of the bytes of a file, in hexadecimal digits.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _digest(path: str | Path, size: int) -> bytes:
     """Digest of the first bytes of a file, in hexadecimal digits."""
     digest = hashlib.sha256()

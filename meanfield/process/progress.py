@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from threading import RLock
+from typing import Any, TypeVar
 
 from tqdm import tqdm
+
+T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 LARGEST_FULL_TOTAL = 1e5
 """Largest total of a bar that is shown in full; larger ones are shown with k, M, G."""
@@ -61,6 +67,31 @@ def progress_bar(total: float, label: str, unit: str = "output", done: int = 0) 
     return _Bar(
         total=total, desc=label, unit=unit, delay=1.0, disable=hidden, leave=False, unit_scale=scaled, initial=done
     )
+
+
+def counted(items: Sequence[T], label: str, unit: str) -> Iterator[T]:
+    """The items one by one, with a bar that counts those that are done."""
+    with progress_bar(len(items), label, unit) as bar:
+        for item in items:
+            yield item
+            bar.update()
+
+
+@contextmanager
+def counted_calls(label: str) -> Iterator[Callable[[Function], Function]]:
+    """Context with a bar of the calls of the functions that its decorator wraps, where nobody knows how many follow."""
+    with progress_bar(math.inf, label, " evaluations") as bar:
+
+        def counting(function: Function) -> Function:
+            @wraps(function)
+            def call(*arguments: Any) -> Any:
+                found = function(*arguments)
+                bar.update()
+                return found
+
+            return call  # type: ignore[return-value]
+
+        yield counting
 
 
 @contextmanager

@@ -11,11 +11,12 @@ import xarray as xr
 
 from meanfield.comparison.wording import rows_of_pair
 from meanfield.explanation.explanation import duration, size
+from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.problems.family import resolve
 from meanfield.report.key_numbers import feature_names
 from meanfield.results.numbers import plain
-from meanfield.results.schema import WARNING, family_of_result, kind_of, variables_of
+from meanfield.results.schema import WARNING, family_of_result, kind_of, made_by_of, variables_of
 
 MOST_ROWS = 60
 """Largest number of rows of a table; a result may have more states."""
@@ -156,7 +157,18 @@ def _provenance(dataset: xr.Dataset) -> list[tuple[str, str]]:
         rows.append((key.replace("_", " "), value if isinstance(value, str) else json.dumps(value)))
     if isinstance(versions, dict):
         rows.append(("versions", ", ".join(f"{name} {number}" for name, number in versions.items())))
+    rows += [(f"{key} = '{entry['what']}'", _origin(entry)) for key, entry in _named(dataset)]
     return [*rows, ("schema version", str(dataset.attrs.get("schema_version", "unknown")))]
+
+
+def _named(dataset: xr.Dataset) -> list[tuple[str, Fingerprint]]:
+    """Functions and files that the problem of a result names."""
+    return [(key, entry) for key, entry in made_by_of(dataset).items() if key != "meanfield"]
+
+
+def _origin(entry: Fingerprint) -> str:
+    """Fingerprint with the versions that are part of it."""
+    return ", ".join(text for text in (entry["sha256"], entry["version"]) if text) or "it is not known what this was"
 
 
 def _variables(dataset: xr.Dataset) -> Table:

@@ -10,11 +10,13 @@ import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from meanfield.comparison import compare
-from meanfield.comparison.comparison import differing_keys, is_comparable
+from meanfield.comparison.inputs import differing_keys, is_comparable
+from meanfield.comparison.origins import different_origins
 from meanfield.comparison.wording import rows_of_pair
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement, in_words
 from meanfield.problems.base import BaseProblem
+from meanfield.process.progress import counted
 from meanfield.report.content import Content, Table, content_of
 from meanfield.report.figures import Picture, picture_together, pictures_of
 from meanfield.results.schema import problem_of, validate
@@ -44,6 +46,8 @@ class Section:
     comparisons: list[Table] = field(default_factory=list)
     together: Picture | None = None
     remark: str = ""
+    origins: list[str] = field(default_factory=list)
+    """Functions and files that results which are not compared do not have in common with the first one."""
 
 
 def report(datasets: Mapping[str, xr.Dataset]) -> str:
@@ -101,12 +105,14 @@ def _section(problem: BaseProblem, group: dict[str, xr.Dataset], first: BaseProb
         str(next(iter(group.values())).attrs["problem"]),
         differing_keys(first.limit(), problem.limit()),
     )
-    section.runs = [Run(label, content_of(d), pictures_of(d, share)) for label, d in group.items()]
+    section.runs = [
+        Run(label, content_of(d), pictures_of(d, share)) for label, d in counted([*group.items()], "report", "result")
+    ]
+    results = {label: d for label, d in group.items() if d.attrs["method"] != "comparison"}
     comparable = {
-        label: d
-        for label, d in group.items()
-        if d.attrs["method"] != "comparison" and is_comparable(d) and not str(d.attrs["status"]).startswith("failed")
+        label: d for label, d in results.items() if is_comparable(d) and not str(d.attrs["status"]).startswith("failed")
     }
+    section.origins = _origins(results, comparable)
     if len(comparable) > 1:
         try:
             compared = compare(*comparable.values(), labels=list(comparable))
@@ -118,6 +124,15 @@ def _section(problem: BaseProblem, group: dict[str, xr.Dataset], first: BaseProb
         section.comparisons = [Table(header, rows_of_pair(pair), str(pair["pair"].values)) for pair in pairs]  # type: ignore[arg-type]
         section.together = picture_together(comparable, share)
     return section
+
+
+def _origins(group: Mapping[str, xr.Dataset], compared: Mapping[str, xr.Dataset]) -> list[str]:
+    """What results do not have in common with the first one of their problem, for pairs that are not compared."""
+    if not group:
+        return []
+    (first, result), *others = group.items()
+    found = [(label, different_origins(result, d, (first, label))) for label, d in others]
+    return [f"{first} and {label}: {text}" for label, text in found if text and not {first, label} <= set(compared)]
 
 
 def _page_title(sections: list[Section]) -> str:

@@ -13,14 +13,19 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import BaseProblem, Time
 from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 from meanfield.problems.variable import Variable
+from meanfield.results.numbers import plain
 from meanfield.results.schema import family_of_result, kind_of, missing_variables, problem_of, validate, variables_of
 
 PACKING = ("scale_factor", "add_offset", "missing_value", "_FillValue")
 """Attributes by which readers change numbers. Files of the library have gaps that are NaN, and nothing else."""
+
+
+OUTPUT_TIMES = ("time", "snapshot_time", "density_time")
+"""Variables that hold output times of the problem."""
 
 
 def check(dataset: xr.Dataset) -> None:
@@ -43,8 +48,9 @@ def _faults(dataset: xr.Dataset) -> Iterator[str]:
     if dataset.attrs["method"] == "sweep":
         yield from _faults_of_sweep(dataset, problem)
         return
+    yield from _faults_of_counted_dims(dataset, problem)
     own, declared = variables_of(dataset), family_of_result(dataset).all_variables
-    dataset = dataset.drop_vars([name for name in dataset.variables if name not in own])
+    whole, dataset = dataset, dataset.drop_vars([name for name in dataset.variables if name not in own])
     yield from _faults_of_company(dataset)
     yield from _faults_of_encoding(dataset)
     yield from _faults_of_sizes(dataset, problem)
@@ -53,7 +59,10 @@ def _faults(dataset: xr.Dataset) -> Iterator[str]:
         known = declared[name]
         if known.index_of and name in dataset.dims:
             known = replace(known, increasing=True)
-        yield from _faults_of_values(name, known, dataset.variables[name].values, complete)
+        if known.gaps == "never" or (known.gaps == "unfinished" and complete):
+            yield from _faults_of_gaps(whole, name)
+        yield from _faults_of_values(name, known, dataset.variables[name].values)
+    yield from _faults_of_times(dataset, problem)
     check = kind_of(dataset).check
     if check:
         yield from resolve(check)(dataset, problem)
@@ -81,8 +90,8 @@ def _faults_of_sweep(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]
     for name, known in family_of_result(dataset).all_variables.items():
         dims = (*axes, *known.dims, *(dim for dim in known.last_dims if dim in problem.fixed_dims))
         if name in dataset.data_vars and dataset[name].dims == dims:
-            known = replace(known, gaps="allowed", increasing=False)
-            yield from _faults_of_values(name, known, dataset[name].values, complete=False)
+            known = replace(known, increasing=False)
+            yield from _faults_of_values(name, known, dataset[name].values)
 
 
 def _faults_of_company(dataset: xr.Dataset) -> Iterator[str]:
@@ -119,22 +128,63 @@ def _faults_of_sizes(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]
             yield f"variable '{name}' has no dim '{min(missing)}', of which the problem has several"
 
 
-def _faults_of_values(name: str, known: Variable, values: np.ndarray, complete: bool) -> Iterator[str]:
+def _faults_of_values(name: str, known: Variable, values: np.ndarray) -> Iterator[str]:
     if known.words:
         yield from _faults_of_words(name, known, values)
         return
     if values.dtype.kind not in "fiu":
         yield f"variable '{name}' holds {values.dtype}, not numbers"
         return
-    gaps = known.gaps == "allowed" or (known.gaps == "unfinished" and not complete)
-    if not gaps and not np.isfinite(values).all():
-        yield f"variable '{name}' holds {values[~np.isfinite(values)][0]}"
     low, high = known.range
     outside = values[(values < low) | (values > high)]  # a gap is not
     if outside.size:
         yield f"variable '{name}' holds {outside[0]:.6g}, outside [{low:g}, {high:g}]"
     if known.increasing and not np.all(np.diff(values) > 0):
         yield f"variable '{name}' does not increase"
+
+
+def _faults_of_gaps(dataset: xr.Dataset, name: str) -> Iterator[str]:
+    """Values that are missing, with the first replica that has such, and the first time at which it does."""
+    if dataset[name].dtype.kind not in "fiu" or np.isfinite(dataset[name].values).all():
+        return
+    gaps = ~np.isfinite(dataset[name].variable)
+    value, words = dataset[name].values[gaps.values][0], ""
+    if "replica" in gaps.dims:
+        which = int(gaps.any([dim for dim in gaps.dims if dim != "replica"]).values.argmax())
+        gaps, words = gaps.isel(replica=which), f" in replica {dataset['replica'].values[which]}"
+    if "time" in gaps.dims and name != "time":
+        first = int(gaps.any([dim for dim in gaps.dims if dim != "time"]).values.argmax())
+        words += f" from t = {plain(float(dataset['time'][first]))} on"
+    yield f"variable '{name}' holds {value}{words}"
+
+
+def _faults_of_times(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]:
+    """Times that are not those of the problem, such as numbers of steps; some of the problem's may be left out."""
+    time = getattr(problem, "time", None)
+    if not isinstance(time, Time):
+        return
+    half_a_step = 0.5 / problem.labels.get("dimension", np.inf)
+    for name in OUTPUT_TIMES:
+        values = dataset[name].values if name in dataset else np.empty(0)
+        others = values[time.output_of(values, half_a_step) < 0]
+        if others.size:
+            yield (
+                f"variable '{name}' holds {others[0]:.6g}, which is none of the {time.outputs} output times from 0 to "
+                f"{time.stop:g} of the problem; it is the {family_of_result(dataset).all_variables[name].long_name}"
+            )
+
+
+def _faults_of_counted_dims(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]:
+    """Entries, such as those of features, in another order than in the problem, and replicas that are repeated."""
+    replicas = dataset.indexes.get("replica")
+    if replicas is not None and not replicas.is_unique:
+        yield f"replica {replicas[replicas.duplicated()][0]} comes twice, and replicas are independent runs"
+    own = variables_of(dataset)
+    for dim, size in problem.fixed_dims.items():
+        if dim in dataset.coords and dim not in own and dataset[dim].dtype.kind in "fiu":
+            number = dataset[dim].values
+            if len(number) == size and not np.array_equal(number, np.arange(size)):
+                yield f"the coordinate '{dim}' is {', '.join(f'{i:g}' for i in number[:4])}, but counts from 0"
 
 
 def _faults_of_words(name: str, known: Variable, values: np.ndarray) -> Iterator[str]:

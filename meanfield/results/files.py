@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,15 @@ import xarray as xr
 
 from meanfield.arguments import as_path
 from meanfield.errors import InputError
+from meanfield.problems.base import BaseProblem, check_problem
+from meanfield.problems.file import format_problem
 from meanfield.process.atomic_files import check_writable, write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
 from meanfield.results import checks, versions
-from meanfield.results.schema import check_dataset
+from meanfield.results.made_by import differences, made_by
+from meanfield.results.schema import check_dataset, made_by_of, problem_of
 
 COMPRESSED_FROM = 10_000
 """Least number of values of a variable that is compressed."""
@@ -159,8 +163,15 @@ def _chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(chunks))
 
 
-def load(path: str | Path) -> xr.Dataset:
+def load(path: str | Path, problem: BaseProblem | None = None) -> xr.Dataset:
     """Read a result into memory, close the file, and check its checksum and its contents.
+
+    Parameters
+    ----------
+    path : str or Path
+    problem : BaseProblem, optional
+        What the result is taken for. There is a warning if it is one of another problem, or if other functions or files
+        made it than those that the problem names now, or if that is not known.
 
     Raises
     ------
@@ -194,4 +205,20 @@ def load(path: str | Path) -> xr.Dataset:
             "that meanfield saved; run the solver again, or, to take the file as it is, "
             f"meanfield.save(xarray.load_dataset('{path}'), '{path}')"
         )
+    if problem is not None:
+        _warn_of_another(dataset, problem, path)
     return dataset
+
+
+def _warn_of_another(dataset: xr.Dataset, problem: BaseProblem, path: Path) -> None:
+    """Warn where a result is not what a problem gives now."""
+    check_problem(problem)
+    if format_problem(problem_of(dataset)) != format_problem(problem):
+        found = "another problem"
+    else:
+        names = "the file", "the problem"
+        others = [change.words for change in differences(made_by_of(dataset), made_by(problem), names)]
+        found = f"other or unknown versions of {'; '.join(others)}" if others else ""
+    if found:
+        text = f"{path}: holds a result of {found}; solve the problem again for one of what there is now"
+        warnings.warn(text, stacklevel=3)

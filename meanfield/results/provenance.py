@@ -49,8 +49,13 @@ def describe_machine() -> str:
 
 def _versions() -> dict[str, str]:
     """Versions of Python, of this package as it is imported, installed or not, and of what it computes with."""
-    own = {"python": platform.python_version(), "meanfield": str(sys.modules["meanfield"].__version__)}
+    own = {"python": platform.python_version(), "meanfield": own_version()}
     return own | {name: _version(name) for name in PACKAGES}
+
+
+def own_version() -> str:
+    """Version of this package."""
+    return str(sys.modules["meanfield"].__version__)
 
 
 @cache

@@ -20,6 +20,7 @@ from meanfield.problems.family import Family, Kind
 from meanfield.problems.file import format_problem, parse_problem
 from meanfield.problems.known_families import DEFAULT, family_of, find_family
 from meanfield.problems.variable import counting
+from meanfield.results.made_by import FINGERPRINTS, MadeBy, from_json, made_by, to_json
 
 SCHEMA_VERSION = 6
 """Version of the files that are written now; see `meanfield.results.versions`."""
@@ -144,7 +145,7 @@ def with_counted_dims(dataset: xr.Dataset, family: Family) -> xr.Dataset:
 
 
 def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str) -> dict[str, Any]:
-    """Attributes of a result: its kind, its problem and its provenance."""
+    """Attributes of a result: its kind, its problem, and where it comes from."""
     attributes = {
         "title": problem.title,
         "family": family_of(problem).name,
@@ -152,6 +153,7 @@ def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str)
         "schema_version": SCHEMA_VERSION,
         "problem": format_problem(problem),
         "provenance": provenance,
+        FINGERPRINTS: to_json(made_by(problem)),
         "status": status,
     }
     return ({} if kind in WITHOUT_CONVENTIONS else {"Conventions": CONVENTIONS}) | attributes | problem.labels
@@ -238,6 +240,8 @@ def validate(dataset: xr.Dataset) -> None:
             raise InputError(f"the attribute '{name}' is missing, or is no text; run the solver again")
     if not isinstance(attributes.get(WARNING, ""), str):
         raise InputError(f"the attribute '{WARNING}' is no text; run the solver again")
+    if FINGERPRINTS in attributes and from_json(attributes[FINGERPRINTS]) is None:
+        raise InputError(f"the attribute '{FINGERPRINTS}' holds no fingerprints; run the solver again, or remove it")
     if attributes["status"] not in ("complete", "interrupted") and not attributes["status"].startswith("failed: "):
         raise InputError(
             f"status = {attributes['status']!r:.40}: it is 'complete', 'interrupted' or 'failed: why'; "
@@ -311,3 +315,10 @@ def problem_of(dataset: xr.Dataset) -> Any:
         return parse_problem(text, trusted=False)
     except InputError as error:
         raise InputError(f"the attribute 'problem' holds no problem: {error}") from error
+
+
+def made_by_of(dataset: xr.Dataset) -> MadeBy:
+    """What made a result; in place of fingerprints that it does not have, those of its problem, which are not known."""
+    kept = from_json(dataset.attrs.get(FINGERPRINTS))
+    problem: BaseProblem = problem_of(dataset)
+    return problem.fingerprints() if kept is None else kept

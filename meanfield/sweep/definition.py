@@ -291,7 +291,7 @@ def parse_sweep(text: str, folder: Path | None = None) -> Sweep:
         data["problem"] = load_problem(folder / problem)
     elif isinstance(problem, dict):
         try:
-            data["problem"] = problem_from(problem, folder)
+            data["problem"] = problem_from(problem, folder, trusted=folder is not None)
         except InputError as error:
             raise InputError("\n".join(f"problem.{line}" for line in str(error).splitlines())) from error
     sweep = Sweep.model_validate(data)

@@ -32,7 +32,7 @@ def merged(
     outcomes : mapping
         What became of them, by name.
     status : str
-        `complete` or `interrupted`.
+        `complete` or `interrupted`. Where points failed, a complete sweep says that instead.
     provenance : str
         JSON text.
 
@@ -61,6 +61,9 @@ def merged(
             else:
                 misfits.append(_misfit(name, found))
         statuses[point.index] = misfits[0] if misfits else outcome.status
+    failed = sum(text.startswith("failed: ") for text in statuses.flat)
+    if status == COMPLETE and failed:
+        status = f"failed: {failed} of {statuses.size} points; the variable 'status' says why"
     variables["status"] = xr.Variable(dims, statuses.astype(str), STATUS.attributes)
     declared = family_of(sweep.problem).all_variables
     beside = {name for name, known in declared.items() if known.coordinate}

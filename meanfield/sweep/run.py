@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from meanfield.arguments import as_path, as_text, as_whole
+from meanfield.arguments import as_flag, as_path, as_text, as_whole
 from meanfield.errors import InputError
 from meanfield.problems.file import plain_data
+from meanfield.process.floating_point import own_errstate
 from meanfield.process.locking import FolderLock
 from meanfield.process.progress import progress_bar
 from meanfield.results.files import save
+from meanfield.results.made_by import FINGERPRINTS, MadeBy, made_by, to_json
 from meanfield.results.provenance import provenance
+from meanfield.sweep.by_value import packed
 from meanfield.sweep.definition import Sweep
 from meanfield.sweep.merge import merged
+from meanfield.sweep.origins import check_origin, of_reductions, together
 from meanfield.sweep.points import Point, points_of
-from meanfield.sweep.solve import Outcome, Work, solve_points
+from meanfield.sweep.solve import Outcome, Work, checked, solve_points
 from meanfield.sweep.store import Store
-from meanfield.sweep.workers import ClusterWorkers, LocalWorkers, Workers
+from meanfield.sweep.workers import GONE, ClusterWorkers, LocalWorkers, Workers
 
 TASK_SECONDS = 0.5
 """Approximate time in seconds of a task of several points: a kill may lose it, and it is far above the overhead."""
@@ -31,11 +35,21 @@ TASK_SECONDS = 0.5
 MOST_TOGETHER = 256
 """Largest number of points of a task."""
 
+Origins = Mapping[str, MadeBy]
+"""What decides the numbers of each point besides its text, as it is now, by the names of points."""
+
 LOOK_SECONDS = 1.0
 """Time in seconds between checks whether a cluster has grown."""
 
 
-def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, scheduler: str | None = None) -> xr.Dataset:
+@own_errstate()
+def run_sweep(
+    sweep: Sweep,
+    folder: str | Path,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    restart: bool = False,
+) -> xr.Dataset:
     """Solve all points of a sweep, or those that are missing, and merge them.
 
     Parameters
@@ -49,18 +63,20 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
         Processes on this machine; by default one per core.
     scheduler : str, optional
         The address of a Dask scheduler, whose workers do the work instead.
+    restart : bool
+        Forget what a sweep left in the folder, and compute all points.
 
     Returns
     -------
     xarray.Dataset
         Of the method `sweep`, along the axes: `status` of each point, and what the sweep keeps. The attribute `status`
-        is `complete`, or `interrupted` if there are points that were not computed.
+        is `complete`, `interrupted` if there are points that were not computed, or `failed: ...` if some failed.
 
     Raises
     ------
     InputError
-        If a value is one that its key never takes, no point is a problem, the folder holds something else or is in use,
-        or no scheduler answers.
+        If a value is one that its key never takes, no point is a problem, the folder holds something else, or points
+        that other functions, files or versions of meanfield made, or is in use, or no scheduler answers.
     OSError
         If files cannot be written, or workers cannot run.
 
@@ -78,48 +94,73 @@ def run_sweep(sweep: Sweep, folder: str | Path, workers: int | None = None, sche
         as_whole(workers, "workers", "give at least 1, or none for one per core", least=1)
     if scheduler is not None:
         as_text(scheduler, "scheduler", "give the address of a Dask scheduler, such as 'tcp://127.0.0.1:8786'")
+    as_flag(restart, "restart", "give True to compute all points anew, or False to go on with those that are there")
     started = time.perf_counter()
-    points = points_of(sweep)
-    store = Store(folder)
-    store.check(sweep)
+    points, store = points_of(sweep), Store(folder)
+    reductions = of_reductions(sweep.methods, sweep.folder)
+    origins = {point.name: made_by(point.problem) | reductions for point in points if point.problem is not None}
+    store.check(sweep, restart)
     with FolderLock(store.folder):  # two runs at once would do the same work, and replace each other's files
-        return _completed(sweep, points, store, workers, scheduler, started)
+        if restart:
+            store.clear()
+        outcomes = _known(points, store, origins)
+        status = _complete(sweep, points, store, outcomes, origins, lambda count: _workers(count, workers, scheduler))
+        dataset = merged(sweep, points, outcomes, status, provenance(time.perf_counter() - started))
+        dataset.attrs[FINGERPRINTS] = to_json(together(origins.values()))
+        save(dataset, store.merged)
+        return dataset
 
 
-def _completed(
-    sweep: Sweep, points: list[Point], store: Store, workers: int | None, scheduler: str | None, started: float
-) -> xr.Dataset:
-    """Solve the points that are missing, and merge all."""
+def _known(points: list[Point], store: Store, origins: Origins) -> dict[str, Outcome]:
+    """Outcomes of points that are no problems, or that are in the folder.
+
+    Raises
+    ------
+    InputError
+        If other functions, files or versions made them than there are now.
+    """
     outcomes = {point.name: Outcome(point.name, f"failed: {point.fault}") for point in points if point.problem is None}
     for point in points:
         known = store.read(point) if point.name not in outcomes else None
-        outcomes |= {} if known is None else {point.name: known}
+        if known is not None:
+            check_origin(store.folder, known.made_by, origins[point.name])
+            outcomes[point.name] = known
+    return outcomes
+
+
+def _complete(
+    sweep: Sweep,
+    points: list[Point],
+    store: Store,
+    outcomes: dict[str, Outcome],
+    origins: Origins,
+    make_workers: Callable[[int], Workers],
+) -> str:
+    """Solve the points that are missing, and return the status."""
     left = [point for point in points if point.name not in outcomes]
-    status = "complete"
-    if left:
-        dispatch = _Dispatch(sweep, left, _workers(len(left), workers, scheduler))
-        try:
-            _keep_all(sweep, dispatch, store, outcomes, len(points))
-        except KeyboardInterrupt:
-            status = "interrupted"
-    else:
+    if not left:
         store.open(sweep)  # with other axes than before, perhaps
-    if not all(outcome.lasting for outcome in outcomes.values()):
-        status = "interrupted"
-    dataset = merged(sweep, points, outcomes, status, provenance(time.perf_counter() - started))
-    save(dataset, store.merged)
-    return dataset
+        return "complete"
+    dispatch = _Dispatch(sweep, left, packed(sweep), make_workers(len(left)))
+    try:
+        _keep_all(sweep, dispatch, store, outcomes, origins, len(points))
+    except KeyboardInterrupt:
+        return "interrupted"
+    return "complete" if all(outcome.lasting for outcome in outcomes.values()) else "interrupted"
 
 
 def _workers(points: int, count: int | None, scheduler: str | None) -> Workers:
     return LocalWorkers(count, points) if scheduler is None else ClusterWorkers(scheduler)
 
 
-def _keep_all(sweep: Sweep, dispatch: _Dispatch, store: Store, outcomes: dict[str, Outcome], total: int) -> None:
+def _keep_all(
+    sweep: Sweep, dispatch: _Dispatch, store: Store, outcomes: dict[str, Outcome], origins: Origins, total: int
+) -> None:
     """Save the outcomes of points as they arrive. This process writes them: workers may see another disk."""
     with progress_bar(total, "sweep", "point", done=len(outcomes)) as bar, dispatch:
         store.open(sweep)
-        for point, outcome in dispatch.outcomes():
+        for point, found in dispatch.outcomes():
+            outcome = checked(found, origins[point.name])
             if outcome.lasting:
                 store.write(point, outcome, sweep)
             outcomes[point.name] = outcome
@@ -134,12 +175,14 @@ class _Dispatch:
     sweep : Sweep
     points : list of Point
         Each a problem.
+    by_value : bytes
+        See `meanfield.sweep.solve.Work`.
     workers : Workers
     """
 
-    def __init__(self, sweep: Sweep, points: list[Point], workers: Workers) -> None:
+    def __init__(self, sweep: Sweep, points: list[Point], by_value: bytes, workers: Workers) -> None:
         taken = {"status"} | {axis.dim for axis in sweep.axes} | {key for axis in sweep.axes for key in axis.keys}
-        self._work = Work(sweep.methods, tuple(sorted(taken)), sweep.folder, sweep.problem_folder)
+        self._work = Work(sweep.methods, tuple(sorted(taken)), sweep.folder, sweep.problem_folder, by_value)
         self._workers = workers
         self._waiting = deque(points)
         self._alone: deque[Point] = deque()
@@ -168,7 +211,8 @@ class _Dispatch:
 
     def _fill(self) -> None:
         """Submit tasks to workers that have none."""
-        while (self._waiting or self._alone) and len(self._running) < self._workers.slots:
+        slots = self._workers.slots  # an error where a cluster is gone, which would be waited for in vain
+        while (self._waiting or self._alone) and len(self._running) < slots:
             points = [self._alone.popleft()] if self._alone else self._next_points()
             data = [(point.name, _data(point)) for point in points]
             self._running[self._workers.submit(solve_points, self._work, data)] = points
@@ -185,7 +229,7 @@ class _Dispatch:
         except self._workers.died:
             return self._blame(points)
         except CancelledError as error:
-            raise OSError("the scheduler gave up our tasks, or is gone") from error
+            raise OSError(GONE) from error
         except Exception as error:
             remedy = "a cluster needs the same meanfield at its scheduler, its workers and here"
             raise OSError(f"workers cannot solve points: {type(error).__name__}: {error}; {remedy}") from error

@@ -7,22 +7,25 @@ process beside ours or on a machine with another disk.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
+from meanfield.ingredients.user_functions import lent
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.file import problem_from
 from meanfield.problems.known_families import family_of
+from meanfield.process.cores import at_most
 from meanfield.process.progress import no_progress_bars
+from meanfield.results.made_by import MadeBy, changes, made_by
 from meanfield.results.provenance import provenance
+from meanfield.sweep.by_value import unpacked
+from meanfield.sweep.origins import of_reductions
 from meanfield.sweep.reductions import Variables, reduced
 
 COMPLETE = "complete"
@@ -40,12 +43,15 @@ class Work:
         Names that variables cannot have.
     folder, problem_folder : Path or None
         Where modules of reductions, and files and modules of problems, are looked for.
+    by_value : bytes
+        Functions that workers cannot import; see `meanfield.sweep.by_value`.
     """
 
     methods: Mapping[str, Sequence[str]]
     taken: tuple[str, ...]
     folder: Path | None = None
     problem_folder: Path | None = None
+    by_value: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,8 @@ class Outcome:
         Variables that the reductions keep; none of methods that failed.
     provenance : str
         JSON text.
+    made_by : mapping, optional
+        What made it; see `meanfield.sweep.origins`. None where it is not known.
     lasting : bool
         Whether the same would happen again: not if it was the machine that failed.
     seconds : float
@@ -72,25 +80,26 @@ class Outcome:
     status: str
     variables: Variables = field(default_factory=dict)
     provenance: str = ""
+    made_by: MadeBy | None = None
     lasting: bool = True
     seconds: float = 0.0
 
 
+def checked(outcome: Outcome, origin: MadeBy) -> Outcome:
+    """Outcome of a worker, or a failure that is none of the point where it had other functions, files or versions."""
+    if outcome.made_by is None:  # no worker lived long enough to say
+        return replace(outcome, made_by=origin)
+    others = changes(origin, outcome.made_by, ("here", "there"))
+    if not others:
+        return outcome
+    text = f"failed: its worker has other functions, files or versions: {'; '.join(others)}"
+    return Outcome(outcome.name, text, lasting=False)
+
+
 def solve_points(work: Work, problems: Sequence[tuple[str, dict[str, Any]]]) -> list[Outcome]:
     """Solve problems, given by name and data; no failure of one of them reaches the others."""
-    with one_thread(), no_progress_bars():
+    with at_most(1), no_progress_bars(), lent(unpacked(work.by_value)):
         return [_solve_point(work, name, data) for name, data in problems]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Context of a single thread, because workers share the cores among them already."""
-    before = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    numba.config.NUMBA_NUM_THREADS = 1  # type: ignore[attr-defined]  # what the solvers read when they run
-    try:
-        yield
-    finally:
-        numba.config.NUMBA_NUM_THREADS = before  # type: ignore[attr-defined]
 
 
 def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
@@ -99,7 +108,8 @@ def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
     faults = []
     try:
         problem = problem_from(data, work.problem_folder)
-    except InputError as error:  # it was one where the sweep was begun
+        origin = made_by(problem) | of_reductions(work.methods, work.folder)
+    except (InputError, ValueError) as error:  # it was one where the sweep was begun
         return Outcome(name, f"failed: this worker cannot make the problem: {error}", lasting=False)
     for method, names in work.methods.items():
         prefix = f"{method}_" if len(work.methods) > 1 else ""
@@ -123,7 +133,7 @@ def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
             faults.append((method, f"{type(error).__name__}: {error}"))
     seconds = time.perf_counter() - started
     status = "failed: " + "; ".join(f"{method}: {fault}" for method, fault in faults) if faults else COMPLETE
-    return Outcome(name, status, variables, provenance(seconds), seconds=seconds)
+    return Outcome(name, status, variables, provenance(seconds), origin, seconds=seconds)
 
 
 def _solve(problem: BaseProblem, name: str) -> xr.Dataset:

@@ -24,6 +24,7 @@ from meanfield.process.atomic_files import check_writable, delete_abandoned, wri
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.locking import LOCK
 from meanfield.results.files import check_result_path
+from meanfield.results.made_by import FINGERPRINTS, from_json, to_json
 from meanfield.results.schema import attributes_of
 from meanfield.sweep.definition import Sweep, format_sweep
 from meanfield.sweep.points import Point
@@ -48,8 +49,8 @@ class Store:
         self.merged = self.folder / "sweep.nc"
         self._points = self.folder / "points"
 
-    def check(self, sweep: Sweep) -> None:
-        """Refuse folders that cannot hold the sweep, before anything is written.
+    def check(self, sweep: Sweep, restart: bool) -> None:
+        """Refuse folders that cannot hold the sweep, before anything is written; that of another if it begins anew.
 
         Raises
         ------
@@ -63,7 +64,8 @@ class Store:
         elif self._definition.is_file():
             check_writable(self._definition)
             check_result_path(self.merged)
-            self._check_same(sweep)
+            if not restart:
+                self._check_same(sweep)
         elif any(entry.name != LOCK and not entry.name.startswith(".") for entry in self.folder.iterdir()):
             raise InputError(f"{self.folder}: holds other files, and no sweep; give a new or an empty folder")
 
@@ -74,6 +76,12 @@ class Store:
         write_atomically(self._definition, lambda part: Path(part).write_text(format_sweep(sweep), encoding="utf-8"))
         self._points.mkdir(exist_ok=True)
         delete_abandoned(self._points)
+
+    def clear(self) -> None:
+        """Forget all points, the merged ones first."""
+        self.merged.unlink(missing_ok=True)
+        for path in self._points.glob("*.nc"):
+            path.unlink()
 
     @property
     def _definition(self) -> Path:
@@ -90,7 +98,8 @@ class Store:
             if difference is not None:
                 raise InputError(
                     f"{self.folder}: holds another sweep, with {difference[0]} = {difference[1]} instead of "
-                    f"{difference[2]}; give another folder, or the sweep file that began this one"
+                    f"{difference[2]}; give another folder, or the sweep file that began this one, or begin anew: "
+                    "--restart on the command line, restart=True in Python"
                 )
 
     def path(self, point: Point) -> Path:
@@ -102,6 +111,7 @@ class Store:
         problem = point.problem or sweep.problem
         attributes = attributes_of(problem, "sweep", outcome.status, outcome.provenance)
         attributes |= {"title": sweep.title or problem.title, "values": json.dumps(point.values)}
+        attributes |= {} if outcome.made_by is None else {FINGERPRINTS: to_json(outcome.made_by)}
         status = xr.Variable((), np.array(outcome.status), STATUS.attributes)
         variables = outcome.variables | {"status": status}
         write_atomically(self.path(point), lambda part: _write(part, variables, attributes), flush=False)
@@ -168,4 +178,6 @@ def _read(path: Path, name: str) -> Outcome:
                 values = source[...]
                 words = source.dtype is str
                 variables[key] = xr.Variable(source.dimensions, values.astype(str) if words else values, attributes)
-        return Outcome(name, str(file.getncattr("status")), variables, str(file.getncattr("provenance")))
+        texts = {word: file.getncattr(word) for word in file.ncattrs()}
+        made_by = from_json(texts.get(FINGERPRINTS))
+        return Outcome(name, str(texts["status"]), variables, str(texts["provenance"]), made_by)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -10,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Protocol
 
 from meanfield.errors import InputError
@@ -209,11 +210,23 @@ class ClusterWorkers:
             ) from error
         self.died: type[BaseException] = KilledWorker
         self._executor = self._client.get_executor(pure=False)
+        self._logs = ExitStack()
+        for name in NOISY:
+            self._logs.enter_context(_without_tracebacks(name))
 
     @property
     def slots(self) -> int:
-        """See `Workers.slots`: one task in each thread, and one that waits for it."""
-        threads: dict[str, int] = self._client.nthreads()
+        """See `Workers.slots`: one task in each thread, and one that waits for it.
+
+        Raises
+        ------
+        OSError
+            If the scheduler is gone.
+        """
+        try:
+            threads: dict[str, int] = self._client.nthreads()
+        except OSError as error:
+            raise OSError(GONE) from error
         return 2 * max(1, sum(threads.values()))
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -223,9 +236,30 @@ class ClusterWorkers:
 
     def close(self, now: bool) -> None:
         """See `Workers.close`."""
-        self._executor.shutdown(wait=not now)
-        self._client.close(timeout=CONNECT_SECONDS)
+        with self._logs:
+            self._executor.shutdown(wait=not now)
+            self._client.close(timeout=CONNECT_SECONDS)
 
+
+@contextmanager
+def _without_tracebacks(logger: str) -> Iterator[None]:
+    """Context in which a logger is silent about errors, of which the one line that a lost scheduler raises says all."""
+
+    def is_no_error(record: logging.LogRecord) -> bool:
+        return record.levelno < logging.ERROR
+
+    logging.getLogger(logger).addFilter(is_no_error)
+    try:
+        yield
+    finally:
+        logging.getLogger(logger).removeFilter(is_no_error)
+
+
+NOISY = ("distributed.client", "tornado.application")
+"""Loggers to which the client of a scheduler that is gone writes a traceback for each task, and at its end."""
+
+GONE = "the scheduler gave up our tasks, or is gone"
+"""What is wrong when it does not answer any more."""
 
 CONNECT_SECONDS = 10
 """Time in seconds to wait for an answer of the scheduler."""

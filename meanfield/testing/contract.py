@@ -66,24 +66,32 @@ def checks_of(family: Family) -> Iterator[Check]:
             yield f"{of_method.__name__}[{name}]", partial(_in_a_folder, of_method, example, name)
 
 
-def check_family(family: Family) -> None:
-    """Check that a family fulfils the contract; it takes as long as solving its example some dozen times.
+def check_family(family: Family, quiet: bool = False) -> None:
+    """Check that a family fulfils the contract, and print what is checked, in a line each, and how many checks passed.
+
+    It takes as long as solving its example some dozen times.
 
     Parameters
     ----------
     family : Family
         Its example must be solved by every method that it declares.
+    quiet : bool
+        Whether to print nothing.
 
     Raises
     ------
     AssertionError
         Of the first check that fails, with its name and what is wrong.
     """
-    for name, check in checks_of(family):
+    say = (lambda _: None) if quiet else partial(print, flush=True)
+    checks = list(checks_of(family))
+    for name, check in checks:
         try:
             check()
         except AssertionError as error:
             raise AssertionError(f"family '{family.name}', {name}: {error}") from error
+        say(f"passed {name.removeprefix('check_')}")
+    say(f"family '{family.name}': all {len(checks)} checks passed")
 
 
 def _in_a_folder(check: Callable[..., None], *arguments: Any) -> None:

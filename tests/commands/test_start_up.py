@@ -50,22 +50,6 @@ def test_scripts_explain_themselves_without_anything_heavy(name, script):
     assert imported(code) == set()
 
 
-def test_the_cache_folder_is_ensured_once_numba_is_imported():
-    code = "import numba; import meanfield.process.cache_folder as folder; print(folder._nothing.__name__)"
-    assert "numba" in imported(code)
-    counted = (
-        "import meanfield\n"
-        "from meanfield.process import cache_folder\n"
-        "calls = []\n"
-        "cache_folder.ensure_cache_folder = lambda: calls.append(1)\n"
-        "import importlib.util\n"
-        "importlib.util.find_spec('numba')\n"  # as packages do that use numba if it is there
-        "import numba, numba\n"
-        "assert calls == [1] and numba.njit"
-    )
-    subprocess.run([sys.executable, "-c", counted], check=True, cwd=ROOT)
-
-
 STUCK = """
 import sys, time
 print("importing", flush=True)

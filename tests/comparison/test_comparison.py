@@ -71,10 +71,10 @@ def test_no_distance_to_oneself(results):
 
 def test_densities_on_other_cells_and_nodes_are_comparable(problem, results):
     finer = meanfield.solve_density(
-        problem.model_copy(update={"density": DensitySettings(cells=800, feature_nodes=31)})
+        meanfield.with_value(problem, "density", DensitySettings(cells=800, feature_nodes=31))
     )
     other = meanfield.solve_density(
-        problem.model_copy(update={"density": DensitySettings(cells=400, feature_nodes=41)})
+        meanfield.with_value(problem, "density", DensitySettings(cells=400, feature_nodes=41))
     )
     for dataset in (finer, other):
         report = meanfield.compare(results["density"], dataset)
@@ -137,7 +137,7 @@ def test_a_prior_that_one_problem_lacks_is_named(results):
 
 
 def test_settings_of_the_methods_may_differ(problem, results):
-    finer = problem.model_copy(update={"title": "other", "density": DensitySettings(cells=300, feature_nodes=31)})
+    finer = meanfield.with_values(problem, {"title": "other", "density": {"cells": 300, "feature_nodes": 31}})
     meanfield.compare(results["ODE"], meanfield.solve_density(finer))
 
 

@@ -28,9 +28,19 @@ def with_value(dataset, value):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda runs: with_value(runs, np.nan), "'q' holds nan"),
+        (lambda runs: with_value(runs, np.nan), r"'q' holds nan in replica 0 from t = 0\.5 on"),
         (lambda runs: with_value(runs, np.inf), "'q' holds inf"),
-        (lambda runs: runs.isel(time=slice(0, 2)), "has 2 output times, not 3; compare whole results"),
+        (lambda runs: runs.isel(time=[0]), "have no output time after the start in common .*1 from 0 to 0"),
+        (
+            lambda runs: runs.assign_coords(time=1.3 * runs["time"]),
+            r"'time' holds 0\.65, which is none of the 3 output",
+        ),
+        (lambda runs: runs.assign_coords(time=64 * runs["time"]), "'time' holds 32, .* it is the time t = k/N"),
+        (lambda runs: runs.assign_coords(snapshot_time=[0.0, 32.0, 64.0]), "'snapshot_time' holds 32"),
+        (lambda runs: runs.assign_coords(feature=[1]), "the coordinate 'feature' is 1, but counts from 0"),
+        (lambda runs: runs.isel(replica=[0, 0, 1]), "replica 0 comes twice"),
+        (lambda runs: runs.isel(replica=[0, 1, 0]).assign_coords(replica=[0, 1, 2]), "runs 0 and 2 are equal"),
+        (lambda runs: xr.Dataset({"q": runs["q"]}), "is no result of meanfield, .*'method' is missing.* time, q, r"),
         (lambda runs: xr.concat([runs, runs], "time", data_vars="minimal"), "'time' does not increase"),
         (lambda runs: runs.isel(time=slice(None, None, -1)), "'time' does not increase"),
         (lambda runs: runs.isel(replica=0), "its replicas are gone, .* give the whole result"),
@@ -43,8 +53,8 @@ def with_value(dataset, value):
     ],
 )
 def test_changed_results(limit, runs, change, words):
-    with pytest.raises(meanfield.InputError, match=f"particles: .*{words}"):
-        meanfield.compare(limit, change(runs))
+    with pytest.raises(meanfield.InputError, match=words):
+        meanfield.compare(limit, change(runs), labels=["limit", "runs"])
 
 
 def test_some_of_the_replicas_are_enough(limit, runs):

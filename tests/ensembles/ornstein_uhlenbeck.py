@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from meanfield.ensembles.identity import Identity
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.ensembles.simulation import Simulation
@@ -51,7 +52,8 @@ MORE = {"snapshots": {"weights": (6,)}, "constants": {"number": ()}, "marks": ("
 
 def simulation_of(particles, stop=1.0, outputs=5, **more):
     settings, time = EnsembleSettings(**particles), Time(stop=stop, outputs=outputs)
-    return Simulation(f"{settings!r} {time!r}", settings, time, {"x": (2,), "energy": ()}, **more)
+    identity = Identity(f"{settings!r} {time!r}", {})
+    return Simulation(identity, settings, time, {"x": (2,), "energy": ()}, **more)
 
 
 def simulate(simulation, workers=None, record=None, stepper=OrnsteinUhlenbeck):

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from meanfield.ensembles.checkpoint import Checkpoint
+from meanfield.ensembles.identity import Identity
 from meanfield.errors import InputError
 from tests.ensembles.ornstein_uhlenbeck import MORE, WithMore, same, simulate, simulation_of
+
+THIS = Identity("this", {})
 
 SMALL = {"dimension": 20, "replicas": 5, "seed": 5}
 
@@ -23,14 +26,14 @@ def test_states_of_blocks_that_are_done_are_dropped(tmp_path):
 
 def test_arrays_begin_blank_and_stay(tmp_path):
     record = Checkpoint(tmp_path / "run")
-    with record.open("this"):
+    with record.open(THIS):
         numbers, whole = record.array("numbers", (3, 4)), record.array("whole", (2,), np.int64)
         assert np.isnan(numbers).all()
         assert (whole == -1).all()
         numbers[1], whole[0] = 2.0, 7
         record.save_state("state", {"x": np.arange(3)})
     other = Checkpoint(tmp_path / "run")
-    with other.open("this"):
+    with other.open(THIS):
         assert np.array_equal(other.array("numbers", (3, 4))[1], np.full(4, 2.0))
         assert other.array("whole", (2,), np.int64).tolist() == [7, -1]
         assert other.load_state("state")["x"].tolist() == [0, 1, 2]
@@ -77,7 +80,7 @@ def test_a_damaged_checkpoint_is_refused(name, kept, tmp_path):
     simulate(simulation_of(SMALL), record=record)
     whole = (record.folder / name).read_bytes()
     (record.folder / name).write_bytes(whole[: kept if isinstance(kept, int) else int(kept * len(whole))])
-    with pytest.raises(InputError, match=rf"{name}: is damaged .*; delete the folder .* to begin this run anew"):
+    with pytest.raises(InputError, match=rf"{name}: is damaged .*; begin this run anew: --restart"):
         simulate(simulation_of(SMALL), record=Checkpoint(record.folder))
 
 

@@ -324,7 +324,9 @@ def test_a_simulation_that_does_not_fit_is_refused_before_anything_is_prepared(m
     free = SimpleNamespace(available=10**3)
     monkeypatch.setattr("psutil.virtual_memory", lambda: free)
     for particles, more, remedy in [
-        (SMALL, {}, "set particles.record = 'statistics'; use fewer workers than 2"),
+        (SMALL, {}, "lower particles.dimension or particles.replicas; set particles.record = 'statistics'$"),
+        (SMALL, {"working_set": 10**3}, "set particles.record = 'statistics'; use fewer workers than 2$"),
+        (SMALL, {"working_set": 10**6}, "lower particles.dimension; use fewer workers than 2$"),
         (SMALL, MORE, "name fewer particles.snapshots, or save to a file"),
         (
             RECORDS["statistics"],

@@ -13,7 +13,7 @@ from meanfield.families.contrastive.explanation.density_cost import density_cost
 from meanfield.families.contrastive.explanation.particle_cost import LARGEST_TRIAL, particle_seconds
 from meanfield.families.contrastive.explanation.warnings import warnings_of
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.process.cache_folder import has_compiled_code
+from meanfield.process.own_numba.folder import folder, has_compiled_code
 from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 
 METHODS = ["density", "order parameters", "dynamics", "stationary states", "particles"]
@@ -63,6 +63,16 @@ def test_density_is_predicted_on_the_cells_and_nodes_that_it_gets(settings, slac
     assert result["P"].nbytes < cost.memory < 20 * result["P"].nbytes
 
 
+def test_nodes_that_a_kink_in_u_asks_for_are_predicted():
+    """At this accuracy the search cuts panels of u, to three times the nodes that it begins with."""
+    lines = features(feature(0.5, THREE_POINT)), 'prior = { name = "l1" }', "density = { tolerance = 1e-7 }"
+    problem, cost = cost_of(*lines, "time = { stop = 20.0, outputs = 41 }")
+    result = meanfield.solve_density(problem)
+    begun = cost_of(*lines[:2], "density = { tolerance = 1e-6 }")[1].nodes
+    assert cost.nodes == result["u_weight"].size > 2 * begun
+    assert result["P"].nbytes < cost.memory < 20 * result["P"].nbytes
+
+
 def test_work_of_given_cells_and_steps_is_known():
     costs = [cost_of(f"density = {{ cells = 200, steps = {steps}, order = 2 }}")[1] for steps in (1000, 4000)]
     assert costs[1].seconds == pytest.approx(4 * costs[0].seconds, rel=1e-12)  # rounding; both are multiples of outputs
@@ -85,8 +95,7 @@ def test_a_new_installation_is_told_that_it_compiles():
 def test_compiled_code_is_found_where_numba_keeps_it(monkeypatch, tmp_path):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     assert not has_compiled_code()
-    (tmp_path / "kernel").mkdir()
-    (tmp_path / "kernel" / "kernel.nbi").touch()
+    (folder() / "kernel.nbc").touch()
     assert has_compiled_code()
 
 

@@ -13,6 +13,7 @@ import sympy as sp
 from meanfield import Activation, InputError
 from meanfield.families.contrastive.closures import Closure
 from meanfield.ingredients.activations import ACTIVATIONS, make_activation
+from meanfield.numerics.compiled.differences import REACHES
 from meanfield.problems.file import load_problem
 
 X = sp.Symbol("x", real=True)
@@ -294,13 +295,14 @@ def message(load, *arguments):
 
 
 def test_own_plain_function(own):
-    """Its derivative by the complex step is as exact as one by hand."""
+    """Its derivative by differences is that of a sigmoid by hand, but for rounding over the reach of the nodes."""
     activation = own("smooth").model.activation_functions
     for x in np.linspace(-12, 12, 61):
         for order in (0, 1):
             right = exact("sigmoid", order)(x)
-            assert compiled(activation, order)(x) == pytest.approx(right, rel=1e-14)  # rounding of exp(12)
-            assert (activation.value, activation.slope)[order](x) == pytest.approx(right, rel=1e-14)  # the same
+            close = pytest.approx(right, rel=1e-14, abs=1e-12 * order)  # rounding of exp(12), and of differences
+            assert compiled(activation, order)(x) == close
+            assert (activation.value, activation.slope)[order](x) == close
 
 
 def assert_same_closure(first, second):
@@ -348,8 +350,15 @@ def test_own_wrong_derivative_is_refused(own):
     assert right == pytest.approx(3 * place**2, rel=1e-3)  # the same
 
 
-@pytest.mark.parametrize("name", ["unnamed_kink", "bent"])
-def test_own_kink_that_is_not_named_is_refused(own, name):
-    found = message(lambda: Closure(own(name)))
+def test_own_kink_that_is_not_named_is_refused(own):
+    found = message(lambda: Closure(own("unnamed_kink")))
     assert "model.activation is not smooth near 0.7" in found
     assert "name the point among the kinks" in found
+
+
+def test_own_kink_without_a_derivative_is_refused(own):
+    found = message(own, "bent")
+    assert "the derivative of 'own_activations:bent': differences give it to" in found
+    place = float(found.partition("only at ")[2].partition(",")[0])
+    assert place == pytest.approx(0.7, abs=max(REACHES))  # within the reach of the nodes
+    assert found.endswith("give one by meanfield.Activation(value, derivative, kinks), or name the kink")

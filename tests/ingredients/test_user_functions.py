@@ -1,6 +1,7 @@
 """Functions by name: where a user's own are looked for, and what is said of those that will not do."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -9,8 +10,11 @@ import pytest
 
 from meanfield import InputError, Prior
 from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.user_functions import build, is_address, load_object
 from meanfield.problems.file import format_problem, load_problem, parse_problem
+from meanfield.problems.problem_keys import with_values
+from tests.example_problems import make_problem
 
 TEXT = """
 [model]
@@ -207,8 +211,8 @@ def test_text_from_a_result_imports_nothing(write, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     path = write_problem(tmp_path, "side_effect:line", prior="side_effect:line")
     touched = tmp_path / "side_effect.touched"
-    stored = parse_problem(path.read_text())
-    assert parse_problem(format_problem(stored)) == stored
+    stored = parse_problem(path.read_text(), trusted=False)
+    assert parse_problem(format_problem(stored), trusted=False) == stored
     assert stored.model.activation == stored.prior.name == "side_effect:line"
     assert not touched.exists()
     assert "side_effect" not in sys.modules
@@ -218,13 +222,39 @@ def test_text_from_a_result_imports_nothing(write, tmp_path, monkeypatch):
     assert format_problem(loaded) == format_problem(stored)
 
 
-def test_a_stored_problem_without_its_module_says_so_when_used():
+def test_a_module_that_is_missing_is_missed_at_once_and_of_a_result_when_it_is_used():
     text = TEXT.format(activation="gone_module:f", parameters="", prior="gone_module:g", prior_parameters="")
-    problem = parse_problem(text)
-    with pytest.raises(InputError, match=r"model\.activation: 'gone_module:f'.*cannot be imported.*put it on"):
-        Closure(problem)
-    with pytest.raises(InputError, match=r"prior\.name: 'gone_module:g'.*cannot be imported.*put it on"):
-        problem.prior.force(np.zeros(1))
+    with pytest.raises(InputError) as caught:
+        parse_problem(text)
+    first, second = str(caught.value).splitlines()
+    assert re.match(r"model\.activation: 'gone_module:f'.*cannot be imported.*put it on", first)
+    assert re.match(r"prior\.name: 'gone_module:g'.*cannot be imported.*put it on", second)
+    stored = parse_problem(text, trusted=False)
+    with pytest.raises(InputError, match=r"model\.activation = 'gone_module:f': no module is imported"):
+        Closure(stored)
+    with pytest.raises(InputError, match=r"prior\.name = 'gone_module:g': no module is imported"):
+        stored.prior.force(np.zeros(1))
+
+
+def test_problems_made_in_python_are_checked_as_files_are(write, tmp_path, monkeypatch):
+    """Functions on the Python path and files of the working directory, at once; see also `test_empirical`."""
+    write("python_path", "def wrong(x):\n    return undefined(x)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    plain = make_problem()
+    for message, key, value in [
+        (r"model\.activation: 'python_path:wrong'", "model", {"activation": "python_path:wrong"}),
+        (
+            r"prior\.name: 'no_such_module:f': module 'no_such_module' cannot be imp",
+            "prior",
+            {"name": "no_such_module:f"},
+        ),
+    ]:
+        data = plain.model_dump()
+        data[key] = data[key] | value
+        with pytest.raises(InputError, match=message):
+            Problem(**data)
+        with pytest.raises(InputError, match=message):
+            with_values(plain, {f"{key}.{name}": word for name, word in value.items()})
 
 
 # What is refused, for activations and priors alike
@@ -277,10 +307,6 @@ def test_a_function_is_not_an_activation_and_a_prior(refusal, key, _, shown):
     ("name", "words"),
     [
         ("text", ["'own_registry:text' cannot be compiled", "No conversion", "use arithmetic"]),
-        (
-            "of_floats_only",
-            ["the complex-step derivative of", "no complex values", "give one by meanfield"],
-        ),
     ],
 )
 def test_the_compiler_gives_a_reason(refusal, name, words):

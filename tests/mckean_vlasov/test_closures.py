@@ -1,14 +1,20 @@
 """Closures in compiled code: tables of those in Python, where they end, and what is not tabulated."""
 
 import math
+import sys
+import types
+from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
+from meanfield import InputError
 from meanfield.families.contrastive.closures import Closure
-from meanfield.mckean_vlasov.closures import called_values, closure_values, compiled_closure
+from meanfield.mckean_vlasov.closures import called_values, closure_values, compiled_closure, register_closure
 from tests.example_problems import make_problem
+
+FEATURE = "{ hidden = { law = 'rademacher' }, initial_overlap = 0.3 }"
 
 
 @numba.njit(cache=True)
@@ -46,13 +52,19 @@ def test_noise_of_the_closure_does_not_end_in_the_table():
     assert compiled_closure(lambda q: (q + 1e-7 * rng.standard_normal(1), 0.1), 1)[1] == -1.0
 
 
-def test_the_closure_of_a_family_is_its_own_code():
+def test_the_closure_of_a_family_is_its_own():
+    """Of one feature a table, which ends somewhere; of two features compiled code."""
     closure = Closure(make_problem())
     compiled, reach = compiled_closure(closure, 1)
-    assert reach == math.inf
+    assert 0.9999 < reach < 1.0
     for q in np.array([[0.0], [0.3], [-0.99]]):
         g, diffusion = closure(q)
         assert np.array_equal(evaluate(compiled, q), [*g, diffusion])
+    closure = Closure(make_problem(f"features = [{FEATURE}, {FEATURE}]"))
+    compiled, reach = compiled_closure(closure, 2)
+    assert reach == math.inf
+    g, diffusion = closure(np.array([0.3, 0.4]))
+    assert np.array_equal(evaluate(compiled, np.array([0.3, 0.4])), [*g, diffusion])
 
 
 def test_rounding_does_not_take_a_closure_out_of_the_ball():
@@ -66,3 +78,34 @@ def test_rounding_does_not_take_a_closure_out_of_the_ball():
     called_values(remembering, np.array([0.3, 0.4]))
     assert seen == pytest.approx([1.0, 0.5], abs=1e-15)  # rounding
     assert seen[0] <= 1.0 + 1e-15  # rounding
+
+
+@pytest.fixture
+def closure_of(monkeypatch):
+    """Make the closure of a family as a module defines it, tuple and function, which is imported anew each time."""
+
+    def make(text):
+        class OwnClosure(NamedTuple):
+            scale: float
+
+        module = types.ModuleType("own_closures")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        exec(f"import numpy as np\ndef values(closure, q):\n    return np.array([{text}, 1.0])", vars(module))
+        module.values = numba.njit(module.values)
+        return OwnClosure, module.values
+
+    return make
+
+
+def test_a_closure_of_a_name_has_one_function(closure_of):
+    @numba.njit
+    def called(closure, q):
+        return closure_values(closure, q)
+
+    for _ in range(2):  # the module is imported anew, but says the same
+        kind, function = closure_of("closure.scale * q[0]")
+        register_closure(kind)(function)
+        assert called(kind(2.0), np.array([0.5]))[0] == 1.0
+    kind, function = closure_of("closure.scale + q[0]")
+    with pytest.raises(InputError, match="compiled closures of the name OwnClosure have another function"):
+        register_closure(kind)(function)

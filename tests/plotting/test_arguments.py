@@ -8,6 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield import InputError, plotting
+from meanfield.plotting import plane, weights
 
 TAKE_A_RESULT = [
     name
@@ -136,3 +137,91 @@ def test_results_that_have_no_place_side_by_side(results, branches):
 def test_times_and_features(results, axes, use, words):
     with pytest.raises(InputError, match=words):
         use(results["density"], results["SGD"], axes)
+
+
+TAKE_A_TIME = [
+    *(getattr(plotting, name) for name in TAKE_AXES),
+    plane.plot_channel_densities,
+    plane.plot_joint_density,
+    weights.plot_sample,
+]
+TAKE_A_TIME = [plot for plot in TAKE_A_TIME if {"time", "times"} & set(inspect.signature(plot).parameters)]
+
+
+def draw_at(plot, time, results, axes):
+    """Call a plot function at a time, with results that hold what it draws."""
+    given = {}
+    for parameter in inspect.signature(plot).parameters.values():
+        if parameter.annotation.startswith("xr.Dataset"):
+            given[parameter.name] = results[parameter.name, plot.__name__]
+    given |= {"channel": 0} if "channel" in inspect.signature(plot).parameters else {}
+    chosen = (
+        {} if time is None else {"times": [time]} if "times" in inspect.signature(plot).parameters else {"time": time}
+    )
+    return plot(axes=axes, **given, **chosen)
+
+
+@pytest.fixture(scope="module")
+def held(results):
+    """Results by the names of arguments and functions that take them."""
+    density, runs = results["density"], results["SGD"]
+    of_channels = density.expand_dims(channel=2, axis=-1)
+    w = np.linspace(-2.0, 2.0, 5)
+    ends = np.stack([w[:-1], w[1:]], axis=1)
+    P = np.outer([0.1, 0.4, 0.3, 0.2], [0.2, 0.5, 0.2, 0.1]) * np.ones((3, 1, 1))
+    joint = xr.Dataset(
+        {
+            "P_joint": (("density_time", "w1", "w2"), P),
+            "w1_bnds": (("w1", "end"), ends),
+            "w2_bnds": (("w2", "end"), ends),
+        },
+        {"density_time": density["time"].values, "w1": w[:-1] + 0.5, "w2": w[:-1] + 0.5},
+        density.attrs | {"method": "joint_density"},
+    )
+    sample = runs.rename(weights="w_sample").isel(replica=0).expand_dims(channel=2, axis=-1)
+    both = runs.assign(weights=runs["weights"].expand_dims(channel=2, axis=-1))
+    found = {(name, plot.__name__): runs for name in ("dataset", "particles") for plot in TAKE_A_TIME}
+    found |= {("density", plot.__name__): density for plot in TAKE_A_TIME}
+    found |= {("dataset", name): density for name in ("plot_density", "plot_densities", "plot_density_given_u")}
+    found |= {("density", "plot_channel_densities"): of_channels, ("dataset", "plot_sample"): sample}
+    return found | {("density", "plot_joint_density"): joint, ("particles", "plot_joint_density"): both}
+
+
+@pytest.mark.parametrize("plot", TAKE_A_TIME, ids=lambda plot: plot.__name__)
+def test_nothing_is_drawn_at_another_time_than_was_asked_for(plot, held):
+    """Outputs are at 0, 0.5 and 1; the remedy of the message is followed."""
+    for time, nearest in [(99.0, "1"), (0.7, "0.5"), (-1.0, "0"), (0.4999, "0.5")]:
+        with pytest.raises(InputError, match=rf"time = {time:g}: .* at 3 times from 0 to 1, of which {nearest} is the"):
+            draw_at(plot, time, held, Figure().subplots())
+        assert draw_at(plot, float(nearest), held, Figure().subplots()).has_data()
+    assert draw_at(plot, 0.5 + 1e-6, held, Figure().subplots()).has_data()  # as typed, see TYPED
+
+
+def test_most_functions_that_take_a_time_are_tried():
+    assert len(TAKE_A_TIME) >= 10
+
+
+def stopped_before(result, time):
+    """An interrupted run: it has NaN at later times."""
+    known = {
+        name: values.where(values[dim] < time)
+        for name, values in result.data_vars.items()
+        for dim in {"time", "snapshot_time"}.intersection(values.dims)
+    }
+    return result.assign(known).assign_attrs(result.attrs | {"status": "interrupted"})
+
+
+@pytest.mark.parametrize("plot", ["plot_density", "plot_densities", "plot_density_given_u", "plot_histogram"])
+def test_times_that_a_run_did_not_reach_are_refused(plot, held):
+    stopped = {key: stopped_before(result, 0.8) for key, result in held.items()}
+    with pytest.raises(InputError, match=r"time = 1: the run has no '\w+' there \(interrupted\); give one up to 0\.5"):
+        draw_at(getattr(plotting, plot), 1.0, stopped, Figure().subplots())
+    assert draw_at(getattr(plotting, plot), 0.5, stopped, Figure().subplots()).has_data()
+
+
+def test_weights_are_compared_at_the_last_time_that_both_reached(results):
+    stopped = {"density": stopped_before(results["density"], 0.8), "SGD": results["SGD"]}
+    figure = plotting.plot_comparison(stopped)
+    titles = [axes.get_title() for axes in figure.axes[1:]]
+    assert len(titles) == 3
+    assert all("$t = 0.5$" in title for title in titles)

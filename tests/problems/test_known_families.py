@@ -10,7 +10,7 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive import FAMILY
 from meanfield.problems import known_families
-from meanfield.problems.file import format_problem, parse_problem
+from meanfield.problems.file import format_problem, load_problem, parse_problem
 from meanfield.problems.known_families import family_of, find_family
 from tests.example_problems import SMALL
 
@@ -160,3 +160,22 @@ def test_results_of_two_families_are_not_compared(toy):
         meanfield.compare(path, other)
     report = meanfield.compare(path, path)
     assert float(abs(report["x_difference"]).max()) == 0.0
+
+
+def test_a_family_that_is_edited(toy):
+    before = load_problem(toy)
+    assert family_of(before).method("path")(before)["x"][0] == 1.0
+    module = toy.parent / "toy.py"
+    module.write_text(TOY.replace("np.exp(-", "2.0 * np.exp(-"))
+    after = load_problem(toy)
+    assert family_of(after).method("path")(after)["x"][0] == 2.0
+    with pytest.raises(InputError, match=r"is the problem of no family; load it with meanfield\.load_problem"):
+        family_of(before)
+    found = after.fingerprints()["family"]
+    assert found["what"] == "toy:FAMILY"
+    module.write_text(TOY + "# a comment")
+    assert load_problem(toy).fingerprints()["family"]["sha256"] != found["sha256"]
+
+
+def test_families_of_the_package_have_no_fingerprint():
+    assert parse_problem(SMALL).fingerprints() == {}

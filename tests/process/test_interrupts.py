@@ -94,7 +94,7 @@ def _two_threads(monkeypatch, submit):
         assert self._pool
         self._pool = Pool(self._pool)
 
-    monkeypatch.setattr("meanfield.mckean_vlasov.density.evolution.available_cores", lambda: 2)
+    monkeypatch.setattr("meanfield.mckean_vlasov.density.evolution.threads_of_loops", lambda: 2)
     monkeypatch.setattr("meanfield.mckean_vlasov.density.evolution.VALUES_PER_THREAD", 1)
     monkeypatch.setattr(Evolution, "__init__", two_threads)
     return futures

@@ -7,7 +7,12 @@ import time
 
 import pytest
 
-from meanfield.process.progress import progress_bar
+import meanfield
+from meanfield.problems.known_families import families
+from meanfield.process.progress import counted, counted_calls, interrupted_after, progress_bar
+from meanfield.report import report
+from tests import ROOT
+from tests.example_problems import feature, features, gaussian, make_problem
 
 
 def lock():
@@ -40,3 +45,65 @@ def test_a_fork_does_not_wait_for_a_thread_that_it_has_not():
             time.sleep(10)
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+METHODS = [
+    pytest.param(part, name, id=f"{family.name}-{part.problem.partition(':')[0].split('.')[-2]}-{name}")
+    for family in families()
+    for part in family.parts
+    for name in part.methods
+]
+
+
+@pytest.mark.parametrize(("family", "method"), METHODS)
+def test_every_method_shows_its_progress_and_can_be_stopped(family, method):
+    """Ctrl-C comes with the first update of a bar, which a method without one would not notice."""
+    problem = meanfield.load_problem(family.example_path)
+    with interrupted_after(0):
+        assert stopped(lambda: meanfield.solve(problem, method))
+
+
+TWO = make_problem(features(feature(0.5, gaussian(1.2)), feature(0.2)))
+CHANNELS = meanfield.load_problem(ROOT / "data" / "problems" / "two_channels.toml")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda: meanfield.explain(meanfield.load_problem(ROOT / "data" / "problems" / "latent_tree.toml")),
+        lambda: meanfield.phase_portrait(TWO),
+        lambda: meanfield.best_augmentation(make_problem()),
+        lambda: meanfield.critical_values(make_problem(), "model.learning_rate", 0.01, 0.1),
+        lambda: meanfield.collapse_threshold(CHANNELS),
+        lambda: meanfield.mixing_threshold(CHANNELS),
+        lambda: meanfield.learning_threshold(CHANNELS),
+        lambda: meanfield.continue_fixed_points(TWO, "model.learning_rate", 0.02, 0.03, points=3),
+        lambda: meanfield.continue_stationary_states(make_problem(), "model.learning_rate", 0.02, 0.03, points=3),
+        lambda: report({"run": meanfield.load(ROOT / "tests" / "compatibility" / "density-2.nc")}),
+    ],
+)
+def test_other_verbs_that_may_take_long_do_so_too(verb):
+    with interrupted_after(0):
+        assert stopped(verb)
+
+
+def stopped(verb):
+    """Whether Ctrl-C ended a call, or left a result that says so."""
+    try:
+        return verb().attrs["status"] == "interrupted"
+    except KeyboardInterrupt:
+        return True
+
+
+def test_what_is_counted_is_what_was_done():
+    calls = []
+
+    def count():
+        with counted_calls("any") as counting:
+            for x in range(9):
+                counting(calls.append)(x)
+
+    with interrupted_after(3), pytest.raises(KeyboardInterrupt):
+        count()
+    assert calls == [0, 1, 2, 3]
+    assert list(counted("abc", "any", "letter")) == ["a", "b", "c"]

@@ -1,8 +1,7 @@
 """Sweeps on a Dask cluster of real processes on loopback, some of which are killed."""
 
-import asyncio
 import json
-import multiprocessing
+import logging
 import os
 import signal
 import subprocess
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from distributed import Scheduler, Worker
 
 import meanfield
 from meanfield.errors import InputError
@@ -24,53 +22,10 @@ from tests.sweep.sweeps import TAU, bits, make_sweep
 POINTS = TAU | {"values": np.linspace(0.01, 0.3, 30).round(3).tolist()}
 
 
-def serve(make, *arguments):
-    """A scheduler or a worker, until it is killed."""
-
-    async def until_killed():
-        async with make(*arguments) as server:
-            await server.finished()
-
-    asyncio.run(until_killed())
-
-
-def make_scheduler(addresses):
-    """Says where it is."""
-
-    class Speaking(Scheduler):
-        async def start(self):
-            await super().start()
-            addresses.put(self.address)
-            return self
-
-    return Speaking(host="127.0.0.1", port=0, dashboard=False)
-
-
-def make_worker(address, folder):
-    return Worker(address, nthreads=1, host="127.0.0.1", local_directory=str(folder), dashboard=False)
-
-
-@pytest.fixture
-def cluster(tmp_path):
-    """The address of a scheduler, and two worker processes: forked, because they then need not import anything."""
-    context = multiprocessing.get_context("fork")
-    addresses = context.Queue()
-    processes = [context.Process(target=serve, args=(make_scheduler, addresses))]
-    processes[0].start()
-    address = addresses.get(timeout=60)
-    processes += [context.Process(target=serve, args=(make_worker, address, tmp_path / f"{i}")) for i in range(2)]
-    for process in processes[1:]:
-        process.start()
-    yield address, processes[1:]
-    for process in processes:
-        process.kill()
-        process.join()
-
-
 def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_killed(
     cluster, inside, tmp_path, monkeypatch
 ):
-    address, workers = cluster
+    address, _, *workers = cluster
     sweep = make_sweep([POINTS], {"fixed_points": ["similarity"], "particles": ["final"]})
     here, write, written = run_sweep(sweep, tmp_path / "here"), Store.write, []
 
@@ -86,6 +41,20 @@ def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_kille
     assert (workers[0].exitcode, workers[1].exitcode) == (-signal.SIGKILL, None)
     assert set(there["status"].values) == {"complete"}
     assert bits(there) == bits(here)
+
+
+def test_a_scheduler_that_is_killed_is_one_line(cluster, tmp_path, monkeypatch, caplog):
+    address, scheduler, *_ = cluster
+    write = Store.write
+
+    def write_and_kill(self, *arguments):
+        write(self, *arguments)
+        scheduler.kill()
+
+    monkeypatch.setattr(Store, "write", write_and_kill)
+    with pytest.raises(OSError, match="the scheduler gave up our tasks, or is gone"):
+        run_sweep(make_sweep([POINTS], {"particles": ["final"]}), tmp_path / "out", scheduler=address)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 def test_no_scheduler(tmp_path, monkeypatch):

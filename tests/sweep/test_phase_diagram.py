@@ -107,3 +107,15 @@ def test_logarithms_words_and_points_without_a_number():
             plot_phase_diagram(values, Figure().subplots(), name)
     with pytest.raises(InputError, match="the sweep has none"):
         plot_phase_diagram(values.drop_vars("similarity"), Figure().subplots())
+
+
+def test_with_several_methods_the_name_of_one_may_be_left_out(example, few):
+    both = few.rename({name: f"fixed_points_{name}" for name in few.data_vars if name != "status"})
+    both["order_parameters_q_final"] = few["similarity"].copy()
+    axes = plot_phase_diagram(both, Figure().subplots())
+    assert {text.get_text() for text in axes.texts} == set(REGIONS)
+    assert np.array_equal(axes.collections[0].get_array().reshape(6, 4), few["similarity"].T)
+    assert not plot_phase_diagram(both, Figure().subplots(), "q_final").texts  # not of the method that has regions
+    both["stationary_similarity"] = few["similarity"].copy()
+    with pytest.raises(InputError, match=r"'similarity' is no number .* has .*fixed_points_similarity"):
+        plot_phase_diagram(both, Figure().subplots())

@@ -38,8 +38,7 @@ def test_final_values_and_trajectories_with_their_errors(problem):
 
 
 def test_statistics_and_replicas_of_sgd_agree(problem):
-    record = problem.particles.model_copy(update={"record": "statistics"})
-    statistics = meanfield.simulate_sgd(problem.model_copy(update={"particles": record}))
+    statistics = meanfield.simulate_sgd(meanfield.with_value(problem, "particles.record", "statistics"))
     replicas = meanfield.simulate_sgd(problem)
     one, other = (reduced(result, ["trajectory"], NOWHERE) for result in (statistics, replicas))
     for name in ("q", "r", "q_error", "r_error"):
@@ -47,8 +46,8 @@ def test_statistics_and_replicas_of_sgd_agree(problem):
 
 
 def test_one_replica_has_no_error(problem):
-    single = problem.particles.model_copy(update={"replicas": 1})
-    kept = reduced(meanfield.simulate_sgd(problem.model_copy(update={"particles": single})), ["final"], NOWHERE)
+    single = meanfield.with_value(problem, "particles.replicas", 1)
+    kept = reduced(meanfield.simulate_sgd(single), ["final"], NOWHERE)
     assert np.isfinite(kept["q_final"].values).all()
     assert np.isnan(kept["q_final_error"].values).all()
 

@@ -299,7 +299,7 @@ def keep(dataset):
     result = run_sweep(own(tmp_path, text), tmp_path / "out", workers=2)
     assert result["status"].values[:2].tolist() == ["complete"] * 2
     assert str(result["status"].values[2]).startswith("failed: its worker process died, every time")
-    assert result.attrs["status"] == "complete"
+    assert result.attrs["status"] == "failed: 1 of 3 points; the variable 'status' says why"
 
 
 def test_kill_of_the_whole_sweep(forked, inside, tmp_path, monkeypatch):

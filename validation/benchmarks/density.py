@@ -26,10 +26,9 @@ from collections.abc import Iterator
 from functools import partial
 from statistics import median
 
-import numba
 import numpy as np
 
-from meanfield import load_problem, solve_density
+from meanfield import load_problem, solve_density, with_value
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.mckean_vlasov.density.evolution import Evolution
 from meanfield.mckean_vlasov.density.plan import fixed_plan
@@ -37,6 +36,7 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import BACKENDS
 from meanfield.numerics.compiled.vectors import WIDE, lanes_for
 from meanfield.numerics.finite_volumes.kernel import midpoint_step
+from meanfield.process.cores import at_most
 from validation import ROOT
 from validation.benchmarks.density_elsewhere import FINE, OURS, TARGET, contenders, error
 from validation.benchmarks.machine import limit_rates
@@ -45,7 +45,7 @@ from validation.benchmarks.timing import CORES, ONE_THREAD, WALL, Work, rate, se
 
 EXAMPLE = ROOT / "data/problems/sparse_prior.toml"
 PROBLEM = load_problem(EXAMPLE)
-ORDER_TWO = PROBLEM.model_copy(update={"density": DensitySettings(order=2, cells=800, feature_nodes=31)})
+ORDER_TWO = with_value(PROBLEM, "density", DensitySettings(order=2, cells=800, feature_nodes=31))
 STEPS = 20
 """Number of steps between outputs that are timed together."""
 SIZES = ((1, 200), (WIDE, 200), (3 * WIDE, 800), (6 * WIDE, 800), (6 * WIDE, 1600))
@@ -83,13 +83,11 @@ def kernel_table() -> Table:
 
 def marching_work(nodes: int, cells: int, threads: int) -> Work:
     """Steps of an evolution, closure and moments included."""
-    problem = PROBLEM.model_copy(update={"density": DensitySettings(cells=cells, feature_nodes=nodes, steps=STEPS)})
+    problem = with_value(PROBLEM, "density", DensitySettings(cells=cells, feature_nodes=nodes, steps=STEPS))
     limit = limit_of(problem)
     plan = fixed_plan(limit, problem.density)
-    allowed = numba.config.NUMBA_NUM_THREADS
-    numba.config.NUMBA_NUM_THREADS = threads
-    evolution = Evolution(limit, plan.grid(limit), worst_norm=0.5)
-    numba.config.NUMBA_NUM_THREADS = allowed
+    with at_most(threads):
+        evolution = Evolution(limit, plan.grid(limit), worst_norm=0.5)
     taken = 0
 
     def work() -> None:

@@ -74,7 +74,7 @@ def make_problem(
 
 def stepping(problem: Problem, steps: int) -> Callable[[], None]:
     """Takes the next steps of one replica by the method of the problem."""
-    stepper = STEPPERS[problem.particles.method](problem, training_of(problem), Closure(problem).expectation, range(1))
+    stepper = STEPPERS[problem.particles.method](problem, training_of(problem), Closure(problem).mean_outputs, range(1))
     taken = 0
 
     def advance() -> None:

@@ -39,7 +39,7 @@ QUICK = 2.0
 
 def at_tolerance(problem: Problem, tolerance: float) -> Problem:
     """The problem, to be solved to that tolerance."""
-    return problem.model_copy(update={"density": DensitySettings(tolerance=tolerance)})
+    return meanfield.with_value(problem, "density", DensitySettings(tolerance=tolerance))
 
 
 def largest_error(solution: xr.Dataset, name: str) -> float:

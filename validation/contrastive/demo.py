@@ -35,7 +35,7 @@ def solve_both(other: Executor) -> tuple[dict[str, xr.Dataset], dict[str, xr.Dat
     """The l1 prior by our kernel, by FiPy and by SGD; and no prior, where the order parameters close."""
     ode = other.submit(meanfield.solve_order_parameters, WITHOUT_PRIOR)
     sgd = [other.submit(meanfield.simulate_sgd, problem) for problem in (SPARSE, WITHOUT_PRIOR)]
-    coarse = SPARSE.model_copy(update={"density": COARSE})
+    coarse = meanfield.with_value(SPARSE, "density", COARSE)
     sparse = {
         "density": meanfield.solve_density(SPARSE),
         "FiPy, 320 cells": meanfield.solve_density(coarse, backend="fipy"),

@@ -94,10 +94,10 @@ def train_on_all() -> dict[str, Array]:
     d1 = len(PROBLEM.features)
     sphered = images @ directions / np.sqrt(variances)
     raw = images / np.sqrt(variances.sum() / images.shape[1])
-    few = PROBLEM.particles.model_copy(update={"dimension": len(variances), "replicas": RUNS})
+    few = meanfield.with_values(PROBLEM, {"particles.dimension": len(variances), "particles.replicas": RUNS})
     return {
         "model data, N = 512": meanfield.simulate_sgd(PROBLEM).q.values,
-        "model data, N = 61": meanfield.simulate_sgd(PROBLEM.model_copy(update={"particles": few})).q.values,
+        "model data, N = 61": meanfield.simulate_sgd(few).q.values,
         "sphered images, N = 61": train_on_images(sphered, np.eye(len(variances))[:, :d1], seed=1),
         "raw images, N = 64": train_on_images(raw, directions[:, :d1], seed=2),
     }

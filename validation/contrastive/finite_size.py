@@ -94,7 +94,7 @@ def problem_at(text: str, N: int, replicas: int, **settings: Any) -> Problem:
     """A problem at one N; every N has a seed of its own, and `simulate_sgd` others than `coupled_replicas`."""
     problem = parse_problem(text)
     settings = {"dimension": N, "replicas": replicas, "seed": round(math.log10(N))} | settings
-    return problem.model_copy(update={"particles": problem.particles.model_copy(update=settings)})
+    return meanfield.with_values(problem, {f"particles.{key}": value for key, value in settings.items()})
 
 
 def standard_deviation(x: Array) -> tuple[float, float]:

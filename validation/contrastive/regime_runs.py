@@ -74,13 +74,12 @@ class Run:
 
 def _density(problem: Problem, tolerance: float, **settings: str) -> xr.Dataset:
     chosen = DensitySettings.model_validate({"tolerance": max(tolerance, TIGHTEST)} | settings)
-    return meanfield.solve_density(problem.model_copy(update={"density": chosen}))
+    return meanfield.solve_density(meanfield.with_value(problem, "density", chosen))
 
 
 def _particles(problem: Problem, tolerance: float) -> xr.Dataset:
-    sizes = {"dimension": DIMENSION, "replicas": REPLICAS}
-    particles = problem.particles.model_copy(update=sizes)
-    return meanfield.simulate_sgd(problem.model_copy(update={"particles": particles}), workers=1)
+    sizes = {"particles.dimension": DIMENSION, "particles.replicas": REPLICAS}
+    return meanfield.simulate_sgd(meanfield.with_values(problem, sizes), workers=1)
 
 
 def _exact(problem: Problem, tolerance: float) -> xr.Dataset:

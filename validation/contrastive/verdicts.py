@@ -103,7 +103,7 @@ class Row(NamedTuple):
 def problem_of(values: dict[str, object], **particles: object) -> Problem:
     """Problem with these settings of its particles."""
     problem = parse_problem(TEXT.format(**values))
-    return problem.model_copy(update={"particles": problem.particles.model_copy(update=particles)})
+    return meanfield.with_values(problem, {f"particles.{key}": value for key, value in particles.items()})
 
 
 def groups(runs: xr.Dataset, size: int) -> Iterator[xr.Dataset]:

@@ -81,7 +81,7 @@ def state_damaged(tally: Tally, theirs: Stage, place: Path, random: np.random.Ge
     ended = theirs.run(place)
     kinds, damage = theirs.found(place)
     # The new result is there already if the kill came between its saving and the end of the folder.
-    refused = ended.code == BAD_INPUT and not one_line(ended.err, "delete the folder")
+    refused = ended.code == BAD_INPUT and not one_line(ended.err, "--restart")
     gone_on = (ended.code, kinds) == (DONE, "new result")
     wrong = unless(refused or gone_on, f"{path.name}: {ended.code}, {kinds}, {ended.err}")
     tally.add(f"code {ended.code}, {kinds}", damage, wrong)

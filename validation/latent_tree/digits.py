@@ -64,8 +64,8 @@ def simulate() -> xr.Dataset:
     for i, row in enumerate(ROWS):
         for j, seed in enumerate(SEEDS):
             problem = problem_of(row, seed)
-            snapshots = problem.particles.model_copy(update={"snapshots": tuple(problem.time.outputs_at)})
-            result = meanfield.solve(problem.model_copy(update={"particles": snapshots}), "particles", workers=1)
+            everywhere = with_value(problem, "particles.snapshots", tuple(problem.time.outputs_at))
+            result = meanfield.solve(everywhere, "particles", workers=1)
             accuracy[i, j] = result["probe_accuracy"].values[0]
             print(f"{row}, seed {seed}: {accuracy[i, j, -1]:.3f} of held-out images are right", flush=True)
             if row in OF_OPERATORS:

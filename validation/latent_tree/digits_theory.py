@@ -93,12 +93,7 @@ def spectrum(weights: DenseWeights, population: Population, layer: int, count: i
 
 def residues(weights: DenseWeights, strength: float) -> np.ndarray:
     """Residues of InfoNCE by layer, for views of a strength."""
-    augmentation = PROBLEM.data.augmentation.model_copy(
-        update={
-            "shift": 0,
-            "intensity": PROBLEM.data.augmentation.intensity * strength,
-            "noise": PROBLEM.data.augmentation.noise * strength,
-        }
-    )
-    weak = PROBLEM.model_copy(update={"data": PROBLEM.data.model_copy(update={"augmentation": augmentation})})
+    views = PROBLEM.data.augmentation
+    changed = {"shift": 0, "intensity": views.intensity * strength, "noise": views.noise * strength}
+    weak = meanfield.with_values(PROBLEM, {f"data.augmentation.{key}": value for key, value in changed.items()})
     return layer_operators(CASES["infonce"], PROBLEM.network.normalisation, weights, draw_population(weak))["residue"]

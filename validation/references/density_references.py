@@ -89,7 +89,7 @@ def _by_coarser_solutions(name: str, problem: Problem, resolution: Resolution, r
 
 def _by_two_schemes(name: str, problem: Problem, resolution: Resolution, reference: Reference) -> Array:
     settings = DensitySettings(tolerance=LAGRANGIAN_TOLERANCE, scheme="lagrangian")
-    result: xr.Dataset = meanfield.solve_density(problem.model_copy(update={"density": settings}))
+    result: xr.Dataset = meanfield.solve_density(meanfield.with_value(problem, "density", settings))
     second = np.column_stack([result.q.values, result.r.values])
     errors: Array = np.abs(np.column_stack([reference.q, reference.r]) - second)
     if not errors.max() <= AGREEMENT:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +12,7 @@ from meanfield.ingredients.activations import Activation
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError
-from meanfield.ingredients.user_functions import is_address, make_with_slope
+from meanfield.ingredients.user_functions import check_with_slope, is_address, make_own
 from meanfield.numerics.compiled.scalar_functions import evaluate
 
 KINDS = (*("quadratic", "infonce", "gaussian", "triplet", "soft_triplet", "tuplet", "lifted", "modified_triplet"),)
@@ -26,10 +25,13 @@ FARTHEST = 40.0
 """Largest d^2 at which a user's importance is seen to be a number that is not negative."""
 
 
-@lru_cache(maxsize=256)
 def _make_own(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Activation:
-    """Function of d^2 >= 0 that a user gives, with its derivative; see `make_with_slope`."""
-    return make_with_slope(Activation, {}, name, dict(parameters), folder, least=0.0)
+    """Function of d^2 >= 0 that a user gives, with its derivative; see `make_activation`."""
+    return make_own(Activation, name, dict(parameters), folder, _check_from_zero)
+
+
+def _check_from_zero(made: Activation, name: str) -> Activation:
+    return check_with_slope(made, name, least=0.0)
 
 
 class Importance(NamesFunctions):
@@ -68,8 +70,9 @@ class Importance(NamesFunctions):
                 raise FieldError("epsilon", f"= {self.epsilon:g} is a weight of infonce; give 0 or more")
             return self
         self.look_up("kind", _make_own, info)
-        if "_found" in self.__dict__ and isinstance(self.__dict__["_found"][1], Activation):
-            self._check_own(self.__dict__["_found"][1])
+        found = self.__dict__.get("_found")
+        if found is not None and isinstance(found.content, Activation):
+            self._check_own(found.content)
         return self
 
     def _check_own(self, function: Activation) -> None:

@@ -7,6 +7,7 @@ from meanfield.families.hidden_manifold.variables.order_parameters import (
     AVERAGED,
     FLUCTUATION_ERRORS,
     FLUCTUATIONS,
+    OF_FRESH_SAMPLES,
     ORDER_PARAMETERS,
     ROWS,
     SPECTRUM,
@@ -103,7 +104,7 @@ KINDS = {
     "particles": Kind(
         "stochastic gradient descent at finite N",
         ("time", *ROWS),
-        ("N", "eta", *WEIGHTS),
+        ("N", "eta", "generalisation_error_error", *WEIGHTS),
         made_by="simulate_sgd",
         check=CHECKS,
         figure=FIGURE,
@@ -111,8 +112,8 @@ KINDS = {
     ),
     "ensemble": Kind(
         "stochastic gradient descent at finite N, statistics of an ensemble",
-        ("time", *STATISTICS),
-        ("N", "eta"),
+        ("time", *(name for name in STATISTICS if name not in OF_FRESH_SAMPLES)),
+        ("N", "eta", *OF_FRESH_SAMPLES),
         made_by="simulate_sgd",
         check=CHECKS,
         figure=FIGURE,

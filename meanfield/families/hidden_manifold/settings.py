@@ -42,3 +42,8 @@ class ParticleSettings(EnsembleSettings, StepSettings):
     """Settings of SGD at finite N."""
 
     dimension: int = Field(default=1000, ge=2, le=10**12, description="N, the number of inputs of the student")
+    column_lengths: Literal["equal", "random"] = Field(
+        default="equal",
+        description="'equal' columns of F have the length sqrt(D), as the limit assumes; 'random' lengths are those "
+        "that were drawn, with other results for an f that is not odd",
+    )

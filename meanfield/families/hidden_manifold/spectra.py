@@ -136,7 +136,9 @@ class SpectrumFile(FilePart, _Discrete):
         InputError
             If the file cannot be read, or does not hold eigenvalues with mean 1.
         """
-        self.check_trusted("inputs.spectrum.path", self.path)
+        return self.read_once("inputs.spectrum.path", lambda _: self._eigenvalues())
+
+    def _eigenvalues(self) -> Nodes:
         values = read_samples(Path(self.path), None)
         if values.shape[1] != 1:
             raise InputError(f"{self.path}: holds {values.shape[1]} columns; give one eigenvalue per row")

@@ -16,6 +16,7 @@ from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.problems.base import check_problem
+from meanfield.process.progress import counted
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
@@ -58,11 +59,12 @@ def find_operators(problem: Problem) -> xr.Dataset:
     evaluation = tables.evaluate(found)
     gradient = tables.gradient(found, tables.by_last(found, evaluation.slope))
     moments, made = tables.moments(found), operators(tables, found, evaluation)
+    norms, tops = zip(*((each.norm, each.top) for each in counted(made, "operators", "latent")), strict=True)
     arrays: dict[str, Any] = {
         "loss": np.array(evaluation.value),
         "gradient_norm": np.array([np.linalg.norm(W) for W in gradient.W]),
-        "operator_norm": np.array([operator.norm for operator in made]),
-        "operator_top": np.array([operator.top for operator in made]),
+        "operator_norm": np.array(norms),
+        "operator_top": np.array(tops),
         "growth_rate": growth_rates(tables, weights, problem.motion.velocity(weights, gradient)),
         "selectivity": moments.selectivity,
         "correlation": moments.correlation,

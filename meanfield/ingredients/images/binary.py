@@ -44,7 +44,7 @@ def read_stl10(path: Path, labels: Path | None = None) -> Images:
     if labels is None:
         return Images(upright)
     classes = checked_labels(labels, read_records(labels, 1, "labels of STL-10")[:, 0], 1)
-    return checked_images(str(path), upright, classes)
+    return checked_images(str(path), upright, classes, str(labels))
 
 
 def read_records(path: Path, size: int, what: str) -> NDArray[np.uint8]:

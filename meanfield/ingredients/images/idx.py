@@ -39,7 +39,7 @@ def read_mnist(path: Path, labels: Path | None = None) -> Images:
     InputError
         If a file cannot be read or is damaged.
     """
-    return checked_images(str(path), read_idx(path, 3), None if labels is None else read_idx(labels, 1))
+    return checked_images(str(path), read_idx(path, 3), None if labels is None else read_idx(labels, 1), str(labels))
 
 
 def read_idx(path: Path, dims: int) -> NDArray[np.uint8]:

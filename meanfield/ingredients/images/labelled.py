@@ -14,6 +14,9 @@ from meanfield.typing import FloatArray, IntArray
 LARGEST = 1e6
 """Largest size of a pixel that is a float."""
 
+CHANNELS = (1, 3, 4)
+"""Numbers of channels of grey and coloured pictures."""
+
 WHITE = 255.0
 """Largest value of a pixel of 8 bits, which becomes 1."""
 
@@ -25,11 +28,11 @@ class Images:
     Parameters
     ----------
     pixels : ndarray, shape (images, height, width, channels)
-        Of 8 bits without sign, or floats.
+        Whole numbers, or floats.
     labels : ndarray of int, shape (images,), optional
         Classes from 0 on.
     white : float, optional
-        Value of a pixel that becomes 1; by default 255 for 8 bits, and 1 for floats.
+        Value of a pixel that becomes 1; by default 255 for 8 bits without sign, and 1 for floats.
     """
 
     pixels: NDArray[Any]
@@ -52,7 +55,7 @@ class Images:
         return np.asarray(pixels / white, dtype=float)
 
 
-def checked_images(source: str, pixels: Any, labels: Any = None) -> Images:
+def checked_images(source: str, pixels: Any, labels: Any = None, source_of_labels: str | None = None) -> Images:
     """Images of arrays, which anybody may have made.
 
     Parameters
@@ -61,6 +64,8 @@ def checked_images(source: str, pixels: Any, labels: Any = None) -> Images:
         What they come from, for messages.
     pixels : array_like, shape (images, height, width) or (images, height, width, channels)
     labels : array_like of int, shape (images,), optional
+    source_of_labels : str, optional
+        What these come from, if that is something else.
 
     Raises
     ------
@@ -75,8 +80,12 @@ def checked_images(source: str, pixels: Any, labels: Any = None) -> Images:
         )
     if pixels.ndim == 3:
         pixels = pixels[..., None]
-    if pixels.dtype != np.uint8:
-        pixels = pixels.astype(float)
+    elif pixels.shape[1] in CHANNELS and min(pixels.shape[2:]) > max(CHANNELS):
+        raise InputError(
+            f"{source}: holds images of shape {pixels.shape[1:]}, {pixels.shape[1]} pixels high with "
+            f"{pixels.shape[3]} channels, which look like channels first; give numpy.moveaxis(images, 1, -1)"
+        )
+    if pixels.dtype.kind == "f":
         wrong = ~(np.abs(pixels).max(axis=(1, 2, 3)) <= LARGEST)
         if wrong.any():
             raise InputError(
@@ -85,10 +94,10 @@ def checked_images(source: str, pixels: Any, labels: Any = None) -> Images:
             )
     if labels is None:
         return Images(pixels)
-    labels = np.asarray(labels)
+    labels, owner = np.asarray(labels), source if source_of_labels is None else source_of_labels
     if labels.dtype.kind not in "ui" or labels.shape != pixels.shape[:1] or labels.min() < 0:
         raise InputError(
-            f"{source}: its labels are {labels.dtype} of shape {labels.shape}; give a whole number >= 0 for each of "
+            f"{owner}: its labels are {labels.dtype} of shape {labels.shape}; give a whole number >= 0 for each of "
             f"the {len(pixels)} images"
         )
     return Images(pixels, labels.astype(np.int64))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -13,6 +12,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from meanfield.errors import InputError
+from meanfield.ingredients.file_part import FilePart, absolute
 from meanfield.ingredients.images.augmentation import Augmentation
 from meanfield.ingredients.images.labelled import Images, checked_images
 from meanfield.ingredients.images.reading import Format, read_images
@@ -27,7 +27,7 @@ SPLIT = 0
 """Seed of the draw of the images that are held out: every run holds out the same."""
 
 
-class ArrayData(NamesFunctions):
+class ArrayData(NamesFunctions, FilePart):
     """Images, and how they are augmented."""
 
     law: Literal["arrays"] = "arrays"
@@ -35,14 +35,21 @@ class ArrayData(NamesFunctions):
         description="path of a file relative to the problem file, several of CIFAR-10 as a list, or the address "
         "'package.module:name' of arrays, or of a function without arguments that returns them"
     )
-    labels: str | None = Field(default=None, description="path of a file of labels, of mnist, stl10 or .npy images")
+    labels: str | None = Field(
+        default=None,
+        description="path of a file of labels, of mnist, stl10 or .npy images (.npy, or .npz with 'labels')",
+    )
     format: Format = Field(
         default="arrays",
         description="of the files: arrays (.npz with 'images' and 'labels', or .npy), mnist (idx files), cifar10 (the "
         "Python or the binary version), or stl10",
     )
     white: float | None = Field(
-        default=None, gt=0, le=1e6, description="value of a pixel that becomes 1; by default 255 for 8 bits, else 1"
+        default=None,
+        gt=0,
+        le=1e6,
+        description="value of a pixel that becomes 1; by default 255 for 8 bits "
+        "without sign and 1 for floats; other whole numbers need it",
     )
     held_out: float = Field(
         default=0.2, ge=0, lt=1, description="share of the images that are not trained on, but score the linear probe"
@@ -52,13 +59,10 @@ class ArrayData(NamesFunctions):
     @field_validator("images", "labels")
     @classmethod
     def _find(cls, given: Any, info: ValidationInfo) -> Any:
-        """Make paths absolute where the folder of the problem file is known."""
-        folder = (info.context or {}).get("folder")
-        if folder is None or given is None:
-            return given
+        """Make paths absolute; see `FilePart`."""
         if isinstance(given, tuple):
-            return tuple(str((Path(folder) / path).resolve()) for path in given)
-        return given if is_address(given) else str((Path(folder) / given).resolve())
+            return tuple(absolute(path, info) for path in given)
+        return given if given is None or is_address(given) else absolute(given, info)
 
     @model_validator(mode="after")
     def _keys_fit(self) -> Self:
@@ -73,17 +77,22 @@ class ArrayData(NamesFunctions):
 
     @model_validator(mode="after")
     def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read images at once for a problem file; those named in a result may no longer exist."""
-        context = info.context or {}
-        self.__dict__["_trusted"] = context.get("trusted", True)
+        """Read images at once, unless a result names them: those may no longer exist."""
         if self.is_own:
             self.look_up("images", _own_images, info)
-        elif context.get("folder") is not None:
-            try:
-                _ = self.read
-            except InputError as error:
-                raise FieldError("images", str(error)) from error
+        elif self.may_open(info):
+            self._read_at_once()
+        found = self.kept
+        if found is not None and isinstance(found.content, Images) and self._lacks_white(found.content):
+            raise FieldError("white", self._lacks_white(found.content))
         return self
+
+    def _read_at_once(self) -> None:
+        try:
+            self._of_files()
+        except InputError as error:
+            blamed = "labels" if str(error).startswith(f"{self.labels}:") else "images"
+            raise FieldError(blamed, str(error)) from error
 
     @property
     def is_own(self) -> bool:
@@ -94,6 +103,22 @@ class ArrayData(NamesFunctions):
     def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
         """See `NamesFunctions.named`."""
         return str(self.images), ()
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """See `FilePart.paths`."""
+        images = {"images": self.images} if isinstance(self.images, str) else _numbered("images", self.images)
+        return images | ({} if self.labels is None else {"labels": self.labels})
+
+    @property
+    def asked(self) -> Any:
+        """See `NamesOutside.asked`."""
+        return self.format, self.paths
+
+    @property
+    def atoms(self) -> Images:
+        """See `FilePart.atoms`."""
+        return self.read
 
     @property
     def read(self) -> Images:
@@ -107,15 +132,24 @@ class ArrayData(NamesFunctions):
         if self.is_own:
             found: Images = self.found("data.images", _own_images)
         else:
-            if not self.__dict__.get("_trusted", True):
-                raise InputError(
-                    f"data.images = {self.images!r}: no file is opened because a result names it; load the problem "
-                    "file with meanfield.load_problem and solve that"
-                )
-            paths = (self.images,) if isinstance(self.images, str) else self.images
-            versions = tuple(os.stat(path).st_mtime_ns if os.path.isfile(path) else 0 for path in paths)
-            found = _images_of_files(self.format, paths, self.labels, versions)
+            found = self._of_files()
+        if self._lacks_white(found):
+            raise InputError(f"data.white: {self._lacks_white(found)}")
         return replace(found, white=self.white)
+
+    def _of_files(self) -> Images:
+        images = (self.images,) if isinstance(self.images, str) else self.images
+        return self.read_once("data.images", lambda sha256: _images_of_files(sha256, self.format, images, self.labels))
+
+    def _lacks_white(self, found: Images) -> str:
+        """What is wrong if nobody says which value of a pixel is white: a type of numbers has it only for 8 bits."""
+        kind = found.pixels.dtype
+        if self.white is not None or kind.kind == "f" or kind == np.uint8:
+            return ""
+        return (
+            f"is missing, and pixels of type {kind} do not say what is white (the largest here is "
+            f"{found.pixels.max()}); add the value that becomes 1, such as 255 or {np.iinfo(kind).max}"
+        )
 
     @property
     def split(self) -> tuple[IntArray, IntArray]:
@@ -126,9 +160,13 @@ class ArrayData(NamesFunctions):
         return np.sort(order[held:]), np.sort(order[:held])
 
 
+def _numbered(key: str, values: tuple[str, ...]) -> dict[str, str]:
+    return {f"{key}[{index}]": value for index, value in enumerate(values)}
+
+
 @lru_cache(maxsize=4)
-def _images_of_files(format: Format, paths: tuple[str, ...], labels: str | None, versions: tuple[int, ...]) -> Images:
-    """Images of files, read once per `versions` of the files."""
+def _images_of_files(sha256: tuple[str, ...], format: Format, paths: tuple[str, ...], labels: str | None) -> Images:
+    """Images of files, which problems share as long as no byte of the files, labels included, changes."""
     return read_images(format, [Path(path) for path in paths], None if labels is None else Path(labels))
 
 
@@ -151,4 +189,4 @@ def _own_images(name: str, parameters: Any, folder: Path | None = None) -> Image
             raise ValueError(f"'{name}' returns {', '.join(map(str, found))}, and no 'images'; name them so")
         found = (found["images"], found.get("labels", found.get("target")))
     images, labels = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
-    return checked_images(f"'{name}'", images, labels)
+    return checked_images(f"'{name}'", np.array(images), labels)  # a copy: they may be changed in place

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from zipfile import BadZipFile
 
 import numpy as np
@@ -17,6 +18,9 @@ from meanfield.ingredients.images.labelled import Images, checked_images
 from meanfield.ingredients.images.pickled import read_cifar10_pickle
 
 Format = Literal["arrays", "mnist", "cifar10", "stl10"]
+
+ARRAYS = (".npy", ".npz")
+"""Suffixes of files of arrays."""
 
 PICKLE = b"\x80"
 """First byte of a pickle; a binary file of CIFAR-10 begins with a label."""
@@ -33,7 +37,8 @@ def read_images(format: Format, paths: Sequence[Path], labels: Path | None = Non
     paths : sequence of Path
         Several batches of CIFAR-10, and one file of the others.
     labels : Path, optional
-        File of labels of `mnist`, `stl10`, or of a .npy file of images; the others hold them.
+        File of labels of `mnist`, `stl10`, or of a .npy file of images (.npy, or .npz with `labels`); the others hold
+        them.
 
     Raises
     ------
@@ -62,19 +67,29 @@ def _read_cifar10(path: Path) -> Images:
 
 
 def _read_arrays(path: Path, labels: Path | None) -> Images:
-    if path.suffix.lower() not in (".npy", ".npz"):
+    if path.suffix.lower() not in ARRAYS:
         raise InputError(f"{path}: arrays are read from .npz and .npy files; convert it, or name its `format`")
+    images, own = _arrays(path, "images", "labels")
+    if labels is None:
+        return checked_images(str(path), images, own)
+    if labels.suffix.lower() not in ARRAYS:
+        raise InputError(f"{labels}: labels of arrays are read from .npz and .npy files; convert it")
+    return checked_images(str(path), images, _arrays(labels, "labels")[0], str(labels))
+
+
+def _arrays(path: Path, name: str, other: str = "") -> tuple[Any, Any]:
+    """The array of a .npy file, or those of an .npz file with a name and perhaps another one."""
     try:
-        found = np.load(path, allow_pickle=False)
-        if path.suffix.lower() == ".npz":
+        with open(path, "rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if not isinstance(found, np.lib.npyio.NpzFile):
+                return found, None
             with found:
-                if "images" not in found:
-                    raise ValueError(f"it holds {', '.join(found) or 'nothing'}, and no 'images'")
-                return checked_images(str(path), found["images"], found.get("labels"))
-        classes = None if labels is None else np.load(labels, allow_pickle=False)
-    except InputError:
-        raise
-    except (OSError, ValueError, EOFError, BadZipFile, MemoryError, SyntaxError) as error:
+                if name not in found:
+                    raise ValueError(f"it holds {', '.join(found) or 'nothing'}, and no '{name}'")
+                return found[name], found.get(other)
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error, MemoryError, SyntaxError) as error:
         reason = str(error).partition("\n")[0]
-        raise InputError(f"{path}: cannot be read as images ({reason}); save them by numpy.savez") from error
-    return checked_images(str(path), found, classes)
+        if "allow_pickle" in reason:  # advice that would execute what stands in the file
+            reason = "it holds objects in place of numbers, or no arrays at all"
+        raise InputError(f"{path}: cannot be read as {name} ({reason}); save them by numpy.savez") from error

@@ -19,6 +19,7 @@ from pydantic import Field
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.laws.base import LARGEST, AtomicPart
+from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.number_slips import meant_number
 from meanfield.process.checksum import verify_checksum
 from meanfield.process.text_files import read_utf8
@@ -29,6 +30,9 @@ SEPARATORS = "\t;,"
 
 
 _WHOLE = re.compile(r"[-+]?\d+")
+
+Column = Annotated[int, Field(ge=0)] | Annotated[str, Field(min_length=1, max_length=1000)]
+"""Number of a column, from 0, or its name in the first line of a *.csv file."""
 
 
 class _Samples(FilePart, AtomicPart):
@@ -45,8 +49,8 @@ class _Samples(FilePart, AtomicPart):
     standardise: bool = Field(default=False, description="whether to shift and scale the samples to mean 0, variance 1")
 
     @property
-    def selected(self) -> list[int]:
-        """Indices of the columns of the file that are used."""
+    def selected(self) -> list[Column]:
+        """Columns of the file that are used."""
         raise NotImplementedError
 
     @property
@@ -58,19 +62,19 @@ class _Samples(FilePart, AtomicPart):
         InputError
             If the file cannot be read, holds anything but finite numbers, or lacks a column.
         """
-        self.check_trusted("file", self.file)
-        path = Path(self.file)
-        version = path.stat().st_mtime_ns if os.path.isfile(path) else 0
-        return _distinct_samples(path, version, self.variable, tuple(self.selected), self.standardise)
+        which = Path(self.file), self.variable, tuple(self.selected), self.standardise
+        return self.read_once("file", lambda sha256: _distinct_samples(sha256, *which))
 
 
 class Empirical(_Samples):
     """c is one of the samples in one column of a file."""
 
-    column: int = Field(default=0, ge=0, description="which column of the samples to take, counted from 0")
+    column: Column = Field(
+        default=0, description="which column of the samples to take: its number from 0, or its name in a *.csv file"
+    )
 
     @property
-    def selected(self) -> list[int]:
+    def selected(self) -> list[Column]:
         """See `_Samples.selected`."""
         return [self.column]
 
@@ -78,8 +82,8 @@ class Empirical(_Samples):
 class JointEmpirical(_Samples):
     """The vector c is one of the samples in a file, one column of which belongs to each feature."""
 
-    columns: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False, min_length=1)] = Field(
-        description="which columns of the samples belong to the features, in order, counted from 0"
+    columns: Annotated[tuple[Column, ...], Field(strict=False, min_length=1)] = Field(
+        description="which columns of the samples belong to the features, in order: numbers from 0, or names"
     )
 
     @property
@@ -88,16 +92,16 @@ class JointEmpirical(_Samples):
         return len(self.columns)
 
     @property
-    def selected(self) -> list[int]:
+    def selected(self) -> list[Column]:
         """See `_Samples.selected`."""
         return list(self.columns)
 
 
 @lru_cache(maxsize=16)
 def _distinct_samples(
-    path: Path, version: int, variable: str | None, columns: tuple[int, ...], standardise: bool
+    sha256: tuple[str, ...], path: Path, variable: str | None, columns: tuple[Column, ...], standardise: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Distinct samples and their frequencies, read once per `version` of the file."""
+    """Distinct samples and their frequencies, which problems share as long as no byte of the file changes."""
     values = read_samples(path, variable, columns)
     if standardise:
         if np.any(np.ptp(values, axis=0) == 0):
@@ -117,7 +121,7 @@ def _distinct_samples(
     return values, counts / counts.sum()
 
 
-def read_samples(path: Path, variable: str | None, columns: tuple[int, ...] | None = None) -> FloatArray:
+def read_samples(path: Path, variable: str | None, columns: tuple[Column, ...] | None = None) -> FloatArray:
     """Numbers from a file, shape (samples, columns).
 
     Parameters
@@ -125,7 +129,7 @@ def read_samples(path: Path, variable: str | None, columns: tuple[int, ...] | No
     path : Path
     variable : str or None
         Name of the variable in a *.nc file.
-    columns : tuple of int, optional
+    columns : tuple of int or str, optional
         Columns that are taken, in order; others may hold anything in a *.csv file. By default all are.
 
     Raises
@@ -142,7 +146,8 @@ def read_samples(path: Path, variable: str | None, columns: tuple[int, ...] | No
     if not os.path.isfile(path):  # false, where `Path.is_file` raises, for names that no file can have
         raise InputError(f"{path}: no such file of samples; correct `file`, which is relative to the problem file")
     try:
-        values = np.asarray(reader(path, variable, columns))
+        found, names = reader(path, variable, columns)
+        values = np.asarray(found)
     except (OSError, ValueError, EOFError, BadZipFile, TokenError, MemoryError, csv.Error) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{path}: cannot be read as samples ({reason}); give numbers, one sample per row") from error
@@ -153,28 +158,48 @@ def read_samples(path: Path, variable: str | None, columns: tuple[int, ...] | No
         )
     values = values.astype(float).reshape(len(values), -1)
     if columns is not None:
-        if max(columns) >= values.shape[1]:
-            raise InputError(
-                f"column {max(columns)}: {path} has {values.shape[1]} column(s), counted from 0; name others"
-            )
-        values = values[:, list(columns)]
+        values = values[:, [_place(column, names, values.shape[1], path) for column in columns]]
     if not np.all(np.isfinite(values)):
         row = int(np.argmin(np.all(np.isfinite(values), axis=1)))
         raise InputError(f"{path}: sample {row} is not finite; remove or replace it")
     return values
 
 
-def _read_npy(path: Path, variable: str | None, columns: tuple[int, ...] | None) -> FloatArray:
-    return np.asarray(np.load(path, allow_pickle=False))
+Read = tuple[FloatArray, list[str]]
+"""What stands in a file, and the names of its columns, if it has some."""
 
 
-def _read_csv(path: Path, variable: str | None, columns: tuple[int, ...] | None) -> FloatArray:
+def _place(column: Column, names: list[str], width: int, path: Path) -> int:
+    """Index of a column; names of the file are without spaces around them.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if isinstance(column, str):
+        if names.count(column) == 1:
+            return names.index(column)
+        if column in names:
+            raise InputError(f"column '{column}': {path} has several of that name; give its number, counted from 0")
+        hint = nearest(column, names) if names else "it has no line of names; give a number, counted from 0"
+        raise InputError(f"column '{column}': {path} has none of that name; {hint}")
+    if column >= width:
+        raise InputError(f"column {column}: {path} has {width} column(s), counted from 0; name others")
+    return column
+
+
+def _read_npy(path: Path, variable: str | None, columns: tuple[Column, ...] | None) -> Read:
+    return np.asarray(np.load(path, allow_pickle=False)), []
+
+
+def _read_csv(path: Path, variable: str | None, columns: tuple[Column, ...] | None) -> Read:
     lines = [line for line in read_utf8(path).splitlines() if line.strip()]
     separator = next((mark for mark in SEPARATORS if lines and mark in lines[0]), ",")
     rows = [*csv.reader(lines, delimiter=separator, skipinitialspace=True)]
-    names = None
+    names: list[str] = []
     if rows and not any(map(_is_number, rows[0])):
-        names, lines = rows.pop(0), lines[1:]
+        names, lines = [name.strip() for name in rows.pop(0)], lines[1:]
     if not rows:
         raise ValueError("no rows")
     width = len(rows[0])
@@ -183,9 +208,10 @@ def _read_csv(path: Path, variable: str | None, columns: tuple[int, ...] | None)
     if uneven := [line for row, line in zip(rows, lines, strict=True) if len(row) != width]:
         raise ValueError(f"not as many columns in the line '{uneven[0][:60]}' as in the first one, {width}")
     values = np.full((len(rows), width), math.nan)
-    for column in set(range(width)) if columns is None else set(columns) & set(range(width)):
-        values[:, column] = [_number(row[column], line) for row, line in zip(rows, lines, strict=True)]
-    return values
+    for place in range(width):
+        if columns is None or place in columns or (place < len(names) and names[place] in columns):
+            values[:, place] = [_number(row[place], line) for row, line in zip(rows, lines, strict=True)]
+    return values, names
 
 
 def _number(word: str, line: str) -> float:
@@ -202,7 +228,7 @@ def _is_row(word: str) -> bool:
     return len(word.split()) > 1 and all(map(_is_number, word.split()))
 
 
-def _has_decimal_commas(rows: list[list[str]], names: list[str] | None) -> bool:
+def _has_decimal_commas(rows: list[list[str]], names: list[str]) -> bool:
     """Whether commas stand within numbers, and not between them, which would be read as others without a word.
 
     Columns of whole numbers in pairs may be either. Decimal commas are likely where there are half as many names, lines
@@ -215,7 +241,7 @@ def _has_decimal_commas(rows: list[list[str]], names: list[str] | None) -> bool:
     fractions = [word.strip() for row in pairs for word in row[1::2]]
     if not all(map(str.isdigit, fractions)):
         return False
-    fewer_names = names is not None and 2 * len(names) == len(pairs[0])
+    fewer_names = 2 * len(names) == len(pairs[0])
     leading = any(word.startswith("0") and len(word) > 1 for word in fractions)
     return fewer_names or len(pairs) < len(rows) or leading or "-0" in words
 
@@ -228,9 +254,9 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _read_netcdf(path: Path, variable: str | None, columns: tuple[int, ...] | None) -> FloatArray:
+def _read_netcdf(path: Path, variable: str | None, columns: tuple[Column, ...] | None) -> Read:
     verify_checksum(path)
     with xr.open_dataset(path) as dataset:
         if variable not in dataset.data_vars:
             raise ValueError(f"no variable '{variable}', but {', '.join(map(str, dataset.data_vars))}")
-        return np.asarray(dataset[variable].values)
+        return np.asarray(dataset[variable].values), []

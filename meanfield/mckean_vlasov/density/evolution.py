@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numba
 import numpy as np
 
 from meanfield.errors import BlowUpError
@@ -31,7 +30,7 @@ from meanfield.numerics.compiled.vectors import lanes_for
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.numerics.finite_volumes.kernel import pack, unpack
 from meanfield.numerics.finite_volumes.step import MakeStep
-from meanfield.process.cores import available_cores
+from meanfield.process.cores import threads_of_loops
 from meanfield.process.interrupts import uninterrupted
 from meanfield.typing import FloatArray
 
@@ -96,8 +95,7 @@ class Evolution:
     def _make_threads(self, alone: bool) -> None:
         """Share the blocks among threads, with working space for each."""
         blocks, cells, lanes = self._current.shape
-        most = min(available_cores(), int(numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
-        threads = 1 if alone else min(most, blocks, max(1, self._current.size // VALUES_PER_THREAD))
+        threads = 1 if alone else min(threads_of_loops(), blocks, max(1, self._current.size // VALUES_PER_THREAD))
         bounds = np.linspace(0, blocks, threads + 1).astype(int)
         self._shares = list(pairwise(bounds.tolist()))
         self._rooms = [

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values
@@ -21,6 +20,7 @@ from meanfield.numerics.compiled.thread_barrier import meet
 from meanfield.numerics.compiled.vectors import NARROW, WIDE, load, spread, store
 from meanfield.numerics.finite_volumes.kernel import midpoint_step
 from meanfield.numerics.finite_volumes.step import LEAST_DIFFUSION
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 EXTRAPOLATED_STEPS = 4

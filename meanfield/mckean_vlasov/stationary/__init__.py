@@ -2,14 +2,18 @@
 
 from meanfield.mckean_vlasov.stationary.branches import StationaryBranches
 from meanfield.mckean_vlasov.stationary.densities import density_arrays
-from meanfield.mckean_vlasov.stationary.found import all_states
+from meanfield.mckean_vlasov.stationary.found import Found, all_states
+from meanfield.mckean_vlasov.stationary.missing import Missing, missing_states
 from meanfield.mckean_vlasov.stationary.search import check_features
 from meanfield.mckean_vlasov.stationary.variables import without_states
 
 __all__ = [
+    "Found",
+    "Missing",
     "StationaryBranches",
     "all_states",
     "check_features",
     "density_arrays",
+    "missing_states",
     "without_states",
 ]

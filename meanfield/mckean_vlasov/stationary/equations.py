@@ -118,9 +118,10 @@ def _is_even(prior: Prior) -> bool:
 def _growth(prior: Prior) -> float:
     """Limit of 2 Phi(w)/w^2 far out: times tau it is the G from which on no density can be normalised."""
     far = np.array([-1.0, -0.5, 0.5, 1.0]) * FARTHEST
-    left, left_half, right_half, right = evaluate(potential_of(prior), far)
-    # parts of Phi that grow like |w| cancel, and leave constants and rounding
-    growth = 4.0 * min(left - 2.0 * left_half, right - 2.0 * right_half) / FARTHEST**2
+    left, left_half, right_half, right = map(float, evaluate(potential_of(prior), far))
+    # parts of Phi that grow like |w| cancel, and leave constants and rounding; where Phi overflows, it is all there is
+    bends = [end if math.isinf(end) else end - 2.0 * half for end, half in ((left, left_half), (right, right_half))]
+    growth = 4.0 * min(bends) / FARTHEST**2
     return math.inf if growth > FARTHEST else growth if growth > 1.0 / FARTHEST else 0.0
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.numerics.compiled.exponential import exp_minus
 from meanfield.numerics.compiled.scalar_functions import call_scalar
+from meanfield.process import own_numba as numba
 
 ORDER = 16
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)

@@ -87,7 +87,7 @@ def all_overlaps(equations: StationaryEquations, known: Sequence[FloatArray] = (
 
         for _ in range(MOST_ROUNDS):
             found += polished(equations, find_roots(watched, starts, signed_permutations, found, ROUGH, alike))
-            if _index_sum(equations, found) == 1 or not _exists_everywhere(equations):
+            if sum(index_of(equations, q) for q in found) == 1 or not _exists_everywhere(equations):
                 break
     effort.cut_short |= effort.densities >= latest
     return sorted(found[len(known) :], key=in_order)
@@ -135,17 +135,20 @@ def _until(latest: int, equations: StationaryEquations, values: Equations) -> Eq
     return lambda q: values(q) if equations.effort.densities < latest else equations.nowhere(q)
 
 
-def _index_sum(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> float:
-    """Sum of the signs of det(-dF/dq), or NaN if no density is found at a root any more."""
+def index_of(equations: StationaryEquations, q: FloatArray) -> float:
+    """Index of a root, sign det(-dF/dq), or NaN if no density is found there any more."""
     with np.errstate(invalid="ignore"):
-        return float(sum(np.sign(np.linalg.det(-equations(q)[1])) for q in overlaps))
+        return float(np.sign(np.linalg.det(-equations(q)[1])))
+
+
+def probes(d1: int) -> list[FloatArray]:
+    """Overlaps at which densities of unit norm are the last to exist: the centre, and others towards the sphere."""
+    return [np.zeros(d1), *(OUTERMOST * direction for direction in directions(d1))]
 
 
 def _exists_everywhere(equations: StationaryEquations) -> bool:
-    """Whether there is a density of unit norm at the centre, where it is the last to exist, and towards the sphere."""
-    d1 = len(equations.limit.coordinates)
-    probes = [np.zeros(d1), *(OUTERMOST * direction for direction in directions(d1))]
-    return all(equations.state(q) is not None for q in probes)
+    """Whether there is a density of unit norm wherever one is the last to exist."""
+    return all(equations.state(q) is not None for q in probes(len(equations.limit.coordinates)))
 
 
 def resolved(limit: Limit, effort: Effort) -> tuple[StationaryEquations, list[Orbit]]:

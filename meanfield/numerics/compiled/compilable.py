@@ -8,7 +8,7 @@ from inspect import isfunction, signature
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numba
+from meanfield.process import own_numba as numba
 
 
 def compilable(function: Any, instead: Mapping[Any, Any] | None = None, **options: Any) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 from llvmlite import ir
 from numba.extending import intrinsic
+
+from meanfield.process import own_numba as numba
 
 LAST_EXPONENT = 700.0
 """Largest absolute exponent; `exp_minus` is constant beyond it, at 1e-304."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 from llvmlite import ir
 from numba.extending import intrinsic
 
 from meanfield.numerics.compiled.exponential import INTEGER_SHIFT, LN2_HIGH, LN2_LOW
 from meanfield.numerics.compiled.vectors import square_root
+from meanfield.process import own_numba as numba
 
 HALF_ROOT = 0x3FE6A09E667F3BCD
 """Bits of sqrt(1/2): numbers are split into m 2^n with m between it and sqrt(2)."""

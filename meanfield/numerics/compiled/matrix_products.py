@@ -7,11 +7,11 @@ of its blocks and with different numbers of threads; here each entry is one sum 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from meanfield.numerics.compiled.vectors import WIDE, load, spread, store
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 TOGETHER = 6

@@ -15,7 +15,6 @@ from inspect import signature
 from types import FunctionType
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import carray  # type: ignore[attr-defined]
@@ -23,18 +22,14 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from meanfield.numerics.compiled.compilable import compilable
-from meanfield.numerics.compiled.complex_numbers import INSTEAD, ComplexCompiler
 from meanfield.numerics.compiled.vectorisable_math import MATH
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 ScalarFunction = Callable[[float], float]
 
 LOOP: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
 """How loops are compiled: products and sums may be fused, and a division by zero is no branch."""
-
-COMPLEX_STEP = 1e-30
-"""Step h of derivatives Im f(x + i h)/h, which differ from f'(x) by h^2 f'''/6: less than rounding, without
-cancellation."""
 
 
 @lru_cache(maxsize=256)
@@ -87,17 +82,6 @@ def _is_default(function: ScalarFunction) -> bool:
 
 
 _KEPT_ALIVE: list[Any] = []
-
-
-def complex_step(function: ScalarFunction) -> ScalarFunction:
-    """Derivative of an analytic function that numba can compile for complex arguments."""
-    of_complex = compilable(function, INSTEAD, pipeline_class=ComplexCompiler)
-    compiled: Any = numba.njit(of_complex, pipeline_class=ComplexCompiler)
-
-    def derivative(x: float) -> float:
-        return compiled(complex(x, COMPLEX_STEP)).imag / COMPLEX_STEP  # type: ignore[no-any-return]
-
-    return derivative
 
 
 def evaluate(function: ScalarFunction, x: FloatArray) -> FloatArray:

@@ -10,12 +10,12 @@ import ctypes
 import sys
 from functools import cache
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from meanfield.process import own_numba as numba
 from meanfield.typing import IntArray
 
 APART = 16

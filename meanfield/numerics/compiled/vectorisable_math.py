@@ -11,7 +11,6 @@ import math
 from types import ModuleType
 from typing import Any
 
-import numba
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
@@ -19,6 +18,7 @@ from numba.extending import intrinsic
 from meanfield.numerics.compiled.exponential import INTEGER_SHIFT, exp_between, expm1_between
 from meanfield.numerics.compiled.logarithm import log_positive
 from meanfield.numerics.compiled.vectors import CONTRACT
+from meanfield.process import own_numba as numba
 
 inlined = numba.njit(inline="always", error_model="numpy")
 """Compilation of functions that belong into loops: into each, and nowhere else."""

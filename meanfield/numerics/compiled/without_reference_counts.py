@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
+from meanfield.process import own_numba as numba
 
 options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 

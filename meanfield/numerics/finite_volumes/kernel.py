@@ -25,11 +25,11 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.numerics.compiled.exponential import exp_between
 from meanfield.numerics.compiled.vectors import NARROW, WIDE, lanes_for, load, spread, store, where_less
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 SMALL = 0.25

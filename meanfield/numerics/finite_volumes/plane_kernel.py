@@ -13,12 +13,12 @@ block].
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.vectors import NARROW, WIDE, load, spread, store
 from meanfield.numerics.finite_volumes.kernel import flux_fractions, steep_root
+from meanfield.process import own_numba as numba
 
 SUMS = 12
 """Averages of a node: P, P x (2), P x x (3), P f (2) and P f x (4)."""

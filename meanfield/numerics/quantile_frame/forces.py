@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numba
-
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.numerics.compiled.exponential import exp_between
@@ -30,6 +29,7 @@ from meanfield.numerics.compiled.logarithm import arcsinh_and_slope
 from meanfield.numerics.compiled.vectors import load, smaller, spread, square_root, store, where_less
 from meanfield.numerics.quantile_frame.cubic_spline import cubic_spline
 from meanfield.numerics.quantile_frame.forces import evaluate_force
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 LANES = 8

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.numerics.quantile_frame.frame import BOUNDED
+from meanfield.process import own_numba as numba
 
 MOST_ITERATIONS = 200
 """Largest number of Newton steps and bisections for a point; three or four are usual."""

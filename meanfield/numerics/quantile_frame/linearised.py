@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
-
 from meanfield.numerics.compiled.vectors import choose_smaller, load, smaller, spread, square_root, store
 from meanfield.numerics.quantile_frame.frame import BOUNDED, LANES, damping, limit_powers
 from meanfield.numerics.quantile_frame.tails import retained
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 

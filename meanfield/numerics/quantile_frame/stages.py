@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numba
-
 from meanfield.numerics.compiled.vectors import load, spread, store
 from meanfield.numerics.quantile_frame.frame import LANES, damping
 from meanfield.numerics.quantile_frame.tails import retained
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})

@@ -6,9 +6,8 @@ but only short steps would keep them in order.
 
 from __future__ import annotations
 
-import numba
-
 from meanfield.numerics.compiled.vectors import where_less
+from meanfield.process import own_numba as numba
 
 FREE, FROZEN = 7.0, 9.0
 """Quantiles between which the drift of retreating tails falls to zero: 3e-12 of the probability lie beyond the first,

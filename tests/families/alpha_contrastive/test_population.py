@@ -155,6 +155,17 @@ def test_weight_decay_and_momentum_are_in_the_flow():
     np.testing.assert_allclose(found["weights"][-1], wanted, rtol=1e-8)  # tolerance 1e-9 of each step
 
 
+def test_a_decay_that_cannot_be_followed_is_named_and_lowering_it_helps():
+    gaussian = {"kind": "gaussian", "temperature": 0.3}
+    free = {"unit_filters": False, "unit_top": False, "batch_norm": {"active": True}}
+    ends = []
+    for decay in (1e4, 0.1):
+        problem = two_layers(model=free, importance=gaussian, training={"weight_decay": decay}, time={"stop": 1.0})
+        ends.append(meanfield.solve(problem, "population").attrs["status"])
+    assert ends[1] == "complete"
+    assert ends[0].endswith("training.weight_decay = 10000 takes weights to 0 in times of 0.0001; lower it")
+
+
 def means_of_sgd(problem, flow):
     """Largest distances of means of SGD from the flow, in standard errors, by variable."""
     sgd = meanfield.solve(problem, "particles")

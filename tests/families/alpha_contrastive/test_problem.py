@@ -41,8 +41,23 @@ WRONG = [
     (data(model={"activation": "relu", "layers": 3}), "model.layers = 3: should be 1 or 2"),
     (data(activation="rleu"), "model.activation: unknown name 'rleu'; did you mean 'relu'?"),
     (data(importance={"kind": "infonec"}), "importance.kind: unknown name 'infonec'; did you mean 'infonce'?"),
+    (data(importance={"kind": "mine:nothere"}), "importance.kind: 'mine:nothere': module 'mine' cannot be imported"),
+    (
+        data(
+            law={
+                "law": "tokens",
+                "places": 4,
+                "vocabulary": 4,
+                "generators": 2,
+                "pattern_tokens": 2,
+                "seed": 0,
+                "tokens_per_place": 9,
+            }
+        ),
+        "data.tokens_per_place = 9 is more than",
+    ),
     (data(importance={"kind": "infonce", "temperature": 0.0}), "importance.temperature = 0.0: should be greater"),
-    (data(importance={"kind": "infonce", "epsilon": -1.0}), "importance.epsilon: = -1 is a weight of infonce"),
+    (data(importance={"kind": "infonce", "epsilon": -1.0}), "importance.epsilon = -1 is a weight of infonce"),
     (
         data(filters={"start": {"law": "fourier", "cosine": [1.5]}}),
         "filters.start.cosine: with sine gives a density of",

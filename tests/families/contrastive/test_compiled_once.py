@@ -6,7 +6,7 @@ import pytest
 from numba.core.registry import CPUDispatcher
 
 import meanfield
-from meanfield.families.contrastive.closures import averages, expectation, hidden_moments, mixture
+from meanfield.families.contrastive.closures import averages, mixture
 from meanfield.families.contrastive.closures.closure import drift_and_diffusion
 from meanfield.families.contrastive.sgd.projected import _steps
 from meanfield.mckean_vlasov.density.lagrangian import marching
@@ -17,9 +17,7 @@ from tests.example_problems import make_problem
 LARGE = (
     averages.averages,
     averages.refined,
-    expectation.mean_outputs,
     mixture.components_of_b,
-    hidden_moments.averages_with_hidden,
     drift_and_diffusion,
     marching.average,
     marching._sensitivity,
@@ -29,12 +27,16 @@ LARGE = (
 )
 
 
+LINES = "time.stop = 0.1", "particles.method = 'projected'", "model.centering = 'population'"
+FEATURE = "{ hidden = { law = 'rademacher' }, initial_overlap = 0.3 }"
+
+
 @pytest.fixture(scope="module")
 def definitions():
     """Names of all functions that compiled code of this package defines, once for each library that does."""
-    problem = make_problem("time.stop = 0.1", "particles.method = 'projected'")
-    for solve in (meanfield.solve_density, meanfield.solve_order_parameters, meanfield.simulate_sgd):
-        solve(problem)
+    two = make_problem(f"features = [{FEATURE}, {FEATURE}]", *LINES, "model.activation = 'tanh'")
+    meanfield.solve_density(two)
+    meanfield.simulate_sgd(make_problem(*LINES))
     modules = [module for name, module in sys.modules.items() if name.startswith("meanfield.")]
     functions = {f for module in modules for f in vars(module).values() if isinstance(f, CPUDispatcher)}
     compiled = [overload.library for function in functions for overload in function.overloads.values()]

@@ -171,6 +171,34 @@ def test_gaussian_samples_are_rarely_taken_for_something_else():
     assert sum(others) <= 1
 
 
+def test_a_regime_is_a_matter_of_size():
+    """A spread of |C|^2/D by .2 is 15 errors from 0, and moves R by .004: no mixture; in words, with its size."""
+    scale = np.sqrt(1.0 + 0.2 * SIDES)
+    found = meanfield.examine_samples(NORMAL * scale[:, None])
+    assert found.radius_spread > 10 * found.radius_error
+    assert found.regimes == ("I",)  # coordinates have the kurtosis 3.12, and the conventional theory holds
+    assert "beyond chance, and too little to matter, as the conventional theory is off by about 0.004" in str(found)
+    problems = [{"weight": 0.5, "scale": float(s)} for s in np.sqrt([0.8, 1.2])]
+    exact = report(components=problems)
+    assert float(np.abs(exact["R_conventional"] - exact["R"]).max()) == pytest.approx(0.004, abs=1e-3)  # one digit
+
+
+def test_heavy_tails_with_a_common_radius_are_a_mixture_though_their_spread_has_no_error():
+    """Student's t with five degrees of freedom: |C|^2/D has no fourth moment, so that its spread is no evidence."""
+    rng = np.random.default_rng(0)
+    found = meanfield.examine_samples(np.sqrt(5 / rng.chisquare(5, 300))[:, None] * rng.standard_normal((300, 100)))
+    assert found.radius_spread < 5 * found.radius_error
+    assert found.field_kurtosis > 5.0
+    assert found.regimes == ("II",)
+    assert "the kurtosis of random fields is" in str(found)
+
+
+def test_only_what_is_at_fault_is_named():
+    found = str(meanfield.examine_samples(SAMPLES["III II IV"]))
+    assert "the leading direction has the share 0.239 of the variance" in found
+    assert "the mean has" not in found  # its share is -0.00011, of chance
+
+
 @pytest.mark.parametrize(
     ("samples", "kind", "words"),
     [

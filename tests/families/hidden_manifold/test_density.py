@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import meanfield
+from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.density.weights import deviations, distances
 from meanfield.families.hidden_manifold.interpolation import interpolated
+from meanfield.problems.file import load_problem
+from meanfield.problems.known_families import find_family
+from meanfield.problems.problem_keys import with_values
 from tests.families.hidden_manifold.problems import solved
 
 CHANGES = {"time": {"stop": 4.0, "outputs": 3}, "order_parameters": {"tolerance": 1e-6}}
@@ -68,3 +73,19 @@ def test_the_law_between_nodes_is_the_polynomial_through_them(density):
         power = 1 if name == "regression" else 2
         between = interpolated(density["rho"].values, density[name].values[-1] ** power, rho)
         assert np.abs(between - finer[name].values[-1] ** power).max() < 1e-5
+
+
+def test_more_latents_than_inputs():
+    """Components at the eigenvalue 0 vanish and scatter nowhere; the others are judged at every snapshot."""
+    example = load_problem(find_family("hidden_manifold").example_path)
+    several = {"particles.replicas": 8, "particles.snapshots": [0.0, 0.5, 1.0], "time.stop": 1.0, "time.outputs": 3}
+    problem = with_values(example, {"inputs.aspect_ratio": 2.0, "particles.dimension": 100, **several})
+    limit, runs = (meanfield.solve(problem, method) for method in ("density", "particles"))
+    found = meanfield.compare(limit, runs)
+    assert found.attrs["verdict"] == "AGREES"
+    assert np.isfinite(found["W1"].values).all()
+    assert np.isfinite(found["KS"].values).all()
+    wide = runs.assign(S=runs["S"] * 1.3)
+    assert meanfield.compare(limit, wide).attrs["verdict"] == "DIFFERS"
+    with pytest.raises(InputError, match=r"'S' is not 0 along eigenvectors of F F.T/N with the eigenvalue 0"):
+        meanfield.compare(limit, runs.assign(S=runs["S"] + 0.01))

@@ -103,5 +103,19 @@ def test_few_runs_are_judged_by_predicted_deviations():
     assert meanfield.compare(wrong, runs).attrs["verdict"] == "DIFFERS"
 
 
+def test_errors_that_are_measured_scatter_by_their_samples_besides():
+    """A single run, whose generalisation error is known to 4 percent, and by the predicted scatter to 1."""
+    at = {"time": {"stop": 0.5, "outputs": 3}, "particles": {"dimension": 1500, "replicas": 1, "snapshots": []}}
+    case = problem(inputs={"spectrum": BLOCKS}, **at)
+    run, limit = meanfield.solve(case, "particles", workers=1), meanfield.solve(case, "order_parameters")
+    error, own = (float(run[name].values[0, 1]) for name in ("generalisation_error", "generalisation_error_error"))
+    assert own > 2.5 * np.sqrt(float(limit["generalisation_error_variance"][1]) / 1500)
+    wanted = float(limit["generalisation_error"][1]) + 1.5 * own
+    off = run.assign(generalisation_error=run["generalisation_error"] + (wanted - error))
+    assert meanfield.compare(limit, off).attrs["verdict"] == "AGREES"
+    exact = off.assign(generalisation_error_error=0 * off["generalisation_error_error"])
+    assert meanfield.compare(limit, exact).attrs["verdict"] == "DIFFERS"
+
+
 def test_where_fluctuations_are_not_known_they_are_left_out():
     assert "Q_covariance" not in meanfield.solve(problem(time={"stop": 1.0, "outputs": 2}), "order_parameters")

@@ -107,6 +107,9 @@ def test_files_come_back_as_they_were(tmp_path):
 )
 def test_files_of_eigenvalues_that_are_none(tmp_path, values, words):
     np.save(tmp_path / "rho.npy", values)
-    text = format_problem(problem(inputs={"spectrum": {"law": "file", "path": "rho.npy"}}))
+    spectrum = {"law": "file", "path": "rho.npy"}
+    text = format_problem(problem()).replace('law = "marchenko_pastur"', 'law = "file"\npath = "rho.npy"')
     with pytest.raises(InputError, match=words):
         parse_problem(text, tmp_path)
+    with pytest.raises(InputError, match=words):
+        problem(inputs={"spectrum": spectrum | {"path": str(tmp_path / "rho.npy")}})

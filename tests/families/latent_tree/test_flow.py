@@ -101,7 +101,7 @@ def test_the_flow_slides_where_both_sides_lead_to_a_kink():
 def test_the_flow_is_interrupted_with_what_was_computed():
     from meanfield.process.progress import interrupted_after
 
-    problem = drawn((2, 2), nodes=2, normalised=True, bias=True).model_copy()
+    problem = drawn((2, 2), nodes=2, normalised=True, bias=True)
     with interrupted_after(0):
         result = meanfield.solve(problem, "population")
     assert result.attrs["status"] == "interrupted"

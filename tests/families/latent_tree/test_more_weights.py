@@ -204,9 +204,7 @@ def test_populations_of_many_nodes_come_to_the_limit(leaves, bias):
         found = []
         for seed in range(16):
             problem = with_leaves(leaves, nodes=nodes, bias=bias)
-            initial = problem.network.initial.model_copy(update={"seed": seed})
-            network = problem.network.model_copy(update={"initial": initial})
-            result = meanfield.solve(problem.model_copy(update={"network": network}), "population")
+            result = meanfield.solve(meanfield.with_value(problem, "network.initial.seed", seed), "population")
             found.append(2.0 * float(result["selectivity"][-1, 0, 0]))
         spread.append(np.std(found, ddof=1))
         error = 4.0 * spread[-1] / np.sqrt(16) + float(limit["Delta_error"][-1])

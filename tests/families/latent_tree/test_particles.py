@@ -116,7 +116,7 @@ def test_sgd_whose_weights_become_infinite_says_what_bounds_them():
 
 def test_scores_are_the_best_correlations_in_samples():
     problem = case_b(particles={"replicas": 1, "score_samples": 100_000})
-    result = meanfield.solve(problem.model_copy(), "particles")
+    result = meanfield.solve(problem, "particles")
     best = np.abs(result["correlation"]).max("node")
     # a correlation r of n samples has a standard error below (1 - r^2 + 1)/sqrt(n); 5 of them, and the largest is kept
     assert np.all(np.abs(result["score"] - best) < 5 * 2 / np.sqrt(100_000))
@@ -124,9 +124,8 @@ def test_scores_are_the_best_correlations_in_samples():
 
 def test_trees_that_do_not_fit_are_trained_by_sgd():
     problem = drawn((2,) * 6, nodes=2, normalised=True, kind="nt_xent")
-    few = problem.particles.model_copy(update={"replicas": 2, "score_samples": 1000})
-    small = problem.model_copy(update={"time": problem.time.model_copy(update={"outputs": 2}), "particles": few})
-    result = meanfield.solve(small, "particles")
+    small = {"particles.replicas": 2, "particles.score_samples": 1000, "time.outputs": 2}
+    result = meanfield.solve(meanfield.with_values(problem, small), "particles")
     assert "loss" not in result
     assert result["score"].shape == (2, 2, 63)
     assert np.isfinite(result["score"]).all()

@@ -73,9 +73,11 @@ def test_arrays(tmp_path):
     np.savez(tmp_path / "both.npz", images=pixels, labels=labels)
     np.save(tmp_path / "images.npy", pixels)
     np.save(tmp_path / "labels.npy", labels)
+    np.savez(tmp_path / "labels.npz", classes=labels + 1, labels=labels)
     for found in (
         read_images("arrays", [tmp_path / "both.npz"]),
         read_images("arrays", [tmp_path / "images.npy"], tmp_path / "labels.npy"),
+        read_images("arrays", [tmp_path / "images.npy"], tmp_path / "labels.npz"),
     ):
         assert np.array_equal(found.values(), pixels[..., None])
         assert np.array_equal(found.labels, labels)
@@ -149,6 +151,16 @@ def refusals(folder):
     np.save(infinite, np.array([np.zeros((2, 2)), np.full((2, 2), np.inf)]))
     unnamed = folder / "unnamed.npz"
     np.savez(unnamed, pictures=np.ones((3, 2, 2)))
+    two, first = folder / "two.npy", folder / "first.npy"
+    np.save(two, np.ones((2, 3, 3)))
+    np.save(first, np.ones((64, 3, 8, 8)))
+    text = folder / "text.npy"
+    text.write_text("0 1\n")
+    damaged = folder / "damaged.npz"
+    np.savez_compressed(damaged, images=np.random.default_rng(0).normal(size=(3, 20, 20)))
+    body = bytearray(damaged.read_bytes())
+    body[600:700] = bytes(100)
+    damaged.write_bytes(body)
     return [
         ("mnist", [folder / "none"], None, "no such file"),
         ("mnist", [cut], None, r"holds more .*\(31\)"),
@@ -157,7 +169,7 @@ def refusals(folder):
         ("mnist", [broken], None, "cannot be read as an idx file"),
         ("mnist", [three], None, "begins with 00 00 08 01.*give images"),
         ("mnist", [mnist], mnist, "give labels"),
-        ("mnist", [mnist], three, "a whole number >= 0 for each of the 2 images"),
+        ("mnist", [mnist], three, "three: its labels are uint8 .* a whole number >= 0 for each of the 2 images"),
         ("mnist", [mnist, mnist], None, "2 files of images"),
         ("cifar10", [records], None, "holds the label 10, and labels are from 0 to 9"),
         ("cifar10", [mnist], None, "has 48 bytes, and CIFAR-10 a multiple of 3,073"),
@@ -169,7 +181,14 @@ def refusals(folder):
         ("cifar10", [real], None, "numbers of another type"),
         ("stl10", [mnist], None, "STL-10 a multiple of 27,648"),
         ("arrays", [mnist], None, "read from .npz and .npy files"),
-        ("arrays", [objects], None, "cannot be read as images"),
+        ("arrays", [objects], None, r"objects.npy: cannot be read as images \(it holds objects in place of numbers"),
+        ("arrays", [damaged], None, "damaged.npz: cannot be read as images"),
+        ("arrays", [first], None, r"3 pixels high with 8 channels.*numpy.moveaxis\(images, 1, -1\)"),
+        ("arrays", [two], text, r"text.npy: cannot be read as labels \(it holds objects .* or no arrays at all\)"),
+        ("arrays", [two], objects, r"objects.npy: cannot be read as labels"),
+        ("arrays", [two], flat, r"flat.npy: its labels are float64 of shape \(3, 64\)"),
+        ("arrays", [two], unnamed, "unnamed.npz: cannot be read as labels .it holds pictures, and no 'labels'"),
+        ("arrays", [two], mnist, "mnist: labels of arrays are read from .npz and .npy"),
         ("arrays", [flat], None, r"holds float64 of shape \(3, 64\)"),
         ("arrays", [infinite], None, "image 1 holds a pixel that is not finite"),
         ("arrays", [unnamed], None, "holds pictures, and no 'images'"),

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import xarray as xr
+from pydantic import ValidationError
 from scipy import stats
 
 from meanfield import InputError
 from meanfield.families.contrastive.closures import Closure
+from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.problems.file import format_problem, load_problem, parse_problem
 
 FALSE_ALARM = 1e-4  # of each test of a sampler, had its seed been drawn at random
@@ -205,10 +207,55 @@ def test_a_result_outlives_its_samples(folder):
     """What is stored is read without opening a file; only using it needs the samples."""
     text = format_problem(problem(folder, "file = 'rows.npy'"))
     (folder / "rows.npy").unlink()
-    stored = parse_problem(text)
+    stored = parse_problem(text, trusted=False)
     assert stored.features[0].hidden.file == str(folder / "rows.npy")
-    with pytest.raises(InputError, match=r"rows\.npy: no such file of samples"):
+    with pytest.raises(InputError, match=r"rows\.npy': no file is opened because a result names it"):
         Closure(stored)
+    with pytest.raises(InputError, match=r"hidden: .*rows\.npy: no such file of samples"):
+        parse_problem(text)
+
+
+def test_files_of_problems_made_in_python_are_read_at_once(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    made = Empirical(file="rows.npy")
+    assert made.file == str(folder / "rows.npy")
+    with pytest.raises(ValidationError, match=r"nowhere\.npy: no such file of samples"):
+        Empirical(file="nowhere.npy")
+
+
+def test_columns_of_a_csv_file_are_chosen_by_their_names(folder):
+    """With spaces or a mark of the encoding around them, and beside columns of words that nobody asks for."""
+    write_csv(folder / "named.csv", [" first ,who,second", *(line.replace(",", ",somebody,") for line in CSV)])
+    for file in ("names.csv", "semicolons.csv", "quoted.csv", "marked_names.csv", "named.csv"):
+        for name, wanted in (("first", FIRST), ("second", SECOND)):
+            made = Empirical(file=str(folder / file), column=name)
+            values, chances = made.atoms
+            assert dict(zip(values[:, 0].tolist(), chances.tolist(), strict=True)) == pytest.approx(wanted)
+    by_number = JointEmpirical(file=str(folder / "names.csv"), columns=(1, 0)).atoms
+    by_name = JointEmpirical(file=str(folder / "names.csv"), columns=("second", "first")).atoms
+    for one, other in zip(by_number, by_name, strict=True):
+        np.testing.assert_array_equal(one, other)
+    again = problem(folder, "file = 'names.csv', column = 'second'")
+    assert parse_problem(format_problem(again)) == again
+
+
+@pytest.mark.parametrize(
+    ("file", "column", "words"),
+    [
+        ("names.csv", "frist", r"column 'frist': .*names\.csv has none of that name; did you mean 'first'\?"),
+        ("rows.csv", "first", r"rows\.csv has none of that name; it has no line of names; give a number"),
+        ("rows.npy", "first", r"rows\.npy has none of that name; it has no line of names; give a number"),
+        ("twice.csv", "first", r"twice\.csv has several of that name; give its number, counted from 0"),
+        ("names.csv", -1, "should be greater than or equal to 0"),
+        ("names.csv", True, "should be a valid"),
+    ],
+)
+def test_columns_that_are_not_there_are_refused(folder, file, column, words):
+    write_csv(folder / "twice.csv", ["first,first", *CSV])
+    shown = str(column).lower() if column is True else repr(column)
+    with pytest.raises(InputError, match=words):
+        problem(folder, f"file = '{file}', column = {shown}")
+    assert problem(folder, f"file = '{file}', column = 0").features[0].hidden.column == 0  # the remedy
 
 
 # What is refused

@@ -73,7 +73,7 @@ def test_the_l2_part_of_a_prior_is_undone_by_the_multiplier(condensing):
     _, arrays = condensing
     plain = condensate(limit_with("l1", 0.01), arrays)
     twice = limit_with("elastic_net", 0.01, ratio=0.5)
-    twice = replace(twice, prior=twice.prior.model_copy(update={"strength": 2 * STRENGTH}))
+    twice = replace(twice, prior=PriorSettings(**twice.prior.model_dump() | {"strength": 2 * STRENGTH}))
     found = condensate(twice, arrays | {"r": arrays["r"] + STRENGTH})
     np.testing.assert_allclose(found.critical_weight, plain.critical_weight, rtol=1e-11)  # rounding of G - c kappa
     np.testing.assert_allclose(found.weights, plain.weights, rtol=1e-9)

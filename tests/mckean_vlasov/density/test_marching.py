@@ -112,10 +112,9 @@ def test_a_blow_up_is_noticed_at_once_with_the_keys_of_the_family():
 def test_numbers_do_not_depend_on_threads(monkeypatch, threads, make):
     """More threads than cores only take longer: those that wait give way."""
     monkeypatch.setattr(evolution, "VALUES_PER_THREAD", 1)
-    monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", threads)
     results = []
     for cores in (1, threads):
-        monkeypatch.setattr(evolution, "available_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(evolution, "threads_of_loops", lambda cores=cores: cores)
         limit, grid, schedule = planned(TWO_FEATURES, 'prior.name = "l1"', feature_nodes=25)
         found = Evolution(make(limit), grid, 0.5)
         assert len(found._shares) == cores
@@ -149,8 +148,7 @@ def test_threads_meet_before_they_go_on():
 def test_what_a_closure_raises_arrives(monkeypatch, threads):
     """And no thread waits for the one that has raised it."""
     monkeypatch.setattr(evolution, "VALUES_PER_THREAD", 1)
-    monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", threads)
-    monkeypatch.setattr(evolution, "available_cores", lambda: threads)
+    monkeypatch.setattr(evolution, "threads_of_loops", lambda: threads)
     limit, grid, schedule = planned(TWO_FEATURES)
     calls = []
 

@@ -90,14 +90,14 @@ def test_orbits_that_finer_nodes_join_are_one_and_those_without_a_root_are_count
 
 
 def test_a_root_whose_density_is_not_found_again_leaves_the_search_open():
-    """The signs at all roots then prove nothing, and no number stands for the missing one."""
+    """The indices of all roots then prove nothing, and no number stands for the missing one."""
     lost = np.array([0.5])
 
     def slopes(q):
         return q, np.full((1, 1), np.nan if q is lost else -1.0)
 
-    assert search._index_sum(slopes, [np.zeros(1)]) == 1.0
-    assert np.isnan(search._index_sum(slopes, [np.zeros(1), lost]))
+    assert search.index_of(slopes, np.zeros(1)) == 1.0
+    assert np.isnan(search.index_of(slopes, lost))
 
 
 def test_a_root_that_takes_too_many_densities_is_given_up_and_counted(monkeypatch):

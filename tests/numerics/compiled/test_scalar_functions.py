@@ -4,7 +4,6 @@ import ctypes
 import gc
 import math
 
-import mpmath as mp
 import numba
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from meanfield.numerics.compiled.scalar_functions import (
     call_scalar,
     compile_loop,
     compile_scalar,
-    complex_step,
     evaluate,
     is_kept,
 )
@@ -134,30 +132,6 @@ def test_evaluate_leaves_a_read_only_array_alone():
     found = evaluate(cube, x)
     found[0] = 7.0
     np.testing.assert_array_equal(x, [1.0, 2.0])
-
-
-ANALYTIC = [
-    (lambda x: np.exp(-x * x) / (2.0 + x), lambda x: -mp.exp(-x * x) * (2 * x / (2 + x) + 1 / (2 + x) ** 2)),
-    (lambda x: x * x * x if x.real > 0.5 else 0.5 * x, lambda x: 3 * x**2 if x > 0.5 else mp.mpf(0.5)),
-]
-
-
-@pytest.mark.parametrize(("function", "derivative"), ANALYTIC)
-def test_complex_step(function, derivative):
-    """As exact as a derivative by hand: nothing cancels."""
-    slope = complex_step(function)
-    points = np.linspace(-1.9, 3, 25)
-    with mp.workdps(40):
-        right = [float(derivative(mp.mpf(x))) for x in points]
-    tolerance = {"rtol": 1e-14, "atol": 1e-15}  # rounding of the terms, largest near their zeros
-    np.testing.assert_allclose([slope(x) for x in points], right, **tolerance)
-    np.testing.assert_allclose(evaluate(slope, points), right, **tolerance)
-
-
-def test_complex_step_close_to_zero():
-    """Of x^2 where x is smaller than the step."""
-    slope = complex_step(lambda x: x * x)
-    assert [slope(x) for x in (0.0, 1e-40, -1e-100)] == [0.0, 2e-40, -2e-100]
 
 
 def test_what_is_kept_on_disk_is_the_function_with_its_defaults():

@@ -156,7 +156,7 @@ def test_it_comes_close_under_a_prior_with_a_kink():
 
 def library_errors(problem, reference, cells, steps):
     settings = DensitySettings(cells=cells, steps=steps)
-    found = meanfield.solve_density(problem.model_copy(update={"density": settings}))
+    found = meanfield.solve_density(meanfield.with_value(problem, "density", settings))
     return np.array([abs(found.q.values - reference.q).max(), abs(found.r.values - reference.r).max()])
 
 

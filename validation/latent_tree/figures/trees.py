@@ -15,6 +15,7 @@ import numpy as np
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.tables import Pass, Tables
 from meanfield.families.latent_tree.weights import Weights
+from meanfield.problems.problem_keys import with_values
 from validation.latent_tree.figures.seeds import initial_weights, polarities
 from validation.latent_tree.figures.sgd import FloatArray, Net, Training, advance, moves_of
 
@@ -91,9 +92,8 @@ def train(problem: Problem, seed: tuple[int, ...], epochs: Sequence[int]) -> lis
 
 def unnormalised(problem: Problem) -> Tables:
     """Tables of the network with the last layer itself as its output, and the simple loss, which fit at depth 5."""
-    network = problem.network.model_copy(update={"output_normalisation": False, "epsilon": 0.0})
-    loss = problem.loss.model_copy(update={"kind": "simple"})
-    return Tables(problem.model_copy(update={"network": network, "loss": loss}))
+    changes = {"network.output_normalisation": False, "network.epsilon": 0.0, "loss.kind": "simple"}
+    return Tables(with_values(problem, changes))
 
 
 def scores(tables: Tables, found: Pass) -> FloatArray:

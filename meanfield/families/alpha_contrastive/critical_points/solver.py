@@ -22,6 +22,7 @@ from meanfield.families.alpha_contrastive.limit.fields import AnyField, discrete
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.base import check_problem
+from meanfield.process.progress import counted_calls
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
@@ -94,7 +95,7 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
     if isinstance(data, GaussianMixture):
         mixture = mixture_field(problem, data)
         if data.dimension == 2:
-            rows = _rows_of_circle(mixture, circle_points(tangential(mixture), np.empty(0), scale_of_angles(problem)))
+            rows = _rows_of_circle(problem, mixture, np.empty(0))
         else:
             found = mixture_points(mixture, problem.critical_points.starts, problem.critical_points.seed)
             rows = [_row_of_mixture(mixture, w, share) for w, share in found]
@@ -104,7 +105,7 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
         field = discrete_field(problem, data)
         if data.dimension == 2:
             walls = walls_of(data.atoms, field.filter.kinks)
-            rows = _rows_of_circle(field, circle_points(tangential(field), walls, scale_of_angles(problem)))
+            rows = _rows_of_circle(problem, field, walls)
         else:
             points, completeness = sphere_points(field, problem.critical_points.starts, problem.critical_points.seed)
             rows = [_row_of_sphere(field, point, problem.critical_points.starts) for point in points]
@@ -162,7 +163,9 @@ def _common(field: AnyField, w: FloatArray) -> dict[str, Any]:
     return {"w": w, "energy": float(field.energy(row)[0]), "objective": float(field.objective(row)[0])}
 
 
-def _rows_of_circle(field: AnyField, points: list[CirclePoint]) -> list[dict[str, Any]]:
+def _rows_of_circle(problem: Problem, field: AnyField, walls: FloatArray) -> list[dict[str, Any]]:
+    with counted_calls("critical points") as counting:
+        points = circle_points(counting(tangential(field)), walls, scale_of_angles(problem))
     return [_row_of_circle(field, point) for point in points]
 
 

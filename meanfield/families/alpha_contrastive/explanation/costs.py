@@ -20,6 +20,7 @@ from meanfield.families.alpha_contrastive.density.solver import (
 from meanfield.families.alpha_contrastive.laws import Images, Tokens
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.problems.problem_keys import with_value
 
 ENOUGH = 0.5
 """Processor seconds of a search from few starts that say how long one from all takes."""
@@ -97,8 +98,7 @@ def _on_circle(problem: Problem) -> float:
 
 
 def _timed(problem: Problem, starts: int) -> float:
-    settings = problem.critical_points.model_copy(update={"starts": starts})
-    sample = problem.model_copy(update={"critical_points": settings})
+    sample = with_value(problem, "critical_points.starts", starts)
     started = time.process_time()
     find_critical_points(sample)
     return time.process_time() - started

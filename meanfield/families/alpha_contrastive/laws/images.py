@@ -58,9 +58,7 @@ class Images(FilePart):
         InputError
             If the file cannot be read, or has images of another size.
         """
-        self.check_trusted("file", self.file)
-        path = Path(self.file)
-        found = _pixels(path, path.stat().st_mtime_ns if path.is_file() else 0)
+        found = self.read_once("file", lambda sha256: _pixels(sha256, Path(self.file)))
         if found.shape[1:] != (self.rows, self.columns):
             raise InputError(
                 f"data.file = '{self.file}' has images of {found.shape[1]} x {found.shape[2]} pixels, but rows = "
@@ -70,8 +68,8 @@ class Images(FilePart):
 
 
 @lru_cache(maxsize=4)
-def _pixels(path: Path, version: int) -> Pixels:
-    """Images of a file that was changed last at the time `version`, so that a new one is read again."""
+def _pixels(sha256: tuple[str, ...], path: Path) -> Pixels:
+    """Images of a file, which problems share as long as its bytes do not change."""
     try:
         return read_idx(path, 3)
     except InputError as error:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numba
 import numpy as np
 
 from meanfield.families.alpha_contrastive.limit.activation import Filter
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 

@@ -7,13 +7,13 @@ from functools import partial
 import xarray as xr
 
 from meanfield.ensembles.arrays import Record
+from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.families.alpha_contrastive.particles.samples import sampler_of
 from meanfield.families.alpha_contrastive.particles.stepper import Replicas, row_shapes
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.base import check_problem
-from meanfield.problems.file import format_problem
 from meanfield.results.schema import build_dataset
 
 TOGETHER = 1 << 16
@@ -66,7 +66,7 @@ def simulation_of(problem: Problem) -> Simulation:
     numbers = numbers_of_a_step(problem)
     together = max(1, TOGETHER // numbers)
     return Simulation(
-        identity=format_problem(problem),
+        identity=identity_of(problem),
         particles=problem.particles,
         time=problem.time,
         rows=row_shapes(problem),

@@ -10,6 +10,7 @@ from meanfield.families.alpha_contrastive.limit.fields import discrete_field
 from meanfield.families.alpha_contrastive.limit.networks import network_of, with_importance
 from meanfield.families.alpha_contrastive.population.drift import Found, share_of_pairs
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.problems.problem_keys import with_value
 
 
 class PointDrift:
@@ -25,8 +26,7 @@ class PointDrift:
 
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.data, DiscreteLaw)
-        importance = problem.importance.model_copy(update={"diagonal": "include"})
-        self._field = discrete_field(problem.model_copy(update={"importance": importance}), problem.data)
+        self._field = discrete_field(with_value(problem, "importance.diagonal", "include"), problem.data)
         self._share = share_of_pairs(problem)
 
     def __call__(self, weights: Weights) -> Found:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from meanfield.ensembles.stepper import replica_generator
-from meanfield.errors import InputError
+from meanfield.errors import BlowUpError, InputError
 from meanfield.families.alpha_contrastive.initial import Weights, initial_weights, tangential
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
@@ -65,11 +66,24 @@ def solve_population(problem: Problem) -> xr.Dataset:
         problem.time.outputs_at,
         Tolerance(error, error),
         integrator="DOP853",
+        check=partial(_fault, problem),
         label="exact flow",
         interruptible=True,
     )
     arrays = {"time": problem.time.outputs_at} | flow.observables(solution.values)
     return build_dataset("population", problem, arrays, solution.status, provenance(time.perf_counter() - started))
+
+
+def _fault(problem: Problem, t: float, vector: FloatArray) -> BlowUpError | None:
+    """Error of weights that the integrator could not follow up to an output time."""
+    if np.all(np.isfinite(vector)):
+        return None
+    decay, tolerance = problem.training.weight_decay, problem.population.tolerance
+    if decay * t > 1.0:
+        remedy = f"training.weight_decay = {decay:g} takes weights to 0 in times of {1.0 / decay:.3g}; lower it"
+    else:
+        remedy = f"raise population.tolerance = {tolerance:g}, or lower time.stop"
+    return BlowUpError(t, "the flow of the weights cannot be followed so far", remedy)
 
 
 def drift_of(problem: Problem) -> Drift:

@@ -6,11 +6,11 @@ its moments, which follow from those of one sample.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.channels.one_sample import centre_outputs, fill_nodes, fill_outputs
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 
 BLOCK = 2048
 """Number of nodes whose monomials are held at once: they stay in the cache."""

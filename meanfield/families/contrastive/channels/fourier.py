@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.channels.averages import add_averages
 from meanfield.families.contrastive.channels.one_sample import centre_outputs, fill_nodes, fill_outputs
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 
 VANISHED = 1e-11
 """Size of chi^(m-1) below which the integral ends."""

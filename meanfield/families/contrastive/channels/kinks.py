@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.channels.one_sample import OneSample, Rule, covariance_factor, means_of
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 CUTOFF = 8.25

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 SINGULAR = 1e-14

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from scipy.special import ndtri
 
 from meanfield.families.contrastive.channels.one_sample import OneSample, covariance_factor, means_of
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 LEAST_UNIFORM = 2.0**-53

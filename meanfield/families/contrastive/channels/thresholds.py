@@ -24,6 +24,8 @@ from meanfield.families.contrastive.channels.states.field import SmoothField, di
 from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
+from meanfield.process.floating_point import own_errstate
+from meanfield.process.progress import counted_calls
 from meanfield.typing import FloatArray
 
 GRID = np.concatenate([1.0 - np.geomspace(1e-7, 1e-4, 7), np.sin(np.linspace(0.5 * np.pi, 0.05, 60))[1:]])
@@ -177,6 +179,7 @@ def collapsed_state(problem: Problem, feature: int = 0) -> CollapsedState | None
     return CollapsedState(x, 2 * near - far, rates)
 
 
+@own_errstate()
 def collapse_threshold(problem: Problem, feature: int = 0) -> float:
     """Least strength lambda of the penalty at which two channels on one feature part; 0 if they do without a penalty.
 
@@ -200,6 +203,7 @@ def collapse_threshold(problem: Problem, feature: int = 0) -> float:
     return _crossing(fastest, "the state in which both channels have learnt the feature")
 
 
+@own_errstate()
 def mixing_threshold(problem: Problem) -> float:
     """Least strength lambda of the penalty at which the state of a feature for each channel turns into mixtures.
 
@@ -229,6 +233,7 @@ def mixing_threshold(problem: Problem) -> float:
     return _crossing(fastest, "the state in which each channel has learnt a feature of its own")
 
 
+@own_errstate()
 def learning_threshold(problem: Problem, feature: int = 0) -> float:
     """Least strength lambda of the penalty at which nothing drives channels towards a feature that none has learnt.
 
@@ -261,6 +266,11 @@ def learning_threshold(problem: Problem, feature: int = 0) -> float:
 
 def _crossing(fastest: Callable[[float], float], what: str) -> float:
     """Strength at which the largest growth rate passes 0."""
+    with counted_calls("threshold") as counting:
+        return _searched(counting(fastest), what)
+
+
+def _searched(fastest: Callable[[float], float], what: str) -> float:
     low, below = 0.0, fastest(0.0)
     if np.isnan(below):
         raise InputError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.closures.densities import PIECE, TAIL, add_density, add_multiple
@@ -18,6 +17,7 @@ from meanfield.families.contrastive.closures.mixture import components_of_b
 from meanfield.numerics.compiled.array_operations import copy, sort
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, Table, interpolate, panel_of
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -14,10 +14,10 @@ sigma are needed: <D^2 (s1 s2)> is the average of the derivative of the tabulate
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.errors import InputError
@@ -28,31 +28,31 @@ from meanfield.families.contrastive.closures.expectation import (
     DRIFT_AND_DIFFUSION,
     OUTPUTS,
     Expectation,
+    at_many,
     averages_at,
-    interpolated,
-    is_tabulated,
-    mean_outputs,
 )
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
+from meanfield.families.contrastive.closures.one_feature import averages_at_many
+from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs, mean_outputs_of, no_mean_outputs
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
-from meanfield.mckean_vlasov.closures import register_closure
-from meanfield.numerics.piecewise import some_rows
+from meanfield.families.contrastive.closures.row_moments import row_moments
+from meanfield.mckean_vlasov.closures import TabulatedClosure, register_closure, tabulated_values
+from meanfield.numerics.piecewise import some_rows, with_values
 from meanfield.numerics.quadrature import gauss_rules
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
     from meanfield.families.contrastive.problem import Problem
+    from meanfield.ingredients.activations import Activation
     from meanfield.ingredients.laws.base import Components
 
 __all__ = [
     "CENTERINGS",
     "Closure",
-    "Expectation",
-    "brackets",
     "drift_and_diffusion",
     "hidden_mixture",
-    "mean_outputs",
     "noise_of",
 ]
 
@@ -72,9 +72,41 @@ NO_NOISE = 1e-20
 """Variance below which noise is left out: its covariance with noise of unit strength is below 1e-10."""
 
 
+class Rates(NamedTuple):
+    """What makes g and Lambda of averages, for compiled code and NumPy.
+
+    Parameters
+    ----------
+    centering : int
+        A value of `CENTERINGS`.
+    batch_size, learning_rate : float
+    diffusion_factors : ndarray, shape (3,)
+        Of <s1^2 p2^2>, <s2^2 p1^2> and <s1 s2 p1 p2> in Lambda.
+    """
+
+    centering: int
+    batch_size: float
+    learning_rate: float
+    diffusion_factors: FloatArray
+
+
+class Coefficients(NamedTuple):
+    """Closure of several features for compiled code."""
+
+    expectation: Expectation
+    rates: Rates
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-def]
-    """Averages ("brackets") from which g and Lambda are made.
+def brackets(averages, q, rates):  # type: ignore[no-untyped-def]
+    """Averages ("brackets") from which g and Lambda are made; in NumPy also for many points, along a last axis.
+
+    Parameters
+    ----------
+    averages : ndarray, shape (averages,)
+        Those of `expectation`.
+    q : ndarray, shape (d1,)
+    rates : Rates
 
     Returns
     -------
@@ -82,44 +114,34 @@ def brackets(expectation, q, centering, batch_size):  # type: ignore[no-untyped-
         <D^2(s1 s2)>, <s1^2 p2^2>, <s2^2 p1^2>, <s1 s2 p1 p2>, then <c_k D(s1 s2)>; for batch centring with the
         corrections in 1/m of theory.md, section 2.
     """
-    if is_tabulated(expectation, q):
-        averages = interpolated(expectation, q)
-    else:
-        averages = averages_at(expectation.table, expectation.mixture, q)
-    last = DRIFT_AND_DIFFUSION + q.size
-    result = averages[:last]
-    if centering == 2:
-        keep = 1.0 - 1.0 / batch_size
-        spread = keep / batch_size
+    last = DRIFT_AND_DIFFUSION + len(q)
+    result = averages[:last].copy()
+    if rates.centering == 2:
+        keep = 1.0 - 1.0 / rates.batch_size
+        spread = keep / rates.batch_size
         result *= keep
         for i in range(BATCH):
             result[1 + i] = keep * result[1 + i] + spread * averages[last + i]
     return result
 
 
-class Coefficients(NamedTuple):
-    """Arguments of `drift_and_diffusion` besides q, for compiled code."""
-
-    expectation: Expectation
-    centering: int
-    batch_size: float
-    learning_rate: float
-    diffusion_factors: FloatArray
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _from_brackets(b, q, rates):  # type: ignore[no-untyped-def]
+    """g, shape (d1,), then Lambda, in one vector; in NumPy also for many points."""
+    result = np.empty_like(b[: 1 + len(q)])
+    for k in range(len(q)):
+        result[k] = rates.learning_rate * (q[k] * b[0] - b[4 + k])
+    factors = rates.diffusion_factors
+    diffusion = factors[0] * b[1] + factors[1] * b[2] + factors[2] * b[3]
+    result[len(q)] = np.maximum(diffusion, 0.0)  # rounding may leave -1e-17 of squares that vanish
+    return result
 
 
 @register_closure(Coefficients)
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def drift_and_diffusion(closure, q):  # type: ignore[no-untyped-def]
     """Both in one vector: g, shape (d1,), then Lambda."""
-    b = brackets(closure.expectation, q, closure.centering, closure.batch_size)
-    result = np.empty(q.size + 1)
-    for k in range(q.size):
-        result[k] = closure.learning_rate * (q[k] * b[0] - b[4 + k])
-    diffusion = 0.0
-    for i in range(3):
-        diffusion += closure.diffusion_factors[i] * b[1 + i]
-    result[q.size] = max(diffusion, 0.0)  # rounding may leave -1e-17 of squares that vanish
-    return result
+    return _from_brackets(brackets(averages_at(closure.expectation, q), q, closure.rates), q, closure.rates)
 
 
 class Closure:
@@ -154,10 +176,14 @@ class Closure:
         v = problem.noise_covariance
         factors = np.array([1 + v[1, 1], 1 + v[0, 0], 2 * (1 + v[0, 1])])
         diffusion_factors = self.learning_rate**2 / self.batch_size * factors
-        self.expectation = self._choose_expectation()
-        self.compiled = Coefficients(
-            self.expectation, self.centering, self.batch_size, self.learning_rate, diffusion_factors
-        )
+        self.rates = Rates(self.centering, self.batch_size, self.learning_rate, diffusion_factors)
+        activation, noise, centred = self._averaged
+        law = hidden_mixture(problem, activation.highest_power)
+        independent = all(part.dimension == 1 for part in problem.hidden_laws)
+        moments = row_moments(activation.polynomial, noise, centred, law, independent)
+        self.expectation = Expectation(bracket_table(activation, noise, centred, reach_of(law)), law, moments)
+        if moments.drift == 0 and sum(not part.exact for part in problem.hidden_laws) > 1:
+            self._check()
 
     def __call__(self, q: FloatArray) -> tuple[FloatArray, float]:
         """Evaluate the closure.
@@ -182,32 +208,60 @@ class Closure:
         q = np.ascontiguousarray(q, dtype=float)
         if q.shape != self._shape:
             raise ValueError(f"q has shape {q.shape}, but the problem has {self._shape[0]} feature(s)")
-        values = drift_and_diffusion(self.compiled, q)
+        if len(q) > 1:
+            values = drift_and_diffusion(self.compiled[0], q)
+        elif self._tabulated and abs(q[0]) < self.compiled[1]:
+            values = tabulated_values(self.compiled[0], q)
+        else:
+            values = _from_brackets.py_func(self.brackets(q), q, self.rates)
         return values[:-1], float(values[-1])
 
-    def _choose_expectation(self) -> Expectation:
-        problem = self._problem
-        activation, noise, centred = problem.model.activation_functions, noise_of(problem), self.centering > 0
-        law = hidden_mixture(problem, activation.highest_power)
-        table = bracket_table(activation, noise, centred, reach_of(law))
-        outputs = some_rows(table, OUTPUTS if centred else ())
-        polynomial = polynomial_means(activation.polynomial if centred else (), law, (noise[0], noise[2]))
-        if self._shape == (1,) and self._tabulated:
-            overlap, reach = overlap_table(activation, noise, centred, as_key(law))
-            return Expectation(table, outputs, law, overlap, reach, polynomial)
-        expectation = Expectation(table, outputs, law, some_rows(table, ()), 0.0, polynomial)
-        if sum(not part.exact for part in problem.hidden_laws) > 1:
-            self._check(expectation)
-        return expectation
+    def brackets(self, q: FloatArray) -> FloatArray:
+        """Averages from which g and Lambda are made, by quadrature; see the function of this name."""
+        if len(q) > 1:
+            return np.asarray(brackets(averages_at(self.expectation, q), q, self.rates))
+        return np.asarray(brackets.py_func(at_many(self.expectation, q)[:, 0], q, self.rates))
 
-    def _check(self, expectation: Expectation) -> None:
+    @cached_property
+    def compiled(self) -> tuple[Any, float]:
+        """Closure for compiled code, and the largest |q| at which it holds: with one feature a table."""
+        if self._shape != (1,):
+            return Coefficients(self.expectation, self.rates), math.inf
+        averages, reach = overlap_table(*self._averaged, as_key(self.expectation.mixture))
+        q = np.sin(averages.nodes)[None]
+        values = _from_brackets.py_func(brackets.py_func(averages.values, q, self.rates), q, self.rates)
+        return TabulatedClosure(with_values(averages, values)), reach
+
+    @cached_property
+    def mean_outputs(self) -> MeanOutputs:
+        """Mean outputs for compiled code; a placeholder if outputs are not centred."""
+        activation, noise, centred = self._averaged
+        if not centred:
+            return no_mean_outputs()
+        polynomial = polynomial_means(activation.polynomial, self.expectation.mixture, (noise[0], noise[2]))
+        return mean_outputs_of(self.expectation, polynomial)
+
+    def means(self, q: FloatArray) -> tuple[float, float]:
+        """The mean outputs at overlaps q."""
+        if len(q) > 1:
+            return mean_outputs(self.mean_outputs, q)  # type: ignore[no-any-return]
+        outputs = some_rows(self.expectation.table, OUTPUTS[:2])
+        first, second = averages_at_many(outputs, self.expectation.mixture, q)[:, 0, 0]
+        return float(first), float(second)
+
+    @property
+    def _averaged(self) -> tuple[Activation, tuple[float, float, float], bool]:
+        """What is averaged: the activation, the noise, and whether outputs are centred."""
+        return self._problem.model.activation_functions, noise_of(self._problem), self.centering > 0
+
+    def _check(self) -> None:
         """Refuse a law for which the sums of hidden variables are not resolved."""
-        change = 0.0
-        finer = expectation._replace(mixture=expectation.mixture._replace(fineness=FINER))
-        size = len(expectation.mixture.half_width)
+        change, given = 0.0, self.expectation
+        finer = given._replace(mixture=given.mixture._replace(fineness=FINER))
+        size = self._shape[0]
         for radius in PROBES:
             q = np.full(size, radius / math.sqrt(size))
-            before, after = (brackets(x, q, self.centering, self.batch_size) for x in (expectation, finer))
+            before, after = (brackets(averages_at(x, q), q, self.rates) for x in (given, finer))
             change = max(change, float((np.abs(after - before) / self._scales(after)).max()))
         if not change <= WORST_CHANGE:
             raise InputError(

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.numerics.compiled.exponential import LAST_EXPONENT, exp_minus
+from meanfield.process import own_numba as numba
 
 TAIL = 9.3
 """Standard deviations at which the tail of a Gaussian is cut. E[x^10] of what lies beyond is 2e-13 of the whole."""

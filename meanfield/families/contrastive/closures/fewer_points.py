@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.numerics.compiled.array_operations import largest_of, least_of
 from meanfield.numerics.piecewise import ASCENT, DESCENT, NODES, ORDER, TO_COEFFICIENTS
+from meanfield.process import own_numba as numba
 
 MEAN_WIDTH = 1.5
 """Width of panels for means, in standard deviations: interpolation between 16 nodes is off by 1e-13."""

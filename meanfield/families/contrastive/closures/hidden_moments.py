@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.closures.averages import refined
@@ -25,6 +24,7 @@ from meanfield.numerics.compiled.array_operations import copy
 from meanfield.numerics.compiled.exponential import LAST_EXPONENT, exp_minus
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, interpolate, panel_of
+from meanfield.process import own_numba as numba
 
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.closures.densities import (
@@ -27,6 +26,7 @@ from meanfield.families.contrastive.closures.densities import (
 from meanfield.families.contrastive.closures.fewer_points import fewer_means, fewer_variances
 from meanfield.numerics.compiled.array_operations import copy, largest_of, least_of
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 LEAST_VARIANCE = 1e-14

@@ -3,7 +3,7 @@
 The variable is arcsin q, in which functions of q and of sqrt(1 - q^2) are both smooth. Where |q| -> 1 they may be
 singular, since a kinked activation takes an atom of B on its kink badly; the table ends before that, or earlier if the
 law of the hidden variable has so many atoms that it does not pay to resolve them, and beyond its end the averages are
-evaluated as they are for several features.
+evaluated one by one.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures.brackets import bracket_table
-from meanfield.families.contrastive.closures.expectation import averages_at
+from meanfield.families.contrastive.closures.expectation import Expectation, at_many
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
+from meanfield.families.contrastive.closures.row_moments import no_moments
 from meanfield.ingredients.activations import Activation
-from meanfield.numerics.piecewise import Table, some_rows, tabulate
+from meanfield.numerics.piecewise import Table, tabulate
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -71,15 +72,12 @@ def overlap_table(
         widths.reshape(row),
         float(fineness),
     )
-    table = bracket_table(activation, noise, centred, reach_of(mixture))
-
-    def averages(q: FloatArray) -> FloatArray:
-        bar.update()
-        found: FloatArray = averages_at(table, mixture, q)
-        return found
+    expectation = Expectation(bracket_table(activation, noise, centred, reach_of(mixture)), mixture, no_moments())
 
     def rows(angles: FloatArray) -> FloatArray:
-        return np.array([averages(q) for q in np.sin(angles)[:, None]]).T
+        found = at_many(expectation, np.sin(angles), np.cos(angles))
+        bar.update(angles.size)
+        return found
 
     groups = CENTRED_GROUPS if centred else GROUPS
     with progress_bar(math.inf, "averages over hidden variables", "overlap") as bar:
@@ -90,4 +88,4 @@ def overlap_table(
             except InputError:
                 continue
             return overlap, math.sin(reach)
-    return some_rows(table, ()), 0.0
+    return tabulate(lambda x: np.zeros((len(groups), x.size)), (), 1.0, "nothing"), 0.0

@@ -13,10 +13,10 @@ from itertools import product
 from math import comb, factorial, prod
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.closures.mixture import Mixture
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -57,7 +57,7 @@ def polynomial_means(polynomial: tuple[float, ...], law: Mixture, noise: tuple[f
     d1, degree = len(law.half_width), len(polynomial) - 1
     if degree < 0:
         return no_polynomial(d1)
-    moments = _moments(law, degree)
+    moments = moments_of(law, degree)
     terms: dict[tuple[int, ...], float] = {}
     for powers in product(range(degree // 2 + 1), *(range(degree + 1) for _ in range(d1))):
         h, own = powers[0], powers[1:]
@@ -88,7 +88,7 @@ def mean_of_polynomial(means, q, noise):  # type: ignore[no-untyped-def]
     return total
 
 
-def _moments(law: Mixture, degree: int) -> FloatArray:
+def moments_of(law: Mixture, degree: int) -> FloatArray:
     """Moments of order 0 .. degree of each hidden variable in each component, shape (components, d1, 1 + degree)."""
     orders = np.arange(degree + 1)
     of_gaussian = np.array([0 if n % 2 else factorial(n) // (2 ** (n // 2) * factorial(n // 2)) for n in orders])

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import comb
 
-from meanfield.families.contrastive.closures.closure import Closure, hidden_mixture, mean_outputs, noise_of
+from meanfield.families.contrastive.closures.closure import Closure, hidden_mixture, noise_of
 from meanfield.families.contrastive.closures.hidden_moments import averages_with_hidden
 from meanfield.families.contrastive.closures.mixture import reach_of
+from meanfield.families.contrastive.closures.one_feature import averages_with_hidden_variable
 from meanfield.families.contrastive.closures.views import STRONGER, averages_over_noise
 from meanfield.ingredients.activations import Activation
 from meanfield.numerics.piecewise import NAME_THE_KINK, Table, tabulate
@@ -49,7 +50,7 @@ class Sensitivities:
 
     def __init__(self, closure: Closure, problem: Problem) -> None:
         activation = problem.model.activation_functions
-        self._expectation = closure.expectation
+        self._closure = closure
         self._centred = closure.centering > 0
         self._mixture = hidden_mixture(problem, highest_power(activation))
         i, j, self._k, self._l = terms = _terms(self._centred).T
@@ -73,9 +74,12 @@ class Sensitivities:
         list of ndarray, shape (n + 1, 1 + d1 + d1^2)
             For n = 1, 2, 3, 4 the averages of alpha^(n - j) beta^j, first for j = 0, times 1, X_f and X_f X_g.
         """
-        averages = averages_with_hidden(self._table, self._mixture, q)
+        if len(q) == 1:
+            averages = averages_with_hidden_variable(self._table, self._mixture, float(q[0]))
+        else:
+            averages = averages_with_hidden(self._table, self._mixture, q)
         if self._centred:
-            first, second = mean_outputs(self._expectation, q)
+            first, second = self._closure.means(q)
             averages = (second**self._k * first**self._l)[:, None] * averages
         return np.split(self._collect @ averages, np.cumsum([n + 1 for n in ORDERS])[:-1])
 

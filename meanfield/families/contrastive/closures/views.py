@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.closures.densities import PIECE, TAIL
@@ -17,6 +16,7 @@ from meanfield.ingredients.activations import Activation
 from meanfield.numerics.compiled.array_operations import copy, sort
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, Rows, interpolate, panel_of, tabulate
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 STRONGER = (

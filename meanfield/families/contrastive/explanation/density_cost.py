@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-import math
+from contextlib import suppress
 from dataclasses import dataclass
+
+import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.density.fixed import CELL_STEP, check_work, levels_of
-from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, Budget
+from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, PilotBudget
 from meanfield.mckean_vlasov.density.lagrangian.display import edges_for
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
-from meanfield.mckean_vlasov.density.lagrangian.search import NODES_TOLERANCE, STEP_SHARE
+from meanfield.mckean_vlasov.density.lagrangian.search import STEP_SHARE, Search
 from meanfield.mckean_vlasov.density.plan import coarse_plan, fixed_plan
 from meanfield.mckean_vlasov.density.refinement import FACTORS
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.limit import Limit
 
 FEW_NODES = {1: 16, 2: 4, 3: 3}
-"""Nodes of each feature in the pilot; the steps are those of the slowest node, and hardly depend on their number."""
+"""Nodes of each feature where a level on all of them takes too long."""
 
-PILOT_SHARE = 0.05
-"""Share of the budget of a solution that the pilot may take; a whole search would exceed the budget then."""
+MOST_PILOT_NODES = 500
+"""Largest number of nodes that the search begins with in a pilot; more of them take too much memory."""
+
+PILOT_SHARE = 0.03
+"""Share of the budget of a solution that the pilot may take, about a second."""
+
+FINER, FINER_POINTS = 6.0, 8.0
+"""Work of the finer levels over that of the first, and number of points that all levels hold over that of the first."""
+
+SEARCH_SHARE = 0.4
+"""Usual share of the search for nodes in the whole work."""
 
 WHOLE, WHOLE_TOLERANCE, WHOLE_POWER = 10.5, 1e-6, 0.1
 """Work of the whole search over that of its coarsest level, where it holds, and how it grows with the accuracy."""
 
-POINTS = 4.5
-"""Number of points of all levels over that of the coarsest."""
+POINT_STEP, NUMBER = 7e-8, 4e-7
+"""Seconds for each unit of work, which is a point and step without grading, and for each number of P in the result."""
 
-POINT_STEP, NUMBER = 2e-7, 4e-7
-"""Seconds for each point and step of the Lagrangian kernel, and for each number of P in the result."""
+NUMBER_MEMORY = 32.0
+"""Bytes for each number of P, with its share in what is made of it."""
 
 MARGINAL = {1: 0.02, 2: 0.08, 3: 0.12}
 """Seconds at each output time for the density of w alone, by number of features."""
@@ -72,31 +83,44 @@ def density_cost(limit: Limit, settings: DensitySettings) -> DensityCost:
 
 
 def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> DensityCost:
-    """Cost by a pilot: the coarsest level on few nodes."""
-    scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
-    nodes = Nodes.of(limit, settings.feature_nodes, scale)
-    most = FEW_NODES[len(limit.coordinates)]
-    few = Nodes.of(limit, min(most, settings.feature_nodes) if settings.feature_nodes else most)
-    points, cells, warning, work = USUAL_CELLS, USUAL_CELLS, "", MOST_WORK
-    budget = Budget(PILOT_SHARE * MOST_WORK)
-    solved, all_nodes = len(nodes.solved[1]), len(nodes.u_weight)
+    """Cost by a pilot: the search itself, until it has chosen nodes in u or used up its share of the budget."""
+    begun: list[Level] = []
+    first: Level | None
+    budget, outputs = PilotBudget(PILOT_SHARE), len(limit.times)
+    search = Search(limit, settings, tolerance, lambda level, _: begun.append(level), budget)
+    first, work, held, warning = None, MOST_WORK, 0, ""
     try:
-        frames, _ = prepare(limit, few, budget)
-        points = frames.first_points(limit)
-        pilot = Level(limit, frames, points, STEP_SHARE * tolerance, budget)
-        run(pilot, "density, pilot")
-        cells = len(edges_for(pilot)) - 1
-        work = WHOLE * (WHOLE_TOLERANCE / tolerance) ** WHOLE_POWER * solved * points * pilot.attempts
+        with suppress(ExpensiveError):
+            if len(search.shown.u_weight) <= MOST_PILOT_NODES:
+                first, _ = search.begin()
+                work, held = budget.spent + FINER * first.work, FINER_POINTS * first.X[0].size
+        if first is None:
+            solved = [level for level in begun if np.isfinite(level.moments).all()]
+            first = solved[0] if solved else _on_few_nodes(limit, settings, tolerance)
+            growth = len(search.shown.solved[1]) / len(first.frames.nodes.solved[1])
+            whole = WHOLE * (WHOLE_TOLERANCE / tolerance) ** WHOLE_POWER * growth * first.work
+            work, held = max(whole, budget.spent / SEARCH_SHARE), FINER_POINTS * growth * first.X[0].size
+        warning = OUT_OF_REACH.format(tolerance) if work > MOST_WORK else ""
     except ExpensiveError:
         warning = OUT_OF_REACH.format(tolerance)
     except BlowUpError as error:
         warning = f"the density {error.status}"
-    numbers = len(limit.times) * all_nodes * cells
-    if work > MOST_WORK and not warning:
-        work, warning = MOST_WORK, OUT_OF_REACH.format(tolerance)
-    memory = 8.0 * len(limit.times) * 2 * solved * POINTS * points + 32.0 * numbers
-    shown = NUMBER * numbers + MARGINAL[len(limit.coordinates)] * len(limit.times)
-    return DensityCost(POINT_STEP * work + shown, memory, all_nodes, cells, warning)
+    cells = len(edges_for(first)) - 1 if first else USUAL_CELLS
+    numbers = outputs * len(search.shown.u_weight) * cells
+    memory = 8.0 * outputs * max(held, sum(level.X[0].size for level in begun)) + NUMBER_MEMORY * numbers
+    shown = NUMBER * numbers + MARGINAL[len(limit.coordinates)] * outputs
+    return DensityCost(POINT_STEP * min(work, MOST_WORK) + shown, memory, len(search.shown.u_weight), cells, warning)
+
+
+def _on_few_nodes(limit: Limit, settings: DensitySettings, tolerance: float) -> Level:
+    """The coarsest level on few nodes, whose steps hardly depend on their number."""
+    most = FEW_NODES[len(limit.coordinates)]
+    few = Nodes.of(limit, min(most, settings.feature_nodes) if settings.feature_nodes else most)
+    budget = PilotBudget(PILOT_SHARE)
+    frames, _ = prepare(limit, few, budget)
+    pilot = Level(limit, frames, frames.first_points(limit), STEP_SHARE * tolerance, budget)
+    run(pilot, "density, pilot")
+    return pilot
 
 
 def _eulerian(limit: Limit, settings: DensitySettings, tolerance: float) -> DensityCost:

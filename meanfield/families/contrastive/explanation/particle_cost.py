@@ -9,6 +9,7 @@ from meanfield.ensembles.simulation import blocks_of
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER, prepare_steppers
+from meanfield.problems.problem_keys import with_value
 from meanfield.process.cores import available_cores
 
 LARGEST_TRIAL = 1 << 18
@@ -30,8 +31,7 @@ def particle_seconds(problem: Problem, method: str) -> float:
     N, trial = problem.particles.dimension, _trial_dimension(problem, method)
     blocks = blocks_of(problem.particles.replicas, MOST_TOGETHER if method == "chain" else 1)
     rounds = math.ceil(len(blocks) / available_cores())
-    particles = problem.particles.model_copy(update={"dimension": trial})
-    stepper = prepare_steppers(problem.model_copy(update={"particles": particles}), method)(blocks[0])
+    stepper = prepare_steppers(with_value(problem, "particles.dimension", trial), method)(blocks[0])
     steps, calls = STEPS[method], count()
     per_step = seconds_of(lambda: stepper.advance(steps * next(calls), steps)) / steps
     return rounds * problem.time.stop * N * per_step * (N / trial if method != "chain" else 1.0)

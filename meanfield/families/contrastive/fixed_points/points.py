@@ -73,7 +73,6 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
     Of a continuum of fixed points, such as a circle where two features have the same Gaussian law, single points are
     reported, which are marginal. Source: theory.md, section 2, for b; section 7 for the stability of q = 0.
     """
-    flips, size = sign_symmetries(field), field_size(field)
 
     def search(fineness: int) -> FixedPoints:
         zeros = sorted(all_zeros(field, flips, size, fineness), key=lambda q: np.round(q, 9).tolist())
@@ -83,7 +82,9 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
     def finer(fineness: int, found: FixedPoints) -> int | None:
         return None if found.complete or field.features > 2 else min(2 * fineness, MOST_FINENESS)
 
-    return retry(search, 1, finer)
+    with field.watched("search for fixed points"):
+        flips, size = sign_symmetries(field), field_size(field)
+        return retry(search, 1, finer)
 
 
 def _classified(field: VectorField, zeros: list[FloatArray], flips: FloatArray, size: float) -> tuple[FixedPoint, ...]:

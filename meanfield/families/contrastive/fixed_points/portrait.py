@@ -19,6 +19,7 @@ from meanfield.families.contrastive.fixed_points.symmetry import is_reflected
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.order_parameters.table import BallTable
 from meanfield.families.contrastive.problem import Problem
+from meanfield.process.floating_point import own_errstate
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
@@ -134,6 +135,7 @@ def _cells(plane: Plane, cells: int) -> FloatArray:
     return np.where(np.linalg.norm(q, axis=-1, keepdims=True) < 1.0, q, np.nan)
 
 
+@own_errstate()
 def phase_portrait(problem: Problem, plane: Plane | None = None, cells: int = 60) -> xr.Dataset:
     """The phase portrait of a problem with two features.
 
@@ -163,7 +165,9 @@ def phase_portrait(problem: Problem, plane: Plane | None = None, cells: int = 60
     Source: theory.md, section 2, for dq/dt.
     """
     started = time.perf_counter()
-    portrait = portrait_of(find_fixed_points(VectorField(problem)), plane, cells)
+    field = VectorField(problem)
+    with field.watched("phase portrait"):
+        portrait = portrait_of(find_fixed_points(field), plane, cells)
     arrays = portrait_arrays(portrait)
     result = build_dataset("portrait", problem, arrays, "complete", provenance(time.perf_counter() - started))
     result.attrs["plane"] = portrait.plane

@@ -23,6 +23,9 @@ from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Augmentation, Problem
 from meanfield.ingredients.laws.base import LARGEST
 from meanfield.problems.base import check_problem
+from meanfield.problems.problem_keys import with_value
+from meanfield.process.floating_point import own_errstate
+from meanfield.process.progress import counted_calls
 
 SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
 """Noise strengths at which the search begins, in units of the strongest."""
@@ -94,6 +97,7 @@ class AugmentationDesign:
     vanishing: float
 
 
+@own_errstate()
 def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationDesign:
     """Strength and correlation of the noise that is best for similarity, and of that best for learnability.
 
@@ -119,10 +123,11 @@ def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationD
         strongest, "strongest", f"give a positive variance up to {LARGEST:g}, for instance 2.0", above=0.0, most=LARGEST
     )
     noises = [(share * strongest, rho) for rho in CORRELATIONS for share in SHARES]
-    both = [(recovery_similarity(at), _contrast(at)) for at in (with_noise(problem, *noise) for noise in noises)]
-    similarities, contrasts = (list(zip(values, noises, strict=True)) for values in zip(*both, strict=True))
-    similar = _best(lambda *noise: recovery_similarity(with_noise(problem, *noise)), similarities, strongest)
-    learnable = _best(lambda *noise: _contrast(with_noise(problem, *noise)), contrasts, strongest)
+    with counted_calls("noise of the views") as counting:
+        similarity = counting(lambda *noise: recovery_similarity(with_noise(problem, *noise)))
+        contrast = counting(lambda *noise: _contrast(with_noise(problem, *noise)))
+        similar = _best(similarity, [(similarity(*noise), noise) for noise in noises], strongest)
+        learnable = _best(contrast, [(contrast(*noise), noise) for noise in noises], strongest)
     least = replace(learnable, value=_threshold(learnable.value), noiseless=_threshold(learnable.noiseless))
     return AugmentationDesign(similar, least, vanishing_strength(problem, similar.correlation, strongest))
 
@@ -130,7 +135,7 @@ def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationD
 def with_noise(problem: Problem, strength: float, correlation: float) -> Problem:
     """The problem with this augmentation and no other."""
     noise = Augmentation(variance=(float(strength), float(strength)), correlation=float(correlation))
-    return problem.model_copy(update={"augmentation": noise})
+    return with_value(problem, "augmentation", noise)
 
 
 def recovery_similarity(problem: Problem) -> float:

@@ -30,11 +30,12 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.closures.averages import averages
-from meanfield.families.contrastive.closures.closure import CENTERINGS, brackets
+from meanfield.families.contrastive.closures.closure import CENTERINGS
+from meanfield.families.contrastive.closures.gaussian_averages import over_gaussians
 from meanfield.families.contrastive.closures.mixture import Mixture
 from meanfield.families.contrastive.order_parameters.field import check_closes
 from meanfield.families.contrastive.problem import Problem
+from meanfield.process.floating_point import own_errstate
 from meanfield.typing import FloatArray
 
 CLOSURE_ERROR = 1e-9
@@ -97,6 +98,7 @@ class Learnability:
         return np.asarray(self.growth_rates > 0)
 
 
+@own_errstate()
 def learnability(problem: Problem) -> Learnability:
     """Growth rates of small overlaps, and the range of learnable second moments.
 
@@ -132,7 +134,7 @@ def origin(closure: Closure) -> Origin:
     law = closure.expectation.mixture
     mean, second = _moments(law)
     nowhere = np.zeros(len(mean))
-    b = brackets(closure.expectation, nowhere, closure.centering, closure.batch_size)
+    b = closure.brackets(nowhere)
     curvature, drift = float(b[0]), b[4:]
     size = math.sqrt(max(b[1], b[2]))
     if np.abs(drift).max() > CLOSURE_ERROR * size:
@@ -153,8 +155,7 @@ def _pull_of_means(closure: Closure, mean: FloatArray) -> FloatArray:
     outer = np.outer(mean, mean)
     if closure.centering == CENTERINGS["none"] or not np.any(mean):
         return np.zeros_like(outer)
-    table = closure.expectation.table
-    slopes = averages(table, closure.expectation.mixture, np.zeros(len(mean)), np.empty((len(table.values), 1)))[1:3, 0]
+    slopes = over_gaussians(closure.expectation.table, np.zeros(1), np.ones(1))[0, 0, 1:3]  # B at q = 0, whatever c
     keep = 1.0 - 1.0 / closure.batch_size if closure.centering == CENTERINGS["batch"] else 1.0
     return np.asarray(2.0 * keep * slopes.prod() * outer)
 

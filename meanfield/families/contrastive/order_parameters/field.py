@@ -6,7 +6,10 @@ projection restores. Source: theory.md, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +19,7 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.base import check_problem
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 LONGEST_DIFFERENCE = 1e-3
@@ -92,6 +96,17 @@ class VectorField:
         self.problem = problem
         self.closure = Closure(problem)
         self.features = len(problem.features)
+        self._bar: Any = None
+
+    @contextmanager
+    def watched(self, label: str) -> Iterator[None]:
+        """Context in which evaluations are counted by a progress bar."""
+        before = self._bar
+        with progress_bar(math.inf, label, " evaluations") as self._bar:
+            try:
+                yield
+            finally:
+                self._bar = before
 
     def __call__(self, q: FloatArray) -> FloatArray:
         """Velocity b(q), of the shape of q: (d1,), or (..., d1) for many points; NaN outside the unit ball."""
@@ -101,6 +116,8 @@ class VectorField:
         values = np.full(points.shape, np.nan)
         for i in np.flatnonzero(inside):
             values[i] = rate(self.closure, points[i])
+            if self._bar is not None:
+                self._bar.update()
         return values.reshape(q.shape)
 
     def jacobian(self, q: FloatArray) -> FloatArray:

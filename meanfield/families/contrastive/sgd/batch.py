@@ -12,17 +12,17 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
 from meanfield.families.contrastive.closures.closure import CENTERINGS
-from meanfield.families.contrastive.closures.expectation import mean_outputs
+from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.draws import HiddenDraws, draw_hidden, hidden_draws
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 POPULATION, BATCH = CENTERINGS["population"], CENTERINGS["batch"]
@@ -144,10 +144,10 @@ def room_for(training):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(inline="always", error_model="numpy")
-def population_means(centering, expectation, q):  # type: ignore[no-untyped-def]
+def population_means(centering, outputs, q):  # type: ignore[no-untyped-def]
     """Population means that population centring subtracts from the two outputs; 0 for other centrings."""
     if centering == POPULATION:
-        return call(mean_outputs, expectation, q)
+        return call(mean_outputs, outputs, q)
     return 0.0, 0.0
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
@@ -26,18 +25,19 @@ from meanfield.families.contrastive.sgd.batch import (
 )
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def chain_steps(  # type: ignore[no-untyped-def]
-    training, expectation, pull, key, first_replica, first, steps, level, q, s, escape, reached
+    training, outputs, pull, key, first_replica, first, steps, level, q, s, escape, reached
 ):
     """Take steps `first`, `first` + 1, ... of several replicas, changing their states in place.
 
     Parameters
     ----------
     training : Training
-    expectation : Expectation
+    outputs : MeanOutputs
         Gives the population mean of the outputs.
     pull : float
         phi(w)/w, strength included.
@@ -64,7 +64,7 @@ def chain_steps(  # type: ignore[no-untyped-def]
             draw_numbers(training, key, first_replica + i, chunk, last - chunk, numbers)
             together = steps_together(training, last - chunk)
             for step in range(chunk, last, together):
-                means = population_means(training.centering, expectation, q[i])
+                means = population_means(training.centering, outputs, q[i])
                 reached[i] = call(
                     _steps, training, pull, key, first_replica, chunk, step, step + together, level, q, s, means,
                     escape, i, numbers, room, inside,

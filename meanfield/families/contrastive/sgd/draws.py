@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.gamma_variables import gamma
 from meanfield.ingredients.laws.base import HiddenPart
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 FEW = 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.steppers import DRAWN_AT_ONCE
+from meanfield.problems.problem_keys import with_value
 
 BYTES_PER_NUMBER = 8
 """Number of bytes of a double."""
@@ -24,3 +25,10 @@ def working_set(problem: Problem, method: str) -> int:
     views = (2 if several or problem.noise_covariance.any() else 1) * m
     hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * BYTES_PER_NUMBER
     return samples + hidden + max(start, (d1 + 3 * d2 + views) * N * BYTES_PER_NUMBER)
+
+
+def largest_key(problem: Problem, method: str) -> str:
+    """Key that most of the memory of a step comes from."""
+    small = with_value(problem, "model.batch_size", min(problem.model.batch_size, 2))
+    most_of_it = 2 * working_set(small, method) < working_set(problem, method)
+    return "model.batch_size" if most_of_it else "particles.dimension"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-from meanfield.families.contrastive.closures.expectation import mean_outputs
+from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.sgd.batch import BATCH, POPULATION, squared
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -30,7 +30,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     learning_rate,
     centering,
     noise_factor,
-    expectation,
+    outputs,
     first_step,
     level,
     escape,
@@ -54,7 +54,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         0 none, 1 population, 2 batch.
     noise_factor : ndarray, shape (2, 2)
         Lower triangular, noise_factor @ noise_factor.T = V.
-    expectation : Expectation
+    outputs : MeanOutputs
         Gives the population mean of the outputs.
     first_step : int
         Its number.
@@ -109,7 +109,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         mean1 = mean2 = 0.0
         if centering == POPULATION:
             _overlap(U, w, q)
-            mean1, mean2 = call(mean_outputs, expectation, q)
+            mean1, mean2 = call(mean_outputs, outputs, q)
         elif centering == BATCH:
             mean1 = y1.mean()
             mean2 = y2.mean()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.streams import VECTOR, fill_normals
@@ -27,6 +26,7 @@ from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 
 BLOCK = 512
 """Number of coordinates that are worked on at once, an even number."""
@@ -37,14 +37,14 @@ LEAST_REST = 1e-30
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def projected_steps(  # type: ignore[no-untyped-def]
-    training, expectation, pull, force, strength, key, replica, first, steps, level, w, U, g, state, escape
+    training, outputs, pull, force, strength, key, replica, first, steps, level, w, U, g, state, escape
 ):
     """Take steps `first`, `first` + 1, ... of one replica, changing its state in place.
 
     Parameters
     ----------
     training : Training
-    expectation : Expectation
+    outputs : MeanOutputs
         Gives the population mean of the outputs.
     pull : float
         phi(w)/w with its strength if phi is linear; then `force` is not called.
@@ -81,7 +81,7 @@ def projected_steps(  # type: ignore[no-untyped-def]
         draw_numbers(training, key, replica, chunk, last - chunk, numbers)
         together = steps_together(training, last - chunk)
         for step in range(chunk, last, together):
-            means = population_means(training.centering, expectation, state[:d1])
+            means = population_means(training.centering, outputs, state[:d1])
             reached = call(
                 _steps, training, pull, force, strength, key, replica, chunk, step, step + together, level, w, U, g,
                 state, means, escape, numbers, room, inside, work,

@@ -9,6 +9,7 @@ import xarray as xr
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.ensemble import MakeStepper
+from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
@@ -16,10 +17,10 @@ from meanfield.families.contrastive.channels.sgd import steppers as of_channels
 from meanfield.families.contrastive.channels.sgd.statistics import with_declared_statistics
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd import steppers as of_one_channel
-from meanfield.families.contrastive.sgd.memory import working_set
+from meanfield.families.contrastive.sgd.memory import largest_key, working_set
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.base import check_problem
-from meanfield.problems.file import format_problem
+from meanfield.process.floating_point import own_errstate
 from meanfield.results.schema import build_dataset
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
@@ -29,6 +30,7 @@ MOST_TOGETHER = 256
 """Largest number of replicas of a chain that are advanced by one call."""
 
 
+@own_errstate()
 def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
     """Replicas of one-pass SGD at finite N.
 
@@ -91,7 +93,7 @@ def simulation_of(problem: Problem) -> Simulation:
     chain, d2 = method == "chain", problem.model.channels
     several = d2 > 1
     return Simulation(
-        identity=format_problem(problem),
+        identity=identity_of(problem),
         particles=problem.particles,
         time=problem.time,
         rows={"q": (d1, d2), "M": (d2, d2), "r": (d2,)} if several else {"q": (d1,), "r": ()},
@@ -104,6 +106,7 @@ def simulation_of(problem: Problem) -> Simulation:
         together=MOST_TOGETHER if chain else 1,
         working_set=working_set(problem, method),
         remedy="lower model.learning_rate, or prior.strength if it is large",
+        size=largest_key(problem, method),
     )
 
 

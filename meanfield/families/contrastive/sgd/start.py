@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.random import Generator
 
@@ -12,6 +11,7 @@ from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.ensembles.streams import START, fill_normals, fill_uniforms
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 DEPENDENT = 1e-8

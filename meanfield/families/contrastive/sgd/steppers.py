@@ -13,7 +13,7 @@ from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.stepper import Stepper, replica_generator
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.closures.expectation import Expectation, no_expectation
+from meanfield.families.contrastive.closures.outputs import MeanOutputs, no_mean_outputs
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.batch import Training, training_of
 from meanfield.families.contrastive.sgd.chain import chain_steps
@@ -61,9 +61,9 @@ class Chain(ContrastiveStepper):
 
     kept = ("_q", "_s", "escape")
 
-    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(replicas)
-        self._training, self._expectation = training, expectation
+        self._training, self._outputs = training, outputs
         self._pull = linear_pull(problem)
         self._key, self._level = stream_key(problem.particles.seed), escape_level(problem)
         self._q, self._s = draw_overlap(problem, self._key, replicas)
@@ -72,7 +72,7 @@ class Chain(ContrastiveStepper):
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         chain_steps(
-            self._training, self._expectation, self._pull, self._key, self.replicas.start, first, steps, self._level,
+            self._training, self._outputs, self._pull, self._key, self.replicas.start, first, steps, self._level,
             self._q, self._s, self.escape, self.reached,
         )  # fmt: skip
 
@@ -90,10 +90,10 @@ class Chain(ContrastiveStepper):
 class WithWeights(ContrastiveStepper):
     """Replica with its weights."""
 
-    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(replicas)
         (self._replica,) = replicas
-        self._problem, self._training, self._expectation = problem, training, expectation
+        self._problem, self._training, self._outputs = problem, training, outputs
         self._level = escape_level(problem)
         start = replica_generator(problem.particles.seed, self._replica, START)
         self._U = draw_features(problem, start)
@@ -132,8 +132,8 @@ class Projected(WithWeights):
 
     kept = ("_w", "_state", "escape")
 
-    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
-        super().__init__(problem, training, expectation, replicas)
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
+        super().__init__(problem, training, outputs, replicas)
         self._key = stream_key(problem.particles.seed)
         linear = problem.prior.functions.linear
         self._pull = linear_pull(problem) if linear else 0.0
@@ -146,7 +146,7 @@ class Projected(WithWeights):
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         self.reached[0] = projected_steps(
-            self._training, self._expectation, self._pull, self._force, self._problem.prior.strength, self._key,
+            self._training, self._outputs, self._pull, self._force, self._problem.prior.strength, self._key,
             self._replica, first, steps, self._level, self._w, self._rows, self._vector, self._state, self.escape,
         )  # fmt: skip
 
@@ -166,8 +166,8 @@ class Plain(WithWeights):
 
     kept = ("_w", "_generators", "escape")
 
-    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
-        super().__init__(problem, training, expectation, replicas)
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
+        super().__init__(problem, training, outputs, replicas)
         self._force = compile_scalar(problem.prior.functions.unit_force)
         streams = range(NOISE, HIDDEN + len(problem.hidden_laws))
         # One stream for each kind of draw, so that none depends on how another is cut into calls.
@@ -182,7 +182,7 @@ class Plain(WithWeights):
             hidden = self._draw_hidden(min(piece, first + steps - start))
             self.reached[0] = sgd_steps(
                 self._w, self._U, hidden, self._generators[0], value, derivative, self._force,
-                prior.strength, training.learning_rate, training.centering, training.noise_factor, self._expectation,
+                prior.strength, training.learning_rate, training.centering, training.noise_factor, self._outputs,
                 start, self._level, self.escape,
             )  # fmt: skip
             if self.reached[0] < start + len(hidden):
@@ -212,5 +212,5 @@ def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     """Function that makes steppers by one of `STEPPERS`; preparing what they share may take seconds."""
     # Only population centring needs the limit's averages: other SGD goes on where they are hard or do not exist.
     population = problem.model.centering == "population"
-    expectation = Closure(problem).expectation if population else no_expectation()
-    return partial(STEPPERS[method], problem, training_of(problem), expectation)
+    outputs = Closure(problem).mean_outputs if population else no_mean_outputs()
+    return partial(STEPPERS[method], problem, training_of(problem), outputs)

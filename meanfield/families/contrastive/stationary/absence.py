@@ -1,12 +1,15 @@
-"""Reason why a problem has no stationary state, with the numbers that decide and the remedy."""
+"""Reasons why a problem has no stationary state, or a list of them lacks some, with numbers and remedies."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.condensation import critical_diffusion, held_norm
+from meanfield.mckean_vlasov.stationary import Missing
 
 NONE_FOUND = "failed: no stationary state with noise was found below |q| = 1 - 1e-8"
 """Beginning of the attribute `status` of a result without states: it says where states are looked for."""
@@ -39,3 +42,20 @@ def why_none(problem: Problem, closure: Closure) -> str:
         f"prior.strength below {ratio * problem.prior.strength:.3g}, or raise model.learning_rate / model.batch_size "
         f"by a factor of {1 / ratio:.3g}"
     )
+
+
+def what_is_missing(problem: Problem, closure: Closure, missing: Sequence[Missing]) -> str:
+    """Sentences about what a list of states lacks; empty if that is nothing."""
+    return "; ".join(_sentence(problem, closure, each) for each in missing)
+
+
+def _sentence(problem: Problem, closure: Closure, missing: Missing) -> str:
+    what = "a state that attracts" if missing.attracts else "a border between states that attract"
+    start = f"{what} is missing {missing.where}"
+    if not len(missing.empty):
+        return f"{start}: the search did not find it; see where a long run of the density that starts there goes"
+    sizes = np.linalg.norm(missing.empty, axis=1)
+    if sizes.min() > 0:
+        place = ", ".join(f"{x:.3g}" for x in missing.empty[sizes.argmin()])
+        return f"{start}: at q = {place} no density has the norm 1; there the norm condenses, which is no state"
+    return f"{start}: no density has the norm 1 at q = 0, where {why_none(problem, closure)}"

@@ -15,8 +15,11 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.branches import OF_THE_LIMIT
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
+from meanfield.ingredients.part import with_unchecked
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import value_of, with_value
+from meanfield.process.floating_point import own_errstate
+from meanfield.process.progress import counted_calls
 from meanfield.typing import FloatArray
 
 BATCH_SIZE = "model.batch_size"
@@ -62,6 +65,7 @@ class CriticalValues:
         return tuple((first, last) for first, last in pairs if first <= last)
 
 
+@own_errstate()
 def critical_values(problem: Problem, key: str | Sequence[str], low: float, high: float) -> CriticalValues:
     """All values of a number between `low` and `high` at which q = 0 gains or loses its stability.
 
@@ -99,7 +103,8 @@ def critical_values(problem: Problem, key: str | Sequence[str], low: float, high
         return learning_margin(changed)
 
     spread = np.geomspace if low > 0 and high > FAR * low else np.linspace
-    values = _crossings(margin, spread(low, high, LOOKS))
+    with counted_calls("critical values") as counting:
+        values = _crossings(counting(margin), spread(low, high, LOOKS))
     ends = [low, *values.tolist(), high]
     grows = [margin(0.5 * (a + b)) > 0 for a, b in pairwise(ends)]
     return CriticalValues(values, tuple(part for part, grown in zip(pairwise(ends), grows, strict=True) if grown))
@@ -129,7 +134,7 @@ def _with_real_value(problem: Problem, key: str, value: float) -> Problem:
     if key != BATCH_SIZE:
         return with_value(problem, key, value)
     with_value(problem, key, math.floor(value))  # refuses sizes that no batch has
-    return problem.model_copy(update={"model": problem.model.model_copy(update={"batch_size": value})})
+    return with_unchecked(problem, model=with_unchecked(problem.model, batch_size=value))
 
 
 def _crossings(margin: Callable[[float], float], looks: FloatArray) -> FloatArray:

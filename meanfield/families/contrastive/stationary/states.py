@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import xarray as xr
 
@@ -10,21 +11,28 @@ from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.stationary.absence import NONE_FOUND, why_none
+from meanfield.families.contrastive.stationary.absence import NONE_FOUND, what_is_missing, why_none
 from meanfield.families.contrastive.stationary.potential import potential_of
 from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.stationary import (
+    Found,
     all_states,
     check_features,
     density_arrays,
+    missing_states,
     without_states,
 )
 from meanfield.problems.base import check_problem
+from meanfield.process.floating_point import own_errstate
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.results.states import stacked
 
+FROZEN = 1e-3
+"""Largest relaxation rate, in units of Lambda/2, of a density that rests between wells for longer than any run."""
 
+
+@own_errstate()
 def find_stationary_states(problem: Problem) -> xr.Dataset:
     """All stationary states of the density with noise, with their stability, without a starting guess.
 
@@ -40,7 +48,8 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
         `eigenvalue_real` and `eigenvalue_imag`, `stability`, `P`, and `potential` where there is one, as
         `meanfield.results.schema` describes them.
         States are in the order of q. The attribute `status` is `complete`, or `failed: why` where no state was
-        found; `warning` says where some may be missing, and why.
+        found; `warning` says where some may be missing, and why, and where densities rest that are none; whether the
+        indices of all states add up, so that none is missing, is the attribute `indices_add_up`.
 
     Raises
     ------
@@ -67,7 +76,26 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     arrays = stacked(rows, without_states(len(problem.features))) | density_arrays(equations, states, u, u_weight)
     status = "complete" if states else f"{NONE_FOUND}; at q = 0 {why_none(problem, closure)}"
     record = provenance(time.perf_counter() - started)
-    return build_dataset("stationary", problem, arrays, status, record, equations.effort.warning)
+    missing = missing_states(equations, [state.q for state in states])
+    said = [equations.effort.warning, what_is_missing(problem, closure, missing), _frozen(states)]
+    result = build_dataset("stationary", problem, arrays, status, record, "; ".join(filter(None, said)))
+    return result.assign_attrs(indices_add_up=str(not missing).lower())
+
+
+def _frozen(states: Sequence[Found]) -> str:
+    """Sentence about weights that hardly cross between wells, empty where they do.
+
+    As E[w^2] = 1, a density that is log-concave relaxes at a rate of order Lambda/2 or faster; wells make it slower.
+    """
+    numbers = [(float(state.variables["relaxation_rate"]), float(state.variables["Lambda"])) for state in states]
+    slow = [rate for rate, diffusion in numbers if rate < FROZEN * 0.5 * diffusion]
+    if not slow:
+        return ""
+    return (
+        f"weights take up to {1.0 / max(min(slow), 1e-300):.1g} units of time (1/relaxation_rate) to cross between "
+        "wells: until then densities and SGD rest frozen, with other shares of the weights in the wells and at other "
+        "overlaps, which are no stationary states and not in the list"
+    )
 
 
 def check_stationary(problem: Problem) -> None:

@@ -2,7 +2,8 @@
 
 The residual of a weight is its distance from the mean that the density predicts, given the eigenvalue and the teacher's
 components, in units of the standard deviation. So weights of all eigenvalues are judged together, and those of students
-apart.
+apart. Where the eigenvalue is 0, as D - N are for D > N, components are 0 for any weights: nothing scatters there, and
+a result in which they are not is refused (`meanfield.families.hidden_manifold.checks`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import xarray as xr
 from scipy.special import ndtr
 
 from meanfield.comparison.rotations import Deviations
+from meanfield.families.hidden_manifold.checks import is_kernel
 from meanfield.families.hidden_manifold.interpolation import interpolated
 from meanfield.families.hidden_manifold.variables.weights import DISTANCES
 from meanfield.numerics.distances import (
@@ -99,12 +101,14 @@ def _residuals(
     if "regression" not in prediction or "S" not in runs:
         return
     rho, teacher = runs["rho_of_coordinate"].values, runs["teacher_components"].values
+    seen = ~is_kernel(rho).any(axis=0)
+    rho, teacher = rho[:, seen], teacher[:, seen]
     for index, snapshot in enumerate(snapshots):
         if not np.any(np.isclose(runs["snapshot_time"].values, snapshot)):
             continue
         at = prediction.sel(time=snapshot, method="nearest")
         regression, spread = _at(prediction["rho"].values, rho, at["regression"].values, at["spread"].values)
-        weights = runs["S"].sel(snapshot_time=snapshot, method="nearest").values
+        weights = runs["S"].sel(snapshot_time=snapshot, method="nearest").values[..., seen]
         for student in range(weights.shape[1]):
             mean = np.einsum("rcm,rcm->rc", regression[:, :, student], teacher)
             with np.errstate(divide="ignore", invalid="ignore"):

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
@@ -22,6 +21,7 @@ from meanfield.families.hidden_manifold.order_parameters.system import System, p
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 STEP = 1e-5

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numba
-
 from meanfield.families.hidden_manifold.expectations.erf import erf_expectations
 from meanfield.families.hidden_manifold.expectations.linear import linear_expectations
 from meanfield.families.hidden_manifold.expectations.quadrature import quadrature_expectations
 from meanfield.families.hidden_manifold.expectations.relu import relu_expectations
 from meanfield.ingredients.activations import ACTIVATIONS, Activation
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 
 QUADRATURE, ERF, LINEAR, RELU = range(4)
 """Kinds of expectations."""

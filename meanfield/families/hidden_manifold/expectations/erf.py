@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.polynomial.legendre import leggauss
+
+from meanfield.process import own_numba as numba
 
 NODES, WEIGHTS = leggauss(24)
 FEW_NODES, FEW_WEIGHTS = leggauss(10)

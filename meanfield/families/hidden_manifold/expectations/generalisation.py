@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numba
-
 from meanfield.families.hidden_manifold.expectations.choice import ERF, LINEAR, RELU
 from meanfield.families.hidden_manifold.expectations.erf import product_of_two
 from meanfield.families.hidden_manifold.expectations.quadrature import average
 from meanfield.families.hidden_manifold.expectations.relu import product_of_two as product_of_rectified
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 
 ORDER = 40
 """Points of a quadrature over a field, or over a piece of it between kinks."""

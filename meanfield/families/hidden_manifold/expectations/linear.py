@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numba
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

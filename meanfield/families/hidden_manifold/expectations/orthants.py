@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.polynomial.legendre import leggauss
+
+from meanfield.process import own_numba as numba
 
 NODES, WEIGHTS = leggauss(16)
 FEW_NODES, FEW_WEIGHTS = leggauss(8)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
@@ -23,6 +22,7 @@ from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.numerics.quadrature import gaussian_trapezoid
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 FARTHEST = 8.5

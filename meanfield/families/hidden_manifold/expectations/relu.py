@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.families.hidden_manifold.expectations.orthants import (
@@ -19,6 +18,7 @@ from meanfield.families.hidden_manifold.expectations.orthants import (
     orthant,
 )
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 
 SAME = 1e-15
 """Variance of a field given another one, relative to its own, below which it is a multiple of it, to rounding."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import System
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 STEP = 1e-5

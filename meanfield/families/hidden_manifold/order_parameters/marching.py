@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 from scipy.integrate import DOP853
 
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 
 _TABLE: Any = DOP853
 STAGES = 12

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from meanfield.families.hidden_manifold.expectations.choice import expectations
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

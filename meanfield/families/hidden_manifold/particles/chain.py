@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
@@ -23,6 +22,7 @@ from meanfield.families.hidden_manifold.particles.networks import take_step
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 BUFFERED = 1024

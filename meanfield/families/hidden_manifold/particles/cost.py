@@ -14,6 +14,7 @@ from meanfield.families.hidden_manifold.particles.plain import SAMPLES
 from meanfield.families.hidden_manifold.particles.simulation import simulation_of
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
 from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.problems.problem_keys import with_values
 from meanfield.process.cores import available_cores
 
 LARGEST_TRIAL = 1 << 21
@@ -48,8 +49,8 @@ def _seconds(problem: Problem, method: str) -> float:
     """Predicted time of all replicas, without output."""
     N, delta, chain = problem.particles.dimension, problem.inputs.aspect_ratio, method == "chain"
     trial = N if chain else min(N, max(math.isqrt(round(LARGEST_TRIAL / delta)), 100))
-    particles = problem.particles.model_copy(update={"dimension": trial, "replicas": 1})
-    stepper = prepare_steppers(problem.model_copy(update={"particles": particles}), method)(range(1))
+    small = with_values(problem, {"particles.dimension": trial, "particles.replicas": 1})
+    stepper = prepare_steppers(small, method)(range(1))
     calls, replicas = count(), problem.particles.replicas
     per_step = seconds_of(lambda: stepper.advance(SAMPLES * next(calls), SAMPLES)) / SAMPLES * (N / trial) ** 2
     rounds = math.ceil(replicas / available_cores())

@@ -3,10 +3,15 @@
 F has independent N(0, 1) entries, or F = sqrt(N) diag(sqrt(rho)) V with orthonormal rows of V, uniformly distributed.
 The eigenvectors of F F^T are then the axes of the latent space, which changes nothing: latents and teachers are
 isotropic, and latents that are not Gaussian reach an input as sums over all axes.
+
+The limit belongs to columns of length sqrt(D), so that all inputs have one law (hidden_manifold.md, section 1). Those
+of such matrices differ by O(1/sqrt(D)), and so do the means of an f that is not odd: together a vector whose length
+does not vanish, which the student learns. So columns are made equal, unless a problem asks for what was drawn.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +21,9 @@ from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.spectra import MarchenkoPastur
 from meanfield.typing import FloatArray, IntArray
+
+SAME_LENGTH = 1e-12
+"""Largest relative difference of squares of lengths that is rounding."""
 
 
 class Blocks(NamedTuple):
@@ -89,13 +97,38 @@ def blocks_of(problem: Problem) -> Blocks | None:
 
 def draw_features(problem: Problem, blocks: Blocks | None, rng: Generator) -> FloatArray:
     """F, shape (D, N)."""
-    N = problem.particles.dimension
+    N, equal = problem.particles.dimension, problem.particles.column_lengths == "equal"
     if blocks is None:
-        return rng.standard_normal((latent_dimension(problem), N))
+        F = rng.standard_normal((latent_dimension(problem), N))
+        return np.asarray(F * np.sqrt(len(F) / np.sum(F**2, axis=0))) if equal else F
     eigenvalues = np.repeat(blocks.rho, blocks.size)
     rows = np.flatnonzero(eigenvalues)
     orthonormal, triangle = np.linalg.qr(rng.standard_normal((N, len(rows))))
     F = np.zeros((len(eigenvalues), N))
     # With a positive diagonal of the triangle the columns are uniformly distributed.
     F[rows] = np.sqrt(N * eigenvalues[rows])[:, None] * (orthonormal * np.sign(np.diag(triangle))).T
-    return F
+    return with_equal_columns(F) if equal else F
+
+
+def with_equal_columns(F: FloatArray) -> FloatArray:
+    """F times an orthogonal matrix, with columns of one length: F F^T stays what it is.
+
+    A short column and a long one are rotated in their plane until the short one has the right length; what is left
+    goes on as a short or a long one (Davies and Higham, BIT 40, 640, 2000).
+    """
+    columns = F.T.copy()
+    square = np.sum(columns**2, axis=1)
+    right = float(square.mean())
+    short = [int(i) for i in np.flatnonzero(square < right * (1.0 - SAME_LENGTH))]
+    long = [int(i) for i in np.flatnonzero(square > right * (1.0 + SAME_LENGTH))]
+    while short and long:
+        i, j = short.pop(), long.pop()
+        product, lack = float(columns[i] @ columns[j]), right - square[i]
+        root = math.sqrt(product**2 + (square[j] - right) * lack)
+        tangent = lack / (product + math.copysign(root, product))
+        cosine = 1.0 / math.sqrt(1.0 + tangent**2)
+        sine = tangent * cosine
+        columns[i], columns[j] = cosine * columns[i] + sine * columns[j], cosine * columns[j] - sine * columns[i]
+        square[j] -= lack
+        (short if square[j] < right else long).append(j)
+    return columns.T

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
@@ -12,6 +11,7 @@ from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.array_operations import dot
 from meanfield.numerics.compiled.matrix_products import TOGETHER
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 

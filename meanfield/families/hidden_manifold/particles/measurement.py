@@ -1,7 +1,8 @@
 """Order parameters of SGD, from its weights and not from samples.
 
 They are the formulas of the limit at the overlaps that the weights have. At finite N the fields of a sample differ in
-law from these Gaussians by O(1/N); a test set of P samples would be off by O(1/sqrt(P)).
+law from these Gaussians by O(1/N). The generalisation error is such a formula for the chain alone, whose inputs are
+Gaussian; that of weights is measured (see `meanfield.families.hidden_manifold.particles.fresh_samples`).
 """
 
 from __future__ import annotations
@@ -67,11 +68,12 @@ class Fields(NamedTuple):
 
 
 def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of what `rows_of` returns for each replica."""
+    """Names and shapes of what is kept of each replica."""
     K, M = problem.students, problem.teachers
     square = dict.fromkeys(("Q", "Omega", "Sigma"), (K, K))
     means = {"field_mean": (len(problem.inputs.gaussians), K)}
-    return square | {"R": (K, M), "v": (K,), "generalisation_error": ()} | means
+    errors: dict[str, tuple[int, ...]] = {"generalisation_error": (), "generalisation_error_error": ()}
+    return square | {"R": (K, M), "v": (K,)} | errors | means
 
 
 def gaussian_noise(moments: Moments) -> float:
@@ -104,15 +106,14 @@ def rows_of(problem: Problem, overlaps: Overlaps, fields: Fields) -> Mapping[str
         "Omega": overlaps.Omega,
         "Sigma": overlaps.Sigma,
         "v": overlaps.v,
-        "generalisation_error": _errors(problem, overlaps.v, fields) @ weight,
         "field_mean": fields.mean,
     }
 
 
-def _errors(problem: Problem, v: FloatArray, fields: Fields) -> FloatArray:
-    """Generalisation error in each component, shape (replicas, components)."""
+def gaussian_errors(problem: Problem, v: FloatArray, fields: Fields) -> Mapping[str, FloatArray]:
+    """Generalisation error of each replica if fields are Gaussian, which is then known without a standard error."""
     replicas, components, _, M = fields.R.shape
-    scale = np.array([scale for _, scale in problem.inputs.gaussians])
+    weight, scale = np.array(problem.inputs.gaussians).T
     T = np.broadcast_to(np.multiply.outer(scale**2, problem.teacher_overlap), (replicas, components, M, M))
     C = np.block([[fields.Q, fields.R], [fields.R.swapaxes(2, 3), T]])
     mean = np.concatenate([fields.mean, fields.teacher_mean], axis=2)
@@ -126,4 +127,5 @@ def _errors(problem: Problem, v: FloatArray, fields: Fields) -> FloatArray:
     generalisation_errors(
         kind, problem.students, C.reshape(len(found), *C.shape[2:]), mean.reshape(len(found), -1), u, rule, found
     )
-    return found.reshape(replicas, components)
+    errors = found.reshape(replicas, components) @ weight
+    return {"generalisation_error": errors, "generalisation_error_error": np.zeros(replicas)}

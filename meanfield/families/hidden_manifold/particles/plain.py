@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.families.hidden_manifold.particles.latents import draw_latents
@@ -24,6 +23,7 @@ from meanfield.numerics.compiled.array_operations import add, dot
 from meanfield.numerics.compiled.matrix_products import TOGETHER, pack, tiles_for
 from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 SAMPLES = 8 * TOGETHER

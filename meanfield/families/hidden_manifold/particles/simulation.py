@@ -7,16 +7,17 @@ from functools import partial
 import xarray as xr
 
 from meanfield.ensembles.arrays import Record
+from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.particles.eigenspaces import spaces_of
 from meanfield.families.hidden_manifold.particles.features import latent_dimension
+from meanfield.families.hidden_manifold.particles.fresh_samples import count_fresh
 from meanfield.families.hidden_manifold.particles.measurement import gaussian_noise, row_shapes
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.problems.base import check_problem
-from meanfield.problems.file import format_problem
 from meanfield.results.schema import build_dataset
 
 MOST_TOGETHER = 256
@@ -52,9 +53,10 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Returns
     -------
     xarray.Dataset
-        `Q`, `R`, `Omega`, `Sigma`, `v`, `generalisation_error` and `field_mean` at every output time, all from the
-        weights, and the components `S` of weights along eigenvectors of the features at the snapshots; with
-        `particles.record = 'statistics'` statistics over replicas instead. See
+        `Q`, `R`, `Omega`, `Sigma`, `v` and `field_mean` at every output time, all from the weights;
+        `generalisation_error` on fresh samples with its standard error `generalisation_error_error`, or, of the chain,
+        from its Gaussian fields; and the components `S` of weights along eigenvectors of the features at the
+        snapshots. With `particles.record = 'statistics'` statistics over replicas instead. See
         `meanfield.families.hidden_manifold.results`. Output time t is step round(t N). The attribute `status` is
         `complete`, `interrupted` or `failed: ...`; what was not reached is NaN.
 
@@ -88,7 +90,7 @@ def simulation_of(problem: Problem) -> Simulation:
     D, K, M = latent_dimension(problem), problem.students, problem.teachers
     chain = method == "chain"
     return Simulation(
-        identity=format_problem(problem),
+        identity=identity_of(problem),
         particles=problem.particles,
         time=problem.time,
         rows=row_shapes(problem),
@@ -146,5 +148,5 @@ def working_set(problem: Problem, method: str) -> int:
     if method == "chain":
         return 0
     N, D = problem.particles.dimension, latent_dimension(problem)
-    # features, as they are drawn, made orthonormal, scaled and packed; then their products, and eigenvectors
-    return (4 * N * D + 3 * D * D) * BYTES_PER_NUMBER
+    # features, as they are drawn, made orthonormal, scaled and packed; then their products, and eigenvectors; samples
+    return (4 * N * D + 3 * D * D + N * count_fresh(problem)) * BYTES_PER_NUMBER

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.arrays import Array
@@ -19,6 +18,7 @@ from meanfield.numerics.compiled.matrix_products import TOGETHER, multiply, rela
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.vectors import WIDE
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 

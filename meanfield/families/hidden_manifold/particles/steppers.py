@@ -15,8 +15,15 @@ from meanfield.ensembles.streams import stream_key
 from meanfield.families.hidden_manifold.particles.chain import chain_steps
 from meanfield.families.hidden_manifold.particles.eigenspaces import covariates_of, draw_gram, spaces_of
 from meanfield.families.hidden_manifold.particles.features import Blocks, blocks_of, draw_features, latent_dimension
+from meanfield.families.hidden_manifold.particles.fresh_samples import FreshSamples, draw_fresh, measured_errors
 from meanfield.families.hidden_manifold.particles.latents import mixture_of
-from meanfield.families.hidden_manifold.particles.measurement import Fields, Overlaps, fields_of, rows_of
+from meanfield.families.hidden_manifold.particles.measurement import (
+    Fields,
+    Overlaps,
+    fields_of,
+    gaussian_errors,
+    rows_of,
+)
 from meanfield.families.hidden_manifold.particles.networks import networks_of
 from meanfield.families.hidden_manifold.particles.plain import inputs_of, plain_steps
 from meanfield.families.hidden_manifold.particles.start import (
@@ -74,7 +81,8 @@ class Plain(Stepper):
         each = (W @ W.T / N, S @ S.T / D, S @ self._teacher / D, mean, constant, self._v)
         overlaps = Overlaps(*(array[None] for array in each))
         uneven = problem.inputs.latent_mean != 0
-        return rows_of(problem, overlaps, self._uneven_fields() if uneven else fields_of(problem, overlaps))
+        rows = rows_of(problem, overlaps, self._uneven_fields() if uneven else fields_of(problem, overlaps))
+        return {**rows, **measured_errors(problem, self._fresh, W, self._v)}
 
     @property
     def snapshot(self) -> Mapping[str, Array]:
@@ -84,6 +92,10 @@ class Plain(Stepper):
         if vectors is not None:
             S, teacher = S @ vectors, vectors.T @ teacher
         return {"S": S[None], "teacher_components": teacher[None], "rho_of_coordinate": rho[None]}
+
+    @cached_property
+    def _fresh(self) -> FreshSamples:
+        return draw_fresh(self._problem, self._inputs, self._mixture, self._factors, self._key, self._replica)
 
     @cached_property
     def _eigenvectors(self) -> tuple[FloatArray, FloatArray | None]:
@@ -163,7 +175,8 @@ class Chain(Stepper):
         mean = others @ gaussian_means(problem).T
         constant = np.zeros(self._v.shape)
         overlaps = Overlaps(Omega, Sigma, others[:, :, : problem.teachers], mean, constant, self._v)
-        return rows_of(problem, overlaps, fields_of(problem, overlaps))
+        fields = fields_of(problem, overlaps)
+        return {**rows_of(problem, overlaps, fields), **gaussian_errors(problem, self._v, fields)}
 
 
 STEPPERS: dict[str, type[Plain] | type[Chain]] = {"plain": Plain, "chain": Chain}

@@ -64,7 +64,13 @@ ORDER_PARAMETERS = {
     ),
     "Q_error": Variable(_STUDENTS, "estimated error of Q", range=POSITIVE),
     "R_error": Variable(("time", "student", "teacher"), "estimated error of R", range=POSITIVE),
-    "generalisation_error_error": Variable(("time",), "estimated error of the generalisation error", range=POSITIVE),
+    "generalisation_error_error": Variable(
+        ("time",),
+        "estimated error of the generalisation error, of SGD the standard error of its samples",
+        optional_dims=_RUNS,
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
 }
 
 SPECTRUM = {
@@ -102,8 +108,11 @@ def _statistics(name: str) -> dict[str, Variable]:
     }
 
 
+OF_FRESH_SAMPLES = tuple(_statistics("generalisation_error_error"))
+"""Statistics of standard errors, which ensembles of earlier versions do not have."""
+
 STATISTICS = {"count": SGD_STATISTICS["count"], "quantile": SGD_STATISTICS["quantile"]} | {
-    name: variable for row in ROWS for name, variable in _statistics(row).items()
+    name: variable for row in (*ROWS, "generalisation_error_error") for name, variable in _statistics(row).items()
 }
 
 AVERAGED = {

@@ -18,6 +18,7 @@ from meanfield.networks.normalisation import Normalisation
 from meanfield.networks.population import Evaluation, Views, distances, evaluate
 from meanfield.networks.whole_batches import batch_weights, evaluate_batches
 from meanfield.problems.base import check_problem
+from meanfield.process.progress import counted
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
@@ -162,7 +163,7 @@ def layer_operators(
         for slope in (evaluation.slope[0], evaluation.slope[0] + 2.0 * M @ outputs)
     )
     norms, rests = (np.array([np.linalg.norm(W) for W in part]) for part in (full, rest))
-    operators = [made.operator(layer, M) for layer in range(len(weights.W))]
+    operators = [made.operator(layer, M) for layer in counted(range(len(weights.W)), "operators", "layer")]
     between, within = zip(*(made.spread(layer, population.views) for layer in range(len(weights.W))), strict=True)
     return {
         "loss": np.array(evaluation.value),

@@ -7,12 +7,12 @@ from functools import partial
 import xarray as xr
 
 from meanfield.ensembles.arrays import Record
+from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.families.latent_tree.images.problem import ImageProblem
 from meanfield.families.latent_tree.images.stepper import ImageReplicas, has_probe
 from meanfield.problems.base import check_problem
-from meanfield.problems.file import format_problem
 from meanfield.results.schema import build_dataset
 
 TOGETHER = 1 << 17
@@ -60,7 +60,7 @@ def simulation_of(problem: ImageProblem) -> Simulation:
     if has_probe(problem):
         rows["probe_accuracy"] = ()
     return Simulation(
-        identity=format_problem(problem),
+        identity=identity_of(problem),
         particles=problem.particles,
         time=problem.time,
         rows=rows,

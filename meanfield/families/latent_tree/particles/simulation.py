@@ -7,13 +7,13 @@ from functools import partial
 import xarray as xr
 
 from meanfield.ensembles.arrays import Record
+from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.families.latent_tree.initial import places
 from meanfield.families.latent_tree.particles.stepper import Replicas, row_shapes
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.problems.base import check_problem
-from meanfield.problems.file import format_problem
 from meanfield.results.schema import build_dataset
 
 TOGETHER = 1 << 18
@@ -64,7 +64,7 @@ def simulation_of(problem: Problem) -> Simulation:
     activations = activations_of_a_batch(problem)
     together = max(1, TOGETHER // activations)
     return Simulation(
-        identity=format_problem(problem),
+        identity=identity_of(problem),
         particles=problem.particles,
         time=problem.time,
         rows=row_shapes(problem),

@@ -19,6 +19,7 @@ from meanfield.families.latent_tree.problem import Loss, Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.tables import Tables, check_tables
 from meanfield.networks.population import terms
+from meanfield.problems.problem_keys import with_values
 from meanfield.typing import FloatArray
 
 OFTEN = 2e6
@@ -118,8 +119,8 @@ def exact_tables(problem: Problem) -> Tables | None:
 
 def _without_loss(problem: Problem) -> Problem:
     """Problem with the same network, of which outputs at the root are not needed."""
-    network_ = problem.network.model_copy(update={"output_normalisation": False, "epsilon": 0.0})
-    return problem.model_copy(update={"network": network_, "loss": Loss()})
+    plain = {"network.output_normalisation": False, "network.epsilon": 0.0, "loss": Loss()}
+    return with_values(problem, plain)
 
 
 def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:

@@ -48,3 +48,26 @@ class Budget:
     def allows(self, work: float) -> bool:
         """Whether work that lies ahead would leave more than is kept."""
         return work + self.reserved < self.left
+
+
+class PilotBudget(Budget):
+    """Budget of a search that decides as one with the whole budget does, and ends after a share of it.
+
+    Parameters
+    ----------
+    share : float
+        Share of the work that is done.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self._most = share * MOST_WORK
+
+    @property
+    def spent(self) -> float:
+        """Work that was done."""
+        return MOST_WORK - self.left
+
+    def spend(self, work: float) -> bool:
+        """Take off work that was done, and return whether the share has not been used up."""
+        return super().spend(work) and self.spent < self._most

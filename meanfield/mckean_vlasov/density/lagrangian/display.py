@@ -67,9 +67,10 @@ def _narrowest(level: Level) -> tuple[float, FloatArray, FloatArray]:
     _, weight = level.frames.nodes.solved
     heavy = weight > LEAST_WEIGHT * weight.max()
     reach, places, slopes = 0.0, [], []
-    for xi, X in zip(level.xi, level.X, strict=True):  # one after the other, to stay in fast memory
+    for output, X in enumerate(level.X):  # one after the other, to stay in fast memory
         if not np.isfinite(X).all():
             continue
+        xi = level.xi(output)
         reach = max(reach, float(np.max(np.abs(X), where=np.abs(xi) <= SHOWN, initial=0.0)))
         xi, X = xi[heavy], X[heavy]
         slope = np.diff(xi, axis=1) / np.diff(X, axis=1)

@@ -53,7 +53,8 @@ def jumps_of(level: Level, rough: float = ROUGH, narrowest: float = NARROWEST) -
     """
     _, weight = level.frames.nodes.solved
     rises = np.diff(np.arcsinh(level.X), axis=2)
-    middle = 0.5 * (level.xi[:, :, 1:] + level.xi[:, :, :-1])
+    xi = np.array([level.xi(output) for output in range(len(level.X))])
+    middle = 0.5 * (xi[:, :, 1:] + xi[:, :, :-1])
     known = np.isfinite(rises)
     weighted = np.where(known, rises * np.exp(-0.25 * middle**2), 0.0)
     torn = weighted.max(axis=(0, 2)) > rough
@@ -66,7 +67,7 @@ def jumps_of(level: Level, rough: float = ROUGH, narrowest: float = NARROWEST) -
             continue
         rise = weighted[:, k] if of_node else near[:, k]
         output, i = np.unravel_index(np.argmax(rise), rise.shape)
-        slope = rises[output, k, i] / (level.xi[output, k, i + 1] - level.xi[output, k, i])
+        slope = rises[output, k, i] / (xi[output, k, i + 1] - xi[output, k, i])
         place = _peak(rise[output], middle[output, k], int(i))
         least = max(narrowest, _least_width(place, weight[k]))
         found.append(_jump(place, min(2.0 * slope, 1.0 / least)))

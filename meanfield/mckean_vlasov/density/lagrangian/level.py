@@ -16,10 +16,9 @@ from meanfield.mckean_vlasov.density.lagrangian.marching import (
     Coupling,
     State,
     advance,
-    average,
     interpolate,
 )
-from meanfield.mckean_vlasov.density.lagrangian.points import Frames, packed, unpacked
+from meanfield.mckean_vlasov.density.lagrangian.points import Frames, graded, packed, unpacked
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.callbacks import Callback
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar, is_kept
@@ -70,8 +69,8 @@ class Level:
         q, r, E[w^2] and the mass by the quadrature over points.
     zeta : ndarray, shape (nodes, points)
         Coordinates of the points along the curves.
-    xi, X : ndarray, shape (outputs, nodes, points)
-        Quantiles on the scale of the normal law, and the weights there.
+    X : ndarray, shape (outputs, nodes, points)
+        Weights of the points.
     given_u : ndarray, shape (3, outputs, nodes)
         Averages of w, w phi(w) and w^2 at every node.
     """
@@ -85,7 +84,8 @@ class Level:
         self._mesh = _mesh(limit, frames, packed(self.zeta), packed(spacing), points)
         self._coupling, self._callback = self._couple(u, u_weight, tolerance)
         self._closure, _ = limit.tiled_closure
-        size, padded = self._mesh.zeta.size, len(self._coupling.u_weight)
+        self._size = size = self._mesh.zeta.size
+        padded = len(self._coupling.u_weight)
         weight = self._mesh.spacing * np.exp(-0.5 * self._mesh.zeta**2) / ROOT_TWO_PI
         self._frame = Frame(self._mesh.zeta.copy(), np.zeros(size), weight, np.zeros(size), np.zeros(size))
         self._own = Elimination(*(np.zeros(size) for _ in Elimination._fields))
@@ -102,39 +102,48 @@ class Level:
             np.zeros(padded),
             np.zeros(padded),
         )
+        self._clock, self._counts = self._state.clock, self._state.counts
         outputs = len(limit.times)
         self.moments = np.full((outputs, d1 + 3), np.nan)
-        self.xi = np.full((outputs, self.nodes, points), np.nan)
         self.X = np.full((outputs, self.nodes, points), np.nan)
         self.given_u = np.full((3, outputs, self.nodes), np.nan)
+
+    def xi(self, output: int) -> FloatArray:
+        """Quantiles of the points at an output time, on the scale of the normal law, shape (nodes, points)."""
+        return np.asarray(self.zeta - graded(self.X[output], self.frames.grading.terms))
+
+    def release(self) -> None:
+        """Let go of what only further steps need, which is as large as the points at dozens of output times."""
+        del self._mesh, self._frame, self._own, self._state, self._coupling, self._callback, self._closure
 
     @property
     def steps(self) -> int:
         """Number of steps that were taken."""
-        return int(self._state.counts[0])
+        return int(self._counts[0])
 
     @property
     def least_noise(self) -> float:
         """Least D = Lambda/2 that was met."""
-        return float(self._state.clock[4])
+        return float(self._clock[4])
 
     @property
     def nearest_end(self) -> float:
         """Least |xi| of the last points of a node at an output time that was reached; infinite if none was."""
-        ends = np.abs(self.xi[:, :, [0, -1]])
-        return float(np.min(ends, initial=np.inf, where=np.isfinite(ends)))
+        X = self.X[:, :, [0, -1]]
+        ends = np.abs(self.zeta[:, [0, -1]] - graded(X, self.frames.grading.terms))
+        return float(np.min(ends, initial=np.inf, where=np.isfinite(X)))
 
     @property
     def work(self) -> float:
         """Points times steps that were tried, in units of those of few points without grading."""
-        size = self._mesh.zeta.size
+        size = self._size
         unit = GRADED_WORK if self.frames.grading.terms.size else 1.0
         return unit * (1.0 + SPILLED * min(1.0, size / SPILLED_POINTS)) * size * self.attempts
 
     @property
     def attempts(self) -> int:
         """Number of steps that were tried."""
-        return int(self._state.counts.sum())
+        return int(self._counts.sum())
 
     def _couple(self, u: FloatArray, u_weight: FloatArray, tolerance: float) -> tuple[Coupling, Callback]:
         """Nodes in lanes, and the callback for a closure that is not compiled."""
@@ -172,25 +181,18 @@ class Level:
         """
         averages = np.empty(self.moments.shape[1])
         time = float(self._limit.times[index])
-        arguments = self._mesh, self._frame
-        if index == 0:
-            ordered = average(self._state.end, *arguments, self._state.sums, self._coupling, averages)
-            values = self._state.end
-        else:
-            for _ in range(MOST_TRIES):
-                self._advance(time)
-                ordered = interpolate(time, *arguments, self._coupling, self._state, averages)
-                if ordered:
-                    break
-                self._return(time)
-            values = self._state.stage
+        for _ in range(MOST_TRIES):
+            self._advance(time)
+            ordered = interpolate(time, self._mesh, self._frame, self._coupling, self._state, averages)
+            if ordered or index == 0:
+                break
+            self._return(time)
         if not ordered:
             raise self._stuck()
         self.moments[index] = averages if index > 0 else self._at_start(averages)
         sums = self._state.sums[:, : self.nodes]
         self.given_u[:, index] = sums[1:] / sums[0]
-        self.xi[index] = unpacked(self._frame.xi, self.nodes, self.points)
-        self.X[index] = unpacked(values, self.nodes, self.points)
+        self.X[index] = unpacked(self._state.stage, self.nodes, self.points)
 
     def _at_start(self, averages: FloatArray) -> FloatArray:
         """The averages with what is known at t = 0, which errors of points and of nodes in u do not touch."""
@@ -199,12 +201,12 @@ class Level:
 
     def _return(self, time: float) -> None:
         """Go back to the start of the last step, for one that ends at a time within it."""
-        clock = self._state.clock
+        clock = self._clock
         clock[1:4] = clock[0], time - clock[0], 1.0
         self._state.end[:] = self._state.start
 
     def _advance(self, time: float) -> None:
-        steps = max(1, int(WORK_PER_CALL / self._mesh.zeta.size))
+        steps = max(1, int(WORK_PER_CALL / self._size))
         while True:
             before = self.work
             end = advance(time, steps, self._closure, self._coupling, self._mesh, self._frame, self._own, self._state)
@@ -218,14 +220,14 @@ class Level:
 
     def _expensive(self) -> ExpensiveError:
         return ExpensiveError(
-            float(self._state.clock[1]),
+            float(self._clock[1]),
             f"the density took more than half a minute of work, by {self.attempts} steps of {self.points} points last",
             f"raise density.tolerance, lower time.stop, or {self._limit.slower}",
         )
 
     def _stuck(self) -> StuckError:
         return StuckError(
-            float(self._state.clock[1]),
+            float(self._clock[1]),
             f"no time step however short keeps {self.points} points of the density in order",
             f"raise density.tolerance, {self._limit.slower}, or take density.scheme = 'eulerian'",
         )

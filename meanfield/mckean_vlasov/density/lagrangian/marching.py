@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values
@@ -23,6 +22,7 @@ from meanfield.numerics.quantile_frame.frame import average_force, force_slopes,
 from meanfield.numerics.quantile_frame.linearised import eliminate, respond
 from meanfield.numerics.quantile_frame.rosenbrock import DENSE, GAMMA, ORDER, STAGES, A, B, C
 from meanfield.numerics.quantile_frame.stages import combine, correct, solve_stage, squared_length
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 REACHED, PAUSED, STOPPED, STUCK = range(4)
@@ -344,7 +344,8 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def interpolate(time, mesh, frame, coupling, state, averages):  # type: ignore[no-untyped-def]
     """Points at a time within the last step, into `state.stage`, and their averages; whether they are in order."""
-    x = (time - state.clock[0]) / (state.clock[1] - state.clock[0])
+    length = state.clock[1] - state.clock[0]
+    x = (time - state.clock[0]) / length if length > 0.0 else 0.0  # before the first step
     factors = x * (B + (1.0 - x) * (DENSE[0] + x * (DENSE[1] + x * DENSE[2])))
     call(combine, state.start, state.increments, factors, state.stage)
     return call(average, state.stage, mesh, frame, state.sums, coupling, averages)

@@ -67,7 +67,7 @@ SMALL = 0.1
 """Change by the last cuts, in units of the tolerance, after which there are no more."""
 
 LESS = 0.1
-"""Factor on what panels may have where more nodes on them change too much."""
+"""Factor on what panels may have where more nodes on them change too much, and on no panel more than its share."""
 
 PANELS_SHARE = 0.25
 """Share of the tolerance that the errors of all panels may have by their coefficients."""
@@ -148,22 +148,22 @@ class NodeSearch:
         if len(limit.coordinates) > 1 and not self.second_levels(known):
             return None  # of several features, densities of w are shown at products of nodes, by two levels
         tried = [self._on(panels, known)]
-        while self._affords(VERIFIED, [*rules, *tried]):
+        while self._affords(VERIFIED, [*rules, *tried]) and len(tried) <= MOST_CUTS:
             errors = panels.errors(tried[-1].first)
             cut = panels.halved(errors, allowed)
             steady = len(tried) > 1 and change(tried[-2], tried[-1], 1).max() <= SMALL * self._tolerance
             if steady or cut is panels or sum(each.sum() for each in errors) <= allowed:
-                panels = panels.with_more_nodes()
-                tried.append(self._on(panels, known))
+                wider = panels.with_more_nodes()
+                tried.append(self._on(wider, known))
                 changed, enough = self._change([*rules, *tried])
                 if enough:
                     return self._corrected([*rules, *tried], changed)
-                allowed *= LESS
-            else:
-                panels = cut
-                tried.append(self._on(panels, known))
-            if len(tried) > MOST_CUTS:
-                break
+                cut = panels.halved(panels.changes(tried[-2].first, wider, tried[-1].first), allowed)
+                if cut is panels:  # what changes is spread over all panels, or comes from the second levels
+                    panels, allowed = wider, LESS * allowed
+                    continue
+            panels = cut
+            tried.append(self._on(panels, known))
         return self._corrected([*rules, *tried], change(tried[-2], tried[-1], 1)) if len(tried) > 1 else None
 
     def _affordable(self, panels: Panels, known: Rule) -> bool:

@@ -112,6 +112,36 @@ class Panels:
         list of ndarray, shape (panels,)
             For every family of lines.
         """
+        sums = self._sums(level)
+        x, _ = np.polynomial.legendre.leggauss(self.order)
+        basis = np.polynomial.legendre.legvander(x, self.order - 1) * (2 * np.arange(self.order) + 1)
+        sizes = np.abs(np.einsum("pnq,nj->pjq", sums, basis))
+        half = self.order // 2
+        middle, last = (sizes[:, degree - 2 : degree].max(axis=1) for degree in (half, self.order))
+        errors = (last * np.minimum(last / np.maximum(middle, TINY), 1.0) ** 2).max(axis=1)
+        return self._by_family(errors, level)
+
+    def changes(self, level: Level, better: Panels, more: Level) -> list[FloatArray]:
+        """Size of what more nodes change in the share of each panel: the error that coefficients do not show.
+
+        Parameters
+        ----------
+        level : Level
+        better : Panels
+            The same panels with more nodes.
+        more : Level
+            Solution at those nodes.
+
+        Returns
+        -------
+        list of ndarray, shape (panels,)
+            For every family of lines.
+        """
+        changed = np.abs(better._sums(more).sum(axis=1) - self._sums(level).sum(axis=1)).max(axis=1)
+        return self._by_family(changed, level)
+
+    def _sums(self, level: Level) -> FloatArray:
+        """Sums over every line of what is averaged, shape (panels, lines of a panel, averages)."""
         u, weight, number = self._rule
         mirrored = level.frames.nodes.mirrored
         first, work, square = _unfolded(level.given_u, len(weight)) if mirrored else level.given_u
@@ -119,13 +149,11 @@ class Panels:
         panels = sum(len(edges) - 1 for edges in self.edges)
         sums = np.zeros((panels * self.order, len(averaged)))
         np.add.at(sums, number, averaged.T)
-        x, _ = np.polynomial.legendre.leggauss(self.order)
-        basis = np.polynomial.legendre.legvander(x, self.order - 1) * (2 * np.arange(self.order) + 1)
-        sizes = np.abs(np.einsum("pnq,nj->pjq", sums.reshape(panels, self.order, -1), basis))
-        half = self.order // 2
-        middle, last = (sizes[:, degree - 2 : degree].max(axis=1) for degree in (half, self.order))
-        errors = (last * np.minimum(last / np.maximum(middle, TINY), 1.0) ** 2).max(axis=1)
-        if mirrored:
+        return sums.reshape(panels, self.order, -1)
+
+    def _by_family(self, errors: FloatArray, level: Level) -> list[FloatArray]:
+        """Errors of all panels, apart for every family of lines."""
+        if level.frames.nodes.mirrored:
             errors = np.maximum(errors, errors[::-1])  # to the last bit, so that panels stay mirror images
         return np.split(errors, np.cumsum([len(edges) - 1 for edges in self.edges])[:-1])
 

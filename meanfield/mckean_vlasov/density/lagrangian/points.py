@@ -49,14 +49,22 @@ class Nodes:
         """Nodes of a rule, mirrored if it and the prior of the limit are."""
         w = np.concatenate([np.linspace(0.05, 8.0, 33), np.geomspace(10.0, 1e4, 8)])
         up, down = limit.prior.force(w), -limit.prior.force(-w)
-        pairs = (u, -u[::-1]), (weight, weight[::-1]), (up, down)
-        same = all(np.allclose(a, b, rtol=0, atol=MIRROR_ROUNDING * np.abs(a).max()) for a, b in pairs)
-        return cls(u, weight, same)
+        # Far out a force may be so large, or infinite, that beside it all others would be alike.
+        so_far = np.maximum.accumulate(np.abs(up))
+        pairs = (u, -u[::-1], np.abs(u).max()), (weight, weight[::-1], weight.max()), (up, down, so_far)
+        return cls(u, weight, all(_alike(*pair) for pair in pairs))
 
     @property
     def solved(self) -> tuple[FloatArray, FloatArray]:
         """The nodes to solve, with the weights of their images."""
         return without_images(self.u, self.u_weight) if self.mirrored else (self.u, self.u_weight)
+
+
+def _alike(a: FloatArray, b: FloatArray, scale: FloatArray | float) -> bool:
+    """Whether two arrays are equal up to rounding of numbers of a size; infinite ones exactly."""
+    finite = np.isfinite(a) & np.isfinite(b)
+    gap = np.abs(np.subtract(a, b, out=np.zeros_like(a), where=finite))
+    return bool(np.all(np.where(finite, gap <= MIRROR_ROUNDING * scale, a == b)))
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def prepare(
 def check_level(limit: Limit, frames: Frames, points: float) -> None:
     """Refuse a level that does not fit into the free memory with those before it."""
     outputs, shape = len(limit.times), (len(frames.nodes.solved[1]), math.ceil(points))
-    check_memory(outputs, shape, 2 * outputs * KEPT_LEVELS + 40, "points")
+    check_memory(outputs, shape, outputs * KEPT_LEVELS + 40, "points")
 
 
 def continued(known: Frames, nodes: Nodes) -> Frames:
@@ -141,8 +141,11 @@ def continued(known: Frames, nodes: Nodes) -> Frames:
 
 
 def run(level: Level, label: str) -> None:
-    """Advance a level to all output times."""
-    with progress_bar(len(level.moments) - 1, label) as bar:
-        for index in range(len(level.moments)):
-            level.reach(index)
-            bar.update(index > 0)
+    """Advance a level to all output times, or as far as it comes."""
+    try:
+        with progress_bar(len(level.moments) - 1, label) as bar:
+            for index in range(len(level.moments)):
+                level.reach(index)
+                bar.update(index > 0)
+    finally:
+        level.release()

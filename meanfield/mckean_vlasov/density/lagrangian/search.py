@@ -20,7 +20,7 @@ from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grad
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level, StuckError
 from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS, LOOSER, Levels, Watch
 from meanfield.mckean_vlasov.density.lagrangian.node_search import NodeSearch
-from meanfield.mckean_vlasov.density.lagrangian.points import Frames
+from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import SPACING, continued
 from meanfield.mckean_vlasov.density.lagrangian.rules import Rule
 from meanfield.mckean_vlasov.density.settings import DensitySettings
@@ -83,8 +83,7 @@ class Search:
     def solve(self) -> Solution:
         """Add levels until the estimated error of q and r is small enough; a failure says by how much it is missed."""
         try:
-            self._frames, self._trial = self._levels.prepared(self._nodes, self._step_tolerance)
-            found = self._refined(self._choose_nodes())
+            found = self._refined(self.begin())
             while found and self._steps_miss(found) and not self._finest_steps:
                 self._step_tolerance /= LOOSER
                 first = self._levels.coarsest(self._frames, self._step_tolerance)
@@ -98,6 +97,22 @@ class Search:
         if self._found and self._found.error <= self._tolerance:
             return self.solution("complete")
         return self.solution(self._missed(self._why))
+
+    def begin(self) -> tuple[Level, Level]:
+        """Choose points and nodes in u; the first level, and the same one with longer steps.
+
+        Raises
+        ------
+        BlowUpError
+            If no level can be solved, or the budget is spent.
+        """
+        self._frames, self._trial = self._levels.prepared(self._nodes, self._step_tolerance)
+        return self._choose_nodes()
+
+    @property
+    def shown(self) -> Nodes:
+        """Nodes at which densities will be shown."""
+        return self._nodes
 
     def _refined(self, by_steps: tuple[Level, Level]) -> Found | None:
         """Add levels to the first one, with shorter and longer steps, until the estimated error is small enough.

@@ -156,6 +156,23 @@ def test_predicted_memory_is_close_and_not_below(method):
     assert predicted < 2 * peak + 2**20  # the peaks of start and of steps need not coincide
 
 
+@pytest.mark.parametrize(
+    ("method", "batch_size", "dimension", "key"),
+    [
+        ("chain", 10**9, 400, "model.batch_size"),
+        ("projected", 10**9, 400, "model.batch_size"),
+        ("projected", 4, 10**11, "particles.dimension"),
+    ],
+)
+def test_what_does_not_fit_names_the_key_that_takes_the_memory(method, batch_size, dimension, key):
+    asked = {"model.batch_size": batch_size, "particles.dimension": dimension, "particles.method": method}
+    problem = meanfield.with_values(small(), asked)
+    with pytest.raises(InputError, match=f"GiB are free; lower {key}"):
+        simulate_sgd(problem, workers=1)
+    fits = meanfield.with_value(problem, key, 4 if key == "model.batch_size" else 400)
+    assert predicted_memory(simulation_of(fits), 1, True) < 2**25
+
+
 def test_the_cheapest_step_that_gives_what_is_asked_for():
     assert simulation_of(small()).label == "chain"
     assert simulation_of(small(particles="snapshots = [1.0]")).label == "projected"

@@ -8,7 +8,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from meanfield.families.contrastive.closures import averages as module
+from meanfield.families.contrastive.closures.hidden_moments import averages_with_hidden
 from meanfield.families.contrastive.closures.mixture import Mixture, components_of_b
+from meanfield.families.contrastive.closures.one_feature import averages_at_many, averages_with_hidden_variable
 from meanfield.numerics.piecewise import tabulate, with_derivatives
 
 
@@ -29,6 +31,13 @@ def averages(table, mixture, q):
     return module.averages(table, mixture, q, np.empty((len(table.values), 1 + 2 * q.size)))
 
 
+def in_numpy(table, mixture, q):
+    return averages_at_many(table, mixture, q)[:, :, 0]
+
+
+of_one = pytest.mark.parametrize("averages", [averages, in_numpy], ids=["compiled", "numpy"])
+
+
 def gaussians(probability, mean, variance):
     nothing = np.zeros((mean.shape[1], 0))
     return Mixture(probability, mean, variance, np.zeros(mean.shape[1]), nothing, nothing, 1.0)
@@ -43,9 +52,10 @@ def integral(f, density, centre, width):
     return sum(quad(lambda x: f(x) * density(x), a, b, **EXACT)[0] for a, b in pairwise(cuts))
 
 
+@of_one
 @pytest.mark.parametrize("count", [1, 400])
 @pytest.mark.parametrize("q", [0.0, 0.05, 0.5, 0.95, 0.9999, -0.999999])
-def test_gaussian_components(q, count):
+def test_gaussian_components(q, count, averages):
     """One component, and so many that they share refined panels."""
     rng = np.random.default_rng(3)
     probability = rng.dirichlet(np.ones(count))
@@ -67,8 +77,9 @@ def test_gaussian_components(q, count):
         np.testing.assert_allclose(found, alone, rtol=0, atol=1e-11)  # other cuts of the same series: RESOLVED
 
 
+@of_one
 @pytest.mark.parametrize("q", [1e-6, 1e-3, 0.1, 0.17, 0.5, 0.9, -0.95, 0.9999, 0.9999999])
-def test_a_uniform_variable(q):
+def test_a_uniform_variable(q, averages):
     """c uniform on [-L, L]: against the integral over c of Gaussian averages, kink and narrow Gaussians included."""
     L, deviation = np.sqrt(3.0), np.sqrt(1 - q * q)
     found = averages(TABLE, uniform(L), np.array([q]))
@@ -107,7 +118,8 @@ def test_two_features_enter_by_their_own_moments():
         np.testing.assert_allclose(found[row], sum(parts), rtol=0, atol=1e-11)  # RESOLVED
 
 
-def test_at_full_overlap_everything_is_finite():
+@of_one
+def test_at_full_overlap_everything_is_finite(averages):
     found = averages(TABLE, gaussians(np.ones(1), np.array([[0.2]]), np.zeros((1, 1))), np.array([1.0]))
     assert np.all(np.isfinite(found))
     assert found[2, 0] == pytest.approx(np.tanh(0.2), abs=1e-12)  # the variance is 1e-14 instead of 0
@@ -168,8 +180,9 @@ def test_boxes_beside_random_variances():
     assert np.all(np.abs(averages(TABLE, law, q) - right) <= 1e-11 * size)  # RESOLVED
 
 
+@of_one
 @pytest.mark.parametrize("q", [0.3, 0.9, 0.9999])
-def test_many_values(q):
+def test_many_values(q, averages):
     """Close means share nodes, and the average is that of all values one by one."""
     values = np.random.default_rng(5).normal(0, 1, 600)
     chances = np.full(600, 1 / 600)
@@ -177,3 +190,61 @@ def test_many_values(q):
     right = by_all_combinations([(chances, values, np.zeros(600))], np.array([q]))
     np.testing.assert_allclose(averages(TABLE, law, np.array([q])), right, rtol=0, atol=1e-11)  # RESOLVED
     assert (components_of_b(law, np.array([q]), 1).centre.size < 600) == (q < 0.9999)
+
+
+@pytest.mark.parametrize("q", [0.0, 1e-9, -0.05, 0.4, 0.95, 0.9999])
+def test_one_random_variance_in_numpy(q):
+    """Many, over ten orders of magnitude: those that lie close share nodes."""
+    rng = np.random.default_rng(6)
+    chances, widths = rng.dirichlet(np.ones(150)), 10 ** rng.uniform(-8, 2, 150)
+    law = gaussians(np.ones(1), np.zeros((1, 1)), np.zeros((1, 1)))
+    law = law._replace(scale_probability=chances[None], scale_variance=widths[None])
+    right = by_all_combinations([(chances, np.zeros(150), widths)], np.array([q]))
+    size = np.abs(right).max(axis=0)
+    assert np.all(np.abs(in_numpy(TABLE, law, np.array([q])) - right) <= 1e-11 * size)  # panels: 1e-13, and RESOLVED
+
+
+def test_many_overlaps_at_once_give_what_each_gives_alone():
+    """Of a law with everything at once, where groups of Gaussians and zones of boxes differ from point to point."""
+    law = gaussians(np.array([0.4, 0.6]), np.array([[-0.3], [1.2]]), np.array([[0.0], [0.5]]))
+    law = law._replace(
+        half_width=np.array([0.8]), scale_probability=np.array([[0.2, 0.8]]), scale_variance=np.array([[0.0, 2.0]])
+    )
+    q = np.concatenate([np.sin(np.linspace(-1.57, 1.57, 40)), [0.0, np.nan]])
+    together = averages_at_many(TABLE, law, q)
+    alone = np.concatenate([averages_at_many(TABLE, law, q[i : i + 1]) for i in range(q.size)], axis=2)
+    assert np.all(np.isnan(together[:, :, -1]))
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-11)  # RESOLVED
+    compiled = np.stack([averages(TABLE, law, q[i : i + 1]) for i in range(q.size - 1)], axis=-1)
+    np.testing.assert_allclose(together[:, :, :-1], compiled, rtol=0, atol=1e-11)  # RESOLVED
+
+
+@pytest.mark.parametrize("q", [-0.9, 0.0, 0.2, 0.7, 0.98])
+@pytest.mark.parametrize("name", ["atoms", "box", "gaussians", "variances"])
+def test_moments_of_the_hidden_variable(name, q):
+    """X = c - q B, by the joint law of c and the Gaussian beside it, and by compiled code."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+    weights = weights / weights.sum()
+    x, box_weights = np.polynomial.legendre.leggauss(40)
+    c, chance = {
+        "atoms": (np.array([-0.5, 1.5]), np.array([0.3, 0.7])),
+        "box": (1.3 * x, 0.5 * box_weights),
+        "gaussians": (0.4 + 0.6 * nodes, weights),
+        "variances": (np.outer([0.3, 1.1], nodes).ravel(), np.outer([0.4, 0.6], weights).ravel()),
+    }[name]
+    one, nothing = np.ones(1), np.zeros((1, 1))
+    law = {
+        "atoms": gaussians(chance, c[:, None], np.zeros((2, 1))) if name == "atoms" else None,
+        "box": uniform(1.3),
+        "gaussians": gaussians(one, np.array([[0.4]]), np.array([[0.36]])),
+        "variances": gaussians(one, nothing, nothing)._replace(
+            scale_probability=np.array([[0.4, 0.6]]), scale_variance=np.array([[0.09, 1.21]])
+        ),
+    }[name]
+    B = np.add.outer(q * c, np.sqrt(1 - q * q) * nodes)
+    X = c[:, None] - q * B
+    right = np.array([np.einsum("a,b,ab->", chance, weights, np.sin(B) * X**k) for k in range(3)])
+    table = tabulate(lambda b: np.sin(b)[None], (), 40.0, "sine")
+    found = averages_with_hidden_variable(table, law, q)
+    np.testing.assert_allclose(found[0], right, rtol=0, atol=1e-12)  # RESOLVED, and Gauss rules for an entire function
+    np.testing.assert_allclose(found, averages_with_hidden(table, law, np.array([q])), rtol=0, atol=1e-12)  # the same

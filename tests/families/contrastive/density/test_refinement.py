@@ -12,6 +12,7 @@ from meanfield.families.contrastive.density import solve_density
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Mirror
+from meanfield.problems.problem_keys import with_value
 from tests.example_problems import feature, features, make_problem
 from validation.contrastive import accuracy
 from validation.references.density_problems import accuracy_problem
@@ -59,7 +60,7 @@ def distance(run, other):
 def test_true_errors_are_below_the_tolerance_and_not_far_below(name, tolerance):
     """Against spectral elements; `make accuracy` does it for twelve problems and more tolerances."""
     problem = accuracy.at_tolerance(accuracy_problem(name), tolerance)
-    run = solve_density(problem.model_copy(update={"density": DensitySettings(tolerance=tolerance, scheme="eulerian")}))
+    run = solve_density(with_value(problem, "density.scheme", "eulerian"))
     error = accuracy.largest_error(run, name)
     assert run.status == "complete"
     assert tolerance / 30 <= error <= tolerance  # what is promised

@@ -137,7 +137,7 @@ def test_a_killed_run_goes_on_from_its_last_state(tmp_path):
 def test_the_folder_of_another_problem_is_refused(tmp_path):
     record = Checkpoint(tmp_path / "run")
     meanfield.simulate_sgd(problem_of("chain"), record=record)
-    with pytest.raises(InputError, match=r"holds an unfinished run of another problem.*delete the folder"):
+    with pytest.raises(InputError, match=r"holds an unfinished run of another problem.*--restart"):
         meanfield.simulate_sgd(problem_of("chain", "particles.seed = 4"), record=Checkpoint(record.folder))
 
 
@@ -172,7 +172,7 @@ def test_a_flipped_bit_is_refused_or_of_no_consequence(seed, tmp_path, monkeypat
     try:
         continued = meanfield.simulate_sgd(problem_of(case), record=Checkpoint(tmp_path / "run"))
     except InputError as error:
-        assert "delete the folder" in str(error)  # noqa: PT017 (most are refused, not all)
+        assert "--restart" in str(error)  # noqa: PT017 (most are refused, not all)
     else:
         same(continued, meanfield.simulate_sgd(problem_of(case)))
 

@@ -205,12 +205,12 @@ class Run(NamedTuple):
 def simulate(problem, change=lambda training: training):
     """All replicas, one after the other; `change` alters what the compiled steps know of the problem."""
     method, replicas, N = problem.particles.method, problem.particles.replicas, problem.particles.dimension
-    training, expectation = change(training_of(problem)), Closure(problem).expectation
+    training, outputs = change(training_of(problem)), Closure(problem).mean_outputs
     size = replicas if method == "chain" else 1
     steps = np.rint(problem.time.outputs_at * N).astype(int)
     parts = []
     for first in range(0, replicas, size):
-        stepper = STEPPERS[method](problem, training, expectation, range(first, first + size))
+        stepper = STEPPERS[method](problem, training, outputs, range(first, first + size))
         q, r = [], []
         for start, end in pairwise(steps):
             stepper.advance(int(start), int(end - start))
@@ -229,7 +229,7 @@ def crowd(problem):
     The law of everything given the start is the same for all methods, too. Only numbers differ from those that the
     package draws: plain SGD takes all of its from one generator, and projected SGD has its usual ones.
     """
-    training, expectation = training_of(problem), Closure(problem).expectation
+    training, outputs = training_of(problem), Closure(problem).mean_outputs
     prior, N = problem.prior, problem.particles.dimension
     value, derivative = problem.model.activation_functions.addresses
     start = np.random.default_rng(20)
@@ -246,13 +246,13 @@ def crowd(problem):
             hidden = np.concatenate([law.sample(rng, shape) for law in problem.hidden_laws], axis=3)
             plain_crowd(
                 w, U, hidden, rng, value, derivative, scalar, prior.strength, training.learning_rate,
-                training.centering, training.noise_factor, expectation, step, level, escape,
+                training.centering, training.noise_factor, outputs, step, level, escape,
             )  # fmt: skip
         else:
             pull = linear_pull(problem) if linear else 0.0
             projected_crowd(
                 training,
-                expectation,
+                outputs,
                 pull,
                 loop,
                 prior.strength,
@@ -274,21 +274,21 @@ def crowd(problem):
 
 @numba.njit(cache=True, error_model="numpy")
 def plain_crowd(
-    w, U, hidden, rng, value, derivative, force, strength, rate, centering, noise, expectation, step, level, escape
+    w, U, hidden, rng, value, derivative, force, strength, rate, centering, noise, outputs, step, level, escape
 ):
     for i in range(len(w)):
         sgd_steps(
-            w[i], U, hidden[i], rng, value, derivative, force, strength, rate, centering, noise, expectation, step,
+            w[i], U, hidden[i], rng, value, derivative, force, strength, rate, centering, noise, outputs, step,
             level, escape[i : i + 1],
         )  # fmt: skip
 
 
 @numba.njit(cache=True, error_model="numpy")
-def projected_crowd(training, expectation, pull, force, strength, key, step, level, w, rows, vector, state, escape):
+def projected_crowd(training, outputs, pull, force, strength, key, step, level, w, rows, vector, state, escape):
     for i in range(len(w)):
         projected_steps(
             training,
-            expectation,
+            outputs,
             pull,
             force,
             strength,

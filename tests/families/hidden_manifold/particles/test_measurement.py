@@ -5,7 +5,9 @@ import pytest
 from scipy.special import erf
 
 from meanfield.ensembles.streams import stream_key
+from meanfield.families.hidden_manifold.particles.fresh_samples import count_fresh
 from meanfield.families.hidden_manifold.particles.latents import draw_latents
+from meanfield.families.hidden_manifold.particles.measurement import Fields, gaussian_errors
 from meanfield.families.hidden_manifold.particles.steppers import Plain
 from meanfield.families.hidden_manifold.particles.uneven_inputs import input_moments
 from meanfield.ingredients.nonlinearities import make_nonlinearity
@@ -45,7 +47,10 @@ def fields(plain, problem, samples):
 
 @pytest.mark.parametrize("lines", CASES.values(), ids=CASES)
 def test_errors_and_covariances_are_those_of_samples(lines):
-    """Within 4.5 standard errors of the samples, 7e-6 of false alarms each, and 1/N for the law at finite N."""
+    """Within 4.5 standard errors of the samples, 7e-6 of false alarms each, and 1/N for the law at finite N.
+
+    The error is that of other samples of the run's own, with a standard error of its own, and without 1/N.
+    """
     problem = make_problem("particles.dimension = 600", "particles.seed = 1", *lines)
     plain = Plain(problem, range(1))
     plain.advance(0, 600)
@@ -60,7 +65,9 @@ def test_errors_and_covariances_are_those_of_samples(lines):
         allowed = 4.5 * deviation + share * np.abs(samples).mean()  # scatter of the samples, and 1/N
         assert samples.mean() == pytest.approx(value, abs=allowed)
 
-    close(error, rows["generalisation_error"][0])
+    (measured,), (own,) = rows["generalisation_error"], rows["generalisation_error_error"]
+    assert own == pytest.approx(error.std() / np.sqrt(count_fresh(problem)), rel=0.4)  # of 1000 squares of heavy tails
+    assert error.mean() == pytest.approx(measured, abs=4.5 * np.hypot(own, error.std() / np.sqrt(SAMPLES)))  # see above
     weights = [weight for weight, _ in problem.inputs.gaussians]
     mean = np.array(weights) @ rows["field_mean"][0]
     for k in range(2):
@@ -70,6 +77,23 @@ def test_errors_and_covariances_are_those_of_samples(lines):
             for j in range(2):
                 close((lam[:, k] - mean[k]) * (lam[:, j] - mean[j]), rows["Q"][0, k, j])
                 close((lam[:, k] - mean[k]) * (nu[:, j] - nu[:, j].mean()), rows["R"][0, k, j])
+
+
+def test_the_error_is_measured_and_not_that_of_the_limit():
+    """Where single inputs have means the limit is wrong about the error, and about nothing that it is made from."""
+    lines = ('teacher.activation = "relu"', 'inputs.nonlinearity = "quadratic"', "inputs.aspect_ratio = 1.5")
+    problem = make_problem("particles.dimension = 200", 'particles.column_lengths = "random"', *lines)
+    plain = Plain(problem, range(1))
+    plain.advance(0, 300)
+    rows = plain.rows
+    lam, nu = fields(plain, problem, SAMPLES)
+    error = 0.5 * (FUNCTIONS["scaled_erf"][0](lam).sum(axis=1) - np.maximum(nu, 0).sum(axis=1)) ** 2
+    deviation = error.std() / np.sqrt(SAMPLES)
+    (measured,), (own,) = rows["generalisation_error"], rows["generalisation_error_error"]
+    assert error.mean() == pytest.approx(measured, abs=4.5 * np.hypot(own, deviation))  # 7e-6 of false alarms
+    law = Fields(rows["Q"][:, None], rows["R"][:, None], rows["field_mean"], np.zeros((1, 1, 2)))
+    of_the_limit = gaussian_errors(problem, plain._v[None], law)["generalisation_error"][0]
+    assert abs(error.mean() - of_the_limit) > 5 * deviation
 
 
 def test_moments_of_each_input_are_those_of_its_law():

@@ -24,7 +24,13 @@ FUNCTIONS = {
     "scaled_erf": (lambda x: erf(x / ROOT), lambda x: np.exp(-0.5 * x * x) * np.sqrt(2 / np.pi)),
     "relu": (lambda x: np.maximum(x, 0), lambda x: (x > 0) * 1.0),
 }
-INPUTS = {"sign": np.sign, "step": lambda u: np.heaviside(u, 0.5), "tanh": np.tanh, "relu": lambda u: np.maximum(u, 0)}
+INPUTS = {
+    "sign": np.sign,
+    "step": lambda u: np.heaviside(u, 0.5),
+    "tanh": np.tanh,
+    "relu": lambda u: np.maximum(u, 0),
+    "quadratic": np.square,
+}
 RELU = ('student.activation = "relu"', 'teacher.activation = "relu"')
 STEPS = 120  # more than two runs of `SAMPLES`
 

@@ -17,6 +17,7 @@ WIDE = (
     'inputs.spectrum = { law = "atoms", eigenvalues = [0.0, 1.5], weights = [0.33333333333, 0.66666666667] }\n'
     "inputs.aspect_ratio = 1.5"
 )
+WIDER = WIDE.replace("1.5], weights = [0.33333333333, 0.66666666667]", "0.75, 2.25]")
 
 
 def features_of(plain):
@@ -37,13 +38,27 @@ def test_prescribed_eigenvalues_are_those_of_the_features():
 
 def test_directions_of_prescribed_features_are_uniform():
     """Entries of a random orthonormal row, scaled to variance 1, have the law of a uniform direction."""
-    problem = make_problem('inputs.spectrum = { law = "atoms", eigenvalues = [1.0] }', "particles.dimension = 6")
+    settings = 'particles = { dimension = 6, column_lengths = "random" }'
+    problem = make_problem('inputs.spectrum = { law = "atoms", eigenvalues = [1.0] }', settings)
     rng = np.random.default_rng(0)
     entries = np.concatenate([draw_features(problem, blocks_of(problem), rng)[:, :2] for _ in range(1000)])
     directions = rng.standard_normal((3000, 6))
     directions *= np.sqrt(6) / np.linalg.norm(directions, axis=1, keepdims=True)
     p = [ks_2samp(entries[:, i], directions[:, i]).pvalue for i in range(2)]
     assert min(p) > 0.01 / 2  # 1 % of false alarms, had the seed not been fixed
+
+
+@pytest.mark.parametrize("lines", [(), (TWO_BLOCKS,), (UPPER,), (WIDER,), ("inputs.aspect_ratio = 1.5",)], ids=str)
+def test_columns_are_of_one_length_unless_asked_otherwise(lines):
+    equal, drawn = (
+        draw_features(problem, blocks_of(problem), np.random.default_rng(0))
+        for problem in (make_problem(*lines, f'particles.column_lengths = "{kind}"') for kind in ("equal", "random"))
+    )
+    assert np.sum(equal**2, axis=0) == pytest.approx(len(equal), rel=ROUNDING * 100)  # 1e-12 is what rotations leave
+    assert np.sum(drawn**2, axis=0).std() / len(drawn) > 0.05
+    if lines and "spectrum" in lines[0]:
+        assert equal @ equal.T == pytest.approx(drawn @ drawn.T, abs=ROUNDING * 1000)  # products of up to 300
+    assert np.abs(equal).max() < 1.3 * np.abs(drawn).max()  # as spread out as before
 
 
 def test_independent_entries_have_the_moments_of_the_marchenko_pastur_law():

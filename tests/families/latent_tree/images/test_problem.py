@@ -131,3 +131,23 @@ def test_the_split_is_the_same_in_every_run_and_covers_all():
     assert sorted([*trained, *held]) == list(range(20))
     again = problem(particles="seed = 5").data.split
     assert np.array_equal(again[0], trained)
+
+
+def test_labels_that_cannot_be_read_are_to_blame_themselves(tmp_path):
+    np.save(tmp_path / "images.npy", np.ones((10, 4, 4)))
+    (tmp_path / "labels.npy").write_text("0 1 2")
+    with pytest.raises(InputError, match=r"data.labels: .*labels.npy: cannot be read as labels"):
+        loaded(tmp_path, "images = 'images.npy'\nlabels = 'labels.npy'")
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.int8, np.int64])
+def test_whole_numbers_of_other_types_do_not_say_what_is_white(tmp_path, kind):
+    pixels = np.arange(160).reshape(10, 4, 4).clip(0, 100).astype(kind)
+    np.save(tmp_path / "images.npy", pixels)
+    with pytest.raises(InputError, match=rf"data.white: is missing.*the largest here is 100.*{np.iinfo(kind).max}"):
+        loaded(tmp_path, "images = 'images.npy'")
+    found = loaded(tmp_path, "images = 'images.npy'\nwhite = 100.0").data.read
+    assert np.array_equal(found.values()[..., 0], pixels / 100)
+    (tmp_path / f"own_{kind.__name__}.py").write_text("import numpy\nimages = numpy.ones((10, 4, 4), numpy.uint16)\n")
+    with pytest.raises(InputError, match=r"data.white: is missing.*65535"):
+        loaded(tmp_path, f"images = 'own_{kind.__name__}:images'")

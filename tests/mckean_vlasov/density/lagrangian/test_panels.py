@@ -144,6 +144,12 @@ def test_kinks_between_the_outermost_node_and_the_end_of_a_panel_are_seen_with_m
     ]
     assert claimed[0] < 1e-12  # nothing is seen
     assert claimed[1] > 1e-6
+    more = panels.with_more_nodes()
+    (changes,) = panels.changes(kinked(panels, limit, c), more, kinked(more, limit, c))
+    middle = 0.5 * (panels.edges[0][1:] + panels.edges[0][:-1])
+    with_kink = np.abs(np.abs(middle) - 0.5 * (ends[0] + ends[1])) < 0.25 * (ends[1] - ends[0])
+    assert changes[with_kink].min() > 1e-5  # Gauss rules of 8 and 10 nodes differ by 2e-5 in |s - c| there
+    assert changes[~with_kink].max(initial=0.0) < 1e-12  # polynomials, but for rounding
 
 
 def kinked(panels, limit, c):

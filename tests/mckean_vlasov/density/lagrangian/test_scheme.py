@@ -1,6 +1,7 @@
 """Levels of the Lagrangian scheme: exactness, orders, conservation, Jacobian, and robust corners."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_linear_priors_keep_the_gaussian_law_whatever_the_noise(name, noise):
     level = solved(make_limit(name, 1.0, noise, coordinate=GaussianCoordinate()), 40)
     u, _ = level.frames.nodes.solved
     q = level.moments[:, 0]
-    exact = q[:, None, None] * u[None, :, :] + np.sqrt(1 - q * q)[:, None, None] * level.xi
+    exact = q[:, None, None] * u[None, :, :] + np.sqrt(1 - q * q)[:, None, None] * level.xi(0)
     assert np.abs(level.X - exact).max() < 3e-8  # of time steps, at the ends of the tails
     assert np.abs(level.moments[:, -2] - 1).max() < 1e-8  # of time steps
     assert q[-1] > q[0] + 0.05
@@ -71,7 +72,7 @@ def test_without_noise_points_obey_the_equation_of_each_weight():
         return growth * w + GAIN * q * level.frames.nodes.solved[0] - limit.learning_rate * 0.4 * w**3
 
     w = level.X[0].copy()
-    mass = np.exp(-0.5 * level.xi[0] ** 2)
+    mass = np.exp(-0.5 * level.xi(0) ** 2)
     mass /= mass.sum(axis=1, keepdims=True)
     u, weight = level.frames.nodes.solved
 
@@ -85,7 +86,7 @@ def test_without_noise_points_obey_the_equation_of_each_weight():
         b = rate(w + 0.5 * h * a)
         c = rate(w + 0.5 * h * b)
         w = w + h / 6 * (a + 2 * b + 2 * c + rate(w + h * c))
-    inner = np.abs(level.xi[0]) < 5
+    inner = np.abs(level.xi(0)) < 5
     assert np.abs(w - level.X[-1])[inner].max() < 1e-7  # of time steps of both
 
 
@@ -288,3 +289,11 @@ def test_points_start_where_the_map_says():
     psi = tail * np.arcsinh(tail_rate * (X - tail_centre)) + core * z / np.sqrt(1 + z * z)
     assert xi + psi == pytest.approx(zeta, abs=1e-12)  # rounding
     assert np.diff(zeta, axis=1) == pytest.approx(spacing[:, 1:], rel=1e-10)  # equally spaced
+
+
+def test_a_solved_level_keeps_its_points_at_the_output_times_and_little_else():
+    tracemalloc.start()
+    level = solved(make_limit("quartic", 0.3), 2000, 1e-5)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept < 1.5 * level.X.nbytes  # the weights, the coordinates of the points (1/5 of them), and small objects

@@ -125,8 +125,8 @@ def test_steps_are_shortened_only_where_they_miss_the_tolerance():
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_solved(monkeypatch):
-    """Arrays of 20 000 outputs; the machine would have 1 GiB."""
-    monkeypatch.setattr(plan.psutil, "virtual_memory", lambda: SimpleNamespace(available=2.0**30))
+    """Arrays of 20 000 outputs; the machine would have half a GiB."""
+    monkeypatch.setattr(plan.psutil, "virtual_memory", lambda: SimpleNamespace(available=2.0**29))
     monkeypatch.setattr(preparation, "run", None)
     limit = dataclasses.replace(make_limit(coordinate=UniformCoordinate()), times=np.linspace(0.0, 2.0, 20_001))
     with pytest.raises(InputError, match="20001 outputs of 6 nodes"):
@@ -280,7 +280,9 @@ def test_no_panels_are_tried_twice(monkeypatch):
     monkeypatch.setattr(found, "_change", lambda _: (np.ones(2), False))
     monkeypatch.setattr(found, "_affords", lambda *_: True)
     monkeypatch.setattr(found, "_affordable", lambda *_: True)
-    monkeypatch.setattr(node_search.Panels, "errors", lambda panels, _: [np.zeros(len(panels.edges[0]) - 1)])
+    nothing = lambda panels, *_: [np.zeros(len(panels.edges[0]) - 1)]  # noqa: E731
+    monkeypatch.setattr(node_search.Panels, "errors", nothing)
+    monkeypatch.setattr(node_search.Panels, "changes", nothing)
     tried = []
 
     def on(panels, _):

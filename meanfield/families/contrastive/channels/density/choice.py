@@ -11,6 +11,7 @@ from meanfield.families.contrastive.channels.density.solver import solve_plane
 from meanfield.families.contrastive.channels.limit.solver import solve_particles
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import LEAST_PARTICLE_TOLERANCE, PARTICLE_TOLERANCE, DensitySettings
+from meanfield.problems.problem_keys import with_value
 from meanfield.results.schema import WARNING
 
 MOST_FEATURES = 2
@@ -45,7 +46,7 @@ def solve_several(problem: Problem) -> xr.Dataset:
                 raise InputError(f"density.scheme = '{scheme}': {error}") from error
     tolerance = max(problem.density.tolerance or PARTICLE_TOLERANCE, LEAST_PARTICLE_TOLERANCE)
     settings = DensitySettings(scheme="particles", tolerance=tolerance)
-    found = solve_particles(problem.model_copy(update={"density": settings}))
+    found = solve_particles(with_value(problem, "density", settings))
     return found.assign_attrs({WARNING: f"The density was solved by interacting particles, because {reason}."})
 
 

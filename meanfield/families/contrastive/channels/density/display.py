@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.channels.density.frame import Frame
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 CELLS, JOINT_CELLS = 240, 96

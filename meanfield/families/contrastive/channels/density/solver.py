@@ -20,6 +20,7 @@ from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.mckean_vlasov.density.settings import FIXED_KEYS, PLANE_TOLERANCE, DensitySettings
 from meanfield.mckean_vlasov.marginal import marginal_density
+from meanfield.problems.problem_keys import with_value
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
@@ -85,7 +86,7 @@ def settings_of(problem: Problem) -> DensitySettings:
     """Settings with the default tolerance, if neither it nor cells are given."""
     settings = problem.density
     fixed = settings.tolerance or settings.cells or settings.steps or settings.order
-    return settings if fixed else settings.model_copy(update={"tolerance": PLANE_TOLERANCE})
+    return settings if fixed else with_value(problem, "density.tolerance", PLANE_TOLERANCE).density
 
 
 def _gaussian(problem: Problem) -> Solution:

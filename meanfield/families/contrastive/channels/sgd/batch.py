@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.families.contrastive.channels.sgd.training import Training
-from meanfield.families.contrastive.closures.expectation import mean_outputs
+from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.sgd.batch import BATCH, BUFFERED, POPULATION
 from meanfield.families.contrastive.sgd.draws import draw_hidden
 from meanfield.numerics.compiled.array_operations import dot
@@ -24,6 +23,7 @@ from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise_products
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -100,12 +100,12 @@ def first_slot(training, step):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def find_means(training, expectation, X, means):  # type: ignore[no-untyped-def]
+def find_means(training, outputs, X, means):  # type: ignore[no-untyped-def]
     """Write the means that population centring subtracts to `means`; nothing for other centrings."""
     if training.centering == POPULATION:
         d1 = X.shape[1] - X.shape[0]
         for k in range(X.shape[0]):
-            means[0, k], means[1, k] = call(mean_outputs, expectation, X[k, :d1])
+            means[0, k], means[1, k] = call(mean_outputs, outputs, X[k, :d1])
 
 
 @without_reference_counts()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
@@ -20,6 +19,7 @@ from meanfield.families.contrastive.sgd.batch import draw_numbers, steps_togethe
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise_products
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 
@@ -30,13 +30,13 @@ def work_for(training: Training) -> tuple[FloatArray, FloatArray]:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def chain_steps(training, expectation, pull, key, first_replica, first, steps, X, reached, room, work):  # type: ignore[no-untyped-def]
+def chain_steps(training, outputs, pull, key, first_replica, first, steps, X, reached, room, work):  # type: ignore[no-untyped-def]
     """Take steps `first`, `first` + 1, ... of several replicas, changing their states in place.
 
     Parameters
     ----------
     training : Training
-    expectation : Expectation
+    outputs : MeanOutputs
         Gives the population means of the outputs.
     pull : float
         phi(w)/w, strength included.
@@ -60,7 +60,7 @@ def chain_steps(training, expectation, pull, key, first_replica, first, steps, X
             draw_numbers(training, key, first_replica + i, chunk, last - chunk, (room.normals, room.uniforms))
             together = steps_together(training, last - chunk)
             for step in range(chunk, last, together):
-                call(find_means, training, expectation, X[i], room.means)
+                call(find_means, training, outputs, X[i], room.means)
                 reached[i] = call(
                     _steps, training, pull, key, first_replica + i, chunk, step, step + together, X[i], room, work,
                 )  # fmt: skip

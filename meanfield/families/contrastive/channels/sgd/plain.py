@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-from meanfield.families.contrastive.closures.expectation import mean_outputs
+from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.sgd.batch import BATCH, POPULATION
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def plain_steps(training, expectation, force, prior_strength, rng, hidden, first, W, U, reached):  # type: ignore[no-untyped-def]
+def plain_steps(training, outputs, force, prior_strength, rng, hidden, first, W, U, reached):  # type: ignore[no-untyped-def]
     """Take steps `first`, `first` + 1, ... of one-pass SGD, changing `W` in place.
 
     Parameters
     ----------
     training : Training
-    expectation : Expectation
+    outputs : MeanOutputs
         Gives the population means of the outputs.
     force : int
         Address of phi of unit strength.
@@ -54,7 +54,7 @@ def plain_steps(training, expectation, force, prior_strength, rng, hidden, first
             if training.centering == POPULATION:
                 for k in range(channels):
                     q = U[i] @ W[i, k] / N
-                    means[0, k], means[1, k] = call(mean_outputs, expectation, q)
+                    means[0, k], means[1, k] = call(mean_outputs, outputs, q)
             if _step(training, force, prior_strength, means, W[i], x1, x2):
                 reached[i] = step + 1
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.streams import VECTOR, fill_normals
@@ -23,6 +22,7 @@ from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 
@@ -74,7 +74,7 @@ def work_for(training: Training) -> Work:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def projected_steps(  # type: ignore[no-untyped-def]
-    training, expectation, pull, force, strength, key, first_replica, first, steps, W, U, gram, scales, reached,
+    training, outputs, pull, force, strength, key, first_replica, first, steps, W, U, gram, scales, reached,
     room, work,
 ):  # fmt: skip
     """Take steps `first`, `first` + 1, ... of some replicas, changing their states in place.
@@ -82,7 +82,7 @@ def projected_steps(  # type: ignore[no-untyped-def]
     Parameters
     ----------
     training : Training
-    expectation : Expectation
+    outputs : MeanOutputs
         Gives the population means of the outputs.
     pull : float
         phi(w)/w with its strength if phi is linear; then `force` is not called.
@@ -116,7 +116,7 @@ def projected_steps(  # type: ignore[no-untyped-def]
             together = steps_together(training, last - chunk)
             for step in range(chunk, last, together):
                 call(_coordinates, gram[i], work.factor, work.X)
-                call(find_means, training, expectation, work.X, room.means)
+                call(find_means, training, outputs, work.X, room.means)
                 reached[i] = call(
                     _steps, training, pull, force, strength, key, first_replica + i, chunk, step, step + together,
                     W[i], U[i], gram[i], scales[i], room, work,

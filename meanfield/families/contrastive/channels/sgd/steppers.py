@@ -16,8 +16,8 @@ from meanfield.families.contrastive.channels.sgd import chain, projected
 from meanfield.families.contrastive.channels.sgd.batch import room_for
 from meanfield.families.contrastive.channels.sgd.plain import plain_steps
 from meanfield.families.contrastive.channels.sgd.start import draw_coordinates, draw_weights
-from meanfield.families.contrastive.channels.sgd.training import Training, expectation_of, training_of
-from meanfield.families.contrastive.closures.expectation import Expectation
+from meanfield.families.contrastive.channels.sgd.training import Training, channel_outputs, training_of
+from meanfield.families.contrastive.closures.outputs import MeanOutputs
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.start import draw_features
 from meanfield.families.contrastive.sgd.steppers import DRAWN_AT_ONCE, HIDDEN, NOISE, START, linear_pull
@@ -50,9 +50,9 @@ class Chain(ChannelStepper):
 
     kept = ("_X",)
 
-    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(replicas)
-        self._training, self._expectation, self._pull = training, expectation, linear_pull(problem)
+        self._training, self._outputs, self._pull = training, outputs, linear_pull(problem)
         self._key = stream_key(problem.particles.seed)
         self._X = draw_coordinates(problem, self._key, replicas)
         self._room, self._work = room_for(training), chain.work_for(training)
@@ -60,7 +60,7 @@ class Chain(ChannelStepper):
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         chain.chain_steps(
-            self._training, self._expectation, self._pull, self._key, self.replicas.start, first, steps, self._X,
+            self._training, self._outputs, self._pull, self._key, self.replicas.start, first, steps, self._X,
             self.reached, self._room, self._work,
         )  # fmt: skip
 
@@ -80,10 +80,10 @@ class Chain(ChannelStepper):
 class WithWeights(ChannelStepper):
     """Replica with its weights."""
 
-    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(replicas)
         (self._replica,) = replicas
-        self._problem, self._training, self._expectation = problem, training, expectation
+        self._problem, self._training, self._outputs = problem, training, outputs
         start = replica_generator(problem.particles.seed, self._replica, START)
         U = draw_features(problem, start)
         self._W = draw_weights(problem, U, start)[None]
@@ -118,8 +118,8 @@ class Projected(WithWeights):
 
     kept = ("_W", "_gram", "_scales")
 
-    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
-        super().__init__(problem, training, expectation, replicas)
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
+        super().__init__(problem, training, outputs, replicas)
         self._key = stream_key(problem.particles.seed)
         linear = problem.prior.functions.linear
         self._pull = linear_pull(problem) if linear else 0.0
@@ -130,7 +130,7 @@ class Projected(WithWeights):
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         projected.projected_steps(
-            self._training, self._expectation, self._pull, self._force, self._problem.prior.strength, self._key,
+            self._training, self._outputs, self._pull, self._force, self._problem.prior.strength, self._key,
             self._replica, first, steps, self._W, self._U, self._gram, self._scales, self.reached,
             self._room, self._work,
         )  # fmt: skip
@@ -146,8 +146,8 @@ class Plain(WithWeights):
 
     kept = ("_W", "_generators")
 
-    def __init__(self, problem: Problem, training: Training, expectation: Expectation, replicas: range) -> None:
-        super().__init__(problem, training, expectation, replicas)
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
+        super().__init__(problem, training, outputs, replicas)
         self._force = compile_scalar(problem.prior.functions.unit_force)
         streams = range(NOISE, HIDDEN + len(problem.hidden_laws))
         # One stream for each kind of draw, so that none depends on how another is cut into calls.
@@ -161,7 +161,7 @@ class Plain(WithWeights):
             size = 1, min(piece, first + steps - start), training.batch_size
             hidden = [law.sample(rng, size) for law, rng in zip(laws, self._generators[1:], strict=True)]
             plain_steps(
-                training, self._expectation, self._force, self._problem.prior.strength, self._generators[0],
+                training, self._outputs, self._force, self._problem.prior.strength, self._generators[0],
                 np.concatenate(hidden, axis=3), start, self._W, self._U, self.reached,
             )  # fmt: skip
 
@@ -190,4 +190,4 @@ STEPPERS: dict[str, type[Chain] | type[Projected] | type[Plain]] = {
 
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     """Function that makes steppers by one of `STEPPERS`; preparing what they share may take seconds."""
-    return partial(STEPPERS[method], problem, training_of(problem), expectation_of(problem))
+    return partial(STEPPERS[method], problem, training_of(problem), channel_outputs(problem))

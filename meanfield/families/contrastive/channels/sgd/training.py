@@ -8,10 +8,11 @@ import numpy as np
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.closures.closure import CENTERINGS
-from meanfield.families.contrastive.closures.expectation import Expectation, no_expectation
+from meanfield.families.contrastive.closures.outputs import MeanOutputs, no_mean_outputs
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.draws import HiddenDraws, hidden_draws
 from meanfield.numerics.compiled.scalar_functions import compile_loop
+from meanfield.problems.problem_keys import with_values
 from meanfield.typing import FloatArray
 
 
@@ -93,17 +94,16 @@ def training_of(problem: Problem) -> Training:
     )
 
 
-def expectation_of(problem: Problem) -> Expectation:
+def channel_outputs(problem: Problem) -> MeanOutputs:
     """Averages of the limit that SGD asks for: the mean output of one channel, if that is subtracted.
 
     A channel's mean output depends on its own overlaps alone, by the law of a problem with no other channel.
     """
     if problem.model.centering != "population":
-        return no_expectation()
-    model = problem.model.model_copy(update={"channels": 1, "initial_channel_overlap": None})
-    features = tuple(feature.model_copy(update={"initial_overlap": 0.0}) for feature in problem.features)
-    alone = {"model": model, "features": features, "decorrelation": None}
-    return Closure(problem.model_copy(update=alone)).expectation
+        return no_mean_outputs()
+    overlaps = {f"features[{k}].initial_overlap": 0.0 for k in range(len(problem.features))}
+    alone = {"model.channels": 1, "model.initial_channel_overlap": None, "decorrelation": None} | overlaps
+    return Closure(with_values(problem, alone)).mean_outputs
 
 
 def _even(count: int) -> int:

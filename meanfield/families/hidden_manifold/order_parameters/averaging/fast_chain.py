@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from meanfield.ensembles.streams import fill_normals, fill_uniforms
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 NORMALS, UNIFORMS = 16, 17

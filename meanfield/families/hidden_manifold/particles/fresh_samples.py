@@ -1,0 +1,71 @@
+"""Generalisation error of trained weights on samples that they have never seen.
+
+It is measured, because formulas of the limit would hide inputs that are not what the limit assumes. All outputs of a
+run are measured on the same samples: their errors are unbiased at each time, and move together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.hidden_manifold.particles.latents import Mixture, draw_latents
+from meanfield.families.hidden_manifold.particles.plain import SAMPLES, Inputs
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.numerics.compiled.matrix_products import multiply
+from meanfield.numerics.compiled.scalar_functions import evaluate
+from meanfield.typing import FloatArray
+
+FEWEST, MOST = 1000, 4000
+"""Numbers of samples: as many as steps, so that measuring costs as much as training, but between these."""
+
+FIRST = 2**40
+"""Number of the first sample in the streams of a run, which takes fewer steps."""
+
+
+class FreshSamples(NamedTuple):
+    """Samples of a replica's own features.
+
+    Parameters
+    ----------
+    inputs : ndarray, shape (samples, N)
+    outputs : ndarray, shape (samples,)
+        Of the teacher.
+    """
+
+    inputs: FloatArray
+    outputs: FloatArray
+
+
+def count_fresh(problem: Problem) -> int:
+    """Number of samples."""
+    steps = round(problem.time.stop * problem.particles.dimension)
+    return min(max(steps, FEWEST), MOST)
+
+
+def draw_fresh(
+    problem: Problem, inputs: Inputs, mixture: Mixture, teacher: FloatArray, key: FloatArray, replica: int
+) -> FreshSamples:
+    """Samples of a replica; arguments as those of `plain_steps`."""
+    N, f = problem.particles.dimension, problem.inputs.function.value
+    x, fields = np.empty((count_fresh(problem), N)), np.empty((count_fresh(problem), len(teacher)))
+    for first in range(0, len(x), SAMPLES):
+        count = min(SAMPLES, len(x) - first)
+        draw_latents(mixture, teacher, key, replica, FIRST + first, count, inputs.tiles, fields[first : first + count])
+        multiply(inputs.panels, inputs.tiles, count, inputs.products)
+        x[first : first + count] = evaluate(f, inputs.products[:count, :N]) - inputs.shift
+    outputs = evaluate(problem.teacher.activation_functions.value, fields) @ np.array(problem.teacher.output_weights)
+    return FreshSamples(x, outputs)
+
+
+def measured_errors(problem: Problem, fresh: FreshSamples, W: FloatArray, v: FloatArray) -> Mapping[str, FloatArray]:
+    """Generalisation error of one student, and its standard error."""
+    own = evaluate(problem.student.activation_functions.value, fresh.inputs @ W.T / math.sqrt(W.shape[1])) @ v
+    errors = 0.5 * (own - fresh.outputs) ** 2
+    return {
+        "generalisation_error": errors.mean(keepdims=True),
+        "generalisation_error_error": errors.std(ddof=1, keepdims=True) / math.sqrt(len(errors)),
+    }

@@ -1,0 +1,55 @@
+"""Modules of users, which may change while a process runs, and modules of packages, for which their versions stand."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_OWN = __name__.partition(".")[0]
+
+_OF_PACKAGES = {"site-packages", "dist-packages"}
+"""Folders that installers fill."""
+
+
+def is_users(module: str, file: str | None = None) -> bool:
+    """Whether a module is neither of Python, nor of this package, nor of one that an installer put into its folder.
+
+    One that nobody knows is a user's: it was forgotten, or made by a program.
+
+    Parameters
+    ----------
+    module : str
+        Its name.
+    file : str, optional
+        Where it stands, if it is not imported yet.
+    """
+    top = module.partition(".")[0]
+    if top == "__main__":
+        return True
+    if top in sys.stdlib_module_names or top == _OWN:
+        return False
+    file = file or getattr(sys.modules.get(module, sys.modules.get(top)), "__file__", None)
+    return file is None or not _OF_PACKAGES.intersection(Path(file).parts)
+
+
+def version_of(module: str) -> dict[str, str]:
+    """Name and version of the package that has a module; nothing for modules of Python, of this package and of users.
+
+    What the imported package says comes first: after an upgrade its files are newer than what a process runs.
+    """
+    top = module.partition(".")[0]
+    if top == _OWN or top in sys.stdlib_module_names or top not in sys.modules or is_users(top):
+        return {}
+    said = getattr(sys.modules[top], "__version__", None)
+    return {top: said if isinstance(said, str) else _installed(top)}
+
+
+@cache
+def _installed(package: str) -> str:
+    """Version of an installed package that does not say it itself."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"

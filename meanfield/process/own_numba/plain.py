@@ -1,0 +1,59 @@
+"""Functions of this package as numba compiles those of anybody, for versions whose inner parts are not known."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from multiprocessing import parent_process
+from typing import Any
+
+import numba
+from numba.core.registry import CPUDispatcher
+
+
+def _cache(function: Any) -> Any:
+    """Compiled code of a function on disk, if this version of numba has what that takes."""
+    from meanfield.process.own_numba.cache import Cache
+
+    class Careful(Cache):
+        """Whatever fails, code is compiled as if nothing were kept."""
+
+        def load_overload(self, signature: Any, context: Any) -> Any:
+            with contextlib.suppress(Exception):
+                return super().load_overload(signature, context)
+            return None
+
+        def save_overload(self, signature: Any, compiled: Any) -> None:
+            with contextlib.suppress(Exception):
+                super().save_overload(signature, compiled)
+
+    return Careful(function)
+
+
+def njit(function: Any = None, cache: bool = False, **options: Any) -> Any:
+    """Decorator of functions, as `numba.njit`; code is kept in the folder of this version."""
+    if function is None:
+        return lambda found: njit(found, cache, **options)
+    made: Any = numba.njit(function, **options)
+    if cache and isinstance(made, CPUDispatcher):  # not where compilation is switched off
+        with contextlib.suppress(Exception):
+            made._cache = _cache(function)
+    return made
+
+
+def cfunc(signature: Any, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
+    """Decorator for functions that others call by their address, as `numba.cfunc`, which are not kept."""
+    return numba.cfunc(signature, **options)  # type: ignore[no-any-return]
+
+
+def machine_code(function: Any, kinds: tuple[Any, ...]) -> Any:
+    """None, for a function that is to be called by its address: it is linked."""
+
+
+if parent_process() is None:
+    warnings.warn(
+        f"numba {numba.__version__} is none of the versions with which this package was tested: it compiles in its own "
+        "way, with the same results, and the first ones take several times as long",
+        stacklevel=2,
+    )

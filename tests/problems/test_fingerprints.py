@@ -1,0 +1,70 @@
+"""Fingerprints of problems: what they name, and their texts do not hold."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from meanfield.problems.file import format_problem, load_problem, parse_problem
+
+OWN = """
+import math
+
+SCALE = 2.0
+
+def helper(x):
+    return math.tanh(SCALE * x)
+
+def smooth(x):
+    return helper(x)
+
+def pull(w):
+    return w
+"""
+
+TEXT = """
+[model]
+activation = "{module}:smooth"
+learning_rate = 0.3
+batch_size = 4
+[[features]]
+hidden = {{ law = "empirical", file = "samples.npy" }}
+initial_overlap = 0.3
+[prior]
+name = "{module}:pull"
+[time]
+stop = 1.0
+"""
+
+
+@pytest.fixture
+def problem_file(tmp_path, request):
+    """A problem with functions of its own, and a file of samples."""
+    module = f"own_{request.node.name.partition('[')[0]}"
+    (tmp_path / f"{module}.py").write_text(OWN)
+    np.save(tmp_path / "samples.npy", [-1.0, 0.5, 2.0])
+    path = tmp_path / "problem.toml"
+    path.write_text(TEXT.format(module=module))
+    yield path
+    sys.modules.pop(module, None)
+
+
+def test_all_that_a_problem_names(problem_file):
+    found = load_problem(problem_file).fingerprints()
+    assert sorted(found) == ["features[0].hidden.file", "model.activation", "prior.name"]
+    assert all(len(each["sha256"]) == 64 for each in found.values())
+    assert found["features[0].hidden.file"]["what"] == str(problem_file.parent / "samples.npy")
+    assert found["model.activation"]["version"].startswith("python 3.")
+
+
+def test_a_problem_of_the_library_names_nothing():
+    text = TEXT.format(module="x").replace("x:smooth", "tanh").replace("x:pull", "l2")
+    text = text.replace('"empirical", file = "samples.npy"', '"rademacher"')
+    assert parse_problem(text).fingerprints() == {}
+
+
+def test_what_a_result_names_is_unknown(problem_file):
+    text = format_problem(load_problem(problem_file))
+    found = parse_problem(text, trusted=False).fingerprints()
+    assert {each["sha256"] for each in found.values()} == {""}
+    assert sorted(found) == ["features[0].hidden.file", "model.activation", "prior.name"]
