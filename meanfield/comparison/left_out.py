@@ -64,7 +64,7 @@ def _quantity(
     """Values of a compared quantity that only one of the two has, or in which runs do not scatter."""
     held = [moments(dataset, name) for dataset in results]
     holders = [label for label, values in zip(names, held, strict=True) if values is not None]
-    size = largest_value(*results, name)
+    size = largest_value(results[0], results[1], name)
     if len(holders) == 1 and size > 0.0:  # without a prior r vanishes
         yield f"{name}, which only {holders[0]} holds"
     if len(holders) < 2 or not found.places:

@@ -147,7 +147,7 @@ def _faults_of_gaps(dataset: xr.Dataset, name: str) -> Iterator[str]:
     """Values that are missing, with the first replica that has such, and the first time at which it does."""
     if dataset[name].dtype.kind not in "fiu" or np.isfinite(dataset[name].values).all():
         return
-    gaps = ~np.isfinite(dataset[name].variable)
+    gaps = xr.Variable(dataset[name].dims, ~np.isfinite(dataset[name].values))
     value, words = dataset[name].values[gaps.values][0], ""
     if "replica" in gaps.dims:
         which = int(gaps.any([dim for dim in gaps.dims if dim != "replica"]).values.argmax())

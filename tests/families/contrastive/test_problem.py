@@ -159,11 +159,11 @@ PARTS = [
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
 def test_frozen(part):
     for field in type(part).model_fields:
-        with pytest.raises(ValidationError, match="frozen"):
+        with pytest.raises(InputError, match="does not change"):
             setattr(part, field, getattr(part, field))
         with pytest.raises(ValidationError, match="frozen"):
             delattr(part, field)
-    with pytest.raises(ValidationError, match=r"frozen|no field"):
+    with pytest.raises(InputError, match="does not change"):
         part.another_field = 1
 
 
