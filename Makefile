@@ -42,7 +42,7 @@ TREE_NUMBERS := $(patsubst $(TREE)/%.py,$(RUNS)/latent_tree/figures/%.nc,$(TREE_
 # to compile all that pip installs would take two thirds of its time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test notebooks test-slow test-dist test-lowest bench accuracy cost finite-size verdicts figures predictions regimes faults fuzz docs clean
+.PHONY: demo test notebooks test-slow test-dist test-lowest test-release bench accuracy cost finite-size verdicts figures predictions regimes faults fuzz docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.demo
@@ -174,6 +174,13 @@ test-dist:
 
 test-lowest:
 	.ci/test_dist $(PYTHON) lowest
+
+# What has to pass before a release: everything on each Python, with the lowest versions, and with the newest numba.
+PYTHONS := python3.11 python3.12 python3.13
+test-release:
+	for python in $(PYTHONS); do .ci/test_dist $$python pinned || exit 1; done
+	.ci/test_dist $(PYTHON) lowest
+	.ci/test_dist $(PYTHON) newest
 
 clean:
 	rm -rf $(VENV) $(RUNS) dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

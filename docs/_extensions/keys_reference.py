@@ -148,7 +148,8 @@ def kind(annotation: Any, key: str, place: Place) -> str:
 
 def several(one: str) -> str:
     """The plural of a type."""
-    return one.replace("list", "lists", 1) if one.startswith("list") else f"{one}s"
+    each = one.split(" or ")
+    return " or ".join(kind.replace("list", "lists", 1) if kind.startswith("list") else f"{kind}s" for kind in each)
 
 
 SIGNS: dict[type, Callable[[Any], str]] = {

@@ -93,7 +93,8 @@ def _what_to_change(judgement: Judgement, pair: xr.Dataset) -> str:
 
 def _toward_limit(pair: xr.Dataset) -> str:
     """What brings SGD closer to the limit, by the part of the family that the problem of a pair belongs to."""
-    return family_of(problem_of(pair)).toward_limit
+    problem = problem_of(pair)
+    return family_of(problem).advice(problem)
 
 
 def _worst(place: Place, pair: xr.Dataset) -> tuple[str, str]:

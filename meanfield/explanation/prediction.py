@@ -98,9 +98,9 @@ def shared(make: Callable[[P], T], problem: P) -> T:
             made[key] = make(problem), None
         except InputError as error:
             made[key] = None, error
-    found, error = made[key]
-    if error is not None:
-        raise error
+    found, fault = made[key]
+    if fault is not None:
+        raise fault
     return found  # type: ignore[no-any-return]
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from meanfield.ingredients.code_objects import contents, globals_in, imports_in, names_in
-from meanfield.ingredients.user_modules import is_users, version_of
+from meanfield.ingredients.user_modules import homes_of, is_users, version_of
 from meanfield.process.checksum import digest_of_file
 
 
@@ -77,13 +77,13 @@ def unknown(what: str) -> Fingerprint:
 
 def fingerprint_of_code(code: CodeType) -> str:
     """Fingerprint of code alone, without what it names."""
-    walk = _Walk("")
+    walk = _Walk(frozenset())
     walk.code(code)
     return walk.digest()
 
 
 def _walked(found: Any) -> tuple[str, dict[str, str]]:
-    walk = _Walk(str(getattr(found, "__module__", "")))
+    walk = _Walk(homes_of(found))
     walk.add(found)
     for name, version in sorted(walk.versions.items()):
         walk.text(name, version)
@@ -93,8 +93,8 @@ def _walked(found: Any) -> tuple[str, dict[str, str]]:
 class _Walk:
     """Walk through an object and what it is made of, in an order that depends on nothing else."""
 
-    def __init__(self, home: str) -> None:
-        self._home, self._hash = home, hashlib.sha256()
+    def __init__(self, homes: frozenset[str]) -> None:
+        self._homes, self._hash = homes, hashlib.sha256()
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []
         self._path: list[int | tuple[str, str]] = []
@@ -149,7 +149,7 @@ class _Walk:
             self.add(value.py_func)
 
     def _is_expanded(self, module: str) -> bool:
-        return module == self._home or is_users(module)
+        return module in self._homes or is_users(module)
 
     def _array(self, value: Any) -> None:
         """Values of an array, or of one of its numbers."""
@@ -258,6 +258,7 @@ class _Walk:
     def _function(self, function: FunctionType) -> None:
         """A function of Python with everything that it does its work with."""
         self.versions["python"] = ".".join(platform.python_version_tuple()[:2])
+        self.versions |= version_of(str(function.__module__))
         self.text("function")
         self.code(function.__code__)
         self._parts("given", function.__defaults__, function.__kwdefaults__, vars(function))

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
@@ -35,17 +36,18 @@ _IMPORTED: dict[str, tuple[ModuleSpec | None, str]] = {}
 
 
 def forget_changed(module: str) -> None:
-    """Forget a user's module, and the user's modules that it imports, if a file of them says something else now.
+    """Forget a user's module, and the user's modules that it imports, where a file says something else now.
 
-    A module that somebody else imported, and that differs from its file, is left alone with a warning: it may have been
-    edited there or here.
+    With a module those go that import it. One that others imported, and that differs from its file, is left alone with
+    a warning: it may have been changed in memory on purpose.
     """
     names = list(_modules_of(module))
-    known = [name for name in names if _is_ours(name)]
-    if any(_IMPORTED[name][1] != _said_by(name) for name in known):
-        for name in names:
-            sys.modules.pop(name, None)
-        names = list(_modules_of(module))
+    changed = {name for name in names if _is_ours(name) and _IMPORTED[name][1] != _said_by(name)}
+    for name in [name for name in names if changed.intersection(_modules_of(name))]:
+        package, _, last = name.rpartition(".")
+        forgotten, holder = sys.modules.pop(name, None), sys.modules.get(package)
+        if holder is not None and getattr(holder, last, None) is forgotten:
+            delattr(holder, last)  # where `from package import last` looks first
     for name in names:
         if name not in sys.modules:
             _drop_stale_cache(name)
@@ -65,6 +67,20 @@ def fingerprint_of_module(module: str, what: str) -> Fingerprint:
     note_imported(module)
     codes = {name: _IMPORTED[name][1] for name in _modules_of(module) if name in _IMPORTED}
     return fingerprint_of([codes, None if codes else sys.modules.get(module)], what)
+
+
+def tops_of(module: str) -> set[str]:
+    """Names of a user's module or package, and of those that it imports."""
+    return {name.partition(".")[0] for name in _modules_of(module)}
+
+
+def place_of(top: str) -> Path | None:
+    """Folder in which an imported module or package stands."""
+    found = sys.modules.get(top)
+    file = getattr(found, "__file__", None)
+    folders = list(getattr(found, "__path__", ()))
+    where = Path(folders[0]) if folders else None if file is None else Path(file)
+    return None if where is None else where.parent
 
 
 def _is_ours(name: str) -> bool:

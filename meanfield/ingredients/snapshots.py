@@ -15,7 +15,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from meanfield.ingredients.code_objects import globals_in, names_in
-from meanfield.ingredients.user_modules import is_users
+from meanfield.ingredients.user_modules import homes_of, is_users
 
 T = TypeVar("T")
 
@@ -26,13 +26,14 @@ def snapshot(found: T) -> T:
     What packages hold is named as before; so are objects of other classes, and functions that numba has compiled for
     the types of arguments that their author wrote down.
     """
-    return _Snapshot().of(found)  # type: ignore[no-any-return]
+    return _Snapshot(homes_of(found)).of(found)  # type: ignore[no-any-return]
 
 
 class _Snapshot:
     """Copies of one snapshot: functions that call each other stay together."""
 
-    def __init__(self) -> None:
+    def __init__(self, homes: frozenset[str]) -> None:
+        self._homes = homes
         self._copies: dict[int, Any] = {}
         self._kept: list[Any] = []
         self._globals: dict[int, dict[str, Any]] = {}
@@ -45,17 +46,20 @@ class _Snapshot:
             return self._copies[id(value)]
         self._kept.append(value)  # or its identity could become that of another
         if isinstance(value, FunctionType):
-            return self._function(value) if is_users(str(value.__module__)) else value
+            return self._function(value) if self._is_copied(value) else value
         if type(value) is tuple:
             return tuple(self.of(part, attributes) for part in value)
         if type(value) is np.ndarray:
             return self._copies.setdefault(id(value), value.copy())
         if is_dataclass(value) and not isinstance(value, type):
             return self._dataclass(value)
-        if isinstance(value, Dispatcher) and is_users(str(value.__module__)) and getattr(value, "_can_compile", True):
+        if isinstance(value, Dispatcher) and self._is_copied(value) and getattr(value, "_can_compile", True):
             options = {name: option for name, option in value.targetoptions.items() if option is not None}
             return self._copies.setdefault(id(value), numba.jit(**options)(self.of(value.py_func)))
         return value
+
+    def _is_copied(self, value: Any) -> bool:
+        return str(value.__module__) in self._homes or is_users(str(value.__module__))
 
     def _dataclass(self, value: Any) -> Any:
         """Copy of a dataclass; what it has computed is left behind."""

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from meanfield.ingredients.fingerprints import fingerprint
 from meanfield.ingredients.function_checks import check_function, check_slope
-from meanfield.ingredients.module_sources import forget_changed, note_imported
+from meanfield.ingredients.module_sources import forget_changed, note_imported, place_of, tops_of
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.snapshots import snapshot
 from meanfield.numerics.compiled.differences import difference
@@ -104,10 +104,9 @@ def load_object(address: str, folder: Path | None = None) -> Any:
     if address in _lent.get():
         return _lent.get()[address]
     module_name, _, name = address.partition(":")
-    top = module_name.partition(".")[0]
     if folder is not None:
         folder = folder.resolve()
-        _forget_other(top, folder)
+        _forget_others(folder)
     with _on_path([Path.cwd(), *([folder] if folder else [])]):
         forget_changed(module_name)
         try:
@@ -123,9 +122,9 @@ def load_object(address: str, folder: Path | None = None) -> Any:
     if not hasattr(module, name):
         public = [word for word in vars(module) if not word.startswith("_")]
         raise ValueError(f"'{address}': module '{module_name}' has no '{name}'; {nearest(name, public)}")
-    origin = getattr(sys.modules[top], "__file__", None)
-    if origin is not None and Path(origin).parent in (folder, Path.cwd()):
-        _BESIDE[top] = Path(origin).parent
+    for each in tops_of(module_name):
+        if place_of(each) in (folder, Path.cwd()):
+            _BESIDE[each] = place_of(each)
     return getattr(module, name)
 
 
@@ -136,20 +135,18 @@ def _place_in(module: str, error: Exception) -> str:
     return f", in line {lines[-1]}" if lines else ""
 
 
-_BESIDE: dict[str, Path] = {}
-"""Folder of the problem file from which each module of a user was imported."""
+_BESIDE: dict[str, Path | None] = {}
+"""Folder of the problem file from which each module of a user was imported, those that it imports included."""
 
 
-def _forget_other(module: str, folder: Path) -> None:
-    """Forget a module of the same name that came from beside another problem file."""
-    origin = getattr(sys.modules.get(module), "__file__", None)
-    known = _BESIDE.get(module, folder)
-    if origin is None or Path(origin).parent != known or known == folder:
-        return
-    if (folder / f"{module}.py").exists() or (folder / module).is_dir():
-        for name in [name for name in sys.modules if name.partition(".")[0] == module]:
-            del sys.modules[name]
-        importlib.invalidate_caches()
+def _forget_others(folder: Path) -> None:
+    """Forget modules that came from beside another problem file, and are beside this one, too."""
+    for top, known in _BESIDE.items():
+        beside = (folder / f"{top}.py").exists() or (folder / top).is_dir()
+        if beside and known != folder and place_of(top) == known:
+            for name in [name for name in sys.modules if name.partition(".")[0] == top]:
+                del sys.modules[name]
+            importlib.invalidate_caches()
 
 
 def load_own(address: str, parameters: Mapping[str, float], folder: Path | None) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import is_dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 _OWN = __name__.partition(".")[0]
 
@@ -32,6 +34,17 @@ def is_users(module: str, file: str | None = None) -> bool:
         return False
     file = file or getattr(sys.modules.get(module, sys.modules.get(top)), "__file__", None)
     return file is None or not _OF_PACKAGES.intersection(Path(file).parts)
+
+
+def homes_of(found: Any) -> frozenset[str]:
+    """Modules of an object, and of the functions that it holds, unless they are of this package.
+
+    A function that is asked for counts with all of its module, also where that belongs to a package: its version may be
+    unknown, or stay while somebody works on it.
+    """
+    held = [found, *(vars(found).values() if is_dataclass(found) else ())]
+    modules = {str(getattr(each, "__module__", "")) for each in held if callable(each)}
+    return frozenset(module for module in modules if module.partition(".")[0] not in (_OWN, *sys.stdlib_module_names))
 
 
 def version_of(module: str) -> dict[str, str]:

@@ -198,7 +198,8 @@ class Family:
     lacking : mapping of str to str
         Methods that other parts of the family have, and why this one has not, with what to use instead.
     toward_limit : str
-        What brings runs of SGD closer to the limit, with its key, for the advice of comparisons.
+        What brings runs of SGD closer to the limit, with its key, for the advice of comparisons; or the
+        "module:function" of a problem that returns it.
     counted : mapping of str to str
         What coordinates count from 0, of dims that no variable is named after and whose name does not say it.
     """
@@ -244,6 +245,11 @@ class Family:
             raise InputError(f"data.law = {law!r:.60}: unknown; {nearest(str(law), known)}")
         address = self.laws[law]
         return resolve(address) if address else self
+
+    def advice(self, problem: Any) -> str:
+        """What brings runs of SGD of a problem closer to the limit."""
+        said = self.toward_limit
+        return said if " " in said else str(resolve(said)(problem))
 
     @property
     def problem_class(self) -> Any:

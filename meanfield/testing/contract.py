@@ -83,15 +83,16 @@ def check_family(family: Family, quiet: bool = False) -> None:
     AssertionError
         Of the first check that fails, with its name and what is wrong.
     """
-    say = (lambda _: None) if quiet else partial(print, flush=True)
     checks = list(checks_of(family))
     for name, check in checks:
         try:
             check()
         except AssertionError as error:
             raise AssertionError(f"family '{family.name}', {name}: {error}") from error
-        say(f"passed {name.removeprefix('check_')}")
-    say(f"family '{family.name}': all {len(checks)} checks passed")
+        if not quiet:
+            print(f"passed {name.removeprefix('check_')}", flush=True)
+    if not quiet:
+        print(f"family '{family.name}': all {len(checks)} checks passed")
 
 
 def _in_a_folder(check: Callable[..., None], *arguments: Any) -> None:

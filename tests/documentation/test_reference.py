@@ -92,7 +92,7 @@ def test_keys_show_types_defaults_and_ranges(page):
         "| `tolerance` | number, ≥ 10⁻¹⁰, ≤ 0.01 | none |",
         "| `replicas` | whole number, ≥ 1, ≤ 2³² | `8` |",
         '| `centering` | `"none"` or `"population"` or `"batch"` | `"none"` |',
-        "| `columns` | list of whole numbers, not empty, ≥ 0 | required |",
+        "| `columns` | list of whole numbers or texts, not empty, ≥ 0 | required |",
         "| `values` | list of lists of numbers, not empty, ≥ -10⁶, ≤ 10⁶ | required |",
         "| `variance` | list of 2 numbers | required |",
         '| `initial_overlap` | number or `"random"` or list of numbers | required |',

@@ -39,7 +39,6 @@ print(particles.method, particles.reason)
     [
         ["depth = 3 ", "depth = 16 "],  # 65,536 leaves, a thousand samples and 64 anchors: 4 GB
         ["depth = 3 ", "depth = 1 ", "children = 2", "children = 16", "latent = 2", "latent = 64"],  # tables of 4e6
-        ["batch_size = 64", "batch_size = 100000"],
     ],
 )
 def test_large_trees_are_explained_in_little_memory(changes):

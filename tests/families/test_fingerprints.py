@@ -1,6 +1,7 @@
 """What problems of every family name outside of their texts: fingerprints by key, and no trace of what it was."""
 
 import os
+import pickle
 import sys
 
 import numpy as np
@@ -128,9 +129,10 @@ def test_nothing_is_opened_or_imported_because_a_result_says_so(folder, key):
     write(folder, 1)
     make, value = CASES[key]
     stored = parse_problem(format_problem(make(folder)), trusted=False)
-    assert stored.fingerprints()[key]["sha256"] == ""
-    with pytest.raises(InputError, match="because a result names it"):
-        value(stored)
+    for problem in (stored, pickle.loads(pickle.dumps(stored))):
+        assert problem.fingerprints()[key]["sha256"] == ""
+        with pytest.raises(InputError, match="because a result names it"):
+            value(problem)
 
 
 def test_penalties(folder):

@@ -144,3 +144,31 @@ def test_fingerprints_of_modules_follow_what_they_import(folder):
 def test_fingerprints_of_packages_are_their_versions():
     importlib.import_module("pydantic.fields")
     assert fingerprint_of_module("pydantic.fields", "pydantic")["version"].startswith("pydantic 2")
+
+
+@pytest.mark.parametrize("layout", ["modules", "package", "folder"])
+def test_helpers_of_one_name_beside_two_problem_files(tmp_path, layout):
+    name = f"twins_{layout}"
+    address = f"{name}:smooth" if layout == "modules" else f"{name}.main:smooth"
+    helpers = f"{name}_helpers" if layout == "modules" else f"{name}.helpers"
+    for number in (1.0, 2.0):
+        inner = tmp_path / f"{number}" if layout == "modules" else tmp_path / f"{number}" / name
+        inner.mkdir(parents=True)
+        main = f"{name}.py" if layout == "modules" else "main.py"
+        (inner / main).write_text(MAIN.format(helpers=helpers, number=0.0, comment=""))
+        (inner / f"{helpers.rpartition('.')[2]}.py").write_text(HELPERS.format(number=number))
+        if layout == "package":
+            (inner / "__init__.py").write_text("")
+    for number in (1.0, 2.0, 1.0):
+        assert load_object(address, tmp_path / f"{number}")(1.0) == number
+    for each in [each for each in sys.modules if each.startswith(name)]:
+        del sys.modules[each]
+
+
+def test_helpers_that_did_not_change_keep_their_state(folder):
+    (folder.path / f"{folder.helpers}.py").write_text(HELPERS.format(number=2.0) + "STATE = []\n")
+    folder.smooth()
+    before = sys.modules[folder.helpers]
+    (folder.path / f"{folder.main}.py").write_text(MAIN.format(helpers=folder.helpers, number=9.0, comment=""))
+    assert folder.smooth()(0.0) == 9.0
+    assert sys.modules[folder.helpers] is before

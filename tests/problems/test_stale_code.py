@@ -156,23 +156,26 @@ def test_cells_of_a_notebook_that_are_run_again(own, what, monkeypatch):
     check_changed(own, lambda: exec(CELLS[what], names), 1.0, 2.0, prior="__main__:cell")
 
 
-def test_upgraded_packages(own, tmp_path, monkeypatch):
+@pytest.mark.parametrize("versions", [("1.0", "2.0"), ("1.0", "1.0")], ids=["upgraded", "worked on"])
+def test_packages(own, tmp_path, monkeypatch, versions):
     folder = tmp_path / "site-packages"
     folder.mkdir()
     monkeypatch.syspath_prepend(folder)
+    code = "__version__ = '{}'\nSCALE = {}\ndef pull(w):\n    return SCALE * w\n"
 
-    def install(version):
-        (folder / "stale_tool.py").write_text(f"__version__ = '{version}.0'\ndef pull(w):\n    return {version} * w\n")
+    def install(version, scale):
+        (folder / "stale_tool.py").write_text(code.format(version, scale))
 
     def upgrade():
-        install(2)
+        install(versions[1], 2.0)
         del sys.modules["stale_tool"]
         importlib.invalidate_caches()
         os.unlink(importlib.util.cache_from_source(str(folder / "stale_tool.py")))
 
-    install(1)
+    install(versions[0], 1.0)
     check_changed(own, upgrade, 1.0, 2.0, prior="stale_tool:pull")
-    assert own.load(prior="stale_tool:pull").fingerprints()["prior.name"]["version"].endswith("stale_tool 2.0")
+    assert own.load(prior="stale_tool:pull").fingerprints()["prior.name"]["version"].endswith(f"tool {versions[1]}")
+    check_changed(own, lambda: setattr(sys.modules["stale_tool"], "SCALE", 3.0), 2.0, 3.0, prior="stale_tool:pull")
     del sys.modules["stale_tool"]
 
 

@@ -77,7 +77,7 @@ def test_processes_get_them(sweep, inside, tmp_path):
     assert again["q_final"].values.ravel().tolist() == eval(second)
 
 
-def test_workers_of_a_cluster_get_them(sweep, cluster, tmp_path):
+def test_workers_of_a_cluster_get_them(cluster, sweep, tmp_path):  # forked before the functions are there
     result = run_sweep(sweep, tmp_path / "out", scheduler=cluster[0])
     assert result.attrs["status"] == "complete"
     assert np.array_equal(result["q_last"], result["q_final"] + 0.5)

@@ -121,8 +121,12 @@ def test_another_sweep_in_the_folder_is_refused(inside, tmp_path):
             r"methods.fixed_points = \['similarity', 'growth'\] instead of",
         ),
     ):
-        with pytest.raises(InputError, match=f"holds another sweep, with {message}"):
+        with pytest.raises(InputError, match=f"holds another sweep, with {message}.*--restart"):
             run_sweep(other, tmp_path / "out")
+    begun_anew = run_sweep(other, tmp_path / "out", restart=True)
+    assert bits(begun_anew) == bits(run_sweep(other, tmp_path / "new"))
+    with pytest.raises(InputError, match="restart = 1: give True"):
+        run_sweep(other, tmp_path / "out", restart=1)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").touch()
     with pytest.raises(InputError, match="holds other files, and no sweep"):

@@ -71,5 +71,5 @@ FAMILY = Family(
         "output": "output of the top layer",
         "place": "place of the input that filters see",
     },
-    toward_limit="a smaller training.learning_rate, beside a density also a larger filters.count",
+    toward_limit=f"{HERE}.explanation.wording:toward_limit",
 )

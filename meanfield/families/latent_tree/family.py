@@ -57,5 +57,6 @@ FAMILY = Family(
     },
     laws={"ring_objects": "", "arrays": f"{HERE}.images:FAMILY"},
     counted=COUNTED,
-    toward_limit="a smaller training.learning_rate, beside a density also a larger network.nodes_per_latent",
+    toward_limit="a smaller training.learning_rate, beside a density also a larger network.nodes_per_latent (all runs "
+    "share one start, whose distance from that of the density falls like its root)",
 )

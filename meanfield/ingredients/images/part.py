@@ -64,8 +64,7 @@ class ArrayData(NamesFunctions, FilePart):
             return tuple(absolute(path, info) for path in given)
         return given if given is None or is_address(given) else absolute(given, info)
 
-    @model_validator(mode="after")
-    def _keys_fit(self) -> Self:
+    def _check_keys(self) -> None:
         if isinstance(self.images, tuple) and self.format != "cifar10":
             raise FieldError("images", f"a list belongs to format = 'cifar10'; give one path for '{self.format}'")
         if self.is_own and self.format != "arrays":
@@ -73,11 +72,11 @@ class ArrayData(NamesFunctions, FilePart):
         held = self.is_own or self.format == "cifar10" or str(self.images).endswith(".npz")
         if self.labels is not None and held:
             raise FieldError("labels", "these images come with labels of their own; remove labels")
-        return self
 
     @model_validator(mode="after")
     def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read images at once, unless a result names them: those may no longer exist."""
+        """Read images at once if the keys fit, unless a result names them: those may no longer exist."""
+        self._check_keys()
         if self.is_own:
             self.look_up("images", _own_images, info)
         elif self.may_open(info):

@@ -17,7 +17,9 @@ from meanfield.process.own_numba.versions import is_numba_known
 if is_numba_known():
     from meanfield.process.own_numba.functions import cfunc, machine_code, njit
 else:
-    from meanfield.process.own_numba.plain import cfunc, machine_code, njit
+    from meanfield.process.own_numba.plain import cfunc, machine_code, njit, say_so
+
+    say_so()
 
 __all__ = ["cfunc", "machine_code", "njit"]
 

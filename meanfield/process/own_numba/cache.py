@@ -78,9 +78,9 @@ class Cache:
         kept, parts = pickle.loads(data) if data else (None, ())
         if kept != key:
             return None
-        found: Any = CompileResult._rebuild(context, *parts)  # type: ignore[no-untyped-call]
+        found: Any = CompileResult._rebuild(context, *parts)
         # numba has run what a function needs that it calls by its address, and forgets it; who links this one needs it.
-        found.library._reload_init.update(found.reload_init or ())
+        getattr(found.library, "_reload_init", set()).update(found.reload_init or ())  # older versions have none
         return found
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
@@ -91,7 +91,7 @@ class Cache:
         key = self._key(signature, library.codegen)
         if not _is_known(key) or not getattr(library, "is_wholly_versioned", lambda: True)():
             return
-        data = dumps((key, compiled._reduce()))  # type: ignore[no-untyped-call]
+        data = dumps((key, compiled._reduce()))
         path = self._path(key)
         with contextlib.suppress(OSError):
             path.parent.mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ class Cache:
         """Types, processor, and what tells functions of one name apart."""
         code = self._function.__code__
         cells = tuple(cell.cell_contents for cell in self._function.__closure__ or ())
-        inside = sha256(code.co_code + dumps((code.co_firstlineno, cells))).hexdigest()  # type: ignore[no-untyped-call]
+        inside = sha256(code.co_code + dumps((code.co_firstlineno, cells))).hexdigest()
         return signature, codegen.magic_tuple(), inside
 
     def _name(self) -> str:

@@ -54,7 +54,7 @@ def _place() -> Path:
         If no place can be written.
     """
     code = _nothing.__code__.replace(co_filename=str(PACKAGE / "__init__.py"))
-    return Path(FunctionCache(FunctionType(code, {})).cache_path)  # type: ignore[no-untyped-call]
+    return Path(FunctionCache(FunctionType(code, {})).cache_path)
 
 
 def _nothing() -> None:

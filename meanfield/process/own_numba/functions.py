@@ -79,7 +79,7 @@ def _is_separate() -> bool:
     return len(_chain) == 2 and _chain[0] == _SEPARATE
 
 
-class _Compiler(dispatcher._FunctionCompiler):  # type: ignore[misc, name-defined]
+class _Compiler(dispatcher._FunctionCompiler):
     """Compiler of one function, as an entry point or as a link in a chain."""
 
     def compile(self, args: Any, return_type: Any) -> Any:
@@ -101,7 +101,7 @@ class _Compiler(dispatcher._FunctionCompiler):  # type: ignore[misc, name-define
         return flags
 
 
-class Dispatcher(CPUDispatcher):  # type: ignore[misc]
+class Dispatcher(CPUDispatcher):
     """Function of this package with its compiled code, one for each list of types of arguments."""
 
     targetdescr = descriptor
@@ -132,10 +132,10 @@ class Dispatcher(CPUDispatcher):  # type: ignore[misc]
             if not self._can_compile:
                 raise RuntimeError("compilation disabled")
             with self._compiling_counter:
-                kinds, result = sigutils.normalize_signature(sig)  # type: ignore[no-untyped-call]
+                kinds, result = sigutils.normalize_signature(sig)
                 kinds = tuple(kinds)
-                if kinds not in self.overloads:
-                    self._load(kinds, result) or self._compile(kinds, result)
+                if kinds not in self.overloads and not self._load(kinds, result):
+                    self._compile(kinds, result)
                 return (self.overloads[kinds] if _chain else self._entry_point(kinds)).entry_point
 
     def _load(self, kinds: tuple[Any, ...], result: Any) -> bool:
@@ -195,7 +195,7 @@ def machine_code(function: Any, kinds: tuple[Any, ...]) -> Any:
     return function.machine_code(kinds) if isinstance(function, Dispatcher) else None
 
 
-class _CallbackCompiler(ccallback._CFuncCompiler):  # type: ignore[misc, name-defined]
+class _CallbackCompiler(ccallback._CFuncCompiler):
     """Compiler of a function that others call by its address."""
 
     def compile(self, args: Any, return_type: Any) -> Any:
@@ -208,7 +208,7 @@ class _CallbackCompiler(ccallback._CFuncCompiler):  # type: ignore[misc, name-de
         return Flags(super()._customize_flags(flags))
 
 
-class _Callback(ccallback.CFunc):  # type: ignore[misc]
+class _Callback(ccallback.CFunc):
     """Function with the address of its code."""
 
     _targetdescr = descriptor
@@ -225,7 +225,7 @@ def cfunc(signature: Any, cache: bool = False, **options: Any) -> Callable[[Any]
     """Decorator for functions that others call by their address, as `numba.cfunc`."""
 
     def decorate(function: Any) -> _Callback:
-        made = _Callback(function, sigutils.normalize_signature(signature), options)  # type: ignore[no-untyped-call]
+        made = _Callback(function, sigutils.normalize_signature(signature), options)
         if cache:
             made.enable_caching()
         with global_compiler_lock, _new_chain():

@@ -11,7 +11,7 @@ from numba.core.environment import lookup_environment
 from meanfield.process.own_numba.callee import Callee
 
 
-class Library(JITCodeLibrary):  # type: ignore[misc]
+class Library(JITCodeLibrary):
     """Code of a function and of what was written for it, into which that of its callees is linked at the end."""
 
     _for_linking: Any = None
@@ -48,7 +48,7 @@ class Library(JITCodeLibrary):  # type: ignore[misc]
 
         Its parts know one another: only the collector of garbage would free them, one by one and all at the end.
         """
-        super().add_ir_module(module)  # type: ignore[no-untyped-call]
+        super().add_ir_module(module)
         for block in (block for function in module.functions for block in function.blocks):
             block.instructions.clear()
             block.terminator = None
@@ -59,7 +59,7 @@ class Library(JITCodeLibrary):  # type: ignore[misc]
 
     def finalize(self) -> None:
         """Link all libraries of the chain that begins here, each once; optimise, and generate machine code."""
-        self._raise_if_finalized()  # type: ignore[no-untyped-call]
+        self._raise_if_finalized()
         modules = []
         for library in self._linked():
             self._reload_init.update(library._reload_init)
@@ -67,11 +67,11 @@ class Library(JITCodeLibrary):  # type: ignore[misc]
         self._link(modules)
         self._optimize_final_module()
         self._final_module.verify()
-        self._finalize_final_module()  # type: ignore[no-untyped-call]
+        self._finalize_final_module()
         for variable in self._final_module.global_variables:
-            environment = lookup_environment(variable.name)  # type: ignore[no-untyped-call]
+            environment = lookup_environment(variable.name)
             if environment is not None:
-                self._codegen.set_env(variable.name, environment)  # type: ignore[attr-defined]
+                self._codegen.set_env(variable.name, environment)
 
     def _link(self, modules: list[Any]) -> None:
         """Link modules, each again while it defines what others that came after it have asked for.
@@ -125,12 +125,12 @@ class Library(JITCodeLibrary):  # type: ignore[misc]
 
     def _own_module(self) -> Any:
         """The code of this complete library, for ours and for the disk."""
-        return super()._get_module_for_linking()  # type: ignore[no-untyped-call]
+        return super()._get_module_for_linking()
 
     def serialize_using_object_code(self) -> tuple[Any, ...]:
         """Machine code for the disk, and what callers are linked with."""
-        self._ensure_finalized()  # type: ignore[no-untyped-call]
-        return self.name, "object", (self._get_compiled_object(), self._own_module().as_bitcode())  # type: ignore[no-untyped-call]
+        self._ensure_finalized()
+        return self.name, "object", (self._get_compiled_object(), self._own_module().as_bitcode())
 
 
 def _module_of(library: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import warnings
 from collections.abc import Callable
 from multiprocessing import parent_process
@@ -10,6 +11,8 @@ from typing import Any
 
 import numba
 from numba.core.registry import CPUDispatcher
+
+from meanfield.process.own_numba.versions import PLAIN
 
 
 def _cache(function: Any) -> Any:
@@ -44,16 +47,21 @@ def njit(function: Any = None, cache: bool = False, **options: Any) -> Any:
 
 def cfunc(signature: Any, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
     """Decorator for functions that others call by their address, as `numba.cfunc`, which are not kept."""
-    return numba.cfunc(signature, **options)  # type: ignore[no-any-return]
+    return numba.cfunc(signature, **options)
 
 
 def machine_code(function: Any, kinds: tuple[Any, ...]) -> Any:
     """None, for a function that is to be called by its address: it is linked."""
 
 
-if parent_process() is None:
-    warnings.warn(
-        f"numba {numba.__version__} is none of the versions with which this package was tested: it compiles in its own "
-        "way, with the same results, and the first ones take several times as long",
-        stacklevel=2,
-    )
+def say_so() -> None:
+    """Warn that compilation takes longer, once, and not in the workers of a process that has said so."""
+    reason = f"numba {numba.__version__} is none of the versions with which this package was tested"
+    if os.environ.get(PLAIN):
+        reason = f"{PLAIN} is set"
+    if parent_process() is None:
+        warnings.warn(
+            f"{reason}: numba compiles in its own way, with the same results, and the first ones take several times as "
+            "long",
+            stacklevel=3,
+        )

@@ -32,11 +32,11 @@ _OF_A_FUNCTION_ALONE = {"no_compile", "no_cpython_wrapper", "no_cfunc_wrapper"}
 """Options that say what becomes of a function, and nothing about how those that it calls are compiled."""
 
 
-class Target(CPU):  # type: ignore[misc]
+class Target(CPU):
     """The processor, for functions of this package."""
 
 
-class Flags(compiler.Flags):  # type: ignore[misc]
+class Flags(compiler.Flags):
     """Options of a function, by which numba finds again what it has compiled for another caller.
 
     They never equal those of numba's own functions, which need code that is complete.
@@ -61,7 +61,7 @@ def _defaults(kind: Any) -> dict[str, Any]:
     return {name: option.default for name, option in kind.options.items()}
 
 
-class TypingContext(typing.Context):  # type: ignore[misc]
+class TypingContext(typing.Context):
     """numba's knowledge of types, of which operators are looked up once."""
 
     def __init__(self) -> None:
@@ -78,11 +78,11 @@ class TypingContext(typing.Context):  # type: ignore[misc]
         """Signature of a call with arguments of these types; those of operators and ufuncs are found once."""
         kind = func if isinstance(func, BaseFunction) else self._lookup_global(func)
         if kws or not isinstance(kind, BaseFunction) or not _is_operation(kind.typing_key):
-            return super().resolve_function_type(func, args, kws)  # type: ignore[no-untyped-call]
-        options = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
+            return super().resolve_function_type(func, args, kws)
+        options = ConfigStack.top_or_none()
         key = kind, tuple(args), options
         if key not in self._signatures:
-            found = super().resolve_function_type(func, args, kws)  # type: ignore[no-untyped-call]
+            found = super().resolve_function_type(func, args, kws)
             if found is None or found.args not in kind._impl_keys:
                 return found
             key = kind, tuple(args), options and options.copy()  # numba changes them
@@ -96,7 +96,7 @@ def _is_operation(function: Any) -> bool:
     return getattr(function, "__module__", None) == _MODULE_OF_OPERATORS or isinstance(function, np.ufunc)
 
 
-class Context(cpu.CPUContext):  # type: ignore[misc]
+class Context(cpu.CPUContext):
     """numba's knowledge of implementations, whose code is written into libraries of our own."""
 
     def __init__(self, typing_context: TypingContext) -> None:
@@ -120,9 +120,9 @@ class Context(cpu.CPUContext):  # type: ignore[misc]
         """Size of a type of LLVM; that of a type with a name depends on where it is defined."""
         key = str(ty)
         if "%" in key:
-            return super().get_abi_sizeof(ty)  # type: ignore[no-any-return, no-untyped-call]
+            return super().get_abi_sizeof(ty)
         if key not in self._sizes:
-            self._sizes[key] = super().get_abi_sizeof(ty)  # type: ignore[no-untyped-call]
+            self._sizes[key] = super().get_abi_sizeof(ty)
         return self._sizes[key]
 
 
@@ -142,7 +142,7 @@ def _is_new(context: Any, seen: list[int]) -> bool:
     return True
 
 
-class _Descriptor(TargetDescriptor):  # type: ignore[misc]
+class _Descriptor(TargetDescriptor):
     """What numba asks for the contexts of a target, which are made once."""
 
     options = cpu.CPUTargetOptions

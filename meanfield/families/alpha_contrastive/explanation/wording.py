@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStart, GivenStart, RandomStart
 from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE, Importance
 from meanfield.families.alpha_contrastive.laws import (
@@ -12,8 +13,10 @@ from meanfield.families.alpha_contrastive.laws import (
     Points,
     Tokens,
 )
+from meanfield.families.alpha_contrastive.population.solver import check_population
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.ingredients.user_functions import is_address
+from meanfield.problems.problem_keys import with_values
 
 Statement = tuple[str, str]
 """Label of a sentence, and the sentence."""
@@ -104,3 +107,16 @@ def _training(problem: Problem) -> str:
     more = f", momentum {training.momentum:g}" * (training.momentum > 0)
     more += f", weight decay {training.weight_decay:g}" * (training.weight_decay > 0)
     return f"SGD in batches of {training.batch_size} pairs, eta = {training.learning_rate:g}{more}"
+
+
+def toward_limit(problem: Problem) -> str:
+    """What brings SGD closer to the exact flow: larger batches, or a flow that knows their size, and smaller steps."""
+    if problem.population.finite_batch:
+        return "a smaller training.learning_rate"
+    known = ""
+    try:
+        check_population(with_values(problem, {"population.finite_batch": True}))
+        known = " or population.finite_batch = true"
+    except InputError:  # there is no exact drift of batches
+        pass
+    return f"a larger training.batch_size{known}, and with a smaller training.learning_rate"

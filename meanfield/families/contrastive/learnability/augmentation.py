@@ -124,8 +124,15 @@ def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationD
     )
     noises = [(share * strongest, rho) for rho in CORRELATIONS for share in SHARES]
     with counted_calls("noise of the views") as counting:
-        similarity = counting(lambda *noise: recovery_similarity(with_noise(problem, *noise)))
-        contrast = counting(lambda *noise: _contrast(with_noise(problem, *noise)))
+
+        @counting
+        def similarity(strength: float, correlation: float) -> float:
+            return recovery_similarity(with_noise(problem, strength, correlation))
+
+        @counting
+        def contrast(strength: float, correlation: float) -> float:
+            return _contrast(with_noise(problem, strength, correlation))
+
         similar = _best(similarity, [(similarity(*noise), noise) for noise in noises], strongest)
         learnable = _best(contrast, [(contrast(*noise), noise) for noise in noises], strongest)
     least = replace(learnable, value=_threshold(learnable.value), noiseless=_threshold(learnable.noiseless))

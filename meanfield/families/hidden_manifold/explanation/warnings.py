@@ -47,6 +47,11 @@ def _of_the_inputs(problem: Problem) -> Iterator[str]:
             f"inputs.nonlinearity = '{problem.inputs.nonlinearity}' is uncorrelated with its argument: inputs are "
             "noise to the student in the limit, and nothing is learnt; take a function with an odd part"
         )
+    if problem.particles.column_lengths == "random":
+        yield (
+            "particles.column_lengths = 'random': an f that is not odd gives each input a mean of its own, which SGD "
+            "learns and the limit does not have; set it to 'equal' to see SGD follow the limit"
+        )
     if problem.inputs.components_drawn == "coordinate" and len(problem.inputs.components) > 1:
         yield (
             "components_drawn = 'coordinate': by the central limit theorem nothing is left of the mixture but its "

@@ -10,6 +10,7 @@ from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import check_days, contents_of
 from meanfield.families.hidden_manifold.particles.features import blocks_of, latent_dimension
+from meanfield.families.hidden_manifold.particles.fresh_samples import count_fresh
 from meanfield.families.hidden_manifold.particles.plain import SAMPLES
 from meanfield.families.hidden_manifold.particles.simulation import simulation_of
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
@@ -23,6 +24,9 @@ proportion."""
 
 PER_ENTRY, PER_PRODUCT, PER_EIGENVECTOR = 2e-8, 5e-11, 4e-10
 """Processor seconds of drawing and packing F per entry, of F F^T per product, and of its eigenvectors per D^3."""
+
+FRESH_SAMPLE = 2
+"""Time of a fresh sample in steps: its products are in double precision."""
 
 HEADER = 16_000
 """Number of bytes of a file that holds little else than attributes."""
@@ -54,7 +58,8 @@ def _seconds(problem: Problem, method: str) -> float:
     calls, replicas = count(), problem.particles.replicas
     per_step = seconds_of(lambda: stepper.advance(SAMPLES * next(calls), SAMPLES)) / SAMPLES * (N / trial) ** 2
     rounds = math.ceil(replicas / available_cores())
-    return rounds * (problem.time.stop * N * per_step + (0.0 if chain else _start_seconds(problem)))
+    steps = problem.time.stop * N + (0 if chain else FRESH_SAMPLE * count_fresh(problem))
+    return rounds * (steps * per_step + (0.0 if chain else _start_seconds(problem)))
 
 
 def _start_seconds(problem: Problem) -> float:

@@ -344,8 +344,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def interpolate(time, mesh, frame, coupling, state, averages):  # type: ignore[no-untyped-def]
     """Points at a time within the last step, into `state.stage`, and their averages; whether they are in order."""
-    length = state.clock[1] - state.clock[0]
-    x = (time - state.clock[0]) / length if length > 0.0 else 0.0  # before the first step
+    x = (time - state.clock[0]) / max(state.clock[1] - state.clock[0], 1e-300)  # no step has been taken at t = 0
     factors = x * (B + (1.0 - x) * (DENSE[0] + x * (DENSE[1] + x * DENSE[2])))
     call(combine, state.start, state.increments, factors, state.stage)
     return call(average, state.stage, mesh, frame, state.sums, coupling, averages)
