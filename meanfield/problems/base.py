@@ -47,8 +47,9 @@ class Time(Part):
             Largest difference besides rounding, such as half a step.
         """
         spacing = self.stop / (self.outputs - 1)
-        number = np.rint(np.nan_to_num(times, nan=-1.0) / spacing).clip(-1, self.outputs)
-        near = np.abs(times - number * spacing) <= min(max(SAME_TIME * self.stop, allowed), 0.25 * spacing)
+        inside = np.nan_to_num(times, nan=-spacing).clip(-spacing, self.stop + spacing)  # else 1e308 would overflow
+        number = np.rint(inside / spacing)
+        near = np.abs(inside - number * spacing) <= min(max(SAME_TIME * self.stop, allowed), 0.25 * spacing)
         return np.where(near & (number >= 0) & (number < self.outputs), number, -1).astype(np.int64)
 
 

@@ -101,3 +101,10 @@ def test_other_numbers_of_moments_are_matched():
     report = meanfield.compare(density, density.isel(harmonic=[0, 2]), labels=["all", "some"])
     assert report.attrs["verdict"] == "AGREES"
     assert f"compared at 2 of {density.sizes['harmonic']} entries of harmonic" in str(report["left_out"].values[0])
+
+
+def test_times_that_are_no_output_times_are_told_apart():
+    time = parse_problem(RUNS).time  # outputs at 0, .25, .5, .75 and 1
+    times = np.array([0.0, 0.25, 1.0, 0.2, 1.25, -0.25, 1e308, -1e308, np.inf, -np.inf, np.nan])
+    assert time.output_of(times).tolist() == [0, 1, 4, *[-1] * 8]
+    assert time.output_of(np.array([0.2, 0.1]), allowed=0.06).tolist() == [1, -1]
