@@ -93,7 +93,7 @@ def _search(problem: Problem) -> float:
 def _on_circle(problem: Problem) -> float:
     """Processor time of the enumeration on a circle.
 
-    Between points the arcs become shorter like the root of the temperature, so that a higher one says how long they take.
+    Between points arcs become shorter like the root of the temperature, so that a higher one says how long they take.
     """
     more = max(1.0, 2.0 * math.pi / scale_of_angles(problem) / ARCS)
     if isinstance(problem.data, GaussianMixture) or more == 1.0:
