@@ -17,7 +17,7 @@ from meanfield.families.alpha_contrastive.density.solver import (
     example_step,
     predicted_steps,
 )
-from meanfield.families.alpha_contrastive.laws import Images, Tokens
+from meanfield.families.alpha_contrastive.laws import GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.problem_keys import with_value
@@ -34,8 +34,8 @@ USUAL_REFINEMENT, USUAL_TOLERANCE = 4, 1e-3
 COARSER = 4.0 / 3.0
 """Work on all grids, relative to the finest, whose steps and cells are both halved from one to the next."""
 
-ARCS = 100
-"""Largest number of arcs of a circle on which a search is tried."""
+ARCS, HOTTEST = 100, 1e6
+"""Largest number of arcs of a circle on which a search is tried, and largest temperature of a problem."""
 
 USUAL_POINTS = 40
 """Usual number of critical points of a result."""
@@ -91,10 +91,16 @@ def _search(problem: Problem) -> float:
 
 
 def _on_circle(problem: Problem) -> float:
-    """Processor time of the enumeration on a circle, whose arcs become shorter like the root of the temperature."""
+    """Processor time of the enumeration on a circle.
+
+    Between points arcs become shorter like the root of the temperature, so that a higher one says how long they take.
+    """
     more = max(1.0, 2.0 * math.pi / scale_of_angles(problem) / ARCS)
-    importance = problem.importance.model_copy(update={"temperature": more**2 * problem.importance.temperature})
-    return more * _timed(problem.model_copy(update={"importance": importance}), problem.critical_points.starts)
+    if isinstance(problem.data, GaussianMixture) or more == 1.0:
+        return _timed(problem, problem.critical_points.starts)
+    hotter = min(more**2 * problem.importance.temperature, HOTTEST)
+    trial = with_value(problem, "importance.temperature", hotter)
+    return more * _timed(trial, problem.critical_points.starts)
 
 
 def _timed(problem: Problem, starts: int) -> float:

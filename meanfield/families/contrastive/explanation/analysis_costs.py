@@ -34,7 +34,7 @@ SMOOTH, AT_RANDOM = 600, 60
 DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (3.0, 40_000)}
 """Seconds of `analyse_dynamics` that do not depend on the coefficients, and its usual number of evaluations."""
 
-CHANNEL_STARTS = 12_000
+CHANNEL_STARTS = 45_000
 """Usual number of evaluations for the random starts of several channels, which are most of those of their states."""
 
 TRIED, PER_TRY = 0.3, 10

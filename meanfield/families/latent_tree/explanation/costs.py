@@ -28,6 +28,7 @@ from meanfield.families.latent_tree.ring.tables import tables_of
 from meanfield.families.latent_tree.tables import Tables, different_outputs, size_of
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.networks.triples import SUMMED
+from meanfield.problems.problem_keys import with_values
 from meanfield.process.cores import available_cores
 
 EVALUATIONS, CHANGES = 60, 10.0
@@ -220,12 +221,7 @@ def particles(problem: Problem) -> Prediction:
     each = activations_of_a_batch(problem) // problem.training.batch_size
     anchors, samples = problem.training.batch_size, problem.particles.score_samples
     fewer, scored = min(anchors, TRIAL // each + 1), min(samples, TRIAL // each + 1)
-    trial = problem.model_copy(
-        update={
-            "training": problem.training.model_copy(update={"batch_size": fewer}),
-            "particles": problem.particles.model_copy(update={"score_samples": scored}),
-        }
-    )
+    trial = with_values(problem, {"training.batch_size": fewer, "particles.score_samples": scored})
     tables = exact_tables(problem)
     size = 0.0 if tables is None else size_of(tables.problem)
     replicas = partial(Replicas, trial, exact=size <= LARGE)
