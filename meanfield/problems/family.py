@@ -127,10 +127,10 @@ class Method:
     keep: tuple[str, ...] = ()
     purpose: str = ""
 
-    @own_errstate()
     def __call__(self, problem: Any, **options: Any) -> Any:
         """Solve a problem; see `meanfield.methods.solve`."""
-        return resolve(self.solve)(problem, **options)
+        with own_errstate():
+            return resolve(self.solve)(problem, **options)
 
 
 STATUS = Variable((), "complete, missing, or failed and why", words=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meanfield.errors import InputError
-from meanfield.ingredients.fingerprints import Fingerprint
-from meanfield.ingredients.module_sources import fingerprint_of_module
 from meanfield.ingredients.nearest import nearest
 from meanfield.problems.family import Family, resolve
+
+if TYPE_CHECKING:
+    from meanfield.ingredients.fingerprints import Fingerprint
 
 DEFAULT = "contrastive"
 """Family of problem files and results that name none."""
@@ -95,6 +96,8 @@ def _remember(name: str, found: Any, address: str) -> Family:
             del _of_class[known]
     _found[name] = found
     if address not in OWN_FAMILIES.values():
+        from meanfield.ingredients.module_sources import fingerprint_of_module  # imports NumPy, for which help waits
+
         _fingerprints[name] = fingerprint_of_module(address.partition(":")[0], address)
     if found.name not in OWN_FAMILIES:
         _found[found.name] = found

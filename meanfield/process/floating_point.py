@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def own_errstate() -> np.errstate:
@@ -10,4 +13,6 @@ def own_errstate() -> np.errstate:
 
     A program that raises on all of them, by `np.errstate(all="raise")`, would end in one that is harmless here.
     """
+    import numpy as np  # late: help in the terminal does not wait for it
+
     return np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
