@@ -187,6 +187,12 @@ def _keys_in(value: Any, path: str, chosen: Callable[[Any], bool]) -> Iterator[s
             yield from _keys_in(inner, f"{path}[{index}]", chosen)
 
 
+def _fields(part: Part) -> dict[str, Any]:
+    """What stands under the keys of a part, without those that are left out and nothing stands for."""
+    fields = {name: getattr(part, name) for name in type(part).model_fields}
+    return {name: value for name, value in fields.items() if value is not None or name in part.model_fields_set}
+
+
 def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
     """Copy of plain data with another value at the end of a path."""
     if not steps:
@@ -194,5 +200,5 @@ def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
     first, rest = steps[0], steps[1:]
     if isinstance(held, tuple):
         return tuple(_replaced(inner, rest, value) if index == first else inner for index, inner in enumerate(held))
-    fields = {name: getattr(held, name) for name in type(held).model_fields} if isinstance(held, Part) else held or {}
+    fields = _fields(held) if isinstance(held, Part) else held or {}
     return fields | {first: _replaced(fields.get(first), rest, value)}

@@ -8,7 +8,7 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.initial import Weights
-from meanfield.families.alpha_contrastive.population.solver import check_population, drift_of
+from meanfield.families.alpha_contrastive.population.solver import _fault, check_population, drift_of
 from tests.families.alpha_contrastive import networks
 from tests.families.alpha_contrastive.problems import LAW_F, data, kernel, problem_from
 
@@ -155,15 +155,17 @@ def test_weight_decay_and_momentum_are_in_the_flow():
     np.testing.assert_allclose(found["weights"][-1], wanted, rtol=1e-8)  # tolerance 1e-9 of each step
 
 
-def test_a_decay_that_cannot_be_followed_is_named_and_lowering_it_helps():
-    gaussian = {"kind": "gaussian", "temperature": 0.3}
-    free = {"unit_filters": False, "unit_top": False, "batch_norm": {"active": True}}
-    ends = []
-    for decay in (1e4, 0.1):
-        problem = two_layers(model=free, importance=gaussian, training={"weight_decay": decay}, time={"stop": 1.0})
-        ends.append(meanfield.solve(problem, "population").attrs["status"])
-    assert ends[1] == "complete"
-    assert ends[0].endswith("training.weight_decay = 10000 takes weights to 0 in times of 0.0001; lower it")
+@pytest.mark.parametrize(
+    ("decay", "remedy"),
+    [
+        (1e4, "training.weight_decay = 10000 takes weights to 0 in times of 0.0001; lower it"),
+        (0.1, "raise population.tolerance = 1e-09, or lower time.stop"),
+    ],
+)
+def test_weights_that_cannot_be_followed_name_what_helps(decay, remedy):
+    problem = two_layers(training={"weight_decay": decay})
+    assert str(_fault(problem, 1.0, np.array([0.0, np.nan]))).endswith(remedy)
+    assert _fault(problem, 1.0, np.zeros(2)) is None
 
 
 def means_of_sgd(problem, flow):

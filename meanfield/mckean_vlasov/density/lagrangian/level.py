@@ -182,7 +182,8 @@ class Level:
         averages = np.empty(self.moments.shape[1])
         time = float(self._limit.times[index])
         for _ in range(MOST_TRIES):
-            self._advance(time)
+            if index > 0:
+                self._advance(time)
             ordered = interpolate(time, self._mesh, self._frame, self._coupling, self._state, averages)
             if ordered or index == 0:
                 break
