@@ -119,4 +119,6 @@ def product_table(activation: Activation, noise: tuple[float, float, float], cen
     """
     i, j, k, l = _terms(centred).T  # noqa: E741
     rows, breaks, layers = averages_over_noise(activation, noise, reach, np.stack([j - l, i, i - k, j], axis=1))
-    return tabulate(rows, breaks, reach, "model.activation", STRONGER if any(noise) else NAME_THE_KINK, layers)
+    found = tabulate(rows, breaks, reach, "model.activation", STRONGER if any(noise) else NAME_THE_KINK, layers)
+    # Averages take jumps for point masses of derivatives, of which there are none here.
+    return found._replace(jumps=np.zeros_like(found.jumps))
