@@ -115,12 +115,17 @@ class Library(JITCodeLibrary):
         """
         callees = [each for each in self._reload_init if isinstance(each, Callee)]
         module = self._own_module()
-        if callees:
-            module = module.clone()
+        if not callees:
+            return module
+        module = module.clone()
+        own = {function.name for function in module.functions if not function.is_declaration}
         for callee in callees:
             made = callee.compiled()
             module.get_function(callee.symbol).name = made.fndesc.llvm_func_name
             module.link_in(made.library._get_module_for_linking(), preserve=True)
+        for function in module.functions:
+            if not function.is_declaration and function.name not in own:
+                function.linkage = "internal"
         return module
 
     def _own_module(self) -> Any:
