@@ -84,12 +84,12 @@ def test_nothing_that_a_stored_problem_names_is_opened(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = format_problem(make_problem()).replace('activation = "quadratic"', 'activation = "spy:f"')
     text = text.replace('name = "none"', 'name = "spy:g"')
-    said = dict(in_words(parse_problem(text), look_up=False))
+    said = dict(in_words(parse_problem(text, trusted=False), look_up=False))
     assert "'spy:f' (a user's own, not looked up)" in said["network"]
     assert "'spy:g'" in said["prior"]
     samples = tmp_path / "samples.npy"
     np.save(samples, np.array([1.0, -1.0]))
     hidden = f'{{ law = "empirical", file = "{samples}" }}'
-    stored = parse_problem(format_problem(make_problem(features(feature(0.3, hidden)))))
+    stored = parse_problem(format_problem(make_problem(features(feature(0.3, hidden)))), trusted=False)
     samples.unlink()
     assert "(not opened)" in dict(in_words(stored, look_up=False))["feature"]

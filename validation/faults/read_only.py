@@ -76,7 +76,7 @@ def _refused(tally: Tally, ended: Ended, kinds: str, damage: str) -> None:
     tally.add(
         f"code {ended.code}, {kinds}",
         damage,
-        one_line(ended.err, "is not writable; choose another"),
+        one_line(ended.err, "is write-protected; choose another"),
         unless(ended.code == BAD_INPUT, f"exit code {ended.code}"),
         unless(kinds == "earlier result", kinds),
     )

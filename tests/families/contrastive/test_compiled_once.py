@@ -40,7 +40,7 @@ def definitions():
     modules = [module for name, module in sys.modules.items() if name.startswith("meanfield.")]
     functions = {f for module in modules for f in vars(module).values() if isinstance(f, CPUDispatcher)}
     compiled = [overload.library for function in functions for overload in function.overloads.values()]
-    return [f.name for library in compiled for f in library._get_module_for_linking().functions if not f.is_declaration]
+    return [f.name for library in compiled for f in library._own_module().functions if not f.is_declaration]
 
 
 def mangled(function):

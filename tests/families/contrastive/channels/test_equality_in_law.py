@@ -23,7 +23,7 @@ from meanfield.families.contrastive.channels.sgd import chain, plain, projected
 from meanfield.families.contrastive.channels.sgd.batch import room_for
 from meanfield.families.contrastive.channels.sgd.start import draw_coordinates, draw_weights
 from meanfield.families.contrastive.channels.sgd.steppers import products
-from meanfield.families.contrastive.channels.sgd.training import expectation_of, training_of
+from meanfield.families.contrastive.channels.sgd.training import channel_outputs, training_of
 from meanfield.families.contrastive.sgd.start import draw_features
 from meanfield.families.contrastive.sgd.steppers import STEPPERS, linear_pull
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers as of_one_channel
@@ -133,7 +133,7 @@ class Run(NamedTuple):
 
 def crowd(problem, method, change=lambda training: training):
     """Many replicas from the same start, or from random ones; `change` alters what compiled steps know."""
-    training, expectation, settings = change(training_of(problem)), expectation_of(problem), problem.particles
+    training, outputs, settings = change(training_of(problem)), channel_outputs(problem), problem.particles
     N, d2, prior, linear = settings.dimension, problem.model.channels, problem.prior, problem.prior.functions.linear
     key, reached, start = stream_key(settings.seed), np.zeros(CROWD, np.int64), np.random.default_rng(20)
     pull, room, rng = linear_pull(problem) if linear else 0.0, room_for(training), np.random.default_rng(settings.seed)
@@ -147,7 +147,7 @@ def crowd(problem, method, change=lambda training: training):
     q, M, r, weights, pairs = [], [], [], [], np.triu_indices(d2, 1)
     for step in range(STEPS):
         if method == "chain":
-            chain.chain_steps(training, expectation, pull, key, 0, step, 1, X, reached, room, work)
+            chain.chain_steps(training, outputs, pull, key, 0, step, 1, X, reached, room, work)
             d1 = X.shape[2] - d2
             q.append(X[:, :, :d1].swapaxes(1, 2).reshape(CROWD, -1).copy())
             M.append((X @ X.swapaxes(1, 2))[:, *pairs])
@@ -156,11 +156,11 @@ def crowd(problem, method, change=lambda training: training):
             shape = CROWD, 1, problem.model.batch_size
             hidden = np.concatenate([law.sample(rng, shape) for law in problem.hidden_laws], axis=3)
             scalar = compile_scalar(prior.functions.unit_force)
-            plain.plain_steps(training, expectation, scalar, prior.strength, rng, hidden, step, W, U, reached)
+            plain.plain_steps(training, outputs, scalar, prior.strength, rng, hidden, step, W, U, reached)
         else:
             loop, work = 0 if linear else compile_loop(prior.functions.unit_force), projected.work_for(training)
             projected.projected_steps(
-                training, expectation, pull, loop, prior.strength, key, 0, step, 1, W, U, gram, scales, reached, room,
+                training, outputs, pull, loop, prior.strength, key, 0, step, 1, W, U, gram, scales, reached, room,
                 work,
             )  # fmt: skip
         w = W * scales[:, :, None]
