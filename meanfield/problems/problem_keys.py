@@ -200,5 +200,5 @@ def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
     first, rest = steps[0], steps[1:]
     if isinstance(held, tuple):
         return tuple(_replaced(inner, rest, value) if index == first else inner for index, inner in enumerate(held))
-    fields = _fields(held) if isinstance(held, Part) else held or {}
+    fields: dict[Any, Any] = _fields(held) if isinstance(held, Part) else held or {}
     return fields | {first: _replaced(fields.get(first), rest, value)}
