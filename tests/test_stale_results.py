@@ -124,7 +124,10 @@ CHANGES = {
         edit("site-packages/scalings_of_others/__init__.py", '"1.0"', '"1.1"'),
         r"smooth' \([0-9a-f]{8} with scalings_of_others 1.0 before and [0-9a-f]{8} with scalings_of_others 1.1 now\)",
     ),
-    "meanfield": (lambda _: setattr(meanfield, "__version__", "99.0"), r"meanfield \(\S+ before and 99.0 now\)"),
+    "meanfield": (
+        lambda _: setattr(meanfield, "__version__", "99.0"),
+        r"meanfield \(\S+ before and 99\.0\+\w{8} now\)",
+    ),
 }
 """Changes of what the problem names, and what the refusal says."""
 

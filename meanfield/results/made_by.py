@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.problems.base import BaseProblem
-from meanfield.results.provenance import own_version
+from meanfield.results.provenance import digest_of_sources, own_version
 
 MadeBy = Mapping[str, Fingerprint]
 """Fingerprints by the keys that name what they are of; under `meanfield` the version of this package."""
@@ -31,7 +31,8 @@ UNKNOWN = "not known"
 
 def made_by(problem: BaseProblem) -> dict[str, Fingerprint]:
     """What decides the numbers of a problem besides its text, as it is now."""
-    own = Fingerprint(what="meanfield", sha256="", version=own_version())
+    version = f"{own_version()}+{digest_of_sources()[:SHORT]}"  # that of sources behind it, as packages write it
+    own = Fingerprint(what="meanfield", sha256="", version=version)
     return {"meanfield": own} | problem.fingerprints()
 
 

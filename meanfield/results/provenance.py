@@ -9,6 +9,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,20 @@ def _versions() -> dict[str, str]:
 def own_version() -> str:
     """Version of this package."""
     return str(sys.modules["meanfield"].__version__)
+
+
+SHOWING = ("commands", "comparison", "explanation", "figures", "plotting", "report", "testing")
+"""Rooms whose code decides no number of a result."""
+
+
+@cache
+def digest_of_sources(package: Path = Path(__file__).parents[1]) -> str:
+    """SHA-256 of all code of this package that decides numbers: a checkout changes without a new version."""
+    paths = (path for path in sorted(package.rglob("*.py")) if not {*path.relative_to(package).parts} & {*SHOWING})
+    digest = sha256()
+    for path in paths:
+        digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 @cache
