@@ -118,14 +118,12 @@ class Library(JITCodeLibrary):
         if not callees:
             return module
         module = module.clone()
-        own = {function.name for function in module.functions if not function.is_declaration}
-        for callee in callees:
-            made = callee.compiled()
-            module.get_function(callee.symbol).name = made.fndesc.llvm_func_name
-            module.link_in(made.library._get_module_for_linking(), preserve=True)
-        for function in module.functions:
-            if not function.is_declaration and function.name not in own:
-                function.linkage = "internal"
+        made = [callee.compiled() for callee in callees]
+        # All names come before all code: one that is taken, because a callee of a callee is linked, would get a suffix.
+        for callee, compiled in zip(callees, made, strict=True):
+            module.get_function(callee.symbol).name = compiled.fndesc.llvm_func_name
+        for compiled in made:
+            module.link_in(compiled.library._get_module_for_linking(), preserve=True)
         return module
 
     def _own_module(self) -> Any:
