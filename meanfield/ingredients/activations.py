@@ -35,7 +35,7 @@ class Activation:
     value : callable
         sigma, a function of one float.
     derivative : callable, optional
-        sigma'. Without it differences are taken, which evaluate sigma at 16 points, and for which it must be smooth
+        sigma'. Without it differences are taken, which evaluate sigma at 14 points, and for which it must be smooth
         between kinks.
     kinks : tuple of float
         Where sigma, sigma' or a higher derivative jumps.

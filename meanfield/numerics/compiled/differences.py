@@ -15,15 +15,15 @@ import numpy as np
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, evaluate
 from meanfield.typing import FloatArray
 
-NODES = 16
-"""Number of nodes of an interpolation; even, so that none is its middle."""
+NODES = 14
+"""Number of nodes of an interpolation; even, so that none is its middle. Rounding at its ends grows with their square:
+with 16 the estimates of smooth functions whose domain ends are above `LARGEST_ERROR`."""
 
 REACHES = (0.5, 0.25, 0.1, 0.04, 0.015, 0.006)
 """Distances of the ends of an interpolation, of which the most accurate one is taken."""
 
-LARGEST_ERROR = 1e-9
-"""Largest estimate of an error, relative to 1 plus the sizes of the derivative and of the function. At the end of an
-interval, as beside a kink, smooth functions reach 1e-10; a tenth of the finest tolerance of a density is 1e-9."""
+LARGEST_ERROR = 1e-10
+"""Largest estimate of an error, relative to 1 plus the sizes of the derivative and of the function."""
 
 POINTS = np.linspace(-6.0, 6.0, 241) + 0.00123
 """Numbers at which errors are estimated, and beside the kinks."""
