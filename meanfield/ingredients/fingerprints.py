@@ -19,8 +19,8 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from meanfield.ingredients.code_objects import contents, globals_in, imports_in, names_in
 from meanfield.ingredients.user_modules import homes_of, is_users, version_of
+from meanfield.numerics.compiled.code_objects import contents, globals_in, imports_in, names_in
 from meanfield.process.checksum import digest_of_file
 
 

@@ -14,8 +14,8 @@ import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from meanfield.ingredients.code_objects import globals_in, names_in
 from meanfield.ingredients.user_modules import homes_of, is_users
+from meanfield.numerics.compiled.code_objects import globals_in, names_in
 
 T = TypeVar("T")
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from inspect import isfunction, signature
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any
 
+from meanfield.numerics.compiled.code_objects import names_in
 from meanfield.process import own_numba as numba
 
 
-def compilable(function: Any, instead: Mapping[Any, Any] | None = None, **options: Any) -> Any:
+def compilable(function: Any, instead: Mapping[Any, Any] | None = None) -> Any:
     """The same function of one number, where functions that it calls are compiled, too.
 
     One that is compiled already is taken as it was written, and other arguments than the first keep their defaults.
@@ -22,29 +23,27 @@ def compilable(function: Any, instead: Mapping[Any, Any] | None = None, **option
     function : object
     instead : mapping, optional
         What it takes in place of modules and builtin functions.
-    **options
-        How numba compiles what it calls.
     """
     plain = getattr(function, "py_func", function)
     if not isfunction(plain):
         return function
-    plain = _Changed(instead or {}, options).of(plain, ())
+    plain = _Changed(instead or {}).of(plain, ())
     if not any(argument.default is not argument.empty for argument in signature(plain).parameters.values()):
         return plain
-    whole: Any = numba.njit(plain, **options)
+    whole: Any = numba.njit(plain)
     return lambda x: whole(x)
 
 
 class _Changed:
     """Functions that name other things than they were written with."""
 
-    def __init__(self, instead: Mapping[Any, Any], options: Mapping[str, Any]) -> None:
-        self._instead, self._options = instead, options
+    def __init__(self, instead: Mapping[Any, Any]) -> None:
+        self._instead = instead
 
     def of(self, function: FunctionType, callers: tuple[FunctionType, ...]) -> FunctionType:
         """The changed function; functions that call each other in a circle stay as they are."""
         inside = (*callers, function)
-        known = {name: function.__globals__.get(name, vars(builtins).get(name)) for name in _names(function.__code__)}
+        known = {name: function.__globals__.get(name, vars(builtins).get(name)) for name in names_in(function.__code__)}
         changed = {name: found for name, value in known.items() if (found := self._thing(value, inside)) is not value}
         cells = tuple(self._cell(cell, inside) for cell in function.__closure__ or ())
         if not changed and cells == (function.__closure__ or ()):
@@ -60,7 +59,7 @@ class _Changed:
             return self._instead.get(value, value)
         if not isfunction(value) or value in inside:
             return value
-        return numba.njit(self.of(value, inside), **self._options)
+        return numba.njit(self.of(value, inside))
 
     def _cell(self, cell: CellType, inside: tuple[FunctionType, ...]) -> CellType:
         """A variable of the functions around a function."""
@@ -69,11 +68,3 @@ class _Changed:
         except ValueError:  # nothing was assigned to it
             return cell
         return cell if found is cell.cell_contents else CellType(found)
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """Names of globals in a function and in those within it."""
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _names(inner)
