@@ -56,13 +56,13 @@ def version_of(module: str) -> dict[str, str]:
     if top == _OWN or top in sys.stdlib_module_names or top not in sys.modules or is_users(top):
         return {}
     said = getattr(sys.modules[top], "__version__", None)
-    return {top: said if isinstance(said, str) else _installed(top)}
+    return {top: said if isinstance(said, str) else installed_version(top)}
 
 
 @cache
-def _installed(package: str) -> str:
-    """Version of an installed package that does not say it itself."""
+def installed_version(package: str) -> str:
+    """Version of a package as its installer noted it."""
     try:
         return version(package)
     except PackageNotFoundError:
-        return "unknown"
+        return "not installed"

@@ -10,9 +10,10 @@ import sys
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from meanfield.ingredients.user_modules import installed_version
 
 PACKAGES = ("numpy", "scipy", "numba", "xarray", "netCDF4")
 
@@ -44,14 +45,16 @@ def describe_machine() -> str:
     if info.exists():
         lines = info.read_text().splitlines()
         model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
-    versions = f"Python {platform.python_version()}, NumPy {_version('numpy')}, numba {_version('numba')}"
+    versions = (
+        f"Python {platform.python_version()}, NumPy {installed_version('numpy')}, numba {installed_version('numba')}"
+    )
     return f"{model}, {os.cpu_count()} cores; {versions}."
 
 
 def _versions() -> dict[str, str]:
     """Versions of Python, of this package as it is imported, installed or not, and of what it computes with."""
     own = {"python": platform.python_version(), "meanfield": own_version()}
-    return own | {name: _version(name) for name in PACKAGES}
+    return own | {name: installed_version(name) for name in PACKAGES}
 
 
 def own_version() -> str:
@@ -71,14 +74,6 @@ def digest_of_sources(package: Path = Path(__file__).parents[1]) -> str:
     for path in paths:
         digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
-
-
-@cache
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 @cache
