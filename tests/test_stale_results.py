@@ -121,8 +121,9 @@ CHANGES = {
     "longer": (edit("stale_own.py", "helper(x + shift)", "1.25 * helper(x + shift)"), FUNCTION),
     "file": (replace_samples, r"features\[0\].hidden.file = '.*samples.npy' \([0-9a-f]{8} before and [0-9a-f]{8} now"),
     "package": (
-        edit("site-packages/scalings_of_others/__init__.py", '"1.0"', '"1.1"'),
-        r"smooth' \([0-9a-f]{8} with scalings_of_others 1.0 before and [0-9a-f]{8} with scalings_of_others 1.1 now\)",
+        # Longer: with equal size and time stamp Python itself would go on with the bytecode of the old version.
+        edit("site-packages/scalings_of_others/__init__.py", '"1.0"', '"1.10"'),
+        r"smooth' \([0-9a-f]{8} with scalings_of_others 1.0 before and [0-9a-f]{8} with scalings_of_others 1.10 now\)",
     ),
     "meanfield": (
         lambda _: setattr(meanfield, "__version__", "99.0"),
