@@ -28,17 +28,17 @@ from meanfield.families.contrastive.closures.expectation import (
     DRIFT_AND_DIFFUSION,
     OUTPUTS,
     Expectation,
-    at_many,
     averages_at,
+    averages_of,
+    rows_of,
 )
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
-from meanfield.families.contrastive.closures.one_feature import averages_at_many
-from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs, mean_outputs_of, no_mean_outputs
+from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs_of, no_mean_outputs
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.families.contrastive.closures.row_moments import row_moments
 from meanfield.mckean_vlasov.closures import TabulatedClosure, register_closure, tabulated_values
-from meanfield.numerics.piecewise import some_rows, with_values
+from meanfield.numerics.piecewise import with_values
 from meanfield.numerics.quadrature import gauss_rules
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
@@ -218,9 +218,10 @@ class Closure:
 
     def brackets(self, q: FloatArray) -> FloatArray:
         """Averages from which g and Lambda are made, by quadrature; see the function of this name."""
-        if len(q) > 1:
-            return np.asarray(brackets(averages_at(self.expectation, q), q, self.rates))
-        return np.asarray(brackets.py_func(at_many(self.expectation, q)[:, 0], q, self.rates))
+        return self._brackets(self.expectation, q)
+
+    def _brackets(self, expectation: Expectation, q: FloatArray) -> FloatArray:
+        return np.asarray(brackets.py_func(averages_of(expectation, q), q, self.rates))
 
     @cached_property
     def compiled(self) -> tuple[Any, float]:
@@ -242,12 +243,9 @@ class Closure:
         return mean_outputs_of(self.expectation, polynomial)
 
     def means(self, q: FloatArray) -> tuple[float, float]:
-        """The mean outputs at overlaps q."""
-        if len(q) > 1:
-            return mean_outputs(self.mean_outputs, q)  # type: ignore[no-any-return]
-        outputs = some_rows(self.expectation.table, OUTPUTS[:2])
-        first, second = averages_at_many(outputs, self.expectation.mixture, q)[:, 0, 0]
-        return float(first), float(second)
+        """The mean outputs at overlaps q, by quadrature."""
+        rows = rows_of(self.expectation, q)
+        return float(rows[OUTPUTS[0], 0]), float(rows[OUTPUTS[1], 0])
 
     @property
     def _averaged(self) -> tuple[Activation, tuple[float, float, float], bool]:
@@ -261,7 +259,7 @@ class Closure:
         size = self._shape[0]
         for radius in PROBES:
             q = np.full(size, radius / math.sqrt(size))
-            before, after = (brackets(averages_at(x, q), q, self.rates) for x in (given, finer))
+            before, after = (self._brackets(each, q) for each in (given, finer))
             change = max(change, float((np.abs(after - before) / self._scales(after)).max()))
         if not change <= WORST_CHANGE:
             raise InputError(

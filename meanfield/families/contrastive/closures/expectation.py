@@ -2,8 +2,7 @@
 
 With s_l = sigma(Theta_l) - <sigma(Theta_l)> if outputs are centred, else sigma(Theta_l), and p_l and D as in `closure`,
 they are <D^2(s1 s2)>, <s1^2 p2^2>, <s2^2 p1^2>, <s1 s2 p1 p2> and <c_k D(s1 s2)>; if outputs are centred, also
-<s1^2><p2^2>, <s2^2><p1^2> and <s1 s2><p1 p2>, which batches add, then <sigma(Theta1)> and <sigma(Theta2)>, and last the
-size of the outputs, which says how many digits these two need.
+<s1^2><p2^2>, <s2^2><p1^2> and <s1 s2><p1 p2>, which batches add.
 
 They are combinations of averages of the rows of a table, which one formula makes: of several features in compiled code,
 at one q, and of one feature in NumPy, at many q at once.
@@ -65,13 +64,30 @@ def at_many(expectation: Expectation, q: FloatArray, root: FloatArray | None = N
     return np.asarray(_from_rows.py_func(rows, q[None]))
 
 
+def rows_of(expectation: Expectation, q: FloatArray) -> FloatArray:
+    """Averages of the rows of the table at one q, shape (rows, 1 + 2 d1); see `averages`."""
+    if len(q) == 1:
+        return averages_at_many(expectation.table, expectation.mixture, q)[:, :, 0]
+    return np.asarray(_rows_at(expectation, q))
+
+
+def averages_of(expectation: Expectation, q: FloatArray) -> FloatArray:
+    """All averages of this module, in its order, for any number of features, shape (averages,)."""
+    return np.asarray(_from_rows.py_func(rows_of(expectation, q), q))
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def averages_at(expectation, q):  # type: ignore[no-untyped-def]
-    """All averages of this module, in its order, for any number of features, shape (averages,)."""
+    """The same in compiled code."""
+    return _from_rows(_rows_at(expectation, q), q)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _rows_at(expectation, q):  # type: ignore[no-untyped-def]
     if expectation.moments.drift > 0:
-        return _from_rows(rows_by_moments(expectation.moments, q), q)
+        return rows_by_moments(expectation.moments, q)
     rows = np.empty((expectation.table.values.shape[0], 1 + 2 * q.size))
-    return _from_rows(call(averages, expectation.table, expectation.mixture, q, rows), q)
+    return call(averages, expectation.table, expectation.mixture, q, rows)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -94,7 +110,7 @@ def _from_rows(rows, q):  # type: ignore[no-untyped-def]
         for k in range(d1):
             result[4 + k] = rows[0, 1 + k] + q[k] * rows[1, 1 + d1 + k]
         return result
-    result = np.empty((last + BATCH + 3,) + q.shape[1:])  # noqa: RUF005 (the same)
+    result = np.empty((last + BATCH,) + q.shape[1:])  # noqa: RUF005 (the same)
     (
         s1s1p2p2, s2s2p1p1, s1s2p1p2, s1p2p2, s2p1p1, s1p1p2, s2p1p2, p2p2, p1p1, p1p2, s1, s2, s1s1, s2s2, s1s2
     ) = rows[6:, 0]  # fmt: skip
@@ -110,7 +126,4 @@ def _from_rows(rows, q):  # type: ignore[no-untyped-def]
     result[last] = (s1s1 - s1 * s1) * p2p2
     result[last + 1] = (s2s2 - s2 * s2) * p1p1
     result[last + 2] = (s1s2 - s1 * s2) * p1p2
-    result[last + 3] = s1
-    result[last + 4] = s2
-    result[last + 5] = np.sqrt(s1s1 + s2s2)  # smooth where they cross
     return result

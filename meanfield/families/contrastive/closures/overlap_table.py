@@ -30,16 +30,16 @@ MOST_PANELS = 150
 """Largest number of panels of a table; more take too long to compute."""
 
 GROUPS = (0, 1, 1, 1, 0)
-CENTRED_GROUPS = (*GROUPS, 2, 2, 2, 3, 3, 3)
+CENTRED_GROUPS = (*GROUPS, 2, 2, 2)
 """Group of each average: those that are added to each other share one, so that only the largest of them needs all
 digits."""
 
-Key = tuple[tuple[float, ...], ...]
+Key = tuple[tuple[tuple[int, ...], bytes], ...]
 
 
 def as_key(mixture: Mixture) -> Key:
-    """Mixture of one variable as a hashable value."""
-    return tuple(tuple(np.ravel(part).tolist()) for part in mixture)
+    """Mixture as a hashable value: shapes and numbers of its parts."""
+    return tuple((np.shape(part), np.asarray(part, dtype=float).tobytes()) for part in mixture)
 
 
 @lru_cache(maxsize=64)
@@ -61,17 +61,7 @@ def overlap_table(
     reach : float
         Largest |q| in the table; 0 if the averages are not resolved anywhere.
     """
-    probability, mean, variance, half_width, chance, widths, (fineness,) = map(np.array, key)
-    column, row = (-1, 1), (1, -1)
-    mixture = Mixture(
-        probability,
-        mean.reshape(column),
-        variance.reshape(column),
-        half_width,
-        chance.reshape(row),
-        widths.reshape(row),
-        float(fineness),
-    )
+    mixture = Mixture(*(np.frombuffer(numbers).reshape(shape) for shape, numbers in key))
     expectation = Expectation(bracket_table(activation, noise, centred, reach_of(mixture)), mixture, no_moments())
 
     def rows(angles: FloatArray) -> FloatArray:
