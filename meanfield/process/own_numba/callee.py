@@ -25,6 +25,11 @@ class Callee(NamedTuple):
         """What stands for the address."""
         return f"{self.module}.{self.name}.{sha256(str(self.kinds).encode()).hexdigest()[:16]}"
 
+    @property
+    def name_in_code(self) -> str:
+        """What the function is called where its code is linked: the symbol has an address, and is defined nowhere."""
+        return f"{self.symbol}.linked"
+
     def compiled(self) -> Any:
         """Result of compilation."""
         return getattr(import_module(self.module), self.name).machine_code(self.kinds)

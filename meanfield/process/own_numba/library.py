@@ -113,17 +113,20 @@ class Library(JITCodeLibrary):
         numba forgets what has to be loaded for a library that it takes from the disk: a function of somebody else that
         is linked with that one, and kept, would end the process that takes it from the disk.
         """
-        callees = [each for each in self._reload_init if isinstance(each, Callee)]
         module = self._own_module()
+        asked = {function.name for function in module.functions}
+        callees = [each for each in self._reload_init if isinstance(each, Callee) and each.symbol in asked]
         if not callees:
             return module
         module = module.clone()
-        made = [callee.compiled() for callee in callees]
-        # All names come before all code: one that is taken, because a callee of a callee is linked, would get a suffix.
-        for callee, compiled in zip(callees, made, strict=True):
-            module.get_function(callee.symbol).name = compiled.fndesc.llvm_func_name
-        for compiled in made:
-            module.link_in(compiled.library._get_module_for_linking(), preserve=True)
+        # Each name is given to what asks for it before any code defines it: one that is taken would get a suffix.
+        for callee in callees:
+            module.get_function(callee.symbol).name = callee.name_in_code
+        for callee in callees:
+            made = callee.compiled()
+            code = made.library._get_module_for_linking().clone()
+            code.get_function(made.fndesc.llvm_func_name).name = callee.name_in_code
+            module.link_in(code)
         return module
 
     def _own_module(self) -> Any:
