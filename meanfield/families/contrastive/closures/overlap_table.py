@@ -61,7 +61,8 @@ def overlap_table(
     reach : float
         Largest |q| in the table; 0 if the averages are not resolved anywhere.
     """
-    mixture = Mixture(*(np.frombuffer(numbers).reshape(shape) for shape, numbers in key))
+    *arrays, fineness = (np.frombuffer(numbers).reshape(shape) for shape, numbers in key)
+    mixture = Mixture(*arrays, fineness=float(fineness))
     expectation = Expectation(bracket_table(activation, noise, centred, reach_of(mixture)), mixture, no_moments())
 
     def rows(angles: FloatArray) -> FloatArray:
