@@ -10,7 +10,6 @@ from meanfield.mckean_vlasov.density.kinks import kinks_of
 from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, SPILLED, SPILLED_POINTS, Budget
 from meanfield.mckean_vlasov.density.lagrangian.marching import (
     GROW,
-    PAUSED,
     STOPPED,
     STUCK,
     Coupling,
@@ -81,16 +80,15 @@ class Level:
         u, u_weight = frames.nodes.solved
         self.nodes, d1 = u.shape
         self.zeta, spacing, X = frames.start(limit, points)
-        self._mesh = _mesh(limit, frames, packed(self.zeta), packed(spacing), points)
-        self._coupling, self._callback = self._couple(u, u_weight, tolerance)
-        self._closure, _ = limit.tiled_closure
-        self._size = size = self._mesh.zeta.size
-        padded = len(self._coupling.u_weight)
-        weight = self._mesh.spacing * np.exp(-0.5 * self._mesh.zeta**2) / ROOT_TWO_PI
-        self._frame = Frame(self._mesh.zeta.copy(), np.zeros(size), weight, np.zeros(size), np.zeros(size))
-        self._own = Elimination(*(np.zeros(size) for _ in Elimination._fields))
+        mesh = _mesh(limit, frames, packed(self.zeta), packed(spacing), points)
+        coupling, self._callback = self._couple(u, u_weight, tolerance)
+        self._size = size = mesh.zeta.size
+        padded = len(coupling.u_weight)
+        weight = mesh.spacing * np.exp(-0.5 * mesh.zeta**2) / ROOT_TWO_PI
+        frame = Frame(mesh.zeta.copy(), np.zeros(size), weight, np.zeros(size), np.zeros(size))
+        own = Elimination(*(np.zeros(size) for _ in Elimination._fields))
         start = packed(X)
-        self._state = State(
+        state = State(
             np.array([0.0, 0.0, self._first_step(), GROW, np.inf]),
             np.zeros(2, dtype=np.int64),
             start.copy(),
@@ -102,7 +100,8 @@ class Level:
             np.zeros(padded),
             np.zeros(padded),
         )
-        self._clock, self._counts = self._state.clock, self._state.counts
+        self._clock, self._counts = state.clock, state.counts
+        self._march = limit.tiled_closure[0], coupling, mesh, frame, own, state
         outputs = len(limit.times)
         self.moments = np.full((outputs, d1 + 3), np.nan)
         self.X = np.full((outputs, self.nodes, points), np.nan)
@@ -114,7 +113,7 @@ class Level:
 
     def release(self) -> None:
         """Let go of what only further steps need, which is as large as the points at dozens of output times."""
-        del self._mesh, self._frame, self._own, self._state, self._coupling, self._callback, self._closure
+        del self._march, self._callback
 
     @property
     def steps(self) -> int:
@@ -179,21 +178,20 @@ class Level:
         StuckError, ExpensiveError
             If the points cannot be advanced, or too slowly.
         """
+        _, coupling, mesh, frame, _, state = self._march
         averages = np.empty(self.moments.shape[1])
         time = float(self._limit.times[index])
         for _ in range(MOST_TRIES):
-            if index > 0:
-                self._advance(time)
-            ordered = interpolate(time, self._mesh, self._frame, self._coupling, self._state, averages)
-            if ordered or index == 0:
+            self._advance(time)
+            if interpolate(time, mesh, frame, coupling, state, averages):
                 break
             self._return(time)
-        if not ordered:
+        else:
             raise self._stuck()
         self.moments[index] = averages if index > 0 else self._at_start(averages)
-        sums = self._state.sums[:, : self.nodes]
+        sums = state.sums[:, : self.nodes]
         self.given_u[:, index] = sums[1:] / sums[0]
-        self.X[index] = unpacked(self._state.stage, self.nodes, self.points)
+        self.X[index] = unpacked(state.stage, self.nodes, self.points)
 
     def _at_start(self, averages: FloatArray) -> FloatArray:
         """The averages with what is known at t = 0, which errors of points and of nodes in u do not touch."""
@@ -202,22 +200,21 @@ class Level:
 
     def _return(self, time: float) -> None:
         """Go back to the start of the last step, for one that ends at a time within it."""
-        clock = self._clock
+        *_, state = self._march
+        clock = state.clock
         clock[1:4] = clock[0], time - clock[0], 1.0
-        self._state.end[:] = self._state.start
+        state.end[:] = state.start
 
     def _advance(self, time: float) -> None:
         steps = max(1, int(WORK_PER_CALL / self._size))
-        while True:
+        while self._clock[1] < time:
             before = self.work
-            end = advance(time, steps, self._closure, self._coupling, self._mesh, self._frame, self._own, self._state)
+            end = advance(time, steps, *self._march)
             self._callback.reraise()
             if not self._budget.spend(self.work - before):
                 raise self._expensive()
             if end in (STUCK, STOPPED):
                 raise self._stuck()
-            if end != PAUSED:
-                return
 
     def _expensive(self) -> ExpensiveError:
         return ExpensiveError(

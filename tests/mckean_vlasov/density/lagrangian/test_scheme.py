@@ -137,7 +137,7 @@ def test_solutions_of_different_accuracy_share_no_step():
     """Growth alone limits the first steps; were they the same, their error would not show in the difference."""
     limit = make_limit("quartic", 0.3)
     frames = Frames.plain(Nodes.of(limit, 5), grading_of(limit, 0.1), 0.3)
-    first = [Level(limit, frames, 50, tolerance, Budget())._state.clock[2] for tolerance in (1e-6, 1e-5)]
+    first = [Level(limit, frames, 50, tolerance, Budget())._clock[2] for tolerance in (1e-6, 1e-5)]
     assert (first[1] / first[0]) ** 5 == pytest.approx(10.0)  # rounding
 
 
@@ -223,7 +223,7 @@ def test_the_jacobian_is_that_of_differences(name, strength):
     level = Level(limit, prepare(limit, Nodes.of(limit, None), Budget())[0], 60, 1e-5, Budget())
     level.reach(0)
     level.reach(1)
-    mesh, frame, own, state, coupling = level._mesh, level._frame, level._own, level._state, level._coupling
+    _, coupling, mesh, frame, own, state = level._march
     growth, noise, rate, tau = -0.3, 0.02, 7.0, coupling.learning_rate
     averages, kept = np.empty(4), []
 

@@ -345,7 +345,7 @@ def test_where_longer_steps_fail_shorter_ones_are_compared(monkeypatch, exact):
     longest = 2 * search.STEP_SHARE * 1e-5
 
     def run(begun, label):
-        if begun._coupling.tolerance > longest:
+        if begun.tolerance > longest:
             begun.reach(0)
             raise begun._stuck()
         preparation.run(begun, label)
