@@ -13,7 +13,6 @@ from typing import Any
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from meanfield.process.own_numba import machine_code
 from meanfield.process.own_numba.callee import Callee
 
 
@@ -35,18 +34,19 @@ def call(typing_context, function, *arguments):  # type: ignore[no-untyped-def]
 
 def separate_call_type(typing_context: Any, function: Any, kinds: tuple[Any, ...]) -> Any:
     """Signature of a call of a compiled function, given by its type in numba, with arguments of these types."""
-    compiled = machine_code(function.dispatcher, kinds)
+    compiled = _separately_compiled(function.dispatcher, kinds)
     return compiled.signature if compiled else function.get_call_type(typing_context, kinds, {})
 
 
 def generate_separate_call(context: Any, builder: Any, function: Any, kinds: tuple[Any, ...], values: Any) -> Any:
     """Write a call of a compiled function in the language of LLVM; for intrinsics."""
     python, convention = function.dispatcher.py_func, context.call_conv
-    if machine_code(function.dispatcher, kinds) is None:
+    compiled = _separately_compiled(function.dispatcher, kinds)
+    if compiled is None:
         return _generate_linked_call(context, builder, function.dispatcher.overloads[kinds], values)
     callee = Callee(python.__module__, python.__qualname__, kinds)
     callee()
-    result = function.dispatcher.overloads[kinds].signature.return_type
+    result = compiled.signature.return_type
     declared = cgutils.get_or_insert_function(
         builder.module, convention.get_function_type(result, kinds), callee.symbol
     )
@@ -55,6 +55,11 @@ def generate_separate_call(context: Any, builder: Any, function: Any, kinds: tup
         convention.return_status_propagate(builder, status)
     context.active_code_library._reload_init.add(callee)
     return value
+
+
+def _separately_compiled(dispatcher: Any, kinds: tuple[Any, ...]) -> Any:
+    """Result of compilation with machine code that is called by its address; None of functions of numba's target."""
+    return dispatcher.machine_code(kinds) if hasattr(dispatcher, "machine_code") else None
 
 
 def _generate_linked_call(context: Any, builder: Any, compiled: Any, values: Any) -> Any:

@@ -15,13 +15,13 @@ import numba
 from meanfield.process.own_numba.versions import is_numba_known
 
 if is_numba_known():
-    from meanfield.process.own_numba.functions import cfunc, machine_code, njit
+    from meanfield.process.own_numba.functions import cfunc, njit
 else:
-    from meanfield.process.own_numba.plain import cfunc, machine_code, njit, say_so
+    from meanfield.process.own_numba.plain import cfunc, njit, say_so
 
     say_so()
 
-__all__ = ["cfunc", "machine_code", "njit"]
+__all__ = ["cfunc", "njit"]
 
 
 def __getattr__(name: str) -> Any:

@@ -190,11 +190,6 @@ class Dispatcher(CPUDispatcher):
             return self.overloads[kinds]
 
 
-def machine_code(function: Any, kinds: tuple[Any, ...]) -> Any:
-    """Result of compilation of a function that is to be called by its address; None if it can only be linked."""
-    return function.machine_code(kinds) if isinstance(function, Dispatcher) else None
-
-
 class _CallbackCompiler(ccallback._CFuncCompiler):
     """Compiler of a function that others call by its address."""
 

@@ -50,10 +50,6 @@ def cfunc(signature: Any, cache: bool = False, **options: Any) -> Callable[[Any]
     return numba.cfunc(signature, **options)
 
 
-def machine_code(function: Any, kinds: tuple[Any, ...]) -> Any:
-    """None, for a function that is to be called by its address: it is linked."""
-
-
 def say_so() -> None:
     """Warn that compilation takes longer, once, and not in the workers of a process that has said so."""
     reason = f"numba {numba.__version__} is none of the versions with which this package was tested"

@@ -114,39 +114,44 @@ for caller in json.loads(sys.argv[1]):
 """Process that forks another one for each module, in which nothing of them is compiled or loaded."""
 
 
+@pytest.fixture
+def printed(tmp_path):
+    """What processes print and how they end that import modules of these texts, one after the other."""
+
+    def run(texts, *modules):
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
+            "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        }
+        for name, text in texts.items():
+            (tmp_path / f"{name}.py").write_text(text)
+        command = [sys.executable, "-B", "-c", PROCESSES, json.dumps(modules)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+        return done.stdout.split("exit code 0\n")[:-1], done.stderr
+
+    return run
+
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
+
+
 @known
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
-def test_callers_from_the_disk_call_functions_of_their_process(tmp_path):
+@forks
+def test_callers_from_the_disk_call_functions_of_their_process(printed):
     """Else LLVM ends the process when it takes a new caller from the disk, whose symbols nobody has loaded."""
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-    }
     texts = {"callee": CALLEE, "middle": MIDDLE}
     texts |= {name: CALLER.format(name=name, factor=factor) for name, factor in (("first", 1.0), ("second", 10.0))}
-    for name, text in texts.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    command = [sys.executable, "-B", "-c", PROCESSES, json.dumps(["middle", "first", "first", "second", "second"])]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
-    shown = ["", "4.0 0\n", "4.0 1\n", "40.0 0\n", "40.0 1\n"]
-    assert done.stdout == "".join(f"{result}exit code 0\n" for result in shown), done.stderr
+    shown, errors = printed(texts, "middle", "first", "first", "second", "second")
+    assert shown == ["", "4.0 0\n", "4.0 1\n", "40.0 0\n", "40.0 1\n"], errors
 
 
 @known
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
-def test_callers_of_others_hold_what_they_call(tmp_path):
+@forks
+def test_callers_of_others_hold_what_they_call(printed):
     """numba forgets what has to be loaded for a function that it takes from the disk and links into another one."""
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-    }
     theirs = CALLER.replace("from meanfield.process import own_numba as numba", "import numba")
     around = theirs.replace("from middle import twice", "from near import near as twice")
     texts = {"callee": CALLEE, "middle": MIDDLE, "near": theirs.format(name="near", factor=1.0).partition("print")[0]}
     texts |= {"far": around.format(name="far", factor=10.0), "begin": "from near import near\nprint(near(1.0))"}
-    for name, text in texts.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    command = [sys.executable, "-B", "-c", PROCESSES, json.dumps(["begin", "far", "far"])]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
-    shown = ["4.0\n", "40.0 0\n", "40.0 1\n"]
-    assert done.stdout == "".join(f"{result}exit code 0\n" for result in shown), done.stderr
+    shown, errors = printed(texts, "begin", "far", "far")
+    assert shown == ["4.0\n", "40.0 0\n", "40.0 1\n"], errors
