@@ -62,7 +62,7 @@ def overlap_table(
         Largest |q| in the table; 0 if the averages are not resolved anywhere.
     """
     *arrays, fineness = (np.frombuffer(numbers).reshape(shape) for shape, numbers in key)
-    mixture = Mixture(*arrays, fineness=float(fineness))
+    mixture = Mixture._make([*arrays, float(fineness)])
     expectation = Expectation(bracket_table(activation, noise, centred, reach_of(mixture)), mixture, no_moments())
 
     def rows(angles: FloatArray) -> FloatArray:
