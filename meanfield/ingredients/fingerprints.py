@@ -14,13 +14,13 @@ import sys
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypedDict
 
 import numpy as np
 
 from meanfield.ingredients.user_modules import homes_of, is_users, version_of
-from meanfield.numerics.compiled.code_objects import contents, globals_in, imports_in, names_in
+from meanfield.numerics.compiled.code_objects import closed_over, contents, globals_in, imports_in, names_in
 from meanfield.process.checksum import digest_of_file
 
 
@@ -261,8 +261,7 @@ class _Walk:
         self.versions |= version_of(str(function.__module__))
         self.text("function")
         self.code(function.__code__)
-        self._parts("given", function.__defaults__, function.__kwdefaults__, vars(function))
-        self._parts("cells", *map(_content, function.__closure__ or ()))
+        self._parts("given", function.__defaults__, function.__kwdefaults__, vars(function), closed_over(function))
         attributes = sorted(names_in(function.__code__))
         for name in sorted(globals_in(function.__code__)):
             self.text(name)
@@ -298,13 +297,6 @@ class _Walk:
 
 
 _MISSING = object()
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # nothing was assigned to it
-        return ...
 
 
 def _options(compiled: Any) -> list[tuple[str, Any]]:

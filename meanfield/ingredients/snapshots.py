@@ -15,7 +15,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from meanfield.ingredients.user_modules import homes_of, is_users
-from meanfield.numerics.compiled.code_objects import globals_in, names_in
+from meanfield.numerics.compiled.code_objects import closed_over, globals_in, names_in
 
 T = TypeVar("T")
 
@@ -82,11 +82,9 @@ class _Snapshot:
         attributes = frozenset(names_in(function.__code__))
         copy.__defaults__ = self.of(function.__defaults__)
         copy.__kwdefaults__ = function.__kwdefaults__ and {k: self.of(v) for k, v in function.__kwdefaults__.items()}
-        for new, cell in zip(cells, function.__closure__ or (), strict=True):
-            try:
-                new.cell_contents = self.of(cell.cell_contents, attributes)
-            except ValueError:  # nothing was assigned to it
-                continue
+        new = dict(zip(function.__code__.co_freevars, cells, strict=True))
+        for name, value in closed_over(function).items():
+            new[name].cell_contents = self.of(value, attributes)
         for name in globals_in(function.__code__) & set(function.__globals__):
             names[name] = self.of(function.__globals__[name], attributes)
         return copy
