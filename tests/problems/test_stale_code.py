@@ -13,7 +13,7 @@ import pytest
 from meanfield.errors import InputError
 from meanfield.problems.file import load_problem
 from meanfield.problems.problem_keys import with_value
-from tests.example_problems import problem_text
+from tests.example_problems import features, problem_text
 
 MODULE = """
 import numpy as np
@@ -54,8 +54,9 @@ class Own:
     def load(self, prior="pull", parameters="", hidden='law = "rademacher"'):
         path = self.folder / "problem.toml"
         prior = prior if ":" in prior else f"{self.module}:{prior}"
-        features = f"features = [{{ hidden = {{ {hidden} }}, initial_overlap = 0.3 }}]"
-        path.write_text(problem_text(features, f'prior = {{ name = "{prior}", parameters = {{ {parameters} }} }}'))
+        table = f"{{ hidden = {{ {hidden} }}, initial_overlap = 0.3 }}"
+        keys = f'name = "{prior}", parameters = {{ {parameters} }}'
+        path.write_text(problem_text(features(table), f"prior = {{ {keys} }}"))
         return load_problem(path)
 
 
