@@ -57,7 +57,7 @@ def deviations(density: xr.Dataset, runs: xr.Dataset, comparison: xr.Dataset) ->
         return []
     places: dict[str, list[_Place]] = {"": [], "_given_u": [], "_diagonal": []}
     for index, time in enumerate(comparison["snapshot_time"].values):
-        if not np.any(np.isclose(runs["snapshot_time"].values, time)):
+        if time not in runs["snapshot_time"].values:
             continue
         for pair in weights_alone(density, runs):
             w = _weights(pair, float(time))

@@ -72,7 +72,7 @@ def _fill_in(first: xr.Dataset, second: xr.Dataset, snapshots: FloatArray, row: 
         if "weights" not in particles:
             return
         for index, snapshot in enumerate(snapshots):
-            if np.any(np.isclose(particles["snapshot_time"].values, snapshot)):
+            if snapshot in particles["snapshot_time"].values:
                 _compare_snapshot(density, particles, float(snapshot), index, row)
 
 

@@ -122,7 +122,7 @@ def _residuals(
     seen = ~is_kernel(rho).any(axis=0)
     rho, teacher = rho[:, seen], teacher[:, seen]
     for index, snapshot in enumerate(snapshots):
-        if not np.any(np.isclose(runs["snapshot_time"].values, snapshot)):
+        if snapshot not in runs["snapshot_time"].values:
             continue
         at = prediction.sel(time=snapshot, method="nearest")
         regression, spread = _at(prediction["rho"].values, rho, at["regression"].values, at["spread"].values)
