@@ -20,13 +20,11 @@ from meanfield.comparison.sides import least_spread, moments
 from meanfield.comparison.verdict import judge
 from meanfield.comparison.wording import overall, reason
 from meanfield.problems.family import Family, resolve
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset, check_dataset, family_of_result, problem_of
 from meanfield.typing import FloatArray
 
 
-@own_errstate()
 def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Dataset:
     """Compare two or more results of the same problem, pair by pair, at the output times that all of them have.
 

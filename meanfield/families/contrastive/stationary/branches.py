@@ -15,7 +15,6 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import StationaryBranches, check_features, without_states
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.schema import WARNING
 from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
@@ -24,7 +23,6 @@ OF_THE_LIMIT = ("model", "features", "hidden", "augmentation", "prior")
 """Parts of a problem on which stationary states depend."""
 
 
-@own_errstate()
 def continue_stationary_states(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
     """Branches of stationary states as a number of the problem goes from `start` to `stop`, around turning points too.
 

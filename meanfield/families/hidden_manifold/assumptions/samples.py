@@ -16,7 +16,6 @@ from scipy.stats import kurtosistest
 
 from meanfield.arguments import as_array, as_whole
 from meanfield.errors import InputError
-from meanfield.process.floating_point import own_errstate
 from meanfield.typing import FloatArray
 
 FEWEST_SAMPLES, FEWEST_COORDINATES = 100, 10
@@ -192,7 +191,6 @@ class SampleReport:
         return lines
 
 
-@own_errstate()
 def examine_samples(
     samples: ArrayLike,
     kind: Literal["latents", "inputs"] = "latents",
