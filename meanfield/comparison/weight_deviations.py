@@ -16,6 +16,7 @@ from meanfield.comparison import conditional
 from meanfield.comparison.rotations import Deviations
 from meanfield.comparison.single_laws import Pair, diagonals, weights_alone
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
+from meanfield.process.progress import counted
 from meanfield.typing import FloatArray
 
 POINTS = 64
@@ -56,7 +57,7 @@ def deviations(density: xr.Dataset, runs: xr.Dataset, comparison: xr.Dataset) ->
     if "weights" not in runs or "P" not in density:
         return []
     places: dict[str, list[_Place]] = {"": [], "_given_u": [], "_diagonal": []}
-    for index, time in enumerate(comparison["snapshot_time"].values):
+    for index, time in enumerate(counted(comparison["snapshot_time"].values, "deviations", "snapshot")):
         if time not in runs["snapshot_time"].values:
             continue
         for pair in weights_alone(density, runs):

@@ -19,6 +19,7 @@ from meanfield.numerics.distances import (
     rebin,
     wasserstein,
 )
+from meanfield.process.progress import counted
 from meanfield.results.schema import family_of_result, problem_of
 from meanfield.typing import FloatArray
 
@@ -71,7 +72,7 @@ def _fill_in(first: xr.Dataset, second: xr.Dataset, snapshots: FloatArray, row: 
         density, particles = (first, second) if kinds[0] == "density" else (second, first)
         if "weights" not in particles:
             return
-        for index, snapshot in enumerate(snapshots):
+        for index, snapshot in enumerate(counted(snapshots, "distances", "snapshot")):
             if snapshot in particles["snapshot_time"].values:
                 _compare_snapshot(density, particles, float(snapshot), index, row)
 
