@@ -88,8 +88,9 @@ def _given_u(pair: Pair, w: FloatArray, U: FloatArray, time: float, index: int) 
     density = pair.density
     u, u_weight = nodes_of(density)
     for k in range(density.sizes["feature"]):
+        laws = conditional.laws_given_u(density, time, k)
         for number, group in enumerate(conditional.groups_of(density, k)):
-            F, _ = conditional.group_distribution(density, time, k, group)
+            F, _ = conditional.group_distribution(laws, k, group)
             points = _points(density, F)
             predicted = np.interp(points, edges_of(density), F)
             share = float(u_weight @ group.membership(u[:, k]))

@@ -103,10 +103,11 @@ def _compare_snapshot(
         for name, value in _of_all(law, weights, snapshot).items():
             result[name][index, *place] = value
         for feature in range(density.sizes["feature"]):
+            laws = conditional.laws_given_u(law, snapshot, feature)
             for number, group in enumerate(conditional.groups_of(law, feature)):
                 result["group_u"][feature, number] = group.centre
                 w, _, membership = conditional.group_sample(weights, snapshot, feature, group)
-                F, variance = conditional.group_distribution(law, snapshot, feature, group)
+                F, variance = conditional.group_distribution(laws, feature, group)
                 for name, value in _distances(w, membership, edges_of(density), F, variance).items():
                     result[f"{name}_given_u"][index, feature, number, *place] = value
     for place, law, weights in diagonals(density, particles):
