@@ -30,15 +30,15 @@ def at_common_places(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> li
     """
     family, own = family_of_result(datasets[0]), [own_times(dataset) for dataset in datasets]
     times = own[0]
-    for others in own[1:]:
-        times = times[same_times(others, times) >= 0]
+    for known in own[1:]:
+        times = times[same_times(known, times) >= 0]
     if not times.any():
         spans = " and ".join(f"those of {name}: {_span(d)}" for name, d in zip(names, datasets, strict=True))
         raise InputError(
             f"{', '.join(names)} have no output time after the start in common ({spans}); "
             "give their problems the same time.stop and time.outputs"
         )
-    positions = [same_times(others, times) for others in own]
+    positions = [same_times(known, times) for known in own]
     found = [_at_times(dataset.isel(time=at), times) for dataset, at in zip(datasets, positions, strict=True)]
     dims = {dim for variable in family.compared.values() for dim in variable.dims} & set(family.variables) - {"time"}
     others = {dim for dataset in found for dim in dataset.dims} - dims

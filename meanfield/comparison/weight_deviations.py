@@ -57,7 +57,7 @@ def deviations(density: xr.Dataset, runs: xr.Dataset, comparison: xr.Dataset) ->
     if "weights" not in runs or "P" not in density:
         return []
     places: dict[str, list[_Place]] = {"": [], "_given_u": [], "_diagonal": []}
-    for index, time in enumerate(counted(comparison["snapshot_time"].values, "deviations", "snapshot")):
+    for index, time in enumerate(counted(comparison["snapshot_time"].values.tolist(), "deviations", "snapshot")):
         if time not in runs["snapshot_time"].values:
             continue
         for pair in weights_alone(density, runs):

@@ -72,7 +72,7 @@ def _fill_in(first: xr.Dataset, second: xr.Dataset, snapshots: FloatArray, row: 
         density, particles = (first, second) if kinds[0] == "density" else (second, first)
         if "weights" not in particles:
             return
-        for index, snapshot in enumerate(counted(snapshots, "distances", "snapshot")):
+        for index, snapshot in enumerate(counted(snapshots.tolist(), "distances", "snapshot")):
             if snapshot in particles["snapshot_time"].values:
                 _compare_snapshot(density, particles, float(snapshot), index, row)
 

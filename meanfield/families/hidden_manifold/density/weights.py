@@ -122,7 +122,7 @@ def _residuals(
     rho, teacher = runs["rho_of_coordinate"].values, runs["teacher_components"].values
     seen = ~is_kernel(rho).any(axis=0)
     rho, teacher = rho[:, seen], teacher[:, seen]
-    for index, snapshot in enumerate(counted(snapshots, "distances", "snapshot")):
+    for index, snapshot in enumerate(counted(snapshots.tolist(), "distances", "snapshot")):
         if snapshot not in runs["snapshot_time"].values:
             continue
         at = prediction.sel(time=snapshot, method="nearest")
