@@ -12,8 +12,11 @@ Public names are listed in `__init__.pyi`; each is imported when it is first use
 seconds that `--help` and Ctrl-C should not wait for.
 """
 
+from types import FunctionType
+
 import lazy_loader
 
+from meanfield.process.floating_point import with_own_errstate
 from meanfield.process.numba_settings import check_numba_settings
 
 __version__ = "0.1.0"
@@ -25,4 +28,7 @@ def __getattr__(name: str) -> object:
     """Import a public name, unless the compiled loops that most of them need cannot run."""
     if name in __all__:
         check_numba_settings()
-    return _public(name)
+    found = _public(name)
+    if isinstance(found, FunctionType):
+        found = globals()[name] = with_own_errstate(found, __name__)
+    return found

@@ -305,8 +305,9 @@ def test_a_result_of_an_earlier_version_says_that_what_made_it_is_not_known(fold
     text = format_comparison(meanfield.compare(old, first, labels=["a", "b"])).replace("\n ", "")
     assert re.search(f"It is not known whether they come from one version of {words(OLD, 'a', 'b')}", text)
     assert "it is not known what this was" in report({"a": old})
-    with pytest.warns(UserWarning, match="holds a result of another problem"):
+    with pytest.warns(UserWarning, match="holds a result of another problem") as warned:
         meanfield.load(folder / "old.nc", with_value(loaded(folder), "model.learning_rate", 0.1))
+    assert warned[0].filename == __file__  # of the line that calls, not of one of ours
     old.attrs["fingerprints"] = '{"prior.name": 3}'
     with pytest.raises(InputError, match="the attribute 'fingerprints' holds no fingerprints"):
         validate(old)

@@ -1,8 +1,10 @@
-"""Docstrings adapted to reStructuredText before it is parsed: bars, and links to sections of the theory."""
+"""Docstrings adapted to reStructuredText before it is parsed, with links to sections of the theory and to sources."""
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from inspect import unwrap
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -18,7 +20,14 @@ def translate(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: 
         lines[index] = _SECTION.sub(r":ref:`theory.md, section \1 <theory-\1>`", line)
 
 
+def module_of_source(app: Sphinx, module: str, name: str) -> str | None:
+    """The module with the source of a public function, which `meanfield` wraps; None for anything else."""
+    found = getattr(import_module(module), name, None) if module == "meanfield" else None
+    return None if found is None else unwrap(found).__module__
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the step, before docstrings are parsed."""
+    """Register both, before docstrings are parsed and sources linked."""
     app.connect("autodoc-process-docstring", translate)
+    app.connect("viewcode-follow-imported", module_of_source)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,8 +10,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from meanfield.commands.outputs import check_outputs, write_figures
-from meanfield.commands.solving import add_problem_and_output, print_warning, summary_of
+from meanfield.commands.outputs import check_outputs
+from meanfield.commands.solving import add_problem_and_output, save_and_draw
 from meanfield.process.start_up import start_up
 
 
@@ -24,16 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Analyse the problem, save the analysis, and draw it."""
     with start_up():
-        from meanfield import load_problem, save, solve
+        from meanfield import load_problem, solve
         from meanfield.plotting import plot_dynamics
-        from meanfield.results.figure_files import save_figure
     check_outputs([arguments.problem], [arguments.output], arguments.figure)
-    result = solve(load_problem(arguments.problem), "dynamics")
-    save(result, arguments.output)
-    code, written = write_figures(
-        arguments.output, {arguments.figure: lambda path: save_figure(plot_dynamics(result), path)}
-    )
-    print(summary_of(result), end="")
-    print_warning(arguments, result)
-    print(written)
-    return code
+    return save_and_draw(arguments, solve(load_problem(arguments.problem), "dynamics"), plot_dynamics)

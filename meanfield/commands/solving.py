@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from meanfield.process.start_up import start_up
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
 
 def add_problem(parser: ArgumentParser) -> None:
@@ -92,6 +94,28 @@ def solve_and_save(arguments: Namespace, method: str, **options: Any) -> int:
         if dataset.attrs["status"] != "interrupted":
             checkpoint.remove()
     return say_where(arguments, dataset, resumable=True)
+
+
+def save_and_draw(arguments: Namespace, dataset: xr.Dataset, plot: Callable[[xr.Dataset], Figure]) -> int:
+    """Save an analysis, draw it where a figure is asked for, print its summary, and return the exit code.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        With the arguments of `add_problem_and_output`, and `figure`.
+    dataset : xarray.Dataset
+    plot : callable
+    """
+    from meanfield import save
+    from meanfield.commands.outputs import write_figures
+    from meanfield.results.figure_files import save_figure
+
+    save(dataset, arguments.output)
+    code, written = write_figures(arguments.output, {arguments.figure: lambda path: save_figure(plot(dataset), path)})
+    print(summary_of(dataset), end="")
+    print_warning(arguments, dataset)
+    print(written)
+    return code if dataset.attrs["status"] == "complete" else FAILED
 
 
 def summary_of(dataset: xr.Dataset) -> str:

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from meanfield.cli import FAILED, at_least
-from meanfield.commands.outputs import check_outputs, write_figures
-from meanfield.commands.solving import add_problem_and_output, print_warning, summary_of
+from meanfield.cli import at_least
+from meanfield.commands.outputs import check_outputs
+from meanfield.commands.solving import add_problem_and_output, save_and_draw
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -34,27 +30,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Find the states or their branches, save them, and draw them."""
     with start_up():
-        from meanfield import continue_stationary_states, load_problem, save, solve
+        from meanfield import continue_stationary_states, load_problem, solve
         from meanfield.plotting import plot_branches
-        from meanfield.results.figure_files import save_figure
     check_outputs([arguments.problem], [arguments.output], arguments.figure)
     if arguments.figure and not arguments.vary:
         raise InputError("--figure draws branches, and there are none without --vary; add --vary KEY START STOP")
     problem = load_problem(arguments.problem)
-    result: xr.Dataset
     if arguments.vary:
         key, start, stop = arguments.vary
         result = continue_stationary_states(problem, key, _number(start), _number(stop), arguments.points)
     else:
         result = solve(problem, "stationary")
-    save(result, arguments.output)
-    code, written = write_figures(
-        arguments.output, {arguments.figure: lambda path: save_figure(plot_branches(result), path)}
-    )
-    print(summary_of(result), end="")
-    print_warning(arguments, result)
-    print(written)
-    return code if result.attrs["status"] == "complete" else FAILED
+    return save_and_draw(arguments, result, plot_branches)
 
 
 def _number(text: str) -> float:

@@ -20,13 +20,12 @@ from meanfield.comparison.sides import least_spread, moments
 from meanfield.comparison.verdict import judge
 from meanfield.comparison.wording import overall, reason
 from meanfield.problems.family import Family, resolve
-from meanfield.process.floating_point import own_errstate
+from meanfield.process.progress import counted
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset, check_dataset, family_of_result, problem_of
 from meanfield.typing import FloatArray
 
 
-@own_errstate()
 def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Dataset:
     """Compare two or more results of the same problem, pair by pair, at the output times that all of them have.
 
@@ -73,7 +72,7 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         arrays |= resolve(family.measure_distances)(results, pairs)
     measured = build_dataset("comparison", problem, arrays, "complete", "{}")
     judgements, without = [], []
-    for row, (i, j) in enumerate(pairs):
+    for row, (i, j) in enumerate(counted(pairs, "verdicts", "pair")):
         two, pair = (results[i], results[j]), measured.isel(pair=row)
         judgements.append(judge(*two, pair, results))
         without.append(left_out((names[i], names[j]), (datasets[i], datasets[j]), two, pair, judgements[-1]))

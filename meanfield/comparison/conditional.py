@@ -83,8 +83,15 @@ def laws_given_u(density: xr.Dataset, time: float, feature: int) -> Laws:
     return laws_given(problem_of(density).coordinates, *nodes_of(density), edges_of(density), P, feature)
 
 
-def group_distribution(density: xr.Dataset, time: float, feature: int, group: Group) -> tuple[FloatArray, FloatArray]:
+def group_distribution(laws: Laws, feature: int, group: Group) -> tuple[FloatArray, FloatArray]:
     """Distribution function at the cell edges that the density predicts for a group.
+
+    Parameters
+    ----------
+    laws : Laws
+        Of w given that feature, from `laws_given_u`, which all groups share.
+    feature : int
+    group : Group
 
     Returns
     -------
@@ -94,7 +101,6 @@ def group_distribution(density: xr.Dataset, time: float, feature: int, group: Gr
         n Var[F_n] of the weighted empirical distribution function of n independent pairs (w, u) for large n. For
         equal memberships it is F (1 - F).
     """
-    laws = laws_given_u(density, time, feature)
     membership = group.membership(laws.u[:, feature])
     share = laws.weight @ membership
     F = (laws.weight * membership) @ laws.F / share

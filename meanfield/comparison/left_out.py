@@ -8,7 +8,9 @@ import numpy as np
 import xarray as xr
 
 from meanfield.comparison.judgement import EXACT_START, FEWEST, MOST_PLACES, ROUNDING, Judgement
+from meanfield.comparison.places import own_times
 from meanfield.comparison.sides import finished_runs, has_runs, largest_value, moments
+from meanfield.problems.base import same_times
 from meanfield.problems.family import Family, resolve
 from meanfield.results.numbers import plain
 from meanfield.results.schema import family_of_result
@@ -89,7 +91,7 @@ def _quantity(
 
 def _weights(family: Family, whole: Sequence[xr.Dataset], pair: xr.Dataset, found: Judgement) -> Iterator[str]:
     """Snapshots at which weights are not judged."""
-    kept = [dataset["snapshot_time"].values for dataset in whole if dataset.sizes.get("snapshot_time")]
+    kept = [own_times(dataset, "snapshot_time") for dataset in whole if dataset.sizes.get("snapshot_time")]
     if not kept or not family.judged:
         return
     snapshots = np.unique(np.concatenate(kept))
@@ -100,7 +102,7 @@ def _weights(family: Family, whole: Sequence[xr.Dataset], pair: xr.Dataset, foun
     else:
         at = [i for where, _ in found.distances.values() for i in where[0]]
         judged = pair["snapshot_time"].values[np.unique(at).astype(int)]
-        others = np.array([not np.any(np.isclose(judged, t)) for t in snapshots], dtype=bool)
+        others = same_times(judged, snapshots) < 0
         if others.any() and found.places:
             yield f"weights{_when(snapshots, others)}, where one of the two has none, or not of all runs"
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.comparison.judgement import FALSE_ALARMS
+from meanfield.process.progress import counted
 from meanfield.typing import FloatArray, IntArray
 
 ROTATIONS = 4999
@@ -196,7 +197,7 @@ def _sizes(
     flat = rows.reshape(len(rows), -1)
     result = {name: np.empty((len(directions), rows.shape[1])) for name in measures}
     step = max(1, VALUES_AT_ONCE // max(flat.shape[1], 1))
-    for start in range(0, len(directions), step):
+    for start in counted(range(0, len(directions), step), "rotations", "block"):
         along = (directions[start : start + step] @ flat).reshape(-1, *squares.shape)
         across = np.sqrt(np.clip(squares - along**2, 0.0, None) / freedom)
         np.abs(along, out=along)

@@ -16,6 +16,7 @@ from meanfield.comparison import conditional
 from meanfield.comparison.rotations import Deviations
 from meanfield.comparison.single_laws import Pair, diagonals, weights_alone
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
+from meanfield.process.progress import counted
 from meanfield.typing import FloatArray
 
 POINTS = 64
@@ -56,8 +57,8 @@ def deviations(density: xr.Dataset, runs: xr.Dataset, comparison: xr.Dataset) ->
     if "weights" not in runs or "P" not in density:
         return []
     places: dict[str, list[_Place]] = {"": [], "_given_u": [], "_diagonal": []}
-    for index, time in enumerate(comparison["snapshot_time"].values):
-        if not np.any(np.isclose(runs["snapshot_time"].values, time)):
+    for index, time in enumerate(counted(comparison["snapshot_time"].values.tolist(), "deviations", "snapshot")):
+        if time not in runs["snapshot_time"].values:
             continue
         for pair in weights_alone(density, runs):
             w = _weights(pair, float(time))
@@ -87,8 +88,9 @@ def _given_u(pair: Pair, w: FloatArray, U: FloatArray, time: float, index: int) 
     density = pair.density
     u, u_weight = nodes_of(density)
     for k in range(density.sizes["feature"]):
+        laws = conditional.laws_given_u(density, time, k)
         for number, group in enumerate(conditional.groups_of(density, k)):
-            F, _ = conditional.group_distribution(density, time, k, group)
+            F, _ = conditional.group_distribution(laws, k, group)
             points = _points(density, F)
             predicted = np.interp(points, edges_of(density), F)
             share = float(u_weight @ group.membership(u[:, k]))

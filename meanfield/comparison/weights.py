@@ -19,6 +19,7 @@ from meanfield.numerics.distances import (
     rebin,
     wasserstein,
 )
+from meanfield.process.progress import counted
 from meanfield.results.schema import family_of_result, problem_of
 from meanfield.typing import FloatArray
 
@@ -71,8 +72,8 @@ def _fill_in(first: xr.Dataset, second: xr.Dataset, snapshots: FloatArray, row: 
         density, particles = (first, second) if kinds[0] == "density" else (second, first)
         if "weights" not in particles:
             return
-        for index, snapshot in enumerate(snapshots):
-            if np.any(np.isclose(particles["snapshot_time"].values, snapshot)):
+        for index, snapshot in enumerate(counted(snapshots.tolist(), "distances", "snapshot")):
+            if snapshot in particles["snapshot_time"].values:
                 _compare_snapshot(density, particles, float(snapshot), index, row)
 
 
@@ -102,10 +103,11 @@ def _compare_snapshot(
         for name, value in _of_all(law, weights, snapshot).items():
             result[name][index, *place] = value
         for feature in range(density.sizes["feature"]):
+            laws = conditional.laws_given_u(law, snapshot, feature)
             for number, group in enumerate(conditional.groups_of(law, feature)):
                 result["group_u"][feature, number] = group.centre
                 w, _, membership = conditional.group_sample(weights, snapshot, feature, group)
-                F, variance = conditional.group_distribution(law, snapshot, feature, group)
+                F, variance = conditional.group_distribution(laws, feature, group)
                 for name, value in _distances(w, membership, edges_of(density), F, variance).items():
                     result[f"{name}_given_u"][index, feature, number, *place] = value
     for place, law, weights in diagonals(density, particles):

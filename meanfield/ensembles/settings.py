@@ -69,8 +69,8 @@ class ReplicaSettings(Part):
                 f"time.stop = {time.stop:g} with {cause} takes "
                 f"{steps:.3g} steps of SGD, and at most {MOST_STEPS:g} can be counted; {remedy}"
             )
-        for t in self.snapshots or ():
-            if time.output_of(np.array(t)) < 0:
+        for t, number in zip(self.snapshots or (), time.output_of(np.array(self.snapshots or ())), strict=True):
+            if number < 0:
                 nearest = time.outputs_at[np.argmin(np.abs(time.outputs_at - t))]
                 raise ValueError(
                     f"particles.snapshots: {t} is not an output time; the nearest one is {nearest:.6g} "

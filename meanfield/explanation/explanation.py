@@ -10,7 +10,6 @@ from meanfield.explanation.prediction import START, Prediction, predictions
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
-from meanfield.process.floating_point import own_errstate
 from meanfield.process.own_numba.folder import has_compiled_code
 
 Statement = tuple[str, str]
@@ -82,7 +81,6 @@ class Explanation:
         ]
 
 
-@own_errstate()
 def explain(problem: BaseProblem) -> Explanation:
     """Explain a problem in words, and predict time, memory and result of each method.
 

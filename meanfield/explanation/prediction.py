@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from meanfield.errors import InputError
+from meanfield.numerics.remembering import remembered
 from meanfield.problems.base import BaseProblem
 from meanfield.problems.family import Method, resolve
 from meanfield.problems.known_families import family_of
@@ -23,8 +24,13 @@ LEAST_MEMORY = 1e6
 P = TypeVar("P", bound=BaseProblem)
 T = TypeVar("T")
 
-_SHARED: ContextVar[dict[tuple[Any, int], tuple[Any, InputError | None]] | None] = ContextVar("_SHARED", default=None)
-"""What was made for the predictions of this explanation, or the error in its place."""
+Maker = Callable[[Callable[[Any], Any]], Any]
+
+_SHARED: ContextVar[tuple[BaseProblem | None, Maker | None]] = ContextVar("_SHARED", default=(None, None))
+"""The problem that is explained, and what has each of its functions make something of it once."""
+
+MOST_SHARED = 16
+"""Largest number of things that the predictions of one explanation share."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,12 @@ class Prediction:
 def predictions(problem: BaseProblem) -> list[Prediction]:
     """Predictions for all methods that can be predicted, each from its work and the rate of its kernels."""
     methods = [method for method in family_of(problem).methods.values() if method.cost]
-    token = _SHARED.set({})
+
+    @remembered(MOST_SHARED)
+    def made(make: Callable[[Any], Any]) -> Any:
+        return make(problem)
+
+    token = _SHARED.set((problem, made))
     try:
         return [_prediction(method, problem) for method in counted(methods, "predicted costs", "method")]
     finally:
@@ -89,19 +100,9 @@ def shared(make: Callable[[P], T], problem: P) -> T:
     InputError
         If `make` does, or did.
     """
-    made = _SHARED.get()
-    if made is None:
-        return make(problem)
-    key = make, id(problem)
-    if key not in made:
-        try:
-            made[key] = make(problem), None
-        except InputError as error:
-            made[key] = None, error
-    found, fault = made[key]
-    if fault is not None:
-        raise fault
-    return found  # type: ignore[no-any-return]
+    explained, made = _SHARED.get()
+    found: T = made(make) if made is not None and problem is explained else make(problem)
+    return found
 
 
 def _prediction(method: Method, problem: BaseProblem) -> Prediction:

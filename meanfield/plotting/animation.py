@@ -133,7 +133,9 @@ class _Film:
         distributions = [
             conditional.marginal_distribution(self._density, time)[0]
             if group is None
-            else conditional.group_distribution(self._density, time, self._feature, group)[0]
+            else conditional.group_distribution(
+                conditional.laws_given_u(self._density, time, self._feature), self._feature, group
+            )[0]
             for time in self.times
         ]
         edges = edges_of(self._density)

@@ -21,6 +21,7 @@ from meanfield.plotting.plane import plot_joint_density
 from meanfield.plotting.style import ANY_TIME, COLOURS, TITLE_WIDTH, curve_style, draw_figure, feature_label
 from meanfield.plotting.trajectories import plot_channel_overlap, plot_in_time, plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, reached, visible_weights
+from meanfield.problems.base import same_times
 from meanfield.results.schema import family_of_result, kind_of
 from meanfield.typing import FloatArray
 
@@ -98,8 +99,9 @@ def _last_shared(times: FloatArray, particles: xr.Dataset) -> float | None:
     """The last snapshot that SGD reached and that is one of some times; None if there is none."""
     w = particles["weights"].transpose("snapshot_time", ...).values
     known = np.isfinite(w).reshape(len(w), -1).any(axis=1)
-    shared = [float(t) for t in particles["snapshot_time"].values[known] if np.isclose(times, t).any()]
-    return shared[-1] if shared else None
+    snapshots = particles["snapshot_time"].values[known]
+    shared = snapshots[same_times(times, snapshots) >= 0]
+    return float(shared[-1]) if len(shared) else None
 
 
 def _values(dataset: xr.Dataset, name: str) -> xr.DataArray:

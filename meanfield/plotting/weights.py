@@ -157,7 +157,7 @@ def plot_conditional(
     name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"
     for i, group in enumerate(all_groups[i] for i in chosen):
         w, _, membership = conditional.group_sample(particles, time, feature, group)
-        F, _ = conditional.group_distribution(density, time, feature, group)
+        F, _ = conditional.group_distribution(conditional.laws_given_u(density, time, feature), feature, group)
         draw_histogram(w, axes, membership, (edges, F), color=COLOURS[i], alpha=0.3)
         label = rf"${name} \approx {group.centre:.3g}$"
         axes.plot(*density_curve(edges, density_of(edges, F)), label=label, **curve_style(i))

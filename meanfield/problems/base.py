@@ -46,11 +46,25 @@ class Time(Part):
         allowed : float
             Largest difference besides rounding, such as half a step.
         """
-        spacing = self.stop / (self.outputs - 1)
-        inside = np.nan_to_num(times, nan=-spacing).clip(-spacing, self.stop + spacing)  # else 1e308 would overflow
-        number = np.rint(inside / spacing)
-        near = np.abs(inside - number * spacing) <= min(max(SAME_TIME * self.stop, allowed), 0.25 * spacing)
-        return np.where(near & (number >= 0) & (number < self.outputs), number, -1).astype(np.int64)
+        return same_times(self.outputs_at, times, allowed)
+
+
+def same_times(known: FloatArray, times: FloatArray, allowed: float = 0.0) -> IntArray:
+    """Position among known times, which increase, that each of some times has; -1 for one that is none of them.
+
+    Parameters
+    ----------
+    known, times : ndarray
+    allowed : float
+        Largest difference besides rounding; none is larger than a quarter of the least spacing of known times.
+    """
+    if not len(known):
+        return np.full(np.shape(times), -1)
+    right = np.searchsorted(known, times).clip(max=len(known) - 1)
+    left = np.maximum(right - 1, 0)
+    nearest = np.where(np.abs(known[left] - times) <= np.abs(known[right] - times), left, right)
+    largest = min(max(SAME_TIME * known[-1], allowed), 0.25 * np.diff(known).min(initial=np.inf))
+    return np.where(np.abs(known[nearest] - times) <= largest, nearest, -1)
 
 
 class Whole(Part):

@@ -129,7 +129,7 @@ class Method:
 
     def __call__(self, problem: Any, **options: Any) -> Any:
         """Solve a problem; see `meanfield.methods.solve`."""
-        with own_errstate():
+        with own_errstate():  # workers of a sweep call it, which import a script that may have set another
             return resolve(self.solve)(problem, **options)
 
 

@@ -16,6 +16,7 @@ from meanfield.comparison.wording import rows_of_pair
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement, in_words
 from meanfield.problems.base import BaseProblem
+from meanfield.process.floating_point import own_errstate
 from meanfield.process.progress import counted
 from meanfield.report.content import Content, Table, content_of
 from meanfield.report.figures import Picture, picture_together, pictures_of
@@ -50,6 +51,7 @@ class Section:
     """Functions and files that results which are not compared do not have in common with the first one."""
 
 
+@own_errstate()
 def report(datasets: Mapping[str, xr.Dataset]) -> str:
     """Self-contained HTML page of results, as text.
 

@@ -221,4 +221,4 @@ def _warn_of_another(dataset: xr.Dataset, problem: BaseProblem, path: Path) -> N
         found = f"other or unknown versions of {'; '.join(others)}" if others else ""
     if found:
         text = f"{path}: holds a result of {found}; solve the problem again for one of what there is now"
-        warnings.warn(text, stacklevel=3)
+        warnings.warn(text, stacklevel=4)  # of the caller of `meanfield.load`

@@ -13,7 +13,7 @@ from meanfield.numerics.continuation import SearchableEquations, all_branches
 from meanfield.numerics.continuation.roots import TOLERANCE
 from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import check_range, with_value
-from meanfield.process.progress import progress_bar
+from meanfield.process.progress import counted
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
@@ -91,16 +91,18 @@ def continue_states(
     check_range(problem, key, start, stop, points, parts, states, at)
     started = time.perf_counter()
     made = equations((min(start, stop), max(start, stop)))
-    with progress_bar(1, states, "diagram") as bar:
-        longest = 1.0 / (points - 1)
-        branches = [(each, b) for each in made for b in all_branches(each, (start, stop), longest, tolerance)]
-        rows = [
-            {**variables, "parameter": p, "branch": number, "turning": np.int8(turning)}
-            for number, (each, branch) in enumerate(branches)
-            for x, p, turning in zip(branch.x, branch.p, branch.turning, strict=True)
-            if (variables := each.variables(x, float(p))) is not None
-        ]
-        bar.update()
+    longest = 1.0 / (points - 1)
+    branches = [(each, b) for each in made for b in all_branches(each, (start, stop), longest, tolerance)]
+    places = [
+        (number, each, *point)
+        for number, (each, branch) in enumerate(branches)
+        for point in zip(branch.x, branch.p, branch.turning, strict=True)
+    ]
+    rows = [
+        {**variables, "parameter": p, "branch": number, "turning": np.int8(turning)}
+        for number, each, x, p, turning in counted(places, states, "point")
+        if (variables := each.variables(x, float(p))) is not None
+    ]
     arrays = stacked(rows, {**without, **{name: np.empty(0) for name in ALONG_A_BRANCH}})
     origin = provenance(time.perf_counter() - started, key=key)
     result = build_dataset(kind, problem, arrays, "complete" if rows else none_found(), origin)

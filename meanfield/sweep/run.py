@@ -14,7 +14,6 @@ import xarray as xr
 from meanfield.arguments import as_flag, as_path, as_text, as_whole
 from meanfield.errors import InputError
 from meanfield.problems.file import plain_data
-from meanfield.process.floating_point import own_errstate
 from meanfield.process.locking import FolderLock
 from meanfield.process.progress import progress_bar
 from meanfield.results.files import save
@@ -43,7 +42,6 @@ LOOK_SECONDS = 1.0
 """Time in seconds between checks whether a cluster has grown."""
 
 
-@own_errstate()
 def run_sweep(
     sweep: Sweep,
     folder: str | Path,

@@ -43,7 +43,7 @@ def test_marginal_of_the_gaussian_start_is_standard_normal(gaussian):
 def test_group_of_the_gaussian_start_is_a_gaussian_mixture(gaussian):
     """A Gaussian membership times Gaussian u is Gaussian, so the law of w in a group is known in closed form."""
     group = conditional.Group(0.75)
-    F, _ = conditional.group_distribution(gaussian, 0.0, 0, group)
+    F, _ = conditional.group_distribution(conditional.laws_given_u(gaussian, 0.0, 0), 0, group)
     shrink = 1 / (1 + conditional.WIDTH**2)
     mean, variance = 0.75 * shrink, conditional.WIDTH**2 * shrink
     exact = stats.norm.cdf(edges_of(gaussian), 0.6 * mean, np.sqrt(0.36 * variance + 0.64))
@@ -58,7 +58,7 @@ def test_variance_predicts_the_spread_of_weighted_distribution_functions(gaussia
     w = 0.6 * u + 0.8 * rng.normal(size=(runs, n))
     psi = group.membership(u)
     measured = n * np.var((psi * (w < -0.2)).sum(axis=1) / psi.sum(axis=1))
-    _, variance = conditional.group_distribution(gaussian, 0.0, 0, group)
+    _, variance = conditional.group_distribution(conditional.laws_given_u(gaussian, 0.0, 0), 0, group)
     predicted = np.interp(-0.2, edges_of(gaussian), variance)
     assert measured == pytest.approx(predicted, rel=0.13)  # 4 standard errors sqrt(2/2000) of a variance: 6e-5
 
@@ -68,7 +68,7 @@ def test_law_with_two_values_has_one_exact_group_each(rademacher):
     assert [group.centre for group in groups] == [-1.0, 1.0]
     u = np.array([-1.02, 0.97, 1.0])
     assert np.array_equal(groups[1].membership(u), [0.0, 1.0, 1.0])
-    F, variance = conditional.group_distribution(rademacher, 0.0, 0, groups[1])
+    F, variance = conditional.group_distribution(conditional.laws_given_u(rademacher, 0.0, 0), 0, groups[1])
     exact = stats.norm.cdf(edges_of(rademacher), 0.6, 0.8)
     assert np.allclose(F, exact, atol=1e-10)  # cut-off of the cells
     assert np.allclose(variance, 2 * F * (1 - F), atol=1e-12)  # half of all coordinates belong: rounding
@@ -79,7 +79,7 @@ def test_own_sample_lies_within_sampling_distance(gaussian):
     u = rng.normal(size=20_000)
     w = 0.6 * u + 0.8 * rng.normal(size=20_000)
     for group in conditional.groups_of(gaussian, 0):
-        F, _ = conditional.group_distribution(gaussian, 0.0, 0, group)
+        F, _ = conditional.group_distribution(conditional.laws_given_u(gaussian, 0.0, 0), 0, group)
         psi = group.membership(u)
         effective = psi.sum() ** 2 / (psi**2).sum()
         distance = kolmogorov_smirnov(w, psi, edges_of(gaussian), F)
@@ -91,7 +91,7 @@ def test_few_nodes_widen_the_groups_until_averages_over_nodes_are_right():
     text = PROBLEM.replace("COORDINATE", "gaussian") + "[density]\nfeature_nodes = 13\n"
     run = solve_density(parse_problem(text))
     for group in conditional.groups_of(run, 0):
-        F, _ = conditional.group_distribution(run, 0.0, 0, group)
+        F, _ = conditional.group_distribution(conditional.laws_given_u(run, 0.0, 0), 0, group)
         shrink = 1 / (1 + group.width**2)
         mean, variance = group.centre * shrink, group.width**2 * shrink
         exact = stats.norm.cdf(edges_of(run), 0.6 * mean, np.sqrt(0.36 * variance + 0.64))

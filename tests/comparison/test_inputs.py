@@ -5,18 +5,6 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield.problems.file import parse_problem
-from tests.example_problems import SMALL
-
-
-@pytest.fixture(scope="module")
-def limit():
-    return meanfield.solve_order_parameters(parse_problem(SMALL))
-
-
-@pytest.fixture(scope="module")
-def runs():
-    return meanfield.simulate_sgd(parse_problem(SMALL))
 
 
 def with_value(dataset, value):
@@ -52,15 +40,15 @@ def with_value(dataset, value):
         (lambda runs: runs.assign_attrs(schema_version=99), "newer than 6"),
     ],
 )
-def test_changed_results(limit, runs, change, words):
+def test_changed_results(ode, runs, change, words):
     with pytest.raises(meanfield.InputError, match=words):
-        meanfield.compare(limit, change(runs), labels=["limit", "runs"])
+        meanfield.compare(ode, change(runs), labels=["limit", "runs"])
 
 
-def test_some_of_the_replicas_are_enough(limit, runs):
-    assert meanfield.compare(limit, runs.isel(replica=slice(0, 2))).sizes["pair"] == 1
+def test_some_of_the_replicas_are_enough(ode, runs):
+    assert meanfield.compare(ode, runs.isel(replica=slice(0, 2))).sizes["pair"] == 1
 
 
-def test_equal_labels(limit, runs):
+def test_equal_labels(ode, runs):
     with pytest.raises(meanfield.InputError, match="labels: 'a' comes twice"):
-        meanfield.compare(limit, runs, labels=["a", "a"])
+        meanfield.compare(ode, runs, labels=["a", "a"])

@@ -23,11 +23,6 @@ def runs():
     return meanfield.simulate_sgd(parse_problem(RUNS))
 
 
-@pytest.fixture(scope="module")
-def density():
-    return meanfield.solve_density(parse_problem(SMALL))
-
-
 def left_out(*results):
     return str(meanfield.compare(*results, labels=["limit", "runs"])["left_out"].values[0])
 

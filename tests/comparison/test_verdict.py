@@ -29,13 +29,8 @@ def with_runs(dimension, replicas, **settings):
 
 
 @pytest.fixture(scope="module")
-def density():
-    return meanfield.solve_density(parse_problem(TEXT))
-
-
-@pytest.fixture(scope="module")
-def ode():
-    return meanfield.solve_order_parameters(parse_problem(TEXT))
+def text():
+    return TEXT
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from meanfield.numerics.continuation import CachedEquations, all_branches, cached, find_roots, follow, newton
+from meanfield.process.progress import interrupted_after
 
 ROUNDING = 1e-11
 """Roots are found to 1e-12 in F, and the slopes of these toys are of order one."""
@@ -44,6 +45,11 @@ def test_branch_passes_both_turning_points_and_hits_the_limits():
     assert branch.p[branch.turning] == pytest.approx([fold, -fold], abs=ROUNDING)  # stated there
     assert np.abs(branch.x[:, 0] ** 3 - branch.x[:, 0] - branch.p).max() < ROUNDING  # stated there
     assert np.linalg.norm(np.diff(branch.x, axis=0), axis=1).max() < 0.0251  # the longest step
+
+
+def test_a_branch_can_be_stopped_at_any_point():
+    with interrupted_after(5), pytest.raises(KeyboardInterrupt):
+        follow(CUBIC, np.zeros(1), 0.0, (-1.0, 1.0))
 
 
 def test_turning_points_are_found_from_a_start_anywhere():

@@ -1,10 +1,12 @@
 """Results do not depend on what the program around the library does with floating-point exceptions."""
 
 import inspect
+import pickle
 
 import numpy as np
 
 import meanfield
+from meanfield.problems.known_families import family_of
 from tests.example_problems import make_problem
 
 
@@ -16,12 +18,15 @@ def test_an_underflow_is_none_in_a_program_that_raises_on_all():
     with np.errstate(all="raise"):
         assert np.array_equal(meanfield.solve_density(problem)["q"], right["q"])
         assert np.array_equal(meanfield.solve(problem, "density")["q"], right["q"])
+        method = family_of(problem).method("density")
+        assert np.array_equal(method(problem)["q"], right["q"])  # as workers of a sweep call it
         assert np.geterr()["under"] == "raise"  # and it is the caller's again
 
 
-def test_every_door_has_the_errstate_of_the_library():
-    doors = [getattr(meanfield, name) for name in meanfield.__all__]
-    solvers = [f for f in doors if inspect.isfunction(f) and f.__module__.startswith("meanfield.families")]
-    assert len(solvers) > 15
-    for function in [*solvers, meanfield.compare, meanfield.explain, meanfield.run_sweep]:
-        assert hasattr(function, "__wrapped__"), f"{function.__name__} is not decorated by own_errstate"
+def test_every_public_function_has_the_errstate_of_the_library():
+    public = [getattr(meanfield, name) for name in meanfield.__all__]
+    functions = [found for found in public if inspect.isfunction(found)]
+    assert len(functions) > 25
+    for function in functions:
+        assert hasattr(function, "__wrapped__"), f"{function.__name__} is not wrapped by with_own_errstate"
+        assert pickle.loads(pickle.dumps(function)) is function  # for pools of processes

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import meanfield
@@ -63,6 +64,7 @@ def test_every_method_shows_its_progress_and_can_be_stopped(family, method):
         assert stopped(lambda: meanfield.solve(problem, method))
 
 
+FILTERS = meanfield.load_problem(ROOT / "data" / "problems" / "nine_points.toml")
 TWO = make_problem(features(feature(0.5, gaussian(1.2)), feature(0.2)))
 CHANNELS = meanfield.load_problem(ROOT / "data" / "problems" / "two_channels.toml")
 
@@ -79,6 +81,9 @@ CHANNELS = meanfield.load_problem(ROOT / "data" / "problems" / "two_channels.tom
         lambda: meanfield.learning_threshold(CHANNELS),
         lambda: meanfield.continue_fixed_points(TWO, "model.learning_rate", 0.02, 0.03, points=3),
         lambda: meanfield.continue_stationary_states(make_problem(), "model.learning_rate", 0.02, 0.03, points=3),
+        lambda: meanfield.continue_critical_points(FILTERS, "importance.temperature", 0.5, 0.6, points=3),
+        lambda: meanfield.compare(*[meanfield.load(ROOT / "tests" / "compatibility" / "density-2.nc")] * 2),
+        lambda: meanfield.examine_samples(np.random.default_rng(0).standard_normal((100, 10))),
         lambda: report({"run": meanfield.load(ROOT / "tests" / "compatibility" / "density-2.nc")}),
     ],
 )

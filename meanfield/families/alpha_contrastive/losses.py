@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from meanfield.arguments import as_number, wrong
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.weighing import PairLoss, half_squares, weighing_of
-from meanfield.process.floating_point import own_errstate
 from meanfield.typing import BoolArray, FloatArray
 
 
@@ -43,7 +42,6 @@ class ContrastiveCovariance:
     loss: float
 
 
-@own_errstate()
 def contrastive_covariance(
     outputs: ArrayLike,
     outputs_of_view: ArrayLike,

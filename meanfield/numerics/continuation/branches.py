@@ -6,12 +6,15 @@ and corrected in the plane orthogonal to it, which cuts the branch where it turn
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from meanfield.numerics.continuation.roots import STEP_ROUNDING, TOLERANCE, newton
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 SHORTEST = 1e-6
@@ -204,6 +207,10 @@ class _Walker:
 
     def walk(self, start: Locus) -> tuple[list[Step], str]:
         """Points after `start` along its tangent, and the reason why they end."""
+        with progress_bar(math.inf, "branch", " points") as bar:
+            return self._walk(start, bar.update)
+
+    def _walk(self, start: Locus, count: Callable[[], object]) -> tuple[list[Step], str]:
         steps: list[Step] = []
         here, ds = start, 0.2 * self._longest
         while len(steps) < MOST_POINTS and ds >= SHORTEST * self._longest:
@@ -215,6 +222,7 @@ class _Walker:
             if not crosses and here.tangent[-1] * there.tangent[-1] < 0.0:
                 steps.append(Step(self._turning_point(here, there), True))
             steps.append(Step(there.z, False))
+            count()
             if crosses:
                 return steps, "limit"
             if len(steps) > 3 and _passes(start, here, there):

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanfield.numerics.continuation.branches import Branch, ParametricEquations, follow
 from meanfield.numerics.continuation.roots import TOLERANCE, newton
+from meanfield.process.progress import counted
 from meanfield.typing import FloatArray
 
 SEARCH_POSITIONS = (0.5, 0.25, 0.75)
@@ -58,14 +59,14 @@ def all_branches(
     tolerance : float
         Largest component of F at a root.
     """
-    searched = {p: equations.search(p) for p in ends}
+    searched = {p: equations.search(p) for p in counted(ends, "states at both ends", "end")}
     branches: list[Branch] = []
-    for p in ends:
-        for x in searched[p]:
-            root = _polished(equations, x, p, tolerance)
-            if root is not None and not any(_is_on(branches, image, p) for image in equations.images(root)):
-                branches.append(follow(equations, root, p, equations.limits, longest, tolerance))
-    for share in SEARCH_POSITIONS:
+    begins = [(p, x) for p in ends for x in searched[p]]
+    for p, x in counted(begins, "branches from both ends", "state"):
+        root = _polished(equations, x, p, tolerance)
+        if root is not None and not any(_is_on(branches, image, p) for image in equations.images(root)):
+            branches.append(follow(equations, root, p, equations.limits, longest, tolerance))
+    for share in counted(SEARCH_POSITIONS, "states in between", "place"):
         p = ends[0] + share * (ends[1] - ends[0])
         crossings = [_polished(equations, x, p, tolerance) for branch in branches for x in branch.crossings(p)]
         known = [x for x in crossings if x is not None]

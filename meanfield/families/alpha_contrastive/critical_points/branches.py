@@ -19,7 +19,6 @@ from meanfield.families.alpha_contrastive.limit.fields import AnyField
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.continuation import CachedEquations
 from meanfield.problems.problem_keys import value_of, with_value, with_values
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
 
@@ -32,7 +31,6 @@ TOLERANCE = 1e-10
 """Largest component of the field at a root, relative to its size at both ends."""
 
 
-@own_errstate()
 def continue_critical_points(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
     """Branches of critical points as a number of the problem goes from `start` to `stop`, around turning points too.
 

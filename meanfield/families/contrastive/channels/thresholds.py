@@ -24,7 +24,6 @@ from meanfield.families.contrastive.channels.states.field import SmoothField, di
 from meanfield.families.contrastive.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
-from meanfield.process.floating_point import own_errstate
 from meanfield.process.progress import counted_calls
 from meanfield.typing import FloatArray
 
@@ -179,7 +178,6 @@ def collapsed_state(problem: Problem, feature: int = 0) -> CollapsedState | None
     return CollapsedState(x, 2 * near - far, rates)
 
 
-@own_errstate()
 def collapse_threshold(problem: Problem, feature: int = 0) -> float:
     """Least strength lambda of the penalty at which two channels on one feature part; 0 if they do without a penalty.
 
@@ -203,7 +201,6 @@ def collapse_threshold(problem: Problem, feature: int = 0) -> float:
     return _crossing(fastest, "the state in which both channels have learnt the feature")
 
 
-@own_errstate()
 def mixing_threshold(problem: Problem) -> float:
     """Least strength lambda of the penalty at which the state of a feature for each channel turns into mixtures.
 
@@ -233,7 +230,6 @@ def mixing_threshold(problem: Problem) -> float:
     return _crossing(fastest, "the state in which each channel has learnt a feature of its own")
 
 
-@own_errstate()
 def learning_threshold(problem: Problem, feature: int = 0) -> float:
     """Least strength lambda of the penalty at which nothing drives channels towards a feature that none has learnt.
 

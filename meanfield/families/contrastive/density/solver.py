@@ -13,12 +13,10 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.condensation import with_condensate
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, solve
 from meanfield.problems.base import check_problem
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 
 
-@own_errstate()
 def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     """Density of weights and features from the Fokker-Planck equation, with self-consistent q and r.
 
@@ -67,7 +65,6 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     return build_dataset("density", problem, arrays, solution.status, record, warning)
 
 
-@own_errstate()
 def solve_joint_density(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
     """Density of two channels, and that of both weights together at some of its times.
 

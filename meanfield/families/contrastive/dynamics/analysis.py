@@ -25,7 +25,6 @@ from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.random_starts import RandomStart, limit_outcomes, random_start
-from meanfield.process.floating_point import own_errstate
 from meanfield.process.progress import progress_bar
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
@@ -51,7 +50,6 @@ RATE_POINTS = 401
 """Number of overlaps at which the rate of a single feature is kept."""
 
 
-@own_errstate()
 def analyse_dynamics(problem: Problem) -> xr.Dataset:
     """Fixed points, attraction, growth from no information, fluctuations and random starts of the reduced ODEs.
 

@@ -22,7 +22,6 @@ from meanfield.numerics.continuation import CachedEquations, crossings, newton
 from meanfield.numerics.fixed_points import MARGINAL, FixedPoint
 from meanfield.numerics.growth_rates import sorted_rates
 from meanfield.problems.problem_keys import with_value
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.schema import check_dataset, problem_of
 from meanfield.results.states import branches_of, continue_states
 from meanfield.typing import FloatArray
@@ -34,7 +33,6 @@ LARGEST_RADIUS = 1.0 - 1e-9
 """Largest |q| of fixed points at which branches begin: on the sphere there is no Jacobian."""
 
 
-@own_errstate()
 def continue_fixed_points(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
     """Branches of fixed points as a number of the problem goes from `start` to `stop`, around turning points too.
 
@@ -125,7 +123,6 @@ class _Branches(CachedEquations[VectorField]):
         return FixedPoint(x, sorted_rates(np.linalg.eigvals(jacobian_at(field, x))), MARGINAL * field_size(field), 0)
 
 
-@own_errstate()
 def stationary_similarity(branches: xr.Dataset, values: FloatArray) -> FloatArray:
     """The cosine similarity |q| of the best stable fixed point, as a function of the parameter.
 

@@ -19,7 +19,6 @@ from meanfield.families.contrastive.fixed_points.symmetry import is_reflected
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.order_parameters.table import BallTable
 from meanfield.families.contrastive.problem import Problem
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
@@ -135,7 +134,6 @@ def _cells(plane: Plane, cells: int) -> FloatArray:
     return np.where(np.linalg.norm(q, axis=-1, keepdims=True) < 1.0, q, np.nan)
 
 
-@own_errstate()
 def phase_portrait(problem: Problem, plane: Plane | None = None, cells: int = 60) -> xr.Dataset:
     """The phase portrait of a problem with two features.
 

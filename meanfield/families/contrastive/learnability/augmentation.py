@@ -24,7 +24,6 @@ from meanfield.families.contrastive.problem import Augmentation, Problem
 from meanfield.ingredients.laws.base import LARGEST
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
-from meanfield.process.floating_point import own_errstate
 from meanfield.process.progress import counted_calls
 
 SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
@@ -97,7 +96,6 @@ class AugmentationDesign:
     vanishing: float
 
 
-@own_errstate()
 def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationDesign:
     """Strength and correlation of the noise that is best for similarity, and of that best for learnability.
 

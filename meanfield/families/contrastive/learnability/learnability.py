@@ -35,7 +35,6 @@ from meanfield.families.contrastive.closures.gaussian_averages import over_gauss
 from meanfield.families.contrastive.closures.mixture import Mixture
 from meanfield.families.contrastive.order_parameters.field import check_closes
 from meanfield.families.contrastive.problem import Problem
-from meanfield.process.floating_point import own_errstate
 from meanfield.typing import FloatArray
 
 CLOSURE_ERROR = 1e-9
@@ -98,7 +97,6 @@ class Learnability:
         return np.asarray(self.growth_rates > 0)
 
 
-@own_errstate()
 def learnability(problem: Problem) -> Learnability:
     """Growth rates of small overlaps, and the range of learnable second moments.
 

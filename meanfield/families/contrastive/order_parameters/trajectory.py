@@ -14,7 +14,6 @@ from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.linear_noise import covariance_along
 from meanfield.numerics.ode import Path, Tolerance, solve_ode
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
@@ -26,7 +25,6 @@ BALL_TOLERANCE = 1e-6
 """Largest |q|^2 - 1 by errors of the integration."""
 
 
-@own_errstate()
 def solve_order_parameters(problem: Problem) -> xr.Dataset:
     """Overlaps q_t from the reduced ODEs, and their fluctuations at finite N.
 

@@ -20,7 +20,6 @@ from meanfield.families.contrastive.sgd import steppers as of_one_channel
 from meanfield.families.contrastive.sgd.memory import largest_key, working_set
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.base import check_problem
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.schema import build_dataset
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
@@ -30,7 +29,6 @@ MOST_TOGETHER = 256
 """Largest number of replicas of a chain that are advanced by one call."""
 
 
-@own_errstate()
 def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
     """Replicas of one-pass SGD at finite N.
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.stationary.absence import NONE_FOUND, noise_ratio, why_none
+from meanfield.families.contrastive.stationary.absence import NONE_FOUND, noise_ratio, what_is_missing, why_none
 from meanfield.families.contrastive.stationary.potential import potential_of
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.mckean_vlasov.stationary import StationaryBranches, check_features, without_states
+from meanfield.mckean_vlasov.stationary import StationaryBranches, check_features, missing_states, without_states
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.schema import WARNING
 from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
@@ -23,8 +23,10 @@ from meanfield.typing import FloatArray
 OF_THE_LIMIT = ("model", "features", "hidden", "augmentation", "prior")
 """Parts of a problem on which stationary states depend."""
 
+DIGITS = 5
+"""Digits of overlaps that are compared where two branches come to one state."""
 
-@own_errstate()
+
 def continue_stationary_states(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
     """Branches of stationary states as a number of the problem goes from `start` to `stop`, around turning points too.
 
@@ -44,7 +46,7 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     xarray.Dataset
         Along `point`: `parameter`, `branch`, `turning`, and what `find_stationary_states` says of a state besides its
         density. The attribute `key` of `parameter` is the key. `status` is `complete`, or `failed: ...` where no state
-        was found; `warning` says where some may be missing, and why.
+        was found; `warning` says where some may be missing, and why, and what is missing at the ends.
 
     Raises
     ------
@@ -78,9 +80,21 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
         without=without_states(len(problem.features)),
         none_found=lambda: _why_none(problem, key, (start, stop)),
     )
-    if made[0].effort.warning:
-        result.attrs[WARNING] = made[0].effort.warning
+    at_ends = [_what_is_missing(made[0], problem, key, end, result) for end in (start, stop)]
+    said = list(filter(None, [made[0].effort.warning, *at_ends]))
+    if said:
+        result.attrs[WARNING] = "; ".join(said)
     return result
+
+
+def _what_is_missing(equations: _Branches, problem: Problem, key: str, end: float, result: xr.Dataset) -> str:
+    """Sentences about the states that branches lack at an end of the range, empty where they lack none."""
+    points = result["q"].values[result["parameter"].values == end]
+    apart = np.unique(np.round(points, DIGITS), axis=0, return_index=True)[1]
+    missing = missing_states(equations.at(end), list(points[apart]))
+    there = with_value(problem, key, end)
+    said = what_is_missing(there, Closure(there, tabulated=False), missing) if missing else ""
+    return f"at {key} = {end:g} {said}" if said else ""
 
 
 def _why_none(problem: Problem, key: str, ends: tuple[float, float]) -> str:

@@ -18,7 +18,6 @@ from meanfield.families.contrastive.stationary.uninformed import learning_margin
 from meanfield.ingredients.part import with_unchecked
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import value_of, with_value
-from meanfield.process.floating_point import own_errstate
 from meanfield.process.progress import counted_calls
 from meanfield.typing import FloatArray
 
@@ -65,7 +64,6 @@ class CriticalValues:
         return tuple((first, last) for first, last in pairs if first <= last)
 
 
-@own_errstate()
 def critical_values(problem: Problem, key: str | Sequence[str], low: float, high: float) -> CriticalValues:
     """All values of a number between `low` and `high` at which q = 0 gains or loses its stability.
 

@@ -23,7 +23,6 @@ from meanfield.mckean_vlasov.stationary import (
     without_states,
 )
 from meanfield.problems.base import check_problem
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 from meanfield.results.states import stacked
@@ -32,7 +31,6 @@ FROZEN = 1e-3
 """Largest relaxation rate, in units of Lambda/2, of a density that rests between wells for longer than any run."""
 
 
-@own_errstate()
 def find_stationary_states(problem: Problem) -> xr.Dataset:
     """All stationary states of the density with noise, with their stability, without a starting guess.
 

@@ -38,10 +38,8 @@ from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.search import check_features
 from meanfield.mckean_vlasov.stationary.stability import stability
 from meanfield.problems.base import check_problem
-from meanfield.process.floating_point import own_errstate
 
 
-@own_errstate()
 def growth_rate_at_zero(problem: Problem) -> float:
     """Largest growth rate of small perturbations of the state with q = 0.
 

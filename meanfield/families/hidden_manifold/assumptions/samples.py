@@ -16,7 +16,7 @@ from scipy.stats import kurtosistest
 
 from meanfield.arguments import as_array, as_whole
 from meanfield.errors import InputError
-from meanfield.process.floating_point import own_errstate
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 FEWEST_SAMPLES, FEWEST_COORDINATES = 100, 10
@@ -192,7 +192,6 @@ class SampleReport:
         return lines
 
 
-@own_errstate()
 def examine_samples(
     samples: ArrayLike,
     kind: Literal["latents", "inputs"] = "latents",
@@ -238,9 +237,15 @@ def examine_samples(
         raise InputError("samples do not vary; give rows that differ")
     away /= np.sqrt(variance)
     first, second = np.array_split(away, 2)
-    square, square_error = _covariance(first, second)
-    radius, radius_error = _radius(away, square)
-    along = second @ _leading(first, rng.standard_normal(min(first.shape)))
+    with progress_bar(4, "samples", "statistic") as bar:
+        square, square_error = _covariance(first, second)
+        bar.update()
+        radius, radius_error = _radius(away, square)
+        bar.update()
+        along = second @ _leading(first, rng.standard_normal(min(first.shape)))
+        bar.update()
+        coordinate_kurtosis = float(_kurtosis(away[:, away.any(axis=0)]).mean())
+        bar.update()
     fields = away @ _unit(rng.standard_normal((D, DIRECTIONS)))
     return SampleReport(
         kind=kind,
@@ -255,7 +260,7 @@ def examine_samples(
         leading_share=float(max(along.var(ddof=1) - 1.0, 0.0) / D),
         leading_kurtosis=float(_kurtosis(along[:, None])[0]),
         field_kurtosis=float(_kurtosis(fields).mean()),
-        coordinate_kurtosis=float(_kurtosis(away[:, away.any(axis=0)]).mean()),
+        coordinate_kurtosis=coordinate_kurtosis,
         leading_score=float(kurtosistest(along).statistic),
         field_error=float(np.sqrt(24.0 / n / min(DIRECTIONS, D))),
         coordinate_error=float(np.sqrt(24.0 / n / D)),

@@ -25,6 +25,7 @@ from meanfield.numerics.distances import (
     kolmogorov_smirnov,
     wasserstein,
 )
+from meanfield.process.progress import counted
 from meanfield.results.numbers import plain
 from meanfield.typing import FloatArray
 
@@ -121,8 +122,8 @@ def _residuals(
     rho, teacher = runs["rho_of_coordinate"].values, runs["teacher_components"].values
     seen = ~is_kernel(rho).any(axis=0)
     rho, teacher = rho[:, seen], teacher[:, seen]
-    for index, snapshot in enumerate(snapshots):
-        if not np.any(np.isclose(runs["snapshot_time"].values, snapshot)):
+    for index, snapshot in enumerate(counted(snapshots.tolist(), "distances", "snapshot")):
+        if snapshot not in runs["snapshot_time"].values:
             continue
         at = prediction.sel(time=snapshot, method="nearest")
         regression, spread = _at(prediction["rho"].values, rho, at["regression"].values, at["spread"].values)

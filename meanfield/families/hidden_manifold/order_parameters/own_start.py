@@ -33,7 +33,6 @@ from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.problems.base import check_problem
 from meanfield.problems.file import format_problem
 from meanfield.problems.problem_keys import with_values
-from meanfield.process.floating_point import own_errstate
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset, check_dataset
 from meanfield.typing import FloatArray
@@ -66,7 +65,6 @@ class OwnStart(NamedTuple):
     v: FloatArray
 
 
-@own_errstate()
 def solve_from_weights(
     problem: Problem,
     features: ArrayLike,
@@ -125,7 +123,6 @@ def solve_from_weights(
     return _solve(problem, start, N)
 
 
-@own_errstate()
 def solve_from_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> xr.Dataset:
     """Order parameters of a hidden manifold from the start of a replica of plain SGD.
 

@@ -34,6 +34,16 @@ def test_an_attractor_where_the_norm_condenses_is_missing(tmp_path, capsys):
     assert f"warning: {found.attrs['warning']}" in capsys.readouterr().err
 
 
+def test_branches_say_what_is_missing_at_each_end():
+    found = meanfield.continue_stationary_states(CONDENSES, "prior.strength", 0.42, 0.4218, points=3)
+    said = found.attrs["warning"].split("; at prior.strength = 0.4218 ")
+    assert [text.partition(" between")[0].removeprefix("at prior.strength = 0.42 ") for text in said] == [
+        "a state that attracts is missing"
+    ] * 2
+    whole = meanfield.continue_stationary_states(make_problem(), "model.learning_rate", 0.02, 0.03, points=3)
+    assert "warning" not in whole.attrs
+
+
 def test_a_list_that_is_whole_says_nothing():
     found = find_stationary_states(make_problem(features(feature(0.5), feature(0.3))))
     assert found.sizes["state"] == 9
