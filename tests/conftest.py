@@ -1,7 +1,9 @@
-"""Signals as a person's terminal sets them, however the tests were started; and a garbage collector that rests."""
+"""Signals as a person's terminal sets them, however the tests were started; a garbage collector that rests; and modules
+of a test that no other one finds."""
 
 import gc
 import signal
+import sys
 
 import pytest
 
@@ -31,3 +33,15 @@ def usual_signals():
     yield
     for number, disposition in before.items():
         signal.signal(number, disposition)
+
+
+@pytest.fixture(autouse=True)
+def forgotten_modules(request):
+    """Modules that a test has imported from its folder are forgotten at its end."""
+    before = set(sys.modules)
+    yield
+    folder = str(request.node.funcargs.get("tmp_path", "no folder"))
+    new = {name: sys.modules[name] for name in set(sys.modules) - before}
+    places = {name: [getattr(module, "__file__", ""), *getattr(module, "__path__", ())] for name, module in new.items()}
+    for name in [name for name in new if any(str(place).startswith(folder) for place in places[name])]:
+        del sys.modules[name]

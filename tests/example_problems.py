@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from typing import Any
+
+import tomli_w
 
 from meanfield.families.contrastive.problem import Problem
 
@@ -45,10 +48,12 @@ replicas = 3
 
 def make_problem(*lines: str) -> Problem:
     """The base problem with lines such as `prior.name = "l1"` laid over it; arrays are replaced as a whole."""
-    data = tomllib.loads(BASE)
-    for line in lines:
-        data = _merged(data, tomllib.loads(line))
-    return Problem.model_validate(data)
+    return Problem.model_validate(_laid_over(lines))
+
+
+def problem_text(*lines: str) -> str:
+    """Text of a problem file; see `make_problem`."""
+    return tomli_w.dumps(_laid_over(lines))
 
 
 THREE_POINT = '{ law = "three_point", second_moment = 2.0, fourth_moment = 8.0 }'
@@ -69,6 +74,13 @@ def feature(overlap: float | str = 0.5, hidden: str = THREE_POINT, coordinate: s
 def features(*tables: str) -> str:
     """The line that replaces the features of the base problem."""
     return f"features = [{', '.join(tables)}]"
+
+
+def _laid_over(lines: Iterable[str]) -> dict[str, Any]:
+    data = tomllib.loads(BASE)
+    for line in lines:
+        data = _merged(data, tomllib.loads(line))
+    return data
 
 
 def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from meanfield.problems.problem_keys import with_value
 from meanfield.report import report
 from meanfield.results.made_by import made_by, to_json
 from meanfield.results.schema import validate
-from meanfield.sweep import run
+from meanfield.sweep import run, solve
 from tests.sweep.conftest import Inside
 
 OWN = """
@@ -313,12 +313,12 @@ def test_a_result_of_an_earlier_version_says_that_what_made_it_is_not_known(fold
 
 
 def test_a_sweep_whose_functions_change_while_it_runs_does_not_keep_what_workers_found(folder, monkeypatch, tmp_path):
-    solve = run.solve_points
+    solve_points = run.solve_points
 
     def edited(work, problems):
         edit("stale_own.py", "GAIN = 1.0", "GAIN = 1.1")(folder)
         try:
-            return solve(work, problems)
+            return solve_points(work, problems)
         finally:
             edit("stale_own.py", "GAIN = 1.1", "GAIN = 1.0")(folder)
 
@@ -331,6 +331,23 @@ def test_a_sweep_whose_functions_change_while_it_runs_does_not_keep_what_workers
     )
     assert all(re.match(words, status) for status in part["status"].values)
     assert not list((tmp_path / "sweep" / "points").iterdir())
+
+
+def test_a_reduction_that_is_edited_while_a_point_is_solved_is_not_taken(folder, monkeypatch, tmp_path):
+    """The numbers of a point are those of the function whose fingerprint it keeps."""
+    made, change = solve._solve, edit("stale_own.py", "isel(time=-1)", "isel(time=-2)")
+
+    def edited(problem, method):
+        found = made(problem, method)
+        monkeypatch.setattr(solve, "_solve", made)
+        change(folder)
+        return found
+
+    monkeypatch.setattr(solve, "_solve", edited)
+    loaded(folder)
+    part = meanfield.run_sweep(meanfield.load_sweep(folder / "sweep.toml"), tmp_path / "sweep").isel(learning_rate=0)
+    assert part["status"] == "complete"
+    assert np.allclose(part["q_last"].mean("replica"), part["q_final"], rtol=1e-14)  # rounding
 
 
 @pytest.mark.parametrize("name", [family.name for family in families()])

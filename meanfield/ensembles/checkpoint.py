@@ -27,6 +27,7 @@ from meanfield.errors import InputError
 from meanfield.process.atomic_files import write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.locking import LOCK, FolderLock
+from meanfield.results.made_by import RESTART
 
 IDENTITY_FILE = "run.txt"
 """Name of the file that holds the identity of the run to which the folder belongs."""
@@ -34,9 +35,6 @@ IDENTITY_FILE = "run.txt"
 DELETION_FILE = "over.txt"
 """Name of the file that replaces `IDENTITY_FILE` while the folder is being deleted: a run
 cannot be resumed from what is left in it."""
-
-RESTART = "--restart on the command line, restart=True in Python"
-"""How to begin a run anew, for messages."""
 
 VALUES_AT_ONCE = 1 << 15
 """Number of values that are written at once when a file is created."""

@@ -14,13 +14,13 @@ import sys
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypedDict
 
 import numpy as np
 
-from meanfield.ingredients.user_modules import homes_of, is_users, version_of
-from meanfield.numerics.compiled.code_objects import contents, globals_in, imports_in, names_in
+from meanfield.ingredients.user_modules import homes_of, is_followed, is_users, version_of
+from meanfield.numerics.compiled.code_objects import closed_over, contents, globals_in, imports_in, names_in
 from meanfield.process.checksum import digest_of_file
 
 
@@ -138,7 +138,7 @@ class _Walk:
         self._kept.append(value)  # or its identity could become that of another
         if isinstance(value, ModuleType):
             self._module(value, sorted(name for name in vars(value) if not name.startswith("__")))
-        elif not self._is_expanded(str(value.__module__)):
+        elif not is_followed(value, self._homes):
             self._of_package(value)
         elif isinstance(value, FunctionType):
             self._function(value)
@@ -147,9 +147,6 @@ class _Walk:
         else:
             self.text("compiled", *sorted(f"{name}={option}" for name, option in _options(value)))
             self.add(value.py_func)
-
-    def _is_expanded(self, module: str) -> bool:
-        return module in self._homes or is_users(module)
 
     def _array(self, value: Any) -> None:
         """Values of an array, or of one of its numbers."""
@@ -261,8 +258,7 @@ class _Walk:
         self.versions |= version_of(str(function.__module__))
         self.text("function")
         self.code(function.__code__)
-        self._parts("given", function.__defaults__, function.__kwdefaults__, vars(function))
-        self._parts("cells", *map(_content, function.__closure__ or ()))
+        self._parts("given", function.__defaults__, function.__kwdefaults__, vars(function), closed_over(function))
         attributes = sorted(names_in(function.__code__))
         for name in sorted(globals_in(function.__code__)):
             self.text(name)
@@ -298,13 +294,6 @@ class _Walk:
 
 
 _MISSING = object()
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # nothing was assigned to it
-        return ...
 
 
 def _options(compiled: Any) -> list[tuple[str, Any]]:

@@ -14,8 +14,8 @@ import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from meanfield.ingredients.user_modules import homes_of, is_users
-from meanfield.numerics.compiled.code_objects import globals_in, names_in
+from meanfield.ingredients.user_modules import homes_of, is_followed, is_users
+from meanfield.numerics.compiled.code_objects import closed_over, globals_in, names_in
 
 T = TypeVar("T")
 
@@ -46,20 +46,17 @@ class _Snapshot:
             return self._copies[id(value)]
         self._kept.append(value)  # or its identity could become that of another
         if isinstance(value, FunctionType):
-            return self._function(value) if self._is_copied(value) else value
+            return self._function(value) if is_followed(value, self._homes) else value
         if type(value) is tuple:
             return tuple(self.of(part, attributes) for part in value)
         if type(value) is np.ndarray:
             return self._copies.setdefault(id(value), value.copy())
         if is_dataclass(value) and not isinstance(value, type):
             return self._dataclass(value)
-        if isinstance(value, Dispatcher) and self._is_copied(value) and getattr(value, "_can_compile", True):
+        if isinstance(value, Dispatcher) and is_followed(value, self._homes) and getattr(value, "_can_compile", True):
             options = {name: option for name, option in value.targetoptions.items() if option is not None}
             return self._copies.setdefault(id(value), numba.jit(**options)(self.of(value.py_func)))
         return value
-
-    def _is_copied(self, value: Any) -> bool:
-        return str(value.__module__) in self._homes or is_users(str(value.__module__))
 
     def _dataclass(self, value: Any) -> Any:
         """Copy of a dataclass; what it has computed is left behind."""
@@ -82,11 +79,9 @@ class _Snapshot:
         attributes = frozenset(names_in(function.__code__))
         copy.__defaults__ = self.of(function.__defaults__)
         copy.__kwdefaults__ = function.__kwdefaults__ and {k: self.of(v) for k, v in function.__kwdefaults__.items()}
-        for new, cell in zip(cells, function.__closure__ or (), strict=True):
-            try:
-                new.cell_contents = self.of(cell.cell_contents, attributes)
-            except ValueError:  # nothing was assigned to it
-                continue
+        new = dict(zip(function.__code__.co_freevars, cells, strict=True))
+        for name, value in closed_over(function).items():
+            new[name].cell_contents = self.of(value, attributes)
         for name in globals_in(function.__code__) & set(function.__globals__):
             names[name] = self.of(function.__globals__[name], attributes)
         return copy

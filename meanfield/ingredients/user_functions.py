@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -18,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from meanfield.ingredients.fingerprints import fingerprint
 from meanfield.ingredients.function_checks import check_function, check_slope
-from meanfield.ingredients.module_sources import forget_changed, note_imported, place_of, tops_of
+from meanfield.ingredients.module_sources import import_current
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.snapshots import snapshot
 from meanfield.numerics.compiled.differences import difference
@@ -104,27 +102,18 @@ def load_object(address: str, folder: Path | None = None) -> Any:
     if address in _lent.get():
         return _lent.get()[address]
     module_name, _, name = address.partition(":")
-    if folder is not None:
-        folder = folder.resolve()
-        _forget_others(folder)
-    with _on_path([Path.cwd(), *([folder] if folder else [])]):
-        forget_changed(module_name)
-        try:
-            module = importlib.import_module(module_name)
-        except Exception as error:  # whatever a user's module raises
-            missing = isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name)
-            remedy = "put it on the Python path, beside the problem file or into the working directory"
-            raise ValueError(
-                f"'{address}': module '{module_name}' cannot be imported ({type(error).__name__}: {error}"
-                f"{_place_in(module_name, error)}); " + (remedy if missing or not module_name else "correct it")
-            ) from error
-        note_imported(module_name)
+    try:
+        module = import_current(module_name, folder)
+    except Exception as error:  # whatever a user's module raises
+        missing = isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name)
+        remedy = "put it on the Python path, beside the problem file or into the working directory"
+        raise ValueError(
+            f"'{address}': module '{module_name}' cannot be imported ({type(error).__name__}: {error}"
+            f"{_place_in(module_name, error)}); " + (remedy if missing or not module_name else "correct it")
+        ) from error
     if not hasattr(module, name):
         public = [word for word in vars(module) if not word.startswith("_")]
         raise ValueError(f"'{address}': module '{module_name}' has no '{name}'; {nearest(name, public)}")
-    for each in tops_of(module_name):
-        if place_of(each) in (folder, Path.cwd()):
-            _BESIDE[each] = place_of(each)
     return getattr(module, name)
 
 
@@ -133,20 +122,6 @@ def _place_in(module: str, error: Exception) -> str:
     name = module.rpartition(".")[2]
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if Path(frame.filename).stem == name]
     return f", in line {lines[-1]}" if lines else ""
-
-
-_BESIDE: dict[str, Path | None] = {}
-"""Folder of the problem file from which each module of a user was imported, those that it imports included."""
-
-
-def _forget_others(folder: Path) -> None:
-    """Forget modules that came from beside another problem file, and are beside this one, too."""
-    for top, known in _BESIDE.items():
-        beside = (folder / f"{top}.py").exists() or (folder / top).is_dir()
-        if beside and known != folder and place_of(top) == known:
-            for name in [name for name in sys.modules if name.partition(".")[0] == top]:
-                del sys.modules[name]
-            importlib.invalidate_caches()
 
 
 def load_own(address: str, parameters: Mapping[str, float], folder: Path | None) -> Any:
@@ -240,14 +215,3 @@ def check_with_slope(made: F, name: str, least: float = -math.inf) -> F:
         check_function(made.derivative, f"the derivative of '{name}'", made.kinks, least)
     check_slope(made.value, made.slope, made.kinks, f"the derivative of '{name}'", remedy, least)
     return made
-
-
-@contextmanager
-def _on_path(folders: Iterable[Path]) -> Iterator[None]:
-    """Context in which imports also search `folders`, after everything else."""
-    before = list(sys.path)
-    sys.path += [str(folder) for folder in folders]
-    try:
-        yield
-    finally:
-        sys.path[:] = before

@@ -47,6 +47,15 @@ def homes_of(found: Any) -> frozenset[str]:
     return frozenset(module for module in modules if module.partition(".")[0] not in (_OWN, *sys.stdlib_module_names))
 
 
+def is_followed(found: Any, homes: frozenset[str]) -> bool:
+    """Whether a function or class counts with all that it names: it is a user's, or stands in one of `homes`.
+
+    Fingerprints and copies follow the same ones: what has another fingerprint after a change is what was copied before.
+    """
+    module = str(found.__module__)
+    return module in homes or is_users(module)
+
+
 def version_of(module: str) -> dict[str, str]:
     """Name and version of the package that has a module; nothing for modules of Python, of this package and of users.
 

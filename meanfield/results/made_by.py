@@ -25,6 +25,9 @@ SHORT = 8
 NOT_KEPT = "which ones is not known, it is older than fingerprints in files"
 """What there is to say of the functions, files and versions that made a file without fingerprints."""
 
+RESTART = "--restart on the command line, restart=True in Python"
+"""How to begin anew what others made, for messages."""
+
 UNKNOWN = "not known"
 """What stands in place of the hash of what was not looked at."""
 

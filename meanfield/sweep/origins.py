@@ -4,33 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint, fingerprint_of
-from meanfield.ingredients.user_functions import is_address, load_object
-from meanfield.results.made_by import MadeBy, changes
+from meanfield.results.made_by import RESTART, MadeBy, changes
 
 
-def of_reductions(methods: Mapping[str, Sequence[str]], folder: Path | None) -> dict[str, Fingerprint]:
-    """Fingerprints of the reductions of a user.
-
-    Parameters
-    ----------
-    methods : mapping
-        Names of the reductions to keep, by method.
-    folder : Path, optional
-        Where their modules are looked for.
-
-    Raises
-    ------
-    ValueError
-        If there is no such reduction.
-    """
+def of_reductions(methods: Mapping[str, Sequence[str]], own: Mapping[str, Any]) -> dict[str, Fingerprint]:
+    """Fingerprints of the reductions of a user, from `meanfield.sweep.reductions.own_reductions`."""
     return {
-        f"methods.{method}[{i}]": fingerprint_of(load_object(name, folder), name)
+        f"methods.{method}[{i}]": fingerprint_of(own[name], name)
         for method, names in methods.items()
         for i, name in enumerate(names)
-        if is_address(name)
+        if name in own
     }
 
 
@@ -55,6 +42,5 @@ def check_origin(place: Path, before: MadeBy | None, now: MadeBy) -> None:
     if changed:
         raise InputError(
             f"{place}: holds points of this sweep that other functions, files or versions made: {'; '.join(changed)}. "
-            "Take the change back, give another folder, or compute all points anew: --restart on the command line, "
-            "restart=True in Python"
+            f"Take the change back, give another folder, or compute all points anew: {RESTART}"
         )

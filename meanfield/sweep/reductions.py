@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,25 @@ def check_reductions(family: Family, methods: Mapping[str, Sequence[str]]) -> No
             raise ValueError(f"methods.{name}: no '{reduction}' to keep; {hint} (your own is 'package.module:name')")
 
 
-def reduced(dataset: xr.Dataset, names: Sequence[str], folder: Path | None) -> Variables:
+def own_reductions(methods: Mapping[str, Sequence[str]], folder: Path | None) -> dict[str, Any]:
+    """Reductions of a user as they are now, by their addresses "package.module:name".
+
+    Parameters
+    ----------
+    methods : mapping
+        Names of the reductions to keep, by method.
+    folder : Path, optional
+        Where their modules are looked for, besides the Python path and the working directory.
+
+    Raises
+    ------
+    ValueError
+        If there is no such reduction.
+    """
+    return {name: load_object(name, folder) for names in methods.values() for name in names if is_address(name)}
+
+
+def reduced(dataset: xr.Dataset, names: Sequence[str], own: Mapping[str, Any] = MappingProxyType({})) -> Variables:
     """Variables that the reductions keep of a result: doubles or words, each with its meaning.
 
     Parameters
@@ -88,19 +107,19 @@ def reduced(dataset: xr.Dataset, names: Sequence[str], folder: Path | None) -> V
     names : sequence of str
         Names of the family's reductions, or a user's own "package.module:name": functions from the Dataset to a Dataset
         or a dict of DataArrays.
-    folder : Path, optional
-        Where the user's modules are looked for, besides the Python path and the working directory.
+    own : mapping, optional
+        The user's own, by their addresses; see `own_reductions`.
 
     Raises
     ------
     ValueError
-        If a user's function cannot be found, or returns something else.
+        If a user's function returns something else.
     """
     kept: Variables = {}
     family = family_of_result(dataset)
     for name in names:
-        if is_address(name):
-            found = load_object(name, folder)(dataset)
+        if name in own:
+            found = own[name](dataset)
         else:
             found = everything(dataset) if name == EVERYTHING else resolve(family.reductions[name])(dataset)
         kept |= {str(key): _plain(family, str(key), value, name) for key, value in _variables(found, name).items()}

@@ -25,6 +25,7 @@ from meanfield.sweep.definition import Sweep
 from meanfield.sweep.merge import merged
 from meanfield.sweep.origins import check_origin, of_reductions, together
 from meanfield.sweep.points import Point, points_of
+from meanfield.sweep.reductions import own_reductions
 from meanfield.sweep.solve import Outcome, Work, checked, solve_points
 from meanfield.sweep.store import Store
 from meanfield.sweep.workers import GONE, ClusterWorkers, LocalWorkers, Workers
@@ -97,7 +98,7 @@ def run_sweep(
     as_flag(restart, "restart", "give True to compute all points anew, or False to go on with those that are there")
     started = time.perf_counter()
     points, store = points_of(sweep), Store(folder)
-    reductions = of_reductions(sweep.methods, sweep.folder)
+    reductions = of_reductions(sweep.methods, own_reductions(sweep.methods, sweep.folder))
     origins = {point.name: made_by(point.problem) | reductions for point in points if point.problem is not None}
     store.check(sweep, restart)
     with FolderLock(store.folder):  # two runs at once would do the same work, and replace each other's files

@@ -26,7 +26,7 @@ from meanfield.results.made_by import MadeBy, changes, made_by
 from meanfield.results.provenance import provenance
 from meanfield.sweep.by_value import unpacked
 from meanfield.sweep.origins import of_reductions
-from meanfield.sweep.reductions import Variables, reduced
+from meanfield.sweep.reductions import Variables, own_reductions, reduced
 
 COMPLETE = "complete"
 
@@ -108,7 +108,8 @@ def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
     faults = []
     try:
         problem = problem_from(data, work.problem_folder)
-        origin = made_by(problem) | of_reductions(work.methods, work.folder)
+        own = own_reductions(work.methods, work.folder)
+        origin = made_by(problem) | of_reductions(work.methods, own)
     except (InputError, ValueError) as error:  # it was one where the sweep was begun
         return Outcome(name, f"failed: this worker cannot make the problem: {error}", lasting=False)
     for method, names in work.methods.items():
@@ -121,7 +122,7 @@ def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
             if status != COMPLETE:
                 faults.append((method, status.removeprefix("failed: ")))
                 continue
-            kept = _named(reduced(dataset, names, work.folder), prefix)
+            kept = _named(reduced(dataset, names, own), prefix)
             _check_fit(kept, variables, work.taken)
             variables |= kept
         except (OSError, MemoryError) as error:

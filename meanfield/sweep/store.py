@@ -24,7 +24,7 @@ from meanfield.process.atomic_files import check_writable, delete_abandoned, wri
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.locking import LOCK
 from meanfield.results.files import check_result_path
-from meanfield.results.made_by import FINGERPRINTS, from_json, to_json
+from meanfield.results.made_by import FINGERPRINTS, RESTART, from_json, to_json
 from meanfield.results.schema import attributes_of
 from meanfield.sweep.definition import Sweep, format_sweep
 from meanfield.sweep.points import Point
@@ -99,7 +99,7 @@ class Store:
                 raise InputError(
                     f"{self.folder}: holds another sweep, with {difference[0]} = {difference[1]} instead of "
                     f"{difference[2]}; give another folder, or the sweep file that began this one, or begin anew: "
-                    "--restart on the command line, restart=True in Python"
+                    f"{RESTART}"
                 )
 
     def path(self, point: Point) -> Path:

@@ -104,8 +104,7 @@ def write(folder, factor):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    yield tmp_path
-    sys.modules.pop("own_code", None)
+    return tmp_path
 
 
 @pytest.mark.parametrize(

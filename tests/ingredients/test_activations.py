@@ -15,6 +15,7 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.ingredients.activations import ACTIVATIONS, make_activation
 from meanfield.numerics.compiled.differences import REACHES
 from meanfield.problems.file import load_problem
+from tests.example_problems import problem_text
 
 X = sp.Symbol("x", real=True)
 SLOPE = sp.Rational(0.01)  # the very number that 0.01 is in floating point
@@ -229,23 +230,6 @@ def test_activations_are_frozen():
 # A user's own
 
 
-TEXT = """
-[model]
-activation = "{activation}"
-activation_parameters = {{ {parameters} }}
-learning_rate = 0.3
-batch_size = 4
-centering = "population"
-[[features]]
-hidden = {{ law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }}
-initial_overlap = 0.3
-[augmentation]
-variance = [0.3, 0.1]
-correlation = 0.4
-[time]
-stop = 1.0
-"""
-
 OWN = """
 import numpy as np
 
@@ -281,7 +265,12 @@ def own(tmp_path_factory):
 
     def load(name, parameters=""):
         address = name if name in ACTIVATIONS else f"own_activations:{name}"
-        (folder / "problem.toml").write_text(TEXT.format(activation=address, parameters=parameters))
+        text = problem_text(
+            f'model = {{ activation = "{address}", activation_parameters = {{ {parameters} }} }}',
+            'model = { learning_rate = 0.3, batch_size = 4, centering = "population" }',
+            "augmentation = { variance = [0.3, 0.1], correlation = 0.4 }",
+        )
+        (folder / "problem.toml").write_text(text)
         return load_problem(folder / "problem.toml")
 
     yield load

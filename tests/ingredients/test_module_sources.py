@@ -48,9 +48,7 @@ def folder(tmp_path, request, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     made = Folder(tmp_path, request.node.name.partition("[")[0])
     made.write()
-    yield made
-    for name in (made.main, made.helpers):
-        sys.modules.pop(name, None)
+    return made
 
 
 @pytest.mark.parametrize("edit", [{"main": 3.0}, {"helpers": 5.0}], ids=["function", "constant of a helper"])
@@ -114,7 +112,6 @@ def test_modules_in_folders_without_a_file_of_their_own(tmp_path):
     assert load_object("bare_folder.inner:f", tmp_path)(0.0) == 1.0
     path.write_text("def f(x):\n    return 2.0\n")
     assert load_object("bare_folder.inner:f", tmp_path)(0.0) == 2.0
-    sys.modules.pop("bare_folder.inner")
 
 
 def test_relative_imports_are_followed(tmp_path):
@@ -126,8 +123,6 @@ def test_relative_imports_are_followed(tmp_path):
     assert load_object("own_package.main:f", tmp_path)(0.0) == 1.0
     (package / "numbers_.py").write_text("ONE = 2.0\n")
     assert load_object("own_package.main:f", tmp_path)(0.0) == 2.0
-    for name in [name for name in sys.modules if name.startswith("own_package")]:
-        del sys.modules[name]
 
 
 def test_fingerprints_of_modules_follow_what_they_import(folder):
@@ -161,8 +156,6 @@ def test_helpers_of_one_name_beside_two_problem_files(tmp_path, layout):
             (inner / "__init__.py").write_text("")
     for number in (1.0, 2.0, 1.0):
         assert load_object(address, tmp_path / f"{number}")(1.0) == number
-    for each in [each for each in sys.modules if each.startswith(name)]:
-        del sys.modules[each]
 
 
 def test_helpers_that_did_not_change_keep_their_state(folder):

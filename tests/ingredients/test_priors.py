@@ -13,6 +13,7 @@ from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
 from meanfield.problems.file import load_problem
+from tests.example_problems import problem_text
 
 CASES = [
     ("none", (), lambda w: 0 * w, ()),
@@ -178,22 +179,6 @@ def test_no_prior_by_default():
 # A user's own
 
 
-TEXT = """
-[model]
-activation = "quadratic"
-learning_rate = 0.3
-batch_size = 4
-[[features]]
-hidden = {{ law = "rademacher" }}
-initial_overlap = 0.3
-[prior]
-name = "{name}"
-strength = 2.0
-parameters = {{ {parameters} }}
-[time]
-stop = 1.0
-"""
-
 OWN = """
 import math
 
@@ -226,7 +211,8 @@ def own(tmp_path_factory):
 
     def load(name, parameters=""):
         address = name if name in PRIORS else f"own_priors:{name}"
-        (folder / "problem.toml").write_text(TEXT.format(name=address, parameters=parameters))
+        keys = f'name = "{address}", strength = 2.0, parameters = {{ {parameters} }}'
+        (folder / "problem.toml").write_text(problem_text(f"prior = {{ {keys} }}"))
         return load_problem(folder / "problem.toml").prior
 
     yield load

@@ -14,23 +14,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.user_functions import build, is_address, load_object
 from meanfield.problems.file import format_problem, load_problem, parse_problem
 from meanfield.problems.problem_keys import with_values
-from tests.example_problems import make_problem
-
-TEXT = """
-[model]
-activation = "{activation}"
-activation_parameters = {{ {parameters} }}
-learning_rate = 0.3
-batch_size = 4
-[[features]]
-hidden = {{ law = "rademacher" }}
-initial_overlap = 0.3
-[prior]
-name = "{prior}"
-parameters = {{ {prior_parameters} }}
-[time]
-stop = 1.0
-"""
+from tests.example_problems import make_problem, problem_text
 
 OWN = """
 import math
@@ -71,24 +55,25 @@ def returns_a_number(scale=1.0):
 
 @pytest.fixture
 def write(tmp_path):
-    """Write a module, and forget afterwards that it was imported."""
+    """Write a module."""
 
     def write_module(name, source, folder=tmp_path):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.py").write_text(source)
 
-    before = set(sys.modules)
-    yield write_module
-    for name in set(sys.modules) - before:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", None)):
-            del sys.modules[name]
+    return write_module
 
 
-def write_problem(folder, activation="quadratic", parameters="", prior="none", prior_parameters=""):
-    path = folder / "problem.toml"
-    path.write_text(
-        TEXT.format(activation=activation, parameters=parameters, prior=prior, prior_parameters=prior_parameters)
+def text_of(activation="quadratic", parameters="", prior="none", prior_parameters=""):
+    return problem_text(
+        f'model = {{ activation = "{activation}", activation_parameters = {{ {parameters} }} }}',
+        f'prior = {{ name = "{prior}", parameters = {{ {prior_parameters} }} }}',
     )
+
+
+def write_problem(folder, *given, **keys):
+    path = folder / "problem.toml"
+    path.write_text(text_of(*given, **keys))
     return path
 
 
@@ -223,7 +208,7 @@ def test_text_from_a_result_imports_nothing(write, tmp_path, monkeypatch):
 
 
 def test_a_module_that_is_missing_is_missed_at_once_and_of_a_result_when_it_is_used():
-    text = TEXT.format(activation="gone_module:f", parameters="", prior="gone_module:g", prior_parameters="")
+    text = text_of("gone_module:f", prior="gone_module:g")
     with pytest.raises(InputError) as caught:
         parse_problem(text)
     first, second = str(caught.value).splitlines()

@@ -1,11 +1,10 @@
 """Fingerprints of problems: what they name, and their texts do not hold."""
 
-import sys
-
 import numpy as np
 import pytest
 
 from meanfield.problems.file import format_problem, load_problem, parse_problem
+from tests.example_problems import features, problem_text
 
 OWN = """
 import math
@@ -22,19 +21,10 @@ def pull(w):
     return w
 """
 
-TEXT = """
-[model]
-activation = "{module}:smooth"
-learning_rate = 0.3
-batch_size = 4
-[[features]]
-hidden = {{ law = "empirical", file = "samples.npy" }}
-initial_overlap = 0.3
-[prior]
-name = "{module}:pull"
-[time]
-stop = 1.0
-"""
+
+def text_of(activation, prior, hidden='law = "empirical", file = "samples.npy"'):
+    table = f"{{ hidden = {{ {hidden} }}, initial_overlap = 0.3 }}"
+    return problem_text(f'model.activation = "{activation}"', features(table), f'prior.name = "{prior}"')
 
 
 @pytest.fixture
@@ -44,9 +34,8 @@ def problem_file(tmp_path, request):
     (tmp_path / f"{module}.py").write_text(OWN)
     np.save(tmp_path / "samples.npy", [-1.0, 0.5, 2.0])
     path = tmp_path / "problem.toml"
-    path.write_text(TEXT.format(module=module))
-    yield path
-    sys.modules.pop(module, None)
+    path.write_text(text_of(f"{module}:smooth", f"{module}:pull"))
+    return path
 
 
 def test_all_that_a_problem_names(problem_file):
@@ -58,9 +47,7 @@ def test_all_that_a_problem_names(problem_file):
 
 
 def test_a_problem_of_the_library_names_nothing():
-    text = TEXT.format(module="x").replace("x:smooth", "tanh").replace("x:pull", "l2")
-    text = text.replace('"empirical", file = "samples.npy"', '"rademacher"')
-    assert parse_problem(text).fingerprints() == {}
+    assert parse_problem(text_of("tanh", "l2", 'law = "rademacher"')).fingerprints() == {}
 
 
 def test_what_a_result_names_is_unknown(problem_file):

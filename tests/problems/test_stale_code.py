@@ -13,21 +13,7 @@ import pytest
 from meanfield.errors import InputError
 from meanfield.problems.file import load_problem
 from meanfield.problems.problem_keys import with_value
-
-TEXT = """
-[model]
-activation = "quadratic"
-learning_rate = 0.3
-batch_size = 4
-[[features]]
-hidden = {{ {hidden} }}
-initial_overlap = 0.3
-[prior]
-name = "{prior}"
-parameters = {{ {parameters} }}
-[time]
-stop = 1.0
-"""
+from tests.example_problems import features, problem_text
 
 MODULE = """
 import numpy as np
@@ -68,7 +54,9 @@ class Own:
     def load(self, prior="pull", parameters="", hidden='law = "rademacher"'):
         path = self.folder / "problem.toml"
         prior = prior if ":" in prior else f"{self.module}:{prior}"
-        path.write_text(TEXT.format(prior=prior, parameters=parameters, hidden=hidden))
+        table = f"{{ hidden = {{ {hidden} }}, initial_overlap = 0.3 }}"
+        keys = f'name = "{prior}", parameters = {{ {parameters} }}'
+        path.write_text(problem_text(features(table), f"prior = {{ {keys} }}"))
         return load_problem(path)
 
 
@@ -94,10 +82,7 @@ def check_changed(own, change, value_before, value_after, **options):
 @pytest.fixture
 def own(tmp_path, request, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    made = Own(tmp_path, request.node.name.partition("[")[0])
-    yield made
-    for name in (made.module, made.helpers):
-        sys.modules.pop(name, None)
+    return Own(tmp_path, request.node.name.partition("[")[0])
 
 
 EDITS = {
@@ -176,7 +161,6 @@ def test_packages(own, tmp_path, monkeypatch, versions):
     check_changed(own, upgrade, 1.0, 2.0, prior="stale_tool:pull")
     assert own.load(prior="stale_tool:pull").fingerprints()["prior.name"]["version"].endswith(f"tool {versions[1]}")
     check_changed(own, lambda: setattr(sys.modules["stale_tool"], "SCALE", 3.0), 2.0, 3.0, prior="stale_tool:pull")
-    del sys.modules["stale_tool"]
 
 
 def write_npy(path, values):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import CodeType
 from typing import Any
 
@@ -49,6 +50,15 @@ def globals_in(code: CodeType) -> set[str]:
 def imports_in(code: CodeType) -> set[str]:
     """Names of modules that are imported in code, and in functions within it."""
     return _arguments_of(code, ("IMPORT_NAME",))
+
+
+def closed_over(function: Callable[..., Any]) -> dict[str, Any]:
+    """Values that a function closes over, by the names of variables; none of those to which nothing was assigned."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found
 
 
 def _arguments_of(code: CodeType, instructions: tuple[str, ...]) -> set[str]:

@@ -8,7 +8,7 @@ from inspect import isfunction, signature
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any
 
-from meanfield.numerics.compiled.code_objects import names_in
+from meanfield.numerics.compiled.code_objects import closed_over, names_in
 from meanfield.process import own_numba as numba
 
 
@@ -44,14 +44,19 @@ class _Changed:
         """The changed function; functions that call each other in a circle stay as they are."""
         inside = (*callers, function)
         known = {name: function.__globals__.get(name, vars(builtins).get(name)) for name in names_in(function.__code__)}
-        changed = {name: found for name, value in known.items() if (found := self._thing(value, inside)) is not value}
-        cells = tuple(self._cell(cell, inside) for cell in function.__closure__ or ())
-        if not changed and cells == (function.__closure__ or ()):
+        changed, inner = self._others(known, inside), self._others(closed_over(function), inside)
+        if not changed and not inner:
             return function
         code, names = function.__code__, function.__globals__ | changed
-        made = FunctionType(code, names, function.__name__, function.__defaults__, cells or None)
+        cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+        closure = tuple(CellType(inner[name]) if name in inner else cell for name, cell in cells) or None
+        made = FunctionType(code, names, function.__name__, function.__defaults__, closure)
         made.__kwdefaults__ = function.__kwdefaults__
         return made
+
+    def _others(self, named: Mapping[str, Any], inside: tuple[FunctionType, ...]) -> dict[str, Any]:
+        """What stands for the things with some names, where it is something else."""
+        return {name: found for name, value in named.items() if (found := self._thing(value, inside)) is not value}
 
     def _thing(self, value: Any, inside: tuple[FunctionType, ...]) -> Any:
         """What stands for what a function names."""
@@ -60,11 +65,3 @@ class _Changed:
         if not isfunction(value) or value in inside:
             return value
         return numba.njit(self.of(value, inside))
-
-    def _cell(self, cell: CellType, inside: tuple[FunctionType, ...]) -> CellType:
-        """A variable of the functions around a function."""
-        try:
-            found = self._thing(cell.cell_contents, inside)
-        except ValueError:  # nothing was assigned to it
-            return cell
-        return cell if found is cell.cell_contents else CellType(found)

@@ -21,6 +21,7 @@ from numba import carray  # type: ignore[attr-defined]
 from numba.core import types
 from numba.extending import intrinsic
 
+from meanfield.numerics.compiled.code_objects import closed_over
 from meanfield.numerics.compiled.compilable import compilable
 from meanfield.numerics.compiled.vectorisable_math import MATH
 from meanfield.process import own_numba as numba
@@ -77,8 +78,7 @@ def _is_default(function: ScalarFunction) -> bool:
     """Whether a function closes over nothing but the defaults of the factory in its module that made it."""
     made_by = getattr(import_module(function.__module__), function.__qualname__.partition(".")[0], None)
     defaults = {name: each.default for name, each in signature(made_by).parameters.items()} if made_by else {}
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return all(name in defaults and cell.cell_contents == defaults[name] for name, cell in cells)
+    return all(name in defaults and value == defaults[name] for name, value in closed_over(function).items())
 
 
 _KEPT_ALIVE: list[Any] = []

@@ -59,9 +59,7 @@ def test_what_branches_do_not_depend_on():
 def test_sweeps_count_critical_points():
     """Maxima of law F with h = x^2 against the temperature: 4, 6, 8 by the theory page (section 12)."""
     for tau, count in ((1.0, 4), (0.3, 6), (0.1, 8)):
-        kept = reduced(
-            solved("critical_points", "quadratic", LAW_F, kernel("gaussian", tau)), ["critical_points"], None
-        )
+        kept = reduced(solved("critical_points", "quadratic", LAW_F, kernel("gaussian", tau)), ["critical_points"])
         assert [int(kept[name]) for name in ("stable_between_walls", "stable_on_walls")] == [count, 0]
 
 

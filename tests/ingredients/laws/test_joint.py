@@ -119,8 +119,9 @@ QS = [np.array(q) for q in ([0.3, 0.3], [0.0, -0.8], [-0.5, 0.6])]
 
 
 def assert_same_closure(first, second):
+    a, b = Closure(first), Closure(second)
     for q in QS:
-        (g1, diffusion1), (g2, diffusion2) = Closure(first)(q), Closure(second)(q)
+        (g1, diffusion1), (g2, diffusion2) = a(q), b(q)
         np.testing.assert_allclose(g1, g2, rtol=1e-12, atol=1e-14)  # rounding
         assert diffusion1 == pytest.approx(diffusion2, rel=1e-12)  # rounding
 
