@@ -69,7 +69,7 @@ class Triples:
         self._chance = np.array([np.bincount(self._place, row, len(self._y)) for row in P])
         self._alone = p @ self._chance
         anchors, others = _apart(self._y) if contrast.kind == "nt_xent" else (self._y, self._y)
-        reach = reach_of(np.concatenate([anchors, others]))
+        reach = reach_of(lambda: (anchors, others))
         check_triples(contrast, len(self._y), reach)
         self._groups = groups(contrast, reach)
         self._negative_laws = negative_laws(contrast, p)

@@ -37,6 +37,7 @@ VARIABLES = (
     | ASSUMPTIONS
     | ESCAPE
     | STATISTICS
+    | OF_FRESH_SAMPLES
     | FLUCTUATION_ERRORS
 )
 
@@ -112,7 +113,7 @@ KINDS = {
     ),
     "ensemble": Kind(
         "stochastic gradient descent at finite N, statistics of an ensemble",
-        ("time", *(name for name in STATISTICS if name not in OF_FRESH_SAMPLES)),
+        ("time", *STATISTICS),
         ("N", "eta", *OF_FRESH_SAMPLES),
         made_by="simulate_sgd",
         check=CHECKS,

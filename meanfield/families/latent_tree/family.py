@@ -28,7 +28,7 @@ FAMILY = Family(
             "population",
             f"{HERE}.flow:solve_population",
             ("population",),
-            check=f"{HERE}.tables:check_tables",
+            check=f"{HERE}.sizes:check_tables",
             cost=f"{HERE}.explanation.costs:population",
         ),
         "density": Method(

@@ -16,7 +16,8 @@ from meanfield.families.latent_tree.initial import places
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
-from meanfield.families.latent_tree.tables import Tables, check_tables
+from meanfield.families.latent_tree.sizes import check_tables
+from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
@@ -43,7 +44,7 @@ def solve_population(problem: Problem) -> xr.Dataset:
     Raises
     ------
     InputError
-        If exact averages do not fit; see `meanfield.families.latent_tree.tables.check_tables`.
+        If exact averages do not fit; see `meanfield.families.latent_tree.sizes.check_tables`.
 
     Notes
     -----

@@ -45,7 +45,7 @@ def find_operators(problem: Problem) -> xr.Dataset:
     Raises
     ------
     InputError
-        If exact averages do not fit; see `meanfield.families.latent_tree.tables.check_tables`.
+        If exact averages do not fit; see `meanfield.families.latent_tree.sizes.check_tables`.
 
     Notes
     -----

@@ -14,7 +14,8 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.tables import Pass, Tables, check_tables
+from meanfield.families.latent_tree.sizes import check_tables
+from meanfield.families.latent_tree.tables import Pass, Tables
 from meanfield.networks.population import Evaluation
 from meanfield.networks.triples import SUMMED
 from meanfield.typing import FloatArray

@@ -7,23 +7,16 @@ variances given the root need no table of the root unless outputs are normalised
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.errors import InputError
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.weights import Array, Weights
-from meanfield.networks.distinct import MOST_PAIRS, merged, reach_of
 from meanfield.networks.population import MOMENTS, Evaluation, Views, evaluate
-from meanfield.networks.triples import MOST_TRIPLES, SUMMED, check_triples, combinations
 from meanfield.typing import FloatArray
-
-MOST_NUMBERS = 3e7
-"""Largest number of entries of the tables of all latents: a gigabyte with what is computed from them."""
 
 Gates = list[FloatArray]
 """Slope of the activation of each node, for each configuration, at levels 1, 2, ...: 1 where it is active, 0 where not,
@@ -251,70 +244,3 @@ def _marginal(table: Array, children: int) -> Array:
 def needs_the_root(problem: Problem) -> bool:
     """Whether a loss needs outputs for every configuration of all leaves."""
     return problem.network.output_normalisation or problem.loss.kind not in MOMENTS
-
-
-def size_of(problem: Problem) -> float:
-    """Number of entries of the tables of all latents."""
-    shape = problem.shape
-    levels = range(1, shape.depth + needs_the_root(problem))
-    logarithms = [math.log(shape.latents[level] * shape.nodes) for level in levels]
-    total, count = 0.0, math.log(2.0)
-    for below, logarithm in zip(shape.children, logarithms, strict=False):
-        count *= below
-        total += math.exp(min(count + logarithm, 700.0))
-    return total
-
-
-def check_tables(problem: Problem) -> None:
-    """Refuse problems whose averages cannot be computed from tables of all configurations.
-
-    Raises
-    ------
-    InputError
-        With the size, and what to do instead.
-    """
-    numbers = size_of(problem)
-    if numbers > MOST_NUMBERS:
-        root = " of the root and" if needs_the_root(problem) else ""
-        raise InputError(
-            f"tree.depth = {problem.tree.depth} with tree.children = {problem.tree.children}: exact averages need "
-            f"tables{root} of all latents below with {numbers:.3g} entries, and at most {MOST_NUMBERS:.3g} fit; lower "
-            f"depth, children or network.nodes_per_latent, {_smaller(problem)}or use the method 'particles'"
-        )
-    if problem.data is None and problem.loss.kind in (*SUMMED, "exact"):  # rings have four outputs
-        _check_pairs(problem)
-
-
-def _check_pairs(problem: Problem) -> None:
-    """Refuse losses whose number of different outputs at the start is too large."""
-    contrast, count = problem.contrast, problem.shape.configurations[-1]
-    triples = contrast.kind in SUMMED
-    if (combinations(contrast, count) <= MOST_TRIPLES) if triples else count <= math.sqrt(MOST_PAIRS):
-        return
-    different = different_outputs(problem)
-    if triples:
-        check_triples(contrast, len(different), reach_of(different))
-    elif float(len(different)) ** 2 > MOST_PAIRS:
-        raise InputError(
-            f"loss.kind = 'exact': {len(different):,} different outputs have {float(len(different)) ** 2:.3g} pairs, "
-            f"and at most {MOST_PAIRS:.3g} are taken; lower tree.depth, set loss.kind to 'simple', or use the method "
-            "'particles'"
-        )
-
-
-def different_outputs(problem: Problem) -> FloatArray:
-    """Different outputs of a tree at the start, shape (different, outputs)."""
-    found = Tables(problem).forward(problem.initial_weights)
-    return merged(problem.normalisation.value(found.before[-1][0]))[0]
-
-
-def _smaller(problem: Problem) -> str:
-    """Remedy for problems whose root needs no table with another output or loss."""
-    if not needs_the_root(problem):
-        return ""
-    changes: list[Any] = []
-    if problem.network.output_normalisation:
-        changes.append("network.output_normalisation to false")
-    if problem.loss.kind not in MOMENTS:
-        changes.append("loss.kind to 'simple'")
-    return f"set {' and '.join(changes)}, "

@@ -31,6 +31,9 @@ DEPTH = 38.0
 """Depth below the maximum of E from which on E + 3 log|w| is negligible: exp(-38) = 3e-17, of E[w^2] too if tails are
 powers."""
 
+BURIED = 1e3
+"""Depth below the maximum of E at which exp(E) is 0 in doubles, however wide a wall is."""
+
 FLOOR = 60.0
 """Largest depth of E between two peaks, where it is raised: their exchange takes exp(60) relaxation times."""
 
@@ -112,7 +115,22 @@ def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
     if not ends < top - DEPTH:  # an l1 prior against G > 0: E falls at first
         return math.nan, math.nan
     _, highest = _climbed(potential, a, b, s, best, (high - low) / 64)
+    while high <= 16.0 and _is_wall(potential, a, b, s, 0.5 * high, high, highest - BURIED):
+        high *= 0.5
     return high, highest
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _is_wall(potential, a, b, s, near, far, most):  # type: ignore[no-untyped-def]
+    """Whether E falls from both ends of [-near, near] on, where it is small: such walls would take many panels."""
+    before_left = before_right = most
+    for i in range(33):
+        w = near + (far - near) * i / 32
+        left, right = _exponent(potential, a, b, s, -w), _exponent(potential, a, b, s, w)
+        if not (left <= before_left and right <= before_right):
+            return False
+        before_left, before_right = left, right
+    return True
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -1,10 +1,13 @@
 """Averages over stationary densities against brute force: many narrow panels over a range that holds everything."""
 
+import ctypes
+import math
+
 import numpy as np
 import pytest
 
 from meanfield.ingredients.priors import Prior, make_prior, potential_of
-from meanfield.mckean_vlasov.stationary.panels import tilted_moments
+from meanfield.mckean_vlasov.stationary.panels import MOST_PANELS, find_panels, tilted_moments
 from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
 
 RULE = np.polynomial.legendre.leggauss(8)
@@ -80,3 +83,15 @@ def test_a_force_without_potential_is_integrated():
     expected, _ = moments(make_prior("double_well"), -1.0, 3.0, 0.4)
     found, _ = moments(own, -1.0, 3.0, 0.4)
     assert found == pytest.approx(expected, rel=1e-12)  # polynomials are integrated exactly: rounding
+
+
+def test_walls_of_steep_priors_take_no_panels():
+    """E falls to -1e55 at w = 16: panels on which it varies little were looked for all the way."""
+    calls = []
+    address = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(
+        lambda w: (calls.append(w), math.exp(0.5 * w * w) if abs(w) < 37.0 else math.inf)[1]
+    )
+    potential = ctypes.cast(address, ctypes.c_void_p).value
+    count, _ = find_panels(potential, -1.0, 1.0, 0.5, np.zeros(0), 1.0, np.empty(MOST_PANELS + 1))
+    assert 0 < count < 100
+    assert len(calls) < 2000

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.sizes import without_root
 from meanfield.families.latent_tree.tables import Pass, Tables
 from meanfield.families.latent_tree.weights import Weights
-from meanfield.problems.problem_keys import with_values
 from validation.latent_tree.figures.seeds import initial_weights, polarities
 from validation.latent_tree.figures.sgd import FloatArray, Net, Training, advance, moves_of
 
@@ -92,8 +92,7 @@ def train(problem: Problem, seed: tuple[int, ...], epochs: Sequence[int]) -> lis
 
 def unnormalised(problem: Problem) -> Tables:
     """Tables of the network with the last layer itself as its output, and the simple loss, which fit at depth 5."""
-    changes = {"network.output_normalisation": False, "network.epsilon": 0.0, "loss.kind": "simple"}
-    return Tables(with_values(problem, changes))
+    return Tables(without_root(problem))
 
 
 def scores(tables: Tables, found: Pass) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from meanfield.explanation.prediction import Prediction
@@ -11,6 +12,7 @@ from meanfield.families.alpha_contrastive.particles.simulation import simulation
 from meanfield.families.alpha_contrastive.particles.stepper import Replicas
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.problems.problem_keys import with_values
 
 BYTES = 8
 """Number of bytes of a double."""
@@ -20,6 +22,10 @@ EVALUATIONS, STEPS = 12, 3.0
 
 COPIES = 3
 """Usual number of arrays of the size of all outputs at once."""
+
+
+TRIAL, FEWEST = 1 << 18, 2
+"""Largest number of pairs of samples, and of their activations, in all batches of a trial of SGD; least of a batch."""
 
 
 def population(problem: Problem) -> Prediction:
@@ -40,4 +46,12 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    return cost_of_replicas(simulation_of(problem), partial(Replicas, problem))
+    simulation, (places, filters, _) = simulation_of(problem), problem.shape
+    batch, tests, together = problem.training.batch_size, problem.particles.test_batches, len(simulation.blocks[0])
+    activations = places * filters
+    fewer = min(batch, max(FEWEST, min(math.isqrt(TRIAL // together), TRIAL // (together * activations))))
+    of_trial, of_batch = (float(n * (n + activations)) for n in (fewer, batch))
+    scored = min(tests, max(1, int(TRIAL // (together * of_trial))))
+    trial = with_values(problem, {"training.batch_size": fewer, "particles.test_batches": scored})
+    step = of_batch / of_trial
+    return cost_of_replicas(simulation, partial(Replicas, trial), step, step * tests / scored)

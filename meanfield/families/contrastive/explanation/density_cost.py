@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, PilotBu
 from meanfield.mckean_vlasov.density.lagrangian.display import edges_for
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
-from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
+from meanfield.mckean_vlasov.density.lagrangian.preparation import LEAST_FACTOR, check_level, continued, prepare, run
 from meanfield.mckean_vlasov.density.lagrangian.search import STEP_SHARE, Search
 from meanfield.mckean_vlasov.density.plan import coarse_plan, fixed_plan
 from meanfield.mckean_vlasov.density.refinement import FACTORS
@@ -25,6 +25,9 @@ FEW_NODES = {1: 16, 2: 4, 3: 3}
 
 MOST_PILOT_NODES = 500
 """Largest number of nodes that the search begins with in a pilot; more of them take too much memory."""
+
+MOST_PILOT_OUTPUTS = 101
+"""Largest number of output times at which a pilot keeps its points; its steps do not depend on them."""
 
 PILOT_SHARE = 0.03
 """Share of the budget of a solution that the pilot may take, about a second."""
@@ -87,7 +90,9 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
     begun: list[Level] = []
     first: Level | None
     budget, outputs = PilotBudget(PILOT_SHARE), len(limit.times)
-    search = Search(limit, settings, tolerance, lambda level, _: begun.append(level), budget)
+    kept = np.linspace(0, outputs - 1, min(outputs, MOST_PILOT_OUTPUTS)).astype(int)
+    pilot = replace(limit, times=limit.times[kept])
+    search = Search(pilot, settings, tolerance, lambda level, _: begun.append(level), budget)
     first, work, held, warning = None, MOST_WORK, 0, ""
     try:
         with suppress(ExpensiveError):
@@ -96,7 +101,7 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
                 work, held = budget.spent + FINER * first.work, FINER_POINTS * first.X[0].size
         if first is None:
             solved = [level for level in begun if np.isfinite(level.moments).all()]
-            first = solved[0] if solved else _on_few_nodes(limit, settings, tolerance)
+            first = solved[0] if solved else _on_few_nodes(pilot, settings, tolerance)
             growth = len(search.shown.solved[1]) / len(first.frames.nodes.solved[1])
             whole = WHOLE * (WHOLE_TOLERANCE / tolerance) ** WHOLE_POWER * growth * first.work
             work, held = max(whole, budget.spent / SEARCH_SHARE), FINER_POINTS * growth * first.X[0].size
@@ -105,7 +110,10 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
         warning = OUT_OF_REACH.format(tolerance)
     except BlowUpError as error:
         warning = f"the density {error.status}"
-    cells = len(edges_for(first)) - 1 if first else USUAL_CELLS
+    cells = USUAL_CELLS
+    if first:
+        cells = len(edges_for(first)) - 1
+        check_level(limit, continued(first.frames, search.shown), LEAST_FACTOR * first.points)
     numbers = outputs * len(search.shown.u_weight) * cells
     memory = 8.0 * outputs * max(held, sum(level.X[0].size for level in begun)) + NUMBER_MEMORY * numbers
     shown = NUMBER * numbers + MARGINAL[len(limit.coordinates)] * outputs

@@ -32,7 +32,7 @@ def particle_seconds(problem: Problem, method: str) -> float:
     blocks = blocks_of(problem.particles.replicas, MOST_TOGETHER if method == "chain" else 1)
     rounds = math.ceil(len(blocks) / available_cores())
     stepper = prepare_steppers(with_value(problem, "particles.dimension", trial), method)(blocks[0])
-    steps, calls = STEPS[method], count()
+    steps, calls = max(1, min(STEPS[method], LARGEST_TRIAL // problem.model.batch_size)), count()
     per_step = seconds_of(lambda: stepper.advance(steps * next(calls), steps)) / steps
     return rounds * problem.time.stop * N * per_step * (N / trial if method != "chain" else 1.0)
 

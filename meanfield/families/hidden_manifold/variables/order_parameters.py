@@ -108,12 +108,12 @@ def _statistics(name: str) -> dict[str, Variable]:
     }
 
 
-OF_FRESH_SAMPLES = tuple(_statistics("generalisation_error_error"))
-"""Statistics of standard errors, which ensembles of earlier versions do not have."""
-
 STATISTICS = {"count": SGD_STATISTICS["count"], "quantile": SGD_STATISTICS["quantile"]} | {
-    name: variable for row in (*ROWS, "generalisation_error_error") for name, variable in _statistics(row).items()
+    name: variable for row in ROWS for name, variable in _statistics(row).items()
 }
+
+OF_FRESH_SAMPLES = _statistics("generalisation_error_error")
+"""Statistics of standard errors, which ensembles of earlier versions do not have."""
 
 AVERAGED = {
     "relaxation_steps": Variable(

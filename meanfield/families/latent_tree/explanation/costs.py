@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -25,18 +24,19 @@ from meanfield.families.latent_tree.particles.stepper import Replicas, exact_tab
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
-from meanfield.families.latent_tree.tables import Tables, different_outputs, size_of
-from meanfield.families.latent_tree.weights import Weights
+from meanfield.families.latent_tree.sizes import different_outputs, size_of
+from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.triples import SUMMED
 from meanfield.problems.problem_keys import with_values
 from meanfield.process.cores import available_cores
+from meanfield.typing import FloatArray
 
 EVALUATIONS, CHANGES = 60, 10.0
 """Usual number of gradients between two changes of a node, and of changes per unit of time, with unit weights, for
 flows whose gradient takes too long to try them."""
 
-FIRST, ENOUGH = 1.0 / 256.0, 0.4
-"""Share of the time span for which the flow is tried first, and processor seconds by which a long one differs."""
+ENOUGH = 1.0
+"""Processor seconds for which a flow is tried."""
 
 AVERAGES = 120
 """Usual number of averages over nodes that their flow takes."""
@@ -118,29 +118,51 @@ def population(problem: Problem) -> Prediction:
     if _is_long(problem):
         seconds += EVALUATIONS * (1.0 + CHANGES * problem.time.stop) * gradient
     else:
-        seconds += _flow_seconds(tables_of(problem), weights)
+        seconds += _flow_seconds(tables_of(problem))
     return Prediction("population", "", seconds, memory, 2 * BYTES * numbers + HEADER, contents)
 
 
-def _flow_seconds(tables: Tables, start: Weights) -> float:
-    """Processor time of the flow, which goes on as in the last three quarters of its longest trial."""
-    _trial_seconds(tables, start, FIRST)  # loads what is compiled
-    share, before = FIRST, 0.0
-    now = first = _trial_seconds(tables, start, FIRST)  # a few gradients, however short the span is
-    while share < 1.0 and now < first + ENOUGH:
-        share, before, now = 4.0 * share, now, _trial_seconds(tables, start, 4.0 * share)
-    return now + max(now - before, 0.0) * (1.0 / share - 1.0) / 0.75
+class _Trial(Pieces):
+    """Flow that is followed for some processor seconds, with what each of its steps took."""
+
+    def __init__(self, tables: Tables) -> None:
+        problem = tables.problem
+        ends = np.array([0.0, problem.time.stop])
+        super().__init__(tables, problem.initial_weights, ends, problem.population.tolerance)
+        self._began, self.taken = time.process_time(), [(0.0, 0.0)]
+
+    def _margin(self, t: float, y: FloatArray) -> float:
+        if t > self.taken[-1][0]:
+            self.taken.append((t, time.process_time() - self._began))
+        return super()._margin(t, y)
+
+    def _velocity(self, y: FloatArray) -> FloatArray:
+        seconds = time.process_time() - self._began
+        if seconds > ENOUGH and len(self.taken) > 1:  # within a step, which takes many where nodes slide
+            self.taken[-1] = (self.taken[-1][0], seconds)
+            raise _EnoughError
+        return super()._velocity(y)
 
 
-def _trial_seconds(tables: Tables, start: Weights, share: float) -> float:
-    """Processor time of the flow for a share of the time span, or until weights are infinite."""
-    problem, began = tables.problem, time.process_time()
-    times = np.array([0.0, share * problem.time.stop])
-    pieces = Pieces(tables, start, times, problem.population.tolerance)
-    with suppress(BlowUpError):
-        while pieces.time < times[-1]:
-            pieces.follow()
-    return time.process_time() - began
+class _EnoughError(Exception):
+    """End of a trial."""
+
+
+def _flow_seconds(tables: Tables) -> float:
+    """Processor time of the flow, which goes on as in the second half of its trial, or until it is infinite."""
+    trial, stop, ended = _Trial(tables), tables.problem.time.stop, True
+    try:
+        while trial.time < stop:
+            trial.follow()
+    except BlowUpError:
+        pass
+    except _EnoughError:
+        ended = False
+    times, seconds = np.transpose(trial.taken)
+    if ended:
+        return float(seconds[-1])
+    half = 0.5 * seconds[-1]
+    return float(seconds[-1] + half * (stop - times[-1]) / (times[-1] - np.interp(half, seconds, times)))
 
 
 def _gradient(problem: Problem) -> float:
@@ -161,7 +183,7 @@ def _pairs(problem: Problem) -> float:
     if problem.loss.kind not in SUMMED:
         return 0.0
     count = problem.shape.configurations[-1]
-    return float(count if problem.data is not None else len(different_outputs(problem))) ** 2
+    return float(count if problem.data is not None else different_outputs(problem)[0]) ** 2
 
 
 def density(problem: Problem) -> Prediction:

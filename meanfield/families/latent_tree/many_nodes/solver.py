@@ -20,8 +20,8 @@ from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density
 from meanfield.families.latent_tree.many_nodes.particle_density import by_particles
 from meanfield.families.latent_tree.many_nodes.sphere_density import on_sphere
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.sizes import check_tables
 from meanfield.families.latent_tree.starts import SphereStart
-from meanfield.families.latent_tree.tables import check_tables
 from meanfield.problems.base import check_problem
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset

@@ -15,11 +15,11 @@ from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.flow import observables
 from meanfield.families.latent_tree.particles.batches import batch_slope, draw_batch
 from meanfield.families.latent_tree.particles.samples import sampler_of
-from meanfield.families.latent_tree.problem import Loss, Problem
+from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring.tables import tables_of
-from meanfield.families.latent_tree.tables import Tables, check_tables
+from meanfield.families.latent_tree.sizes import check_tables, without_root
+from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.population import terms
-from meanfield.problems.problem_keys import with_values
 from meanfield.typing import FloatArray
 
 OFTEN = 2e6
@@ -106,7 +106,7 @@ def _correlations(z: FloatArray, u: FloatArray) -> FloatArray:
 
 def exact_tables(problem: Problem) -> Tables | None:
     """Tables from which exact averages follow at every output time, without the loss where that takes too long."""
-    for candidate in (problem, _without_loss(problem)):
+    for candidate in (problem, without_root(problem)):
         try:
             check_tables(candidate)
         except InputError:
@@ -115,12 +115,6 @@ def exact_tables(problem: Problem) -> Tables | None:
         if not tables.whole or terms(candidate.loss.contrast, problem.shape.configurations[-1]) <= OFTEN:
             return tables
     return None
-
-
-def _without_loss(problem: Problem) -> Problem:
-    """Problem with the same network, of which outputs at the root are not needed."""
-    plain = {"network.output_normalisation": False, "network.epsilon": 0.0, "loss": Loss()}
-    return with_values(problem, plain)
 
 
 def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
