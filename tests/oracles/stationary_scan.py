@@ -123,9 +123,9 @@ def _rule_of(law: CoordinateLaw) -> tuple[FloatArray, FloatArray]:
     return u, chance / chance.sum()
 
 
-def scanned_overlaps(problem: Problem) -> list[float]:
+def scanned_overlaps(problem: Problem, terms: int = TERMS) -> list[float]:
     """Overlaps q >= 0 of all states that the scan sees: 0 where there is a density, and where F changes its sign."""
-    residual = Scan(problem)
+    residual = Scan(problem, terms)
     found = [0.0] if math.isfinite(residual(0.0)) else []
     values = _with_border(residual, [(q, residual(q)) for q in OVERLAPS.tolist()])
     brackets = [(low, high) for (low, at_low), (high, at_high) in pairwise(values) if at_low * at_high < 0]

@@ -33,6 +33,9 @@ DEPTH = 45.0
 ROUNDS = 60
 """Largest number of times that panels are halved, which a peak of width 1e-16 needs."""
 
+FAR, NARROW = 2.0**10, 2.0**-6
+"""Distance from 0, and width relative to it: a tail that falls is even on panels that are narrower and farther out."""
+
 MANY = 2.0**40
 """Largest b that is told from no noise."""
 
@@ -118,12 +121,24 @@ def norm_at(prior: Prior, b: float) -> float:
         middle = 0.5 * (edges[1:] + edges[:-1])
         uneven = (np.ptp(energy, axis=1) > VARIATION) & (energy.max(axis=1) > top - DEPTH)
         uneven &= (edges[:-1] < middle) & (middle < edges[1:])
+        if (uneven & _holds_far(edges, middle, energy.max(axis=1) - top)).any():
+            return math.inf
         if not uneven.any() or halvings == ROUNDS:
             break
         edges = np.sort(np.concatenate([edges, middle[uneven]]))
     mass = 0.5 * np.diff(edges)[:, None] * WEIGHTS * np.exp(energy[:, 1:-1] - top)
     second = _with_tails(edges, mass * w[:, 1:-1] ** 2)
     return second / _with_tails(edges, mass) if math.isfinite(second) else math.inf
+
+
+def _holds_far(edges: FloatArray, middle: FloatArray, energy: FloatArray) -> FloatArray:
+    """Narrow panels far out on which the density, e^E of its maximum, holds a norm above 1.
+
+    Where E varies there Phi0 has waves or wells beyond all bounds, of which more is found with each halving.
+    """
+    distance = np.abs(middle)
+    narrow = (distance > FAR) & (np.diff(edges) < NARROW * distance)
+    return np.asarray(narrow & (energy + 2.0 * np.log(distance) > 0.0))
 
 
 def _start(prior: Prior) -> FloatArray:

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+from scipy.integrate import quad, simpson
 from scipy.optimize import brentq
 from scipy.special import gamma, polygamma
 
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.ingredients.priors import Prior
-from meanfield.mckean_vlasov.condensation import critical_diffusion, held_norm
+from meanfield.mckean_vlasov.condensation import critical_diffusion, held_norm, threshold
 from meanfield.mckean_vlasov.condensation.threshold import norm_at
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
@@ -145,3 +145,22 @@ def test_a_prior_that_drives_weights_away_has_no_threshold():
 def test_a_prior_that_gathers_weights_in_a_point_holds_no_norm():
     """Under log |w| the density |w|^-b has all of its mass at 0 from b = 1 on, and thin tails from b = 3 on."""
     assert norm_at(Prior(lambda w: 1.0 / w if w else 0.0, kinks=(0.0,)), 4.0) < 1e-9  # panels end near 0
+
+
+@pytest.mark.parametrize("b", [0.1, 1.0, 8.0, 64.0, 1e4])
+def test_waves_without_end_hold_every_norm_and_are_not_followed_outwards(b, monkeypatch):
+    """Halving one wave after the other it came to 85 000 panels, and to a finite norm that was none."""
+    panels, energies = [], threshold._energies
+    monkeypatch.setattr(threshold, "_energies", lambda *given: (panels.append(len(given[2])), energies(*given))[1])
+    assert norm_at(Prior(lambda w: math.sin(2.0 * w)), b) == math.inf
+    assert max(panels) < 1000
+
+
+def test_waves_on_a_potential_that_rises_change_the_norm_by_what_they_are():
+    """Against sums with steps of 1e-4."""
+    b = 3.0
+    w = np.linspace(0.0, 40.0, 400_001)  # beyond, the density is below e^-120
+    density = np.exp(-b * (w + 0.5 * (1.0 - np.cos(2.0 * w))))
+    waves = Prior(lambda w: math.copysign(1.0, w) + math.sin(2.0 * w), kinks=(0.0,))
+    right = simpson(w * w * density, x=w) / simpson(density, x=w)
+    assert norm_at(waves, b) == pytest.approx(right, rel=1e-10)  # sums of 400 000 terms
