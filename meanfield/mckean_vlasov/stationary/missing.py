@@ -30,13 +30,13 @@ class Missing(NamedTuple):
         The states between which it is missing, in words.
     attracts : bool
         Whether it attracts, as between two unstable states; else it is a border, as between two that attract.
-    empty : ndarray, shape (overlaps, d1)
-        Overlaps there without a density of unit norm.
+    empty : ndarray, shape (d1,), optional
+        The overlap there nearest to 0 that has no density of unit norm, of some that are tried.
     """
 
     where: str
     attracts: bool
-    empty: FloatArray
+    empty: FloatArray | None
 
 
 def missing_states(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> list[Missing]:
@@ -72,6 +72,7 @@ def _among(equations: StationaryEquations, total: float) -> Missing:
     return Missing(where, total < 1, _empty(equations, np.array(probes(len(equations.limit.coordinates)))))
 
 
-def _empty(equations: StationaryEquations, overlaps: FloatArray) -> FloatArray:
-    """Those of some overlaps that have no density of unit norm."""
-    return overlaps[[equations.state(q) is None for q in overlaps]]
+def _empty(equations: StationaryEquations, overlaps: FloatArray) -> FloatArray | None:
+    """The first of some overlaps, from 0 outwards, that has no density of unit norm."""
+    outwards = overlaps[np.argsort(np.linalg.norm(overlaps, axis=1))]
+    return next((q for q in outwards if equations.state(q) is None), None)

@@ -52,10 +52,9 @@ def what_is_missing(problem: Problem, closure: Closure, missing: Sequence[Missin
 def _sentence(problem: Problem, closure: Closure, missing: Missing) -> str:
     what = "a state that attracts" if missing.attracts else "a border between states that attract"
     start = f"{what} is missing {missing.where}"
-    if not len(missing.empty):
+    if missing.empty is None:
         return f"{start}: the search did not find it; see where a long run of the density that starts there goes"
-    sizes = np.linalg.norm(missing.empty, axis=1)
-    if sizes.min() > 0:
-        place = ", ".join(f"{x:.3g}" for x in missing.empty[sizes.argmin()])
+    if missing.empty.any():
+        place = ", ".join(f"{x:.3g}" for x in missing.empty)
         return f"{start}: at q = {place} no density has the norm 1; there the norm condenses, which is no state"
     return f"{start}: no density has the norm 1 at q = 0, where {why_none(problem, closure)}"

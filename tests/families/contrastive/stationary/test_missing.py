@@ -63,7 +63,7 @@ def test_a_state_that_is_left_out_of_a_line_is_missed(dropped, where, attracts):
     missing = missing_states(equations, overlaps)[0]
     assert where in missing.where
     assert missing.attracts == attracts
-    assert not len(missing.empty)
+    assert missing.empty is None
 
 
 def test_densities_that_rest_between_wells_are_no_states():
