@@ -23,7 +23,6 @@ EVALUATIONS, STEPS = 12, 3.0
 COPIES = 3
 """Usual number of arrays of the size of all outputs at once."""
 
-
 TRIAL, FEWEST = 1 << 18, 2
 """Largest number of pairs of samples, and of their activations, in all batches of a trial of SGD; least of a batch."""
 
