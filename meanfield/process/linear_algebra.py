@@ -6,12 +6,24 @@ loop. Beside busy workers they take ten times the processor time of the work.
 
 from __future__ import annotations
 
+import sys
 from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 def one_thread() -> AbstractContextManager[object]:
     """Context in which linear algebra takes one thread, in the whole process."""
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    limits: AbstractContextManager[object] = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
     return limits
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """Libraries of this process: to find them takes milliseconds, and new ones come with new modules."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
