@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -147,12 +148,26 @@ class Simulation:
         return {name: slice(int(ends[i]), int(ends[i + 1])) for i, name in enumerate(self.rows)}
 
     @cached_property
-    def blocks(self) -> list[range]:
+    def blocks(self) -> Blocks:
         """Blocks of replicas that are advanced together."""
         return blocks_of(self.particles.replicas, self.together)
 
 
-def blocks_of(replicas: int, together: int) -> list[range]:
+def blocks_of(replicas: int, together: int) -> Blocks:
     """Ranges of at most `together` replicas that cover all, fewer in each where that would give too few ranges."""
-    size = min(together, -(-replicas // LEAST_BLOCKS))
-    return [range(first, min(first + size, replicas)) for first in range(0, replicas, size)]
+    return Blocks(replicas, min(together, -(-replicas // LEAST_BLOCKS)))
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Ranges of `size` replicas, but for the last one; each is made when it is asked for, as there may be a million."""
+
+    replicas: int
+    size: int
+
+    def __len__(self) -> int:
+        return -(-self.replicas // self.size)
+
+    def __getitem__(self, index: SupportsIndex) -> range:
+        first = range(len(self))[index] * self.size
+        return range(first, min(first + self.size, self.replicas))

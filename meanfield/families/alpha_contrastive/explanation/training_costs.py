@@ -8,6 +8,7 @@ from functools import partial
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import HEADER, cost_of_replicas
+from meanfield.families.alpha_contrastive.filters import GivenStart
 from meanfield.families.alpha_contrastive.particles.simulation import simulation_of
 from meanfield.families.alpha_contrastive.particles.stepper import Replicas
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
@@ -26,14 +27,21 @@ COPIES = 3
 TRIAL, FEWEST = 1 << 18, 2
 """Largest number of pairs of samples, and of their activations, in all batches of a trial of SGD; least of a batch."""
 
+MOST_FILTERS = 1 << 12
+"""Largest number of filters of a trial of the flow; more of them cost, and have weights, in proportion."""
+
 
 def population(problem: Problem) -> Prediction:
     """Cost of the exact flow, from some rates of change."""
-    flow = Flow(problem, drift_of(problem))
-    per_rate = seconds_of(lambda: flow.rate(0.0, flow.start))
+    filters, given = problem.filters.count, isinstance(problem.filters.start, GivenStart)
+    fewer = filters if given else min(filters, MOST_FILTERS)
+    trial = with_values(problem, {"filters.count": fewer})
+    flow = Flow(trial, drift_of(trial))
+    per_rate = filters / fewer * seconds_of(lambda: flow.rate(0.0, flow.start))
     rates = EVALUATIONS * (1.0 + STEPS * problem.time.stop / (1.0 - problem.training.momentum))
-    numbers = problem.time.outputs * len(flow.start)
-    contents = f"{len(flow.start):,} weights, energy, scores and ranks at {problem.time.outputs:,} times"
+    weights = len(flow.start) // fewer * filters
+    numbers = problem.time.outputs * weights
+    contents = f"{weights:,} weights, energy, scores and ranks at {problem.time.outputs:,} times"
     return Prediction("population", "", rates * per_rate, BYTES * COPIES * numbers, BYTES * numbers + HEADER, contents)
 
 
