@@ -94,8 +94,19 @@ CASES = {
 }
 
 
-SLOW = ("no prior", "cauchy", "a user's own activation", "elastic_net", "two dependent features", "three features")
-"""Cases whose parts other cases have, too, or for which chains and plain SGD are compared."""
+SLOW = (
+    "no prior",
+    "independent noise",
+    "relu",
+    "a user's own activation",
+    "elastic_net",
+    "cauchy",
+    "empirical",
+    "two dependent features",
+    "three features",
+)
+"""Cases whose parts other cases have, too (correlated noise has what independent noise has, tanh stands for relu), or
+for which chains and plain SGD are compared; the draws of an empirical law have tests of their own."""
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, marks=pytest.mark.slow if c in SLOW else ()) for c in CASES])
