@@ -12,14 +12,14 @@ from meanfield.mckean_vlasov.density.plan import fixed_plan
 from meanfield.mckean_vlasov.density.solver import BACKENDS
 from tests.example_problems import feature, features, make_problem
 
-SHORT = ("model.learning_rate = 0.1", "time = { stop = 0.4, outputs = 3 }")
+SHORT = ("model.learning_rate = 0.1", "time = { stop = 0.5, outputs = 3 }")
 PRIORS = {"l1": 'prior = { name = "l1", strength = 2.0 }', "quartic": 'prior = { name = "quartic", strength = 0.5 }'}
 
 
 @pytest.mark.parametrize("prior", PRIORS)
 def test_backends_agree_with_one_feature(prior):
     """Of order two: what higher orders combine are solutions like this one."""
-    settings = "density = { order = 2, cells = 80, half_width = 13.0, feature_nodes = 3, steps = 8 }"
+    settings = "density = { order = 2, cells = 80, half_width = 13.0, feature_nodes = 3, steps = 14 }"
     check_backends(make_problem(PRIORS[prior], *SHORT, settings))
 
 

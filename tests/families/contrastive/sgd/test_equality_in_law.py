@@ -273,8 +273,8 @@ def plain_crowd(
 ):
     for i in range(len(w)):
         call(
-            sgd_steps, w[i], U, hidden[i], rng, value, derivative, force, strength, rate, centering, noise, outputs, step,
-            level, escape[i : i + 1],
+            sgd_steps, w[i], U, hidden[i], rng, value, derivative, force, strength, rate, centering, noise, outputs,
+            step, level, escape[i : i + 1],
         )  # fmt: skip
 
 
