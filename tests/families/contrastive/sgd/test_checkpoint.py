@@ -108,9 +108,8 @@ def test_an_interrupted_run_keeps_what_it_reached(tmp_path, monkeypatch):
 
 
 LONG = (
-    "particles = { dimension = 1000, snapshots = [0.0, 1.0] }",
+    "particles = { dimension = 1000, replicas = 3, snapshots = [0.0, 1.0] }",
     "time.stop = 1.0",
-    "particles.replicas = 3",
     'prior.name = "l1"',
 )
 

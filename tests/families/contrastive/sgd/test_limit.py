@@ -23,12 +23,17 @@ DIGITS = ROOT / "data/reference/digits_components.csv"
 SKEWED = '{ law = "discrete", values = [-1.0, 2.5], probabilities = [0.7142857142857143, 0.2857142857142857] }'
 CASES = {
     "no prior": ("model.learning_rate = 0.02",),
-    "l1": ("model.learning_rate = 0.02", 'prior = { name = "l1", strength = 5.0 }'),
+    "l1": (  # r shows a wrong strength as early as at the first output
+        "model.learning_rate = 0.02",
+        'prior = { name = "l1", strength = 5.0 }',
+        "time.stop = 1.0",
+    ),
     "quartic, two features": (
         "model.learning_rate = 0.02",
         'prior = { name = "quartic", strength = 2.0 }',
         features(feature(0.5, THREE_POINT), feature(0.4, gaussian(2.0), "rademacher")),
-        "density = { cells = 300, half_width = 9.0, feature_nodes = 13, steps = 400 }",
+        "density = { cells = 300, half_width = 9.0, feature_nodes = 13, steps = 200 }",
+        "time.stop = 1.0",
     ),
     "independent noise": (
         "model.learning_rate = 0.02",
