@@ -57,7 +57,7 @@ def test_branches_between_are_found_once(bistable):
 def test_states_that_exist_only_in_between_are_found():
     """The origin loses its stability in a pitchfork on the way, from which a state goes on to the end.
 
-    A Gaussian variable has one such branch and three-point laws have two folds beside it, which the fixture has.
+    A Gaussian variable has this branch alone; what a three-point law has beside it is followed in the fixture.
     """
     problem = make_problem(features(feature(0.1, gaussian(1.0))))
     result = continue_fixed_points(problem, MOMENT, 1.0, 1.04, points=3)
