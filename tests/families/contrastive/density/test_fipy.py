@@ -12,20 +12,20 @@ from meanfield.mckean_vlasov.density.plan import fixed_plan
 from meanfield.mckean_vlasov.density.solver import BACKENDS
 from tests.example_problems import feature, features, make_problem
 
-SHORT = ("model.learning_rate = 0.1", "time = { stop = 1.0, outputs = 3 }")
+SHORT = ("model.learning_rate = 0.1", "time = { stop = 0.5, outputs = 3 }")
 PRIORS = {"l1": 'prior = { name = "l1", strength = 2.0 }', "quartic": 'prior = { name = "quartic", strength = 0.5 }'}
 
 
 @pytest.mark.parametrize("prior", PRIORS)
 def test_backends_agree_with_one_feature(prior):
     """Of order two: what higher orders combine are solutions like this one."""
-    settings = "density = { order = 2, cells = 80, half_width = 13.0, feature_nodes = 5, steps = 20 }"
+    settings = "density = { order = 2, cells = 80, half_width = 13.0, feature_nodes = 3, steps = 14 }"
     check_backends(make_problem(PRIORS[prior], *SHORT, settings))
 
 
 def test_backends_agree_with_two_features():
     two = features(feature(0.5), feature(0.3, coordinate="rademacher"))
-    settings = "density = { order = 2, cells = 60, half_width = 11.0, feature_nodes = 3, steps = 10 }"
+    settings = "density = { order = 2, cells = 60, half_width = 11.0, feature_nodes = 2, steps = 8 }"
     check_backends(make_problem(PRIORS["l1"], two, *SHORT, settings))
 
 
@@ -41,7 +41,7 @@ def check_backends(problem):
 def test_many_tiny_steps_move_as_far_as_the_kernel_does():
     """With FiPy's default tolerance the solver returns at once if a step changes little, and the density freezes."""
     problem = make_problem(
-        "density = { cells = 40, half_width = 10.0, feature_nodes = 5, order = 2, steps = 10_000_000 }"
+        "density = { cells = 40, half_width = 10.0, feature_nodes = 3, order = 2, steps = 10_000_000 }"
     )
     limit = limit_of(problem)
     plan = fixed_plan(limit, problem.density)

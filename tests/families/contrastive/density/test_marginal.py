@@ -63,7 +63,7 @@ def test_weights_at_the_feature_are_mixtures_of_narrow_gaussians(law, q, toleran
         model = {{ activation = "relu", learning_rate = 0.02, batch_size = 500 }}
         features = [{{ hidden = {hidden}, coordinate = {{ law = "{law}" }}, initial_overlap = {q} }}]
         prior = {{ name = "l2", strength = 0.3 }}
-        time = {{ stop = 20.0, outputs = 5 }}
+        time = {{ stop = 20.0, outputs = 2 }}
         density = {{ tolerance = {tolerance} }}
         """
     )
@@ -88,7 +88,7 @@ def test_sgd_agrees_with_it(narrow):
 @pytest.mark.parametrize("prior", [("l1", 1.0), ("quartic", 0.2)], ids=["l1", "quartic"])
 def test_under_a_prior_it_is_that_of_many_nodes(prior):
     lines = ('prior = {{ name = "{}", strength = {} }}'.format(*prior), "time = { stop = 20.0, outputs = 3 }")
-    fixed = "density = {{ cells = 560, half_width = 11.2, steps = 2000, order = 2, feature_nodes = {} }}"
+    fixed = "density = {{ cells = 560, half_width = 11.2, steps = 400, order = 2, feature_nodes = {} }}"
     run, reference = (meanfield.solve_density(make_problem(*lines, fixed.format(nodes))) for nodes in (36, 200))
     assert run.status == reference.status == "complete"
     assert run["q"][-1, 0] > 0.95

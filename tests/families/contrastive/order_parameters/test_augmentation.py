@@ -16,7 +16,7 @@ from meanfield.families.contrastive.learnability.augmentation import (
     with_noise,
 )
 from meanfield.families.contrastive.learnability.learnability import learnability
-from tests.oracles.plain_steps import NOISE_A, NOISE_B, NOISE_D, TAU, M, Symbolic, make_problem
+from tests.oracles.plain_steps import NOISE_A, NOISE_B, NOISE_D, TAU, M, make_problem, symbolic
 
 RATIO, MOMENTS = 0.005, (1.0, 5.0, 25.0)
 RARE = {"law": "three_point", "second_moment": 1.0, "fourth_moment": 5.0}
@@ -34,7 +34,7 @@ def design():
 @pytest.fixture(scope="module")
 def closed_form():
     """-dg/dq at 0, Lambda(q) and b(q) as functions of q and of the noise (eta, rho), by computer algebra."""
-    views = Symbolic(1, "general")
+    views = symbolic(1, "general")
     q, s, eta, rho = (*sp.symbols("q1 s", real=True), sp.Symbol("eta"), sp.Symbol("rho"))
     moments = dict(zip((f"m{k}_1" for k in (2, 4, 6)), MOMENTS, strict=True))
     values = {sp.Symbol(name, positive=True): value for name, value in moments.items()} | {TAU: 4 * RATIO, M: 4}

@@ -55,9 +55,13 @@ def test_branches_between_are_found_once(bistable):
 
 
 def test_states_that_exist_only_in_between_are_found():
-    """At m4 = 5 the origin loses its stability in a pitchfork on the way."""
-    result = continue_fixed_points(ONE, MOMENT, 1.0, 1.04, points=3)
-    assert result["tau"].item() == ONE.model.learning_rate
+    """The origin loses its stability in a pitchfork on the way, from which a state goes on to the end.
+
+    A Gaussian variable has this branch alone; what a three-point law has beside it is followed in the fixture.
+    """
+    problem = make_problem(features(feature(0.1, gaussian(1.0))))
+    result = continue_fixed_points(problem, MOMENT, 1.0, 1.04, points=3)
+    assert result["tau"].item() == problem.model.learning_rate
     expected = 1 + 0.02 * 16 * 15 / 24 / 10  # <c^2> = 1 + Lambda(0)/(24 tau), theory.md, section 7
     turning = result["parameter"].values[result["turning"].values == 1]
     assert turning == pytest.approx([expected], abs=1e-6)  # flat there

@@ -10,7 +10,7 @@ import meanfield
 from meanfield import InputError
 from meanfield.families.contrastive.learnability.learnability import learnability
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from tests.oracles.plain_steps import ETA, HIDDEN, TAU, M, Reference, Symbolic, make_problem
+from tests.oracles.plain_steps import ETA, HIDDEN, TAU, M, Reference, make_problem, symbolic
 
 MEAN = {"law": "gaussian_mixture", "means": [1.0, -0.2], "variances": [0.5, 0.5], "probabilities": [0.6, 0.4]}
 """A law whose mean is not 0."""
@@ -34,7 +34,7 @@ def test_thresholds_without_noise(name, per_sample):
 
 @pytest.mark.parametrize("noise", ["independent", "opposite"])
 def test_noise_by_computer_algebra(noise):
-    views = Symbolic(1, noise)
+    views = symbolic(1, noise)
     gain = -sp.diff(views.g[0].subs(sp.Symbol("s", real=True), 1), sp.Symbol("q1", real=True))
     at_zero = {sp.Symbol("q1", real=True): 0, sp.Symbol("s", real=True): 1, TAU: 0.3, M: 4, ETA: 0.3}
     m2 = sp.Symbol("m2_1", positive=True)

@@ -76,8 +76,9 @@ def test_closed_form_without_noise(q):
     assert found[0, 0] == pytest.approx(S, rel=1e-12)  # the same
 
 
-@pytest.mark.parametrize("centering", ["none", "population"])
-@pytest.mark.parametrize("activation", ["relu", "tanh", "cubic"])
+@pytest.mark.parametrize(
+    ("activation", "centering"), [("relu", "none"), ("relu", "population"), ("tanh", "population"), ("cubic", "none")]
+)
 def test_mean_of_a_step_is_the_vector_field(activation, centering):
     for noise, hidden in [
         ("unequal", ["mixture"]),

@@ -150,11 +150,11 @@ def test_K_does_not_depend_on_the_order_of_features(separatrix):
 
 
 def test_the_formula_is_what_paths_of_the_limit_do(two, separatrix):
-    for N in (1e3, 1e8):
-        outcomes = limit_outcomes(two, N, two.amplitudes(1024), 0.5)
-        # points of a Sobol sequence: a few of 1024
-        assert (outcomes.winner == 1).mean() == pytest.approx(selection_probability(separatrix, two, N), abs=5e-3)
-        assert np.isfinite(outcomes.escape_time).all()
+    N = 1e3  # the analysis of two features has the chances at others
+    outcomes = limit_outcomes(two, N, two.amplitudes(1024), 0.5)
+    # points of a Sobol sequence: a few of 1024
+    assert (outcomes.winner == 1).mean() == pytest.approx(selection_probability(separatrix, two, N), abs=5e-3)
+    assert np.isfinite(outcomes.escape_time).all()
 
 
 def test_the_limit_with_one_feature_has_the_closed_form():
@@ -213,11 +213,11 @@ def test_noise_at_finite_N_explains_what_the_formula_misses():
 
 
 def test_langevin_paths_at_huge_N_have_the_law_of_the_limit():
-    """Noise that acts at the beginning is as large as the start, also at N = 1e12."""
+    """Noise that acts at the beginning is as large as the start, also at N = 1e8."""
     start = random_start(problem_with(TWO[0]))
-    noisy = langevin_outcomes(start, 1e12, 0.5, 4.0, 2000)
+    noisy = langevin_outcomes(start, 1e8, 0.5, 3.0, 2000)
     law = escape_law(start, 0.5)
-    assert kstest(noisy.escape_time, lambda t: law.distribution(t, 1e12)).pvalue > 1e-3  # false alarms: 1 in 1000
+    assert kstest(noisy.escape_time, lambda t: law.distribution(t, 1e8)).pvalue > 1e-3  # false alarms: 1 in 1000
 
 
 def test_the_start_is_uniform_on_the_sphere():

@@ -228,7 +228,7 @@ def test_a_feature_that_can_be_learnt_grows_in_every_method():
         features(feature(0.1, gaussian(1.2))),
         "model = { learning_rate = 0.1, batch_size = 40 }",
         "time = { stop = 3.0, outputs = 3 }",
-        "particles = { dimension = 500, replicas = 8 }",
+        "particles = { method = 'projected', dimension = 500, replicas = 8 }",  # of the law of plain steps
     )
     ode, density, sgd = solve_order_parameters(problem), solve_density(problem), simulate_sgd(problem)
     assert float(ode.q[-1, 0]) > 0.15

@@ -41,7 +41,8 @@ def peak_of(work):
 def test_prediction_is_close_and_not_below(case, files, tmp_path):
     problem = make_problem(SHORT, *CASES[case])
     predicted = predicted_memory(simulation_of(problem), 1, not files)
-    meanfield.simulate_sgd(make_problem(SHORT, *CASES[case], "particles.dimension = 8", "time.stop = 1.0"))  # compiles
+    small = "particles = { dimension = 8, replicas = 2 }"
+    meanfield.simulate_sgd(make_problem(SHORT, *CASES[case], small, "time.stop = 1.0"))  # compiles
     record = Checkpoint(tmp_path / "run") if files else None
     peak = peak_of(lambda: meanfield.simulate_sgd(problem, workers=1, record=record))
     assert predicted > 0.95 * (peak - 2**20)  # 1 MiB for what is not counted: indices, problem, Dataset

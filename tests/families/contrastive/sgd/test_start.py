@@ -68,11 +68,11 @@ RANDOM = {
 
 
 @pytest.mark.parametrize("start", RANDOM)
-@pytest.mark.parametrize("dimension", [5, 8, 64, 10**9])
+@pytest.mark.parametrize("dimension", [5, 64, 10**9])
 def test_overlaps_without_weights_have_their_law(start, dimension):
     """q_k^2 and 1 - s^2 are beta variables, signs are fair, and replicas are independent.
 
-    Fixed seeds; false-alarm rate 1e-3 of the 12 cases together, of which each p-value has its share (Bonferroni).
+    Fixed seeds; false-alarm rate 1e-3 of the 9 cases together, of which each p-value has its share (Bonferroni).
     """
     problem = make_problem(RANDOM[start], f"particles.dimension = {dimension}")
     q, s = draw_overlap(problem, stream_key(9), range(3, 3 + 100_000))
@@ -82,7 +82,7 @@ def test_overlaps_without_weights_have_their_law(start, dimension):
     p += [kstest(beta.cdf((q**2).sum(axis=1), d1 / 2, (N - d1) / 2), "uniform").pvalue]
     p += [2 * norm.sf(abs(x)) for x in np.sign(q).sum(axis=0) / np.sqrt(len(q))]
     p += [spearmanr(q[1:, 0], q[:-1, 0]).pvalue]
-    assert min(p) > 1e-3 / 12 / len(p)  # false-alarm rate of the docstring
+    assert min(p) > 1e-3 / 9 / len(p)  # false-alarm rate of the docstring
 
 
 @pytest.mark.parametrize("start", RANDOM)
