@@ -9,6 +9,7 @@ import meanfield
 
 ROOT = Path(meanfield.__file__).parent
 DECORATORS = {"lru_cache", "cache", "remembered"}
+EMPTY = (ast.Dict, ast.List, ast.Call)
 PAGE = ROOT.parent / "docs" / "developing.md"
 
 
@@ -40,7 +41,9 @@ def _kept_results(tree: ast.Module) -> Iterator[str]:
 
 def _containers(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and ast.unparse(node.value or node) in ("{}", "[]", "set()"):
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(node.value, EMPTY):
+            continue
+        if ast.unparse(node.value) in ("{}", "[]", "set()"):
             yield ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
 
 
