@@ -94,6 +94,7 @@ def test_density_follows_the_order_parameters_without_a_prior(module, problem):
 
 def test_density_under_a_prior_agrees_with_sgd(problem):
     problem = with_value(problem, "density.tolerance", 1e-4)  # a tenth of the standard errors of SGD, or less
+    problem = with_value(with_value(problem, "time.stop", 3.0), "time.outputs", 4)  # half the time of the page
     density, sgd = (meanfield.solve(problem, method) for method in ("density", "particles"))
     report = meanfield.compare(density, sgd)
     for name in ("q", "r"):
