@@ -20,9 +20,14 @@ def caches() -> Iterator[str]:
     """
     for path in sorted(ROOT.rglob("*.py")):
         if path.parent.name != "process" and "own_numba" not in path.parts:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            for name in (*_kept_results(tree), *_containers(tree), *_properties(tree)):
-                yield f"{path.stem}.{name}"
+            text = path.read_text(encoding="utf-8")
+            tree = ast.parse(text)
+            found = [*_containers(tree)]
+            if any(
+                name in text for name in DECORATORS
+            ):  # also "cached_property"; others need no walk, which takes long
+                found += [*_kept_results(tree), *_properties(tree)]
+            yield from (f"{path.stem}.{name}" for name in found)
 
 
 def _called(node: ast.AST) -> str:
