@@ -43,10 +43,15 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 @cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+@cache
 def imports_of(module: str, at_start: bool = False) -> frozenset[str]:
     """Modules of the package that a module imports, anywhere in it or only when it is imported itself."""
     found = set()
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    tree = tree_of(module)
     for node in _statements(tree) if at_start else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "meanfield":
             origin = (node.module or "").partition(".")[2]

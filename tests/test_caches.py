@@ -9,6 +9,7 @@ import meanfield
 
 ROOT = Path(meanfield.__file__).parent
 DECORATORS = {"lru_cache", "cache", "remembered"}
+EMPTY = (ast.Dict, ast.List, ast.Call)
 PAGE = ROOT.parent / "docs" / "developing.md"
 
 
@@ -19,9 +20,14 @@ def caches() -> Iterator[str]:
     """
     for path in sorted(ROOT.rglob("*.py")):
         if path.parent.name != "process" and "own_numba" not in path.parts:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            for name in (*_kept_results(tree), *_containers(tree), *_properties(tree)):
-                yield f"{path.stem}.{name}"
+            text = path.read_text(encoding="utf-8")
+            tree = ast.parse(text)
+            found = [*_containers(tree)]
+            if any(
+                name in text for name in DECORATORS
+            ):  # also "cached_property"; others need no walk, which takes long
+                found += [*_kept_results(tree), *_properties(tree)]
+            yield from (f"{path.stem}.{name}" for name in found)
 
 
 def _called(node: ast.AST) -> str:
@@ -40,7 +46,9 @@ def _kept_results(tree: ast.Module) -> Iterator[str]:
 
 def _containers(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and ast.unparse(node.value or node) in ("{}", "[]", "set()"):
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(node.value, EMPTY):
+            continue
+        if ast.unparse(node.value) in ("{}", "[]", "set()"):
             yield ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
 
 

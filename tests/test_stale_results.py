@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.commands.dispatch import run_named
@@ -269,6 +270,13 @@ def test_the_same_command_again_is_refused_until_it_says_restart(folder, capsys,
         run_named(["solve", "density", *command[1:], "--restart"])
 
 
+@pytest.fixture
+def no_curves(monkeypatch):
+    """Figures of pages stay empty: what pages say in words is asked for, and figures take most of their time."""
+    for name in ("plot_result", "plot_comparison"):
+        monkeypatch.setattr(f"meanfield.report.figures.{name}", lambda *_, **__: Figure(figsize=(1, 1)))
+
+
 EDITED = r"model.activation = 'stale_own:smooth' \([0-9a-f]{8} in {} and [0-9a-f]{8} in {}\)"
 OLD = r"model.activation = 'stale_own:smooth' \(not known in {} and [0-9a-f]{8} in {}\)"
 
@@ -278,6 +286,7 @@ def words(pattern, *names):
     return pattern.replace("in {}", "in %s") % names
 
 
+@pytest.mark.usefixtures("no_curves")
 def test_who_puts_results_together_learns_that_their_functions_differ(folder):
     first = meanfield.load(folder / "out.nc", loaded(folder))
     edit("stale_own.py", "GAIN = 1.0", "GAIN = 1.1")(folder)
@@ -295,6 +304,7 @@ def test_who_puts_results_together_learns_that_their_functions_differ(folder):
     assert re.search(f"a and states: They come from different versions of {words(EDITED, 'a', 'states')}", page)
 
 
+@pytest.mark.usefixtures("no_curves")
 def test_a_result_of_an_earlier_version_says_that_what_made_it_is_not_known(folder):
     first = meanfield.load(folder / "out.nc")
     old = first.assign_attrs()

@@ -3,6 +3,7 @@
 import pytest
 
 from meanfield.problems.known_families import families
+from meanfield.results import figure_files
 from meanfield.testing import checks_of
 
 CHECKS = [
@@ -11,6 +12,12 @@ CHECKS = [
     for law, part in zip([(), *((law,) for law in family.laws if family.laws[law])], family.parts, strict=True)
     for name, check in checks_of(part)
 ]
+
+
+@pytest.fixture(autouse=True)
+def usual_resolution(monkeypatch):
+    """Files of figures have the resolution in which they are laid out, so that no text is measured twice."""
+    monkeypatch.setattr(figure_files, "RESOLUTION", 100)
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -72,12 +72,12 @@ def test_every_path_has_steps_of_its_own():
         return speeds[q[:, 2].astype(int), None] * np.stack([q[:, 1], -q[:, 0], 0 * q[:, 0]], axis=1)
 
     starts = np.array([[1.0, 0.0, number] for number in range(3)])
-    together = follow_paths(velocity, starts, TIGHT, first_step=1e-3, stop=0.25)
+    together = follow_paths(velocity, starts, TIGHT, first_step=1e-3, stop=0.1)
     for number in range(3):
-        alone = follow_paths(velocity, starts[[number]], TIGHT, first_step=1e-3, stop=0.25)
+        alone = follow_paths(velocity, starts[[number]], TIGHT, first_step=1e-3, stop=0.1)
         assert np.array_equal(together.end[number], alone.end[0])
-        exact = np.cos(0.25 * speeds[number]), -np.sin(0.25 * speeds[number])
-        assert together.end[number, :2] == pytest.approx(exact, abs=1e-5)  # 1e-9 in 5 000 steps at most
+        exact = np.cos(0.1 * speeds[number]), -np.sin(0.1 * speeds[number])
+        assert together.end[number, :2] == pytest.approx(exact, abs=1e-5)  # 1e-9 in 2 000 steps at most
 
 
 @pytest.mark.parametrize("tolerance", [1e-5, 1e-8])

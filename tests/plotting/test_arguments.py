@@ -55,6 +55,12 @@ def test_most_plot_functions_take_a_result_and_axes():
     assert len(TAKE_AXES) >= 24
 
 
+@pytest.fixture(scope="module")
+def untouched():
+    """Axes of all tests that draw nothing on them."""
+    return Figure().subplots()
+
+
 @pytest.mark.parametrize("name", TAKE_A_RESULT)
 @pytest.mark.parametrize(
     ("given", "words"),
@@ -64,9 +70,10 @@ def test_most_plot_functions_take_a_result_and_axes():
         (xr.DataArray(1.0), "DataArray is no result; give a Dataset"),
     ],
 )
-def test_no_result(name, given, words, axes):
+def test_no_result(name, given, words, untouched):
     with pytest.raises(InputError, match=words):
-        call(name, axes, given)
+        call(name, untouched, given)
+    assert not untouched.has_data()
 
 
 @pytest.mark.parametrize("name", TAKE_AXES)

@@ -9,12 +9,12 @@ from meanfield.problems.file import parse_problem
 from tests.example_problems import SMALL
 
 
-def test_variables_in_time_are_drawn_but_not_those_with_many_curves():
-    density = meanfield.solve_density(parse_problem(SMALL))
-    drawn = [axes.get_ylabel() for axes in plot_plain(density).axes]
+def test_variables_in_time_are_drawn_but_not_those_with_many_curves(results):
+    panels = plot_plain(results["density"]).axes
+    drawn = [axes.get_ylabel() for axes in panels]
     assert {"q", "r", "mass", "norm", "g", "Lambda"} <= set(drawn)
     assert "P" not in drawn
-    assert all(axes.get_xlabel() and axes.get_title() for axes in plot_plain(density).axes)
+    assert all(axes.get_xlabel() and axes.get_title() for axes in panels)
 
 
 def test_states_are_dots():
@@ -24,7 +24,7 @@ def test_states_are_dots():
     assert axes.get_xlabel() == "state"
 
 
-def test_a_result_in_which_nothing_varies_is_refused():
-    density = meanfield.solve_density(parse_problem(SMALL))
+def test_a_result_in_which_nothing_varies_is_refused(results):
+    density = results["density"]
     with pytest.raises(InputError, match="varies along 'time'"):
         plot_plain(density.drop_vars([name for name in density.variables if "time" in density[name].dims]))

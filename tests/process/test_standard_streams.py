@@ -20,9 +20,15 @@ def exit_code(code, *words, closed=(), environment=None, **streams):
     return subprocess.run(command, preexec_fn=close, env=environment, check=False, **streams).returncode
 
 
-@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
-@pytest.mark.parametrize(("words", "code"), [(["example", "sparse_prior"], 0), (["--help"], 0), (["exmaple"], 2)])
-def test_commands_do_not_need_streams(closed, words, code):
+@pytest.mark.parametrize(
+    ("words", "code", "closed"),
+    [  # all of them, and each of them where something is written to it
+        *((words, code, (0, 1, 2)) for words, code in ((["example", "sparse_prior"], 0), (["--help"], 0))),
+        *((["exmaple"], 2, closed) for closed in ((0,), (2,), (0, 1, 2))),
+        *((words, 0, (1,)) for words in (["example", "sparse_prior"], ["--help"])),
+    ],
+)
+def test_commands_do_not_need_streams(words, code, closed):
     assert exit_code(RUN, *words, closed=closed, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == code
 
 

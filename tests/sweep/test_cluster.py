@@ -19,15 +19,21 @@ from meanfield.sweep.store import Store
 from tests import ROOT
 from tests.sweep.sweeps import TAU, bits, make_sweep
 
-POINTS = TAU | {"values": np.linspace(0.01, 0.3, 30).round(3).tolist()}
+POINTS = TAU | {"values": np.linspace(0.01, 0.3, 16).round(3).tolist()}
 
 
-def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_killed(
-    cluster, inside, tmp_path, monkeypatch
-):
+SWEEP = make_sweep([POINTS], {"fixed_points": ["similarity"], "particles": ["final"]})
+
+
+@pytest.fixture
+def here(inside, tmp_path):
+    """Its result on this machine; a cluster that is forked later has no code to load."""
+    return run_sweep(SWEEP, tmp_path / "here")
+
+
+def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_killed(here, cluster, tmp_path, monkeypatch):
     address, _, *workers = cluster
-    sweep = make_sweep([POINTS], {"fixed_points": ["similarity"], "particles": ["final"]})
-    here, write, written = run_sweep(sweep, tmp_path / "here"), Store.write, []
+    write, written = Store.write, []
 
     def write_and_kill(self, *arguments):
         write(self, *arguments)
@@ -36,7 +42,7 @@ def test_numbers_of_a_cluster_are_those_of_this_machine_though_a_worker_is_kille
             os.kill(workers[0].pid, signal.SIGKILL)
 
     monkeypatch.setattr(Store, "write", write_and_kill)
-    there = run_sweep(sweep, tmp_path / "there", scheduler=address)
+    there = run_sweep(SWEEP, tmp_path / "there", scheduler=address)
     workers[0].join(timeout=60)
     assert (workers[0].exitcode, workers[1].exitcode) == (-signal.SIGKILL, None)
     assert set(there["status"].values) == {"complete"}

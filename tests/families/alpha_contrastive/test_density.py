@@ -123,10 +123,10 @@ def test_relu_is_of_second_order_against_the_exact_flow():
     """Filters that gather at walls, cross them, and spread: against the exact solution in every sector."""
     given = short("relu", None, stop=2.0)
     exact = carried_by_sectors(given, 300)
-    paths = [carried_path(given, cells) for cells in (50, 100, 200, 400)]
+    paths = [carried_path(given, cells) for cells in (50, 400)]
     errors = [np.abs(moments(path) - exact).max() for path in paths]
-    assert errors[0] / errors[3] > 40.0  # 64 at order two
-    assert errors[3] < 1e-4  # moments of size 1, cells of 0.016: its square over 24, twenty times rounding up
+    assert errors[0] / errors[1] > 40.0  # 64 at order two
+    assert errors[1] < 1e-4  # moments of size 1, cells of 0.016: its square over 24, twenty times rounding up
     for path in paths:
         mass = path.arrays["rho"] @ np.diff(path.coordinates["angle_bnds"], axis=1)[:, 0]
         np.testing.assert_allclose(mass, 1.0, rtol=0.0, atol=1e-13)  # rounding of sums
@@ -138,9 +138,9 @@ def test_relu_is_of_second_order_against_the_exact_flow():
 )
 def test_order_of_coupled_flows_and_other_kinks(activation, importance):
     given = short(activation, importance)
-    *coarse, finest = [moments(carried_path(given, cells)) for cells in (50, 100, 200, 400, 1200)]
+    *coarse, finest = [moments(carried_path(given, cells)) for cells in (50, 400, 1200)]
     errors = [np.abs(each - finest).max() for each in coarse]
-    assert errors[0] / errors[3] > 42.0  # 72 at order two with that reference
+    assert errors[0] / errors[1] > 42.0  # 72 at order two with that reference
 
 
 def on_sphere(count):
@@ -190,8 +190,8 @@ def second_order_on_sphere(given, exact, sizes):
 
 def test_smooth_density_on_the_sphere_is_of_second_order():
     given = problem("quadratic", SPACE, KERNEL, time={"stop": 0.5, "outputs": 2})
-    errors = second_order_on_sphere(given, carried_on_sphere(given, 16, 20), (12, 24, 48))
-    assert errors[0] / errors[2] > 12.0  # 16 at order two
+    errors = second_order_on_sphere(given, carried_on_sphere(given, 16, 20), (12, 48))
+    assert errors[0] / errors[1] > 12.0  # 16 at order two
 
 
 def test_relu_on_the_sphere_is_of_second_order():
@@ -199,8 +199,8 @@ def test_relu_on_the_sphere_is_of_second_order():
     given = problem("relu", SPACE, KERNEL, time={"stop": 2.0, "outputs": 2})
     path = carried_path(given, 48)
     finest = np.concatenate([path.arrays["mean"][-1][None], path.arrays["second_moment"][-1]])
-    errors = second_order_on_sphere(given, finest, (6, 12, 24))
-    assert errors[0] / errors[2] > 12.0  # 16 at order two, 20 with that reference
+    errors = second_order_on_sphere(given, finest, (6, 24))
+    assert errors[0] / errors[1] > 12.0  # 16 at order two, 20 with that reference
     # what this oracle does not see: kinks between its nodes, and filters that jump about walls
     oracle = carried_on_sphere(given, 20, 100)
     np.testing.assert_allclose(finest, oracle, rtol=0.0, atol=2e-3)  # below 1/20^2, the oracle's spacing squared

@@ -143,8 +143,14 @@ def basin_edge(a, b, c):
             y = np.cos(theta), np.sin(theta)
             return [(a * (y[1] - y[0]) - c) * y[0] * y[1]]
 
-        return solve_ivp(slope, (0.0, 400.0), [theta], rtol=1e-10, atol=1e-12).y[0, -1]  # moves the edge by 1e-9
+        flow = solve_ivp(slope, (0.0, 400.0), [theta], rtol=1e-10, atol=1e-12, events=rests)  # moves the edge by 1e-9
+        return flow.y[0, -1]
 
+    def rests(_, theta):
+        """Near 0 and pi/2 the flow is done: it leads there from all sides."""
+        return min(theta[0], np.pi / 2.0 - theta[0]) - 1e-3
+
+    rests.terminal = True
     # near the edge deviations grow by exp(400 a/sqrt 2): the end is 0 or pi/2
     return brentq(lambda theta: end(theta) - np.pi / 4.0, 0.5, 1.5, xtol=1e-7)
 

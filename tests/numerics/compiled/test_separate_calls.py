@@ -1,17 +1,16 @@
 """Calls of compiled functions that are not linked into their callers."""
 
-import json
-import os
-import subprocess
 import sys
 
+import numba as numba_of_others
 import numpy as np
 import pytest
 
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
+from meanfield.process.own_numba import cache
 from meanfield.process.own_numba.versions import is_numba_known
-from tests import ROOT
+from tests.forks import forks, printed_by
 
 known = pytest.mark.skipif(not is_numba_known(), reason=f"numba {numba.__version__} links what is called")
 
@@ -96,43 +95,27 @@ print({name}(1.0), sum({name}.stats.cache_hits.values()))
 """
 
 
-PROCESSES = """
-import json, os, sys
-from pathlib import Path
-from meanfield.process import own_numba
-from meanfield.process.own_numba import cache
-import meanfield.numerics.compiled.separate_calls
-
-cache.versioned_sources = lambda: ["callee", "middle", "first", "second"]  # those of others are not ours
-own_numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
-for caller in json.loads(sys.argv[1]):
-    if not os.fork():
-        __import__(caller)
-        sys.exit()
-    print("exit code", os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
-"""
-"""Process that forks another one for each module, in which nothing of them is compiled or loaded."""
+OURS = ("callee", "middle", "first", "second")
+"""Modules that the digest of sources knows; those of others are not ours."""
 
 
 @pytest.fixture
-def printed(tmp_path):
-    """What processes print and how they end that import modules of these texts, one after the other."""
+def printed(monkeypatch, tmp_path):
+    """What new processes print that import modules of these texts, one after the other.
+
+    In none of them anything of the modules is compiled or loaded before.
+    """
 
     def run(texts, *modules):
-        environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
-            "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-        }
+        monkeypatch.setattr(numba_of_others.config, "CACHE_DIR", str(tmp_path / "cache"))
+        monkeypatch.setattr(cache, "versioned_sources", lambda: OURS)
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
+        monkeypatch.syspath_prepend(str(tmp_path))
         for name, text in texts.items():
             (tmp_path / f"{name}.py").write_text(text)
-        command = [sys.executable, "-B", "-c", PROCESSES, json.dumps(modules)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
-        return done.stdout.split("exit code 0\n")[:-1], done.stderr
+        return [printed_by(f"import {module}") for module in modules]
 
     return run
-
-
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
 
 
 @known
@@ -141,8 +124,8 @@ def test_callers_from_the_disk_call_functions_of_their_process(printed):
     """Else LLVM ends the process when it takes a new caller from the disk, whose symbols nobody has loaded."""
     texts = {"callee": CALLEE, "middle": MIDDLE}
     texts |= {name: CALLER.format(name=name, factor=factor) for name, factor in (("first", 1.0), ("second", 10.0))}
-    shown, errors = printed(texts, "middle", "first", "first", "second", "second")
-    assert shown == ["", "4.0 0\n", "4.0 1\n", "40.0 0\n", "40.0 1\n"], errors
+    shown = printed(texts, "middle", "first", "first", "second", "second")
+    assert shown == ["", "4.0 0\n", "4.0 1\n", "40.0 0\n", "40.0 1\n"]
 
 
 @known
@@ -153,5 +136,5 @@ def test_callers_of_others_hold_what_they_call(printed):
     around = theirs.replace("from middle import twice", "from near import near as twice")
     texts = {"callee": CALLEE, "middle": MIDDLE, "near": theirs.format(name="near", factor=1.0).partition("print")[0]}
     texts |= {"far": around.format(name="far", factor=10.0), "begin": "from near import near\nprint(near(1.0))"}
-    shown, errors = printed(texts, "begin", "far", "far")
-    assert shown == ["4.0\n", "40.0 0\n", "40.0 1\n"], errors
+    shown = printed(texts, "begin", "far", "far")
+    assert shown == ["4.0\n", "40.0 0\n", "40.0 1\n"]

@@ -1,5 +1,7 @@
 """The kernel of one midpoint step: accuracy of its pieces, the scheme against dense linear algebra, vectorisation."""
 
+from functools import cache
+
 import numba
 import numpy as np
 import pytest
@@ -35,6 +37,7 @@ def both_bernoulli(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return forward[: z.size], backward[: z.size]
 
 
+@cache
 def exact_bernoulli(z: float) -> float:
     with mp.workdps(50):
         return float(mpf(z) / mp.expm1(mpf(z))) if z else 1.0

@@ -1,15 +1,12 @@
 """Compiled code on disk: what is kept, and what damage does."""
 
-import os
-import subprocess
-import sys
-
 import numba
 import numpy as np
 import pytest
 
 from meanfield.numerics.piecewise import panel_of, tabulate
 from meanfield.process import own_numba
+from tests.forks import forks, printed_by
 
 OWN = """
 from typing import NamedTuple
@@ -19,35 +16,28 @@ class {name}(NamedTuple):
 """
 
 CALL = """
-import sys
 import numpy as np
 from meanfield.numerics.piecewise import panel_of, tabulate
-if sys.argv[1:]:
+from meanfield.process import own_numba
+if name:
     import own
-    argument = getattr(own, sys.argv[1])(np.array([0.0, 0.5, 1.0]))
+    argument = getattr(own, name)(np.array([0.0, 0.5, 1.0]))
 else:
     argument = tabulate(lambda x: np.zeros((1, x.size)), (), 0.5, "nothing")
-print(panel_of(argument, 0.2) == 0, sum(panel_of.stats.cache_hits.values()))
+function = own_numba.njit(panel_of.py_func, cache=True)  # which this process has not compiled yet
+print(function(argument, 0.2) == 0, sum(function.stats.cache_hits.values()))
 """
 
 
 @pytest.fixture
-def called(tmp_path):
-    """What a process prints that calls a function of the library, with a type of the module `own` or without."""
-
-    def call(*name):
-        result = subprocess.run(
-            [sys.executable, "-c", CALL, *name],
-            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path) if name else ""},
-            capture_output=True,
-            text=True,
-        )
-        assert result.returncode == 0, result.stderr
-        return result.stdout.split()
-
-    return call
+def called(tmp_path, monkeypatch):
+    """What a new process prints that calls a function of the library, with a type of the module `own` or without."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return lambda name="": printed_by(CALL, name=name).split()
 
 
+@forks
 def test_code_for_types_of_others_is_not_kept(called, tmp_path):
     """They may change at any time, and other processes could not read what names them."""
     (tmp_path / "own.py").write_text(OWN.format(name="Mine"))

@@ -2,9 +2,6 @@
 
 import gc
 import json
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from types import SimpleNamespace
 
@@ -14,8 +11,8 @@ import numba
 import pytest
 
 from meanfield.process import own_numba
-from meanfield.process.own_numba import versions
-from tests import ROOT
+from meanfield.process.own_numba import cache, versions
+from tests.forks import forks, printed_by
 
 known = pytest.mark.skipif(not versions.is_numba_known(), reason=f"numba {numba.__version__} compiles in its own way")
 
@@ -61,15 +58,25 @@ IMPORTS = {True: "from meanfield.process import own_numba as numba", False: "imp
 
 
 @pytest.fixture
-def chain(tmp_path, monkeypatch):
-    """Function that makes two modules, which are ours or those of others, and gives their functions."""
+def written(tmp_path, monkeypatch):
+    """Function that writes two modules, which are ours or those of others."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    def make(name, options="", inner=None):
+    def write(name, options="", inner=None):
         inner = inner or f"{name}_inner"
         for module, text in ((inner, INNER), (f"{name}_outer", OUTER)):
-            written = text.format(numba=IMPORTS[module.startswith("ours_")], inner=inner, options=options)
-            (tmp_path / f"{module}.py").write_text(written)
+            source = text.format(numba=IMPORTS[module.startswith("ours_")], inner=inner, options=options)
+            (tmp_path / f"{module}.py").write_text(source)
+
+    return write
+
+
+@pytest.fixture
+def chain(written):
+    """Function that makes two such modules, and gives their functions."""
+
+    def make(name, inner=None):
+        written(name, inner=inner)
         found = __import__(f"{name}_outer")
         return SimpleNamespace(
             outer=found.outer, middle=found.middle, inner=found.inner, of_arrays=found.of_arrays, arrays=found.arrays
@@ -203,38 +210,21 @@ def test_a_function_of_other_types_is_another_inner_function(chain):
     assert [result.library._finalized for result in functions.inner.overloads.values()] == [False, True]
 
 
-PROCESSES = """
-import json, os, sys
-from meanfield.process import own_numba
-from meanfield.process.own_numba import cache
+@pytest.fixture
+def on_disk(monkeypatch, tmp_path):
+    """Function that runs code with each of some lists of `names` in new processes, and gives the lines that they print.
 
-cache.versioned_sources = lambda: sys.argv[3:]
-own_numba.njit(lambda x: x)(1.0)  # what numba does once in every process takes most of the time
-for names in json.loads(sys.argv[1]):
-    if not os.fork():
-        exec(sys.argv[2], {"names": names})
-        sys.exit()
-    assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
-"""
-"""Process that forks another one for each list of names, in which none of our functions is compiled or loaded."""
-
-
-def in_processes_of_their_own(code, lists, folder, *versioned):
-    """Lines that code writes about functions with each of these lists of `names`, in a new process for each list.
-
-    The digest of sources knows the modules that are named as `versioned`.
+    In none of them a function of the modules that were written is compiled or loaded before. What is compiled is kept
+    in a folder of the test, and the digest of sources knows the modules that are named as `versioned`.
     """
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
-        "NUMBA_CACHE_DIR": str(folder / "cache"),
-    }
-    command = [sys.executable, "-c", PROCESSES, json.dumps(lists), code, *versioned]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
+    def run(code, lists, *versioned):
+        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+        monkeypatch.setattr(cache, "versioned_sources", lambda: versioned)
+        return [line for names in lists for line in printed_by(code, names=names).splitlines()]
 
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
+    return run
+
 
 CALLS = """
 import json
@@ -254,15 +244,13 @@ print(json.dumps(shown))
 
 @known
 @forks
-def test_the_disk_keeps_entry_points_alone(chain, tmp_path):
+def test_the_disk_keeps_entry_points_alone(written, on_disk):
     """Later processes find what earlier ones called, and compile for themselves what was only an inner function."""
-    chain("ours_kept", "cache=True")
+    written("ours_kept", "cache=True")
     values = {"outer": 6.0, "middle": 4.0, "inner": 2.0}
     raised = ["negative", -1.0]
     hits = [{"outer": 0}, {"outer": 1, "inner": 0}, {"middle": 0, "inner": 1}, {"middle": 1}]
-    shown = in_processes_of_their_own(
-        CALLS, [list(each) for each in hits], tmp_path, "ours_kept_inner", "ours_kept_outer"
-    )
+    shown = on_disk(CALLS, hits, "ours_kept_inner", "ours_kept_outer")
     expected = [{name: [values[name], raised, hit] for name, hit in each.items()} for each in hits]
     assert [json.loads(line) for line in shown] == expected
 
@@ -277,25 +265,25 @@ for name in names:
 
 @known
 @forks
-def test_inner_functions_and_entry_points_of_one_name_share_what_they_need(chain, tmp_path):
+def test_inner_functions_and_entry_points_of_one_name_share_what_they_need(written, on_disk):
     """What the disk keeps of a function of one name is complete as an entry point, and less as an inner function.
 
     Names have numbers in the order of compilation: here those of `arrays` are the same in the first two processes.
     """
-    chain("ours_shared", "cache=True")
+    written("ours_shared", "cache=True")
     lists = [["of_arrays"], ["also_of_arrays", "arrays"], ["of_arrays", "arrays"]]
     made = "arrays (array([1., 1.]), (1.0,))"
     expected = ["of_arrays 2.0", "also_of_arrays 2.0", made, "of_arrays 2.0", made]
     modules = "ours_shared_inner", "ours_shared_outer"
-    assert in_processes_of_their_own(ARRAYS, lists, tmp_path, *modules) == expected
+    assert on_disk(ARRAYS, lists, *modules) == expected
 
 
 @known
 @forks
-def test_the_disk_keeps_nothing_that_holds_functions_of_others(chain, tmp_path):
+def test_the_disk_keeps_nothing_that_holds_functions_of_others(written, on_disk, tmp_path):
     """Those of a user may change at any time, also where ours alone are called by Python."""
-    chain("ours_kept", "cache=True")
-    shown = in_processes_of_their_own(CALLS, [["outer"], ["outer"]], tmp_path, "ours_kept_outer")
+    written("ours_kept", "cache=True")
+    shown = on_disk(CALLS, [["outer"], ["outer"]], "ours_kept_outer")
     assert [json.loads(line)["outer"][2] for line in shown] == [0, 0]
     assert not list(tmp_path.rglob("*.nbc"))
 

@@ -32,7 +32,15 @@ def in_order(folder, order):
     return in_a_process(folder, str(ROOT / "tests/process/own_numba/others.py"), str(folder), order)
 
 
-@pytest.mark.parametrize("orders", [["t", "mt", "t"], ["mtmt", "t", "tmt"]], ids=["without first", "with first"])
+@pytest.mark.parametrize(
+    "orders",
+    [
+        pytest.param(["mt", "t", "tmt"], id="with first"),
+        # These differ from the first by who writes what processes read, which is the same code, and by repetition.
+        pytest.param(["t", "mt", "t"], id="without first", marks=pytest.mark.slow),
+        pytest.param(["mtmt", "t", "tmt"], id="with first, again", marks=pytest.mark.slow),
+    ],
+)
 def test_code_on_disk_serves_processes_with_and_without_this_package(tmp_path, orders):
     (first, none), *later = [in_order(tmp_path, order) for order in orders]
     assert none == 0

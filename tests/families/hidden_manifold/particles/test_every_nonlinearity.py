@@ -6,6 +6,8 @@ end of training in which E[Delta g'] is far from 0, so that a student learns any
 are fixed; had they been drawn at random, a number would be beyond its bound in `FALSE_ALARM` of all runs of a test.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -19,6 +21,7 @@ NUMBERS = 8
 STRONG = ('teacher.activation = "relu"', "training.learning_rate = 0.3", "time = { stop = 2.0, outputs = 2 }")
 
 
+@cache
 def numbers(f, method, seed, N, replicas, *lines):
     """Q, R and the generalisation error at the end, shape (replicas, NUMBERS)."""
     run = simulate_sgd(
