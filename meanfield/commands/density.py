@@ -1,8 +1,10 @@
 """Solve a problem for the density P_t(w|u) of weights and features.
 
-The McKean-Vlasov Fokker-Planck equation by finite volumes, with self-consistent order parameters q and r.
-Half-width, cells, nodes and steps follow from density.tolerance, the error that is allowed in q and r; q_error, r_error
-and P_error in the result are estimates of what is left. With density.cells, steps or order they are fixed instead.
+The McKean-Vlasov Fokker-Planck equation with self-consistent order parameters q and r. By default a Lagrangian scheme
+in the quantile frame: points between which the probability stays the same move with the weights. Points, nodes and
+steps follow from density.tolerance, the error that is allowed in q and r; q_error, r_error and P_error in the result
+are estimates of what is left. With density.scheme = "eulerian" the equation is solved by Scharfetter-Gummel finite
+volumes on cells that stay where they are; so it is with density.cells, steps or order, which fix the discretisation.
 """
 
 from __future__ import annotations

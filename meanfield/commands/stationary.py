@@ -2,7 +2,7 @@
 
 Without --vary the output holds every state with its density. With it, say --vary prior.strength 0 3, branches of states
 are followed over that range, around turning points too; --figure draws them: stable states solid, unstable ones dashed.
-No time is stepped, and where the problem starts does not matter.
+There is no time stepping; the initial condition is ignored.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Judgement:
     levels : dict of str to float
         Largest difference of each compared quantity that chance allows, in standard errors.
     resolution : dict of str to float
-        Difference of each compared quantity that would have shown at any time.
+        Difference of each compared quantity that the test would have detected at any time.
     places : dict of str to tuple of ndarray
         Positions in each compared quantity that are judged.
     distances : dict of str to (tuple of ndarray, ndarray)

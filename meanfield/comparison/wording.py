@@ -54,11 +54,11 @@ def reason(judgement: Judgement, pair: xr.Dataset) -> str:
     """
     name, size = _worst(judgement.worst, pair) if judgement.worst else ("", "")
     limits = "chance and stated errors allow" if judgement.p_value >= 0 else "the stated errors allow"
-    shown = " or of ".join(f"{name} by {size:.2g}" for name, size in judgement.resolution.items())
+    shown = ", or ".join(f"{size:.2g} in {name}" for name, size in judgement.resolution.items())
     more_runs = f"take {FEWEST} or more, better {2 * FEWEST}"
     return {
-        "chance": f"The largest difference, {name}, is {size} what chance allows. A difference of {shown} would have "
-        "shown at any time.",
+        "chance": f"The largest difference, {name}, is {size} what chance allows. The test would have detected a "
+        f"difference of {shown}, at any time.",
         "errors": f"The largest difference, {name}, is {size} what {limits}.",
         "beyond": f"The largest difference, {name}, is {size} what {limits}. " + _what_to_change(judgement, pair),
         "few": f"The largest difference, {name}, is {size} what chance allows, but so few runs would hide a large one: "
@@ -70,7 +70,8 @@ def reason(judgement: Judgement, pair: xr.Dataset) -> str:
         "imprecise": "The difference is larger than chance allows, and a stated error is large enough to explain it: "
         "lower the tolerance of the prediction.",
         "unstated": f"The largest difference, {name}, is {size} what the stated errors allow, and one of the two "
-        "states none: solve that one on a finer discretisation, and see whether the difference falls.",
+        "results has no error estimate: solve that one on a finer discretisation, and see whether the difference "
+        "falls.",
         "nothing": "The two hold no quantity in common that could be judged.",
     }[judgement.why]
 

@@ -1,1 +1,1 @@
-"""Density P_t(w|u) of any limit: the McKean-Vlasov Fokker-Planck equation by finite volumes."""
+"""Density P_t(w|u) of any limit: the McKean-Vlasov Fokker-Planck equation by a Lagrangian or an Eulerian scheme."""

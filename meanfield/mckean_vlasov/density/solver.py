@@ -63,9 +63,10 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
     -----
     `tolerance` is the error allowed in q and r at every output time; points or cells, nodes and steps follow from it.
 
-    The Lagrangian scheme follows the weights w = X(xi) of a node at quantiles xi of the normal law: second order in the
-    points with Richardson extrapolation, linearly implicit steps of order 5 (`meanfield.numerics.quantile_frame`). No
-    weight is advected through cells, however little noise there is.
+    The Lagrangian scheme, in the quantile frame (inverse distribution function), follows the weights w = X(xi) of a
+    node at quantiles xi of the normal law, between which the probability stays the same: second order in the points
+    with Richardson extrapolation, linearly implicit steps of order 5 (`meanfield.numerics.quantile_frame`). No weight
+    is advected through cells, however little noise there is.
 
     The Eulerian scheme has finite volumes with Scharfetter-Gummel fluxes from differences of the potential; implicit
     midpoint rule; Richardson extrapolation in cell width and time step together. With `cells`, `steps` or `order` they

@@ -71,7 +71,8 @@ def _loop(x, out, size):  # type: ignore[no-untyped-def]
 @lru_cache(maxsize=256)
 def is_kept(function: ScalarFunction) -> bool:
     """Whether code may be kept on disk: other functions may come from anywhere, or close over any parameters."""
-    return function.__module__.startswith("meanfield.") and (function.__closure__ is None or _is_default(function))
+    ours = (function.__module__ or "").startswith("meanfield.")  # functions made by `exec` may have no module
+    return ours and (function.__closure__ is None or _is_default(function))
 
 
 def _is_default(function: ScalarFunction) -> bool:
