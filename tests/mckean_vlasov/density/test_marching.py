@@ -131,7 +131,7 @@ def test_threads_meet_before_they_go_on():
     @numba.njit(nogil=True)
     def rounds(thread, arrived, written, give_way):
         seen = 0
-        for meeting in range(1, 2001):
+        for meeting in range(1, 501):
             written[meeting % 2, thread] = meeting
             meet(arrived, thread, meeting, give_way)
             for other in range(written.shape[1]):
@@ -141,7 +141,7 @@ def test_threads_meet_before_they_go_on():
     arrived, written = counters(3), np.zeros((2, 3), dtype=np.int64)
     with ThreadPoolExecutor(3) as pool:
         runs = [pool.submit(rounds, thread, arrived, written, give_way_address()) for thread in range(3)]
-        assert [run.result(timeout=120) for run in runs] == [6000, 6000, 6000]
+        assert [run.result(timeout=120) for run in runs] == [1500, 1500, 1500]
 
 
 @pytest.mark.parametrize("threads", [1, 2])

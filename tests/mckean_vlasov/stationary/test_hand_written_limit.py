@@ -160,6 +160,7 @@ def test_laws_may_depend_on_the_parameter():
     assert len(equations.at(1.0).coordinates.tilts(np.ones(1)).weight) > 2
 
 
+@pytest.mark.slow  # a process of its own; tests/test_architecture.py reads all imports in the fast run
 def test_nothing_of_any_family_is_imported():
     code = "import sys, meanfield.mckean_vlasov.stationary; print([n for n in sys.modules if '.families' in n])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

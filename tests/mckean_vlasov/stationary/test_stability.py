@@ -73,31 +73,47 @@ def test_a_function_at_nodes_of_negative_weight_alone_adds_nothing():
         assert not line._append(values, slopes, 0, (value, slope))
 
 
-def state_with_uniform_coordinates():
+@pytest.fixture(scope="module")
+def uniform_coordinates():
+    """A state with two uniform coordinates, and its spectrum by all nodes, those of one tilt taken together."""
     uniform = feature(0.5).replace("gaussian", "uniform")
     limit = limit_of(make_problem(features(uniform, uniform), 'prior = { name = "quartic", strength = 0.3 }'))
     equations = StationaryEquations(limit)
-    return equations, equations.state(newton(equations, np.array([0.5, 0.3])))
+    state = equations.state(newton(equations, np.array([0.5, 0.3])))
+    tilts, place = np.unique(np.round(state.tilts.tilt, 12), return_inverse=True)
+    which = np.eye(len(tilts))[place].T
+    sums = which @ state.tilts.weight, which @ state.tilts.mean, np.tensordot(which, state.tilts.second, 1)
+    moments, status = equations._moments(state.G, state.coefficients.diffusion, tilts)
+    assert status == 0
+    together = state._replace(tilts=Tilts(tilts, *sums), moments=moments)
+    return equations, state, stability(Line(equations, together), together)
 
 
-def test_gathered_nodes_add_no_rate_that_does_not_exist():
+@pytest.mark.slow  # 2209 nodes, where those of one tilt are 47
+def test_nodes_of_one_tilt_may_be_taken_together(uniform_coordinates):
+    equations, state, together = uniform_coordinates
+    alone = stability(Line(equations, state), state)
+    assert alone.eigenvalues == pytest.approx(together.eigenvalues, rel=1e-9)  # rounding
+
+
+def test_gathered_nodes_add_no_rate_that_does_not_exist(uniform_coordinates):
     """Their weights of both signs do, here a second one of -0.128 in the place of -0.159."""
-    equations, state = state_with_uniform_coordinates()
+    equations, state, expected = uniform_coordinates
     few = equations.on_a_line(state)
     assert few.tilts.weight.min() < 0.0
-    found, expected = variables._stability(equations, state), stability(Line(equations, state), state)
+    found = variables._stability(equations, state)
     assert found.eigenvalues == pytest.approx(expected.eigenvalues, rel=1e-2)  # digits of merged nodes
     assert not stability(Line(equations, few), few).agrees_with(expected)
 
 
-def test_rates_of_gathered_nodes_that_fail_are_those_of_merged_ones(monkeypatch):
+def test_rates_of_gathered_nodes_that_fail_are_those_of_merged_ones(monkeypatch, uniform_coordinates):
     """Weights below 0 of a gathered law may leave functions without a length, which no eigenvalues tell."""
-    equations, state = state_with_uniform_coordinates()
+    equations, state, expected = uniform_coordinates
     whole = Tilts.on_a_line
     monkeypatch.setattr(
         Tilts, "on_a_line", lambda t, ends: replace(gathered := whole(t, ends), second=-gathered.second)
     )
-    found, expected = variables._stability(equations, state), stability(Line(equations, state), state)
+    found = variables._stability(equations, state)
     assert found.eigenvalues[0] == pytest.approx(expected.eigenvalues[0], rel=1e-3)  # the digits that are promised
     assert found.gap == pytest.approx(expected.gap, rel=1e-3)  # likewise
 
@@ -170,7 +186,7 @@ def discretised(equations, state, cells):
     ("prior", "strength"),
     [
         ("l1", 0.3),
-        ("none", 1.0),
+        pytest.param("none", 1.0, marks=pytest.mark.slow),  # its rates are those of the ODE, see above
         pytest.param("quartic", 0.5, marks=pytest.mark.slow),
         pytest.param("smooth_l1", 0.5, marks=pytest.mark.slow),
     ],
@@ -190,7 +206,10 @@ def test_eigenvalues_agree_with_a_discretised_operator(prior, strength):
         assert spectrum.growth_rate == pytest.approx(extrapolated, abs=0.1 * error + 1e-7)  # order 4 is left
 
 
-@pytest.mark.parametrize(("prior", "strength"), [("quartic", 0.5), ("l1", 0.3)])
+@pytest.mark.parametrize(
+    ("prior", "strength"),
+    [pytest.param("quartic", 0.5, marks=pytest.mark.slow), ("l1", 0.3)],  # runs under the former are below, too
+)
 def test_runs_that_start_beside_a_state_grow_or_decay_at_its_rate(prior, strength):
     lines = (
         "model = { learning_rate = 0.05, batch_size = 10 }",

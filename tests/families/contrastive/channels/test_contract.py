@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 import meanfield
+from meanfield.comparison import format_comparison
 from meanfield.families.contrastive import FAMILY
 from meanfield.problems.problem_keys import with_value
+from meanfield.results.checks import check as check_dataset
 from meanfield.testing import methods
 from meanfield.testing.example import Example
 from tests import ROOT
@@ -47,7 +49,7 @@ def test_everything_is_done_with_two_channels(example, tmp_path):
 
 
 def check_density(example, folder):
-    """All that is done with a density, but for tables."""
+    """All that is done with a density, but for tables, and for figures of comparisons, which are drawn elsewhere."""
     methods.check_report(example, folder)
     for check in (
         methods.check_result,
@@ -58,7 +60,11 @@ def check_density(example, folder):
         methods.check_interruption,
     ):
         check(example, "density", folder)
-    methods.check_comparison(example, folder)
+    comparison = meanfield.compare(example.result("density"), example.result("particles"))
+    check_dataset(comparison)
+    assert str(comparison["reason"].values[0])
+    meanfield.save(comparison, folder / "comparison.nc")
+    assert format_comparison(meanfield.load(folder / "comparison.nc"))
 
 
 def test_everything_is_done_with_the_density_on_cells(tmp_path):

@@ -187,8 +187,15 @@ SAME_LAWS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("noise", ["none", "unequal"])
-@pytest.mark.parametrize("activation", ["relu", "sigmoid"])
+@pytest.mark.parametrize(
+    ("activation", "noise"),
+    [
+        ("relu", "none"),
+        ("sigmoid", "unequal"),
+        pytest.param("relu", "unequal", marks=pytest.mark.slow),
+        pytest.param("sigmoid", "none", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("name", SAME_LAWS)
 def test_the_same_law_written_in_two_ways(name, activation, noise):
     left, right = (make_closure(activation, hidden, noise, "population") for hidden in SAME_LAWS[name])

@@ -35,13 +35,11 @@ def test_an_attractor_where_the_norm_condenses_is_missing(tmp_path, capsys):
 
 
 def test_branches_say_what_is_missing_at_each_end():
-    found = meanfield.continue_stationary_states(CONDENSES, "prior.strength", 0.42, 0.4218, points=3)
+    found = meanfield.continue_stationary_states(CONDENSES, "prior.strength", 0.42, 0.4218, points=2)
     said = found.attrs["warning"].split("; at prior.strength = 0.4218 ")
     assert [text.partition(" between")[0].removeprefix("at prior.strength = 0.42 ") for text in said] == [
         "a state that attracts is missing"
     ] * 2
-    whole = meanfield.continue_stationary_states(make_problem(), "model.learning_rate", 0.02, 0.03, points=3)
-    assert "warning" not in whole.attrs
 
 
 def test_a_list_that_is_whole_says_nothing():
@@ -71,8 +69,8 @@ def test_densities_that_rest_between_wells_are_no_states():
     lines = (
         'model.activation = "softplus"',
         "model.learning_rate = 0.05",
-        "time = { stop = 100.0, outputs = 3 }",
-        "density.tolerance = 1e-3",
+        "time = { stop = 60.0, outputs = 3 }",
+        "density.tolerance = 1e-2",
     )
     problem = make_problem(*lines, 'prior = { name = "double_well", strength = 5.12 }')
     found, run = find_stationary_states(problem), solve_density(problem)["q"].values[:, 0]

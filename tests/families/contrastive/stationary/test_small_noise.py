@@ -19,7 +19,9 @@ def linear_problem(seed, prior):
 @pytest.mark.parametrize(
     ("seed", "prior", "count"),
     [
-        (310, "none", 5),  # two of them are saddles at which g is smaller than noise bends the means
+        # Two of them are saddles at which g is smaller than noise bends the means. A search for E[u w] - q alone misses
+        # them, and eight states of the next problem.
+        pytest.param(310, "none", 5, marks=pytest.mark.slow),
         (341, "none", 17),
         (344, "l2", 3),  # strength 6, and Lambda = 1e-8: G less its l2 part has no digits
         (457, "none", 1),  # the rounding of g moves F by 4e-12

@@ -92,7 +92,7 @@ def test_a_failure_names_kinks_that_the_prior_does_not(monkeypatch, tmp_path):
 
 def test_a_search_for_nodes_leaves_work_for_an_estimate(monkeypatch):
     """Means of w have kinks in u under an l1 prior with hardly any noise, and sums over nodes converge slowly."""
-    monkeypatch.setattr(budget, "MOST_WORK", 2e7)
+    monkeypatch.setattr(budget, "MOST_WORK", 1e7)
     limit = make_limit("l1", 0.4, noise=1e-5, coordinate=UniformCoordinate())
     solution = search.Search(limit, DensitySettings(), 1e-8).solve()
     assert "is estimated at" in solution.status
