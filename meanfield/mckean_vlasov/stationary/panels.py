@@ -114,17 +114,20 @@ def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
     ends = max(_exponent(potential, a, b, s, -FARTHEST), _exponent(potential, a, b, s, FARTHEST))
     if not ends < top - DEPTH:  # an l1 prior against G > 0: E falls at first
         return math.nan, math.nan
-    _, highest = _climbed(potential, a, b, s, best, (high - low) / 64)
-    while high <= 16.0 and _is_wall(potential, a, b, s, 0.5 * high, high, highest - BURIED):
+    best, highest = _climbed(potential, a, b, s, best, (high - low) / 64)
+    while abs(best) < 0.5 * high <= 8.0 and _is_wall(potential, a, b, s, 0.5 * high, high, highest - BURIED):
         high *= 0.5
     return high, highest
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _is_wall(potential, a, b, s, near, far, most):  # type: ignore[no-untyped-def]
-    """Whether E falls from both ends of [-near, near] on, where it is small: such walls would take many panels."""
+    """Whether E falls from both ends of [-near, near] on, where it is small: such walls would take many panels.
+
+    It must fall on the way to them, too: a peak beside an end would lie between two places.
+    """
     before_left = before_right = most
-    for i in range(33):
+    for i in range(-1, 33):
         w = near + (far - near) * i / 32
         left, right = _exponent(potential, a, b, s, -w), _exponent(potential, a, b, s, w)
         if not (left <= before_left and right <= before_right):
@@ -244,8 +247,8 @@ def tilted_moments(potential, a, b, tilts, kinks, fineness):  # type: ignore[no-
     edges = np.empty(MOST_PANELS + 1)
     for i in range(tilts.size):
         count, top = find_panels(potential, a, b, tilts[i], kinks, fineness, edges)
-        if count < 0:
-            return moments, count
+        if count < 1:
+            return moments, count or CROWDED  # no panel that counts: rounding, or a peak that was missed
         add_moments(potential, a, b, tilts[i], edges, count, top, moments[i])
     return moments, 0
 

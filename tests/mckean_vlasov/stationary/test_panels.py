@@ -22,6 +22,7 @@ CASES = [
     ("quartic", 3.0, 1.0, 1.0, (-6, 6)),
     ("double_well", -1.0, 100.0, 0.01, (-2.5, 2.5)),
     ("double_well", -1.0, 1e4, 0.01, (-1.2, 1.2)),
+    ("double_well", -2e5, 1e4, 1.44e6, (-4.08, -4.04)),  # a narrow peak beside a place from which E seems to fall
     ("cauchy", -1.0, 5.0, 0.7, (-12, 12)),
     ("cauchy", -914.0, 17750.0, 8059.0, (-2, 1)),  # a narrow peak between samples of wide panels
     ("cauchy", -0.01, 18000.0, 100.0, (-9900, -9700)),  # all beyond a dip at -200
