@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from scipy.special import ndtr
 
 from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.ingredients.laws.residual import GaussianResidual
+from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.kinks import kinks_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.fine_rules import ContinuousLaw
@@ -96,28 +98,34 @@ def without_images(u: FloatArray, weight: FloatArray) -> tuple[FloatArray, Float
 
 
 def initial_work(limit: Limit) -> float:
-    """E[w phi(w)] at t = 0, by rules in u for that time.
+    """E[w phi(w)] at t = 0; NaN where it is not found, or the residual is not Gaussian."""
+    if not isinstance(limit.initial_residual, GaussianResidual):
+        return math.nan
+    return gaussian_work(limit.prior, limit.coordinates, limit.initial_overlap)
 
-    Rules that follow the solution need not resolve the kinks of a prior here: weights begin around u.q(0), and lean on
-    u.g later on.
+
+def gaussian_work(prior: PriorSettings, coordinates: Sequence[CoordinateLaw], q: FloatArray) -> float:
+    """E[w phi(w)] of Gaussian weights w = u.q + sqrt(1 - |q|^2) xi, by rules in u for them.
+
+    Rules that follow a solution need not resolve the kinks of a prior at its start: weights begin around u.q(0), and
+    lean on u.g later on.
 
     Returns
     -------
     float
-        NaN where it is not found: for a residual that is not Gaussian, or too narrow for rules of a moderate size.
+        NaN where it is not found: weights given u are too narrow for rules of a moderate size.
     """
-    q = limit.initial_overlap
     deviation = math.sqrt(max(1.0 - float(q @ q), 0.0))
-    if not isinstance(limit.initial_residual, GaussianResidual) or deviation < LEAST_DEVIATION:
+    if deviation < LEAST_DEVIATION:
         return math.nan
-    rules = [_rule(law, deviation / max(abs(q_k), deviation)) for law, q_k in zip(limit.coordinates, q, strict=True)]
+    rules = [_rule(law, deviation / max(abs(q_k), deviation)) for law, q_k in zip(coordinates, q, strict=True)]
     if math.prod(len(weight) for _, weight in rules) > MOST_NODES:
         return math.nan
     u, weight = tensor_rule(rules, NEGLIGIBLE)
     means = u @ q
     reach = float(np.abs(means).max()) + deviation
     grid = np.linspace(-reach, reach, math.ceil(2.0 * reach * PER_DEVIATION / deviation) + DEGREE)
-    work = make_interp_spline(grid, _gaussian_work(limit, grid, deviation), k=DEGREE)
+    work = make_interp_spline(grid, _work_given_means(prior, grid, deviation), k=DEGREE)
     return float(weight @ work(means))
 
 
@@ -129,9 +137,9 @@ def _rule(law: CoordinateLaw, scale: float) -> tuple[FloatArray, FloatArray]:
     return panel_rule(np.unique(np.concatenate(pieces)), law.density)
 
 
-def _gaussian_work(limit: Limit, means: FloatArray, deviation: float) -> FloatArray:
+def _work_given_means(prior: PriorSettings, means: FloatArray, deviation: float) -> FloatArray:
     """E[w phi(w)] for Gaussian weights w of some means; kinks of phi are integrated exactly, the rest by sums."""
-    prior, (kinks, jumps, bends) = limit.prior, kinks_of(limit.prior)
+    kinks, jumps, bends = kinks_of(prior)
     z, weight = gaussian_trapezoid(GAUSSIAN_NODES)
     w = means[:, None] + deviation * z
     force = prior.force(w)

@@ -150,6 +150,16 @@ def test_estimates_bound_errors(name, random):
         assert (abs(rough[quantity] - fine[quantity]) <= allowed).all(), quantity
 
 
+def test_the_start_is_known():
+    """Coarse cells missed r(0) by twice of what was claimed: an extrapolation of two levels told its own error."""
+    prior = {"prior": {"name": "quartic", "strength": 1.7}, "density.tolerance": 1e-2}
+    run, _ = solve_plane(with_values(PROBLEM, prior | {"time.stop": 0.05, "time.outputs": 2}))
+    q = np.array([0.6, 0.4])
+    fourth = q**4 + 6 * q**2 * (1 - q**2) + 3 * (1 - q**2) ** 2  # of weights given u = +-1
+    assert run["r"].values[0] == pytest.approx(1.7 * fourth, rel=1e-9)  # the spline of the rule
+    assert run["r_error"].values[0].tolist() == [0.0, 0.0]
+
+
 def test_densities_belong_together():
     run, together = meanfield.solve_joint_density(L1)
     w, h = run["w"], float(np.diff(run["w_bnds"])[0, 0])

@@ -27,6 +27,7 @@ from meanfield.families.contrastive.channels.density.plan import (
     fixed_plan,
 )
 from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.start import gaussian_work
 from meanfield.numerics.extrapolation import extrapolation_weights
 from meanfield.numerics.retry import retry
 from meanfield.typing import FloatArray
@@ -78,6 +79,8 @@ class Search:
         Half-width of the cells on which densities are shown.
     errors : ndarray, shape (outputs, 2 d1 + 6), or None
         Errors of q, M and r.
+    initial_work : ndarray, shape (2,)
+        The work r at t = 0; NaN where cells alone tell it.
     effort : dict
         Cells, steps and nodes that were chosen.
     """
@@ -86,6 +89,9 @@ class Search:
         self._closure, self._settings = closure, settings
         self._powers = KINKED_POWERS if closure.problem.prior.functions.kinks else SMOOTH_POWERS
         self.errors: FloatArray | None = None
+        problem = closure.problem
+        coordinates = [feature.coordinate for feature in problem.features]
+        self.initial_work = np.array([gaussian_work(problem.prior, coordinates, q) for q in problem.initial_overlap.T])
         self._begin()
 
     def _begin(self) -> None:
@@ -274,4 +280,5 @@ class Search:
         norms = np.abs(last[:, [2 * d1, 2 * d1 + 3]] - 1.0).max(axis=1, keepdims=True)
         errors = SAFETY * np.abs(last - before)[:, :-1] + self._node_error + norms
         errors[0, : 2 * d1 + 4] = 0.0  # the overlaps of the start are known
+        errors[0, 2 * d1 + 4 :][np.isfinite(self.initial_work)] = 0.0
         self.errors = errors

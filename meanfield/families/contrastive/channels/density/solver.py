@@ -135,6 +135,7 @@ def _by_finite_volumes(problem: Problem) -> Solution:
     M = raw / np.sqrt(norm[:, :, None] * norm[:, None, :])
     M[:, [0, 1], [0, 1]] = np.where(np.isfinite(norm), 1.0, np.nan)
     q[0], M[0] = problem.initial_overlap, problem.initial_channel_overlap  # without tails beyond the cells
+    r[0] = np.where(np.isnan(search.initial_work), r[0], search.initial_work)
     nodes = level.nodes.u, level.nodes.weight
     densities, between = _densities(problem, nodes, level.singles, level.joint, search.half_width, level.kept)
     arrays: dict[str, Any] = {"time": problem.time.outputs_at, "q": q, "M": M, "r": r, "norm": norm, "mass": mass[:, 0]}
