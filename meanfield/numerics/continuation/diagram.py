@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,9 @@ SEARCH_POSITIONS = (0.5, 0.25, 0.75)
 
 SAME_BRANCH = 1e-5
 """Distance below which two roots belong to one branch."""
+
+MOST_HALVINGS = 6
+"""Number of times that steps are halved because two branches have an end in common, which one of them jumped to."""
 
 DIFFERENCE_STEP = 1e-5
 """Step of finite differences by the parameter, relative to its range."""
@@ -60,12 +64,13 @@ def all_branches(
         Largest component of F at a root.
     """
     searched = {p: equations.search(p) for p in counted(ends, "states at both ends", "end")}
-    branches: list[Branch] = []
     begins = [(p, x) for p in ends for x in searched[p]]
-    for p, x in counted(begins, "branches from both ends", "state"):
-        root = _polished(equations, x, p, tolerance)
-        if root is not None and not any(_is_on(branches, image, p) for image in equations.images(root)):
-            branches.append(follow(equations, root, p, equations.limits, longest, tolerance))
+    branches = _from_ends(equations, begins, longest, tolerance)
+    for _ in range(MOST_HALVINGS):
+        if not _have_ends_in_common(branches):
+            break
+        longest *= 0.5
+        branches = _from_ends(equations, begins, longest, tolerance)
     for share in counted(SEARCH_POSITIONS, "states in between", "place"):
         p = ends[0] + share * (ends[1] - ends[0])
         crossings = [_polished(equations, x, p, tolerance) for branch in branches for x in branch.crossings(p)]
@@ -74,6 +79,29 @@ def all_branches(
             if not any(_is_among(known, image) or _is_on(branches, image, p) for image in equations.images(x)):
                 branches.append(follow(equations, x, p, equations.limits, longest, tolerance))
     return branches
+
+
+def _from_ends(
+    equations: SearchableEquations, begins: Sequence[tuple[float, FloatArray]], longest: float, tolerance: float
+) -> list[Branch]:
+    """Branches from roots at both ends of the range, each followed once."""
+    branches: list[Branch] = []
+    for p, x in counted(begins, "branches from both ends", "state"):
+        root = _polished(equations, x, p, tolerance)
+        if root is not None and not any(_is_on(branches, image, p) for image in equations.images(root)):
+            branches.append(follow(equations, root, p, equations.limits, longest, tolerance))
+    return branches
+
+
+def _have_ends_in_common(branches: list[Branch]) -> bool:
+    """Whether two branches lead to one root at a limit: near a point where others cross, a step changed to another."""
+    sides = [
+        (branch.x[at], branch.p[at])
+        for branch in branches
+        for at, end in zip((0, -1), branch.ends, strict=True)
+        if end == "limit"
+    ]
+    return any(p == q and np.linalg.norm(x - y) < SAME_BRANCH for (x, p), (y, q) in combinations(sides, 2))
 
 
 def _polished(equations: ParametricEquations, x: FloatArray, p: float, tolerance: float) -> FloatArray | None:
