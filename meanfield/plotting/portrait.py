@@ -128,11 +128,11 @@ def _position(q: FloatArray, plane: str) -> FloatArray:
 
 def _spaced(points: FloatArray, distance: float) -> FloatArray:
     """Points of which no two are nearer to each other than a distance, as many as are found one after the other."""
-    kept: list[FloatArray] = []
-    for point in points:
-        if all(np.hypot(*(point - other)) >= distance for other in kept):
-            kept.append(point)
-    return np.array(kept).reshape(-1, 2)
+    kept = np.empty((0, 2))
+    while len(points):
+        kept = np.vstack([kept, points[:1]])
+        points = points[1:][np.hypot(*(points[1:] - points[0]).T) >= distance]
+    return kept
 
 
 def _sides(portrait: xr.Dataset) -> tuple[FloatArray, FloatArray]:
