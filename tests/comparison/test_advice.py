@@ -20,7 +20,7 @@ TOKENS = {  # two layers whose drift depends on the size of batches
     "filters.count": 3,
     "training.batch_size": 8,
     "training.learning_rate": 0.002,
-    "time.stop": 1.0,
+    "time.stop": 0.5,
     "time.outputs": 3,
     "population.finite_batch": False,
     "particles.replicas": 8,
@@ -48,7 +48,7 @@ CASES = {
         *("latent_tree", "population", {"training.learning_rate": 0.5, "particles.replicas": 32}),
         {"training.learning_rate": 0.05},
     ),
-    "nodes": ("latent_tree", "density", NODES, {"network.nodes_per_latent": 1000}),
+    "nodes": ("latent_tree", "density", NODES, {"network.nodes_per_latent": 400}),
 }
 
 

@@ -20,13 +20,25 @@ MADE = ("data/runs", "docs/_build")
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 LONG = (
+    "docs/how-to/alpha_contrastive.md",
     "docs/how-to/choose_a_tolerance.md",
     "docs/how-to/compare_with_sgd.md",
     "docs/how-to/dynamics.md",
+    "docs/how-to/hidden_manifold.md",
+    "docs/how-to/images.md",
+    "docs/how-to/latent_tree.md",
+    "docs/how-to/own_activation.md",
+    "docs/how-to/own_family.md",
+    "docs/how-to/real_data.md",
+    "docs/how-to/resume.md",
     "docs/how-to/several_channels.md",
     "docs/how-to/stationary_states.md",
 )
-"""Pages that take seconds: thousands of runs, portraits and random starts, branches, tight tolerances."""
+"""Pages that take seconds: thousands of runs, portraits and random starts, branches, tight tolerances, whole families.
+
+The contract of families and `tests/families/test_online_ica.py` run what those on families do, tests of laws, images,
+functions of users and checkpoints what others do.
+"""
 WITH_CODE = [
     pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
     for name in NAMES

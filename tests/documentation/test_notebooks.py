@@ -14,8 +14,8 @@ from tests.documentation.outputs import assert_same
 FOLDER = ROOT / "docs" / "notebooks"
 FIGURES = {"compare_histograms": 3, "finite_n_bands": 2, "phase_portrait": 2, "stationary_states": 2}
 
-SLOW = ("stationary_states",)
-"""Notebooks that take seconds: branches of states."""
+SLOW = ("compare_histograms", "finite_n_bands", "stationary_states")
+"""Notebooks that take seconds: branches of states, and runs of SGD, which other tests hold against the same theory."""
 
 LARGEST = 60_000
 """Largest size of a notebook in bytes: figures are stored in few pixels and colours by `make notebooks`."""

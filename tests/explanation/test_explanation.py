@@ -66,7 +66,7 @@ def test_density_is_predicted_on_the_cells_and_nodes_that_it_gets(settings, slac
 def test_nodes_that_a_kink_in_u_asks_for_are_predicted():
     """At this accuracy the search cuts panels of u, to three times the nodes that it begins with."""
     lines = features(feature(0.5, THREE_POINT)), 'prior = { name = "l1" }', "density = { tolerance = 1e-7 }"
-    problem, cost = cost_of(*lines, "time = { stop = 20.0, outputs = 41 }")
+    problem, cost = cost_of(*lines, "time = { stop = 5.0, outputs = 5 }")
     result = meanfield.solve_density(problem)
     begun = cost_of(*lines[:2], "density = { tolerance = 1e-6 }")[1].nodes
     assert cost.nodes == result["u_weight"].size > 2 * begun
@@ -134,7 +134,7 @@ def test_sizes_of_files_are_those_of_the_results(quick):
         (["model.learning_rate = 5.0", "model.batch_size = 1"], "decays to 0: the sampling noise"),
         ([features(feature("random")), "time.stop = 0.2", "time.outputs = 2"], "raise time.stop"),
         (
-            ['prior = { name = "l1", strength = 50.0 }', "particles.dimension = 2000"],
+            ['prior = { name = "l1", strength = 50.0 }', "particles.dimension = 2000", "density.tolerance = 1e-3"],
             "N = 2,000 follows the limit until",
         ),
         (["time = { stop = 1e-3, outputs = 2 }"], "SGD takes no step by time.stop = 0.001"),
@@ -177,7 +177,7 @@ def test_features_that_are_long_beside_the_noise_are_a_warning(second, warned):
 def test_kinks_that_a_prior_does_not_name_are_a_warning(quick, tmp_path, monkeypatch):
     (tmp_path / "unnamed_kink.py").write_text("def pull(w):\n    return 1.0 if w > 0.0 else -1.0\n")
     monkeypatch.syspath_prepend(tmp_path)
-    problem = make_problem('prior = { name = "unnamed_kink:pull", strength = 0.1 }')
+    problem = make_problem('prior = { name = "unnamed_kink:pull", strength = 0.1 }', "density.tolerance = 1e-3")
     (warning,) = (text for text in warnings_of(problem, predictions(problem)) if "prior.name" in text)
     assert warning.startswith("prior.name = 'unnamed_kink:pull': its force jumps from -1 to 1 at w = 0, which")
     assert warning.endswith(

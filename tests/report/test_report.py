@@ -10,12 +10,16 @@ import xarray as xr
 import meanfield
 from meanfield.families.contrastive import FAMILY
 from meanfield.problems.file import format_problem, parse_problem
+from meanfield.report import figures as report_figures
 from meanfield.report import report
 from meanfield.report.content import content_of
 from meanfield.report.figures import pictures_of
 from meanfield.report.key_numbers import of_particles, of_the_limit
 from meanfield.results.numbers import with_error
 from tests.example_problems import SMALL
+
+UNMADE = "data:image/png;base64,"
+"""Source of a figure of which no file is made."""
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 OTHER = SMALL.replace("initial_overlap = 0.5", "initial_overlap = 0.4")
@@ -115,31 +119,61 @@ TWO = SMALL.replace("[time]", '[[features]]\nhidden = { law = "gaussian" }\ninit
 @pytest.fixture
 def blank(monkeypatch):
     """Pages without figures, which take most of the time."""
-    monkeypatch.setattr("meanfield.report.figures._data", lambda *_: "data:image/png;base64,")
+    monkeypatch.setattr("meanfield.report.figures._data", lambda *_: UNMADE)
+
+
+@contextlib.contextmanager
+def not_laid_out(figure, *_):
+    figure.set_layout_engine(None)
+    yield
+
+
+def leave_out_layouts(patch):
+    """Figures without their two layouts, each of which takes as long as a file; tests of plotting look at them."""
+    patch.setattr("meanfield.plotting.style._lay_out", lambda _: None)
+    patch.setattr("meanfield.report.figures.laid_out", not_laid_out)
 
 
 @pytest.fixture
 def unsaved(monkeypatch):
     """Pages whose figures are drawn, which is where texts are parsed, and of which no files are made."""
-    monkeypatch.setattr("meanfield.report.figures._data", lambda figure, _: figure.draw_without_rendering() or "data:,")
 
+    def drawn(figure, _):
+        with not_laid_out(figure):
+            figure.draw_without_rendering()
+        return "data:,"
 
-@contextlib.contextmanager
-def not_laid_out(figure, *_):
-    """A figure without the layout, which takes as long as a file."""
-    figure.set_layout_engine(None)
-    yield
+    leave_out_layouts(monkeypatch)
+    monkeypatch.setattr("meanfield.report.figures._data", drawn)
 
 
 @pytest.fixture(scope="module")
 def page(results):
+    """A page of all results, with files of its first two figures: a bitmap, and what is small, a vector graphic.
+
+    The density is too large for a page of so many as a vector graphic, and as a bitmap in the first of two resolutions.
+    The contract of families draws and saves a figure of every method.
+    """
+    figures, data = [], report_figures._data
+
+    def some(figure, share):
+        figures.append(figure)
+        return data(figure, share) if len(figures) <= 2 else UNMADE
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("meanfield.report.figures.laid_out", not_laid_out)
+        leave_out_layouts(patch)
+        patch.setattr("meanfield.report.figures.RESOLUTIONS", (144, 72))
+        patch.setattr("meanfield.report.figures._data", some)
         return report(results)
 
 
 def test_page_is_well_formed_and_self_contained(page):
     parsed = Page(page)
+    sources = [attributes["src"] for tag, attributes in parsed.elements if tag == "img"]
+    bitmap, vector = (source for source in sources if source != UNMADE)
+    assert bitmap.startswith("data:image/png;base64,iVBOR")
+    assert vector.startswith("data:image/svg+xml;base64,PD94")
+    assert len(sources) * max(len(bitmap), len(vector)) < 3e6  # if all were as large as these
     assert len(page.encode()) < 3e6
     assert len(set(parsed.ids)) == len(parsed.ids)
     names = [tag for tag, _ in parsed.elements]

@@ -214,19 +214,27 @@ def second_moment(k, l1, tilt):
         return float(square / mass)
 
 
-@pytest.mark.parametrize("g", [(0.3, -0.5), (1e-4, 0.4), (0.0, 0.6), (0.0, 0.0)])
-@pytest.mark.parametrize("laws", list(itertools.combinations_with_replacement([*LAWS, "rademacher"], 2)))
-def test_residuals_vanish_where_weights_are_gaussian(laws, g):
+def gaussian_state(laws, g):
     """Without a prior and at G = -1 weights have the mean -u.g and the variance Lambda/2, so that q = -g."""
     feature = '{{ hidden = {{ law = "rademacher" }}, coordinate = {{ law = "{}" }}, initial_overlap = 0.0 }}'
     problem = make_problem(features(", ".join(feature.format(law) for law in laws)), 'prior = { name = "none" }')
     g = np.array(g)
     parts = {"q": ("feature", -g), "g": ("feature", g)}
-    exact = xr.Dataset(parts | {"multiplier": -1.0, "Lambda": 2.0 - 2.0 * g @ g})
-    residual, own_error = stationary_residual(problem, exact)
+    return problem, xr.Dataset(parts | {"multiplier": -1.0, "Lambda": 2.0 - 2.0 * g @ g})
+
+
+@pytest.mark.parametrize("g", [(0.3, -0.5), (1e-4, 0.4), (0.0, 0.6), (0.0, 0.0)])
+@pytest.mark.parametrize("laws", list(itertools.combinations_with_replacement([*LAWS, "rademacher"], 2)))
+def test_residuals_vanish_where_weights_are_gaussian(laws, g):
+    residual, own_error = stationary_residual(*gaussian_state(laws, g))
     assert max(residual, own_error) < 1e-11  # the accuracy that is asked for
-    wrong = exact.assign(q=("feature", [-g[0], 1e-6 - g[1]]))
-    found, _ = stationary_residual(problem, wrong)
+
+
+@pytest.mark.parametrize("law", [*LAWS, "rademacher"])
+def test_residuals_say_by_how_much_an_overlap_is_wrong(law):
+    """At g_1 = 0, where averages are over one coordinate: they do not depend on q, which they are held against."""
+    problem, exact = gaussian_state(("rademacher", law), (0.0, 0.6))
+    found, _ = stationary_residual(problem, exact.assign(q=("feature", [0.0, 1e-6 - 0.6])))
     assert found == pytest.approx(1e-6, abs=1e-11)  # that accuracy again, beside an error that is 1e-6 by construction
 
 
