@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import meanfield
+from meanfield.ensembles.simulation import blocks_of
 from meanfield.families.alpha_contrastive.explanation import costs, training_costs
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.contrastive.channels.closure import ChannelClosure
@@ -104,6 +105,46 @@ def test_large_batches_are_tried_for_one_step(monkeypatch):
     meanfield.explain(problem)
     assert taken
     assert set(taken) == {1}
+
+
+def test_many_filters_are_tried_on_few(monkeypatch):
+    """A million filters took half a minute and gigabytes; each has as many weights and costs as much as any other."""
+    tokens = meanfield.load_problem(PROBLEMS / "tokens.toml")
+    tried, flow = [], training_costs.Flow
+    monkeypatch.setattr(
+        training_costs, "Flow", lambda problem, drift: (tried.append(problem.filters.count), flow(problem, drift))[1]
+    )
+    few, many = (
+        training_costs.population(meanfield.with_value(tokens, "filters.count", count)) for count in (4096, 2**20)
+    )
+    assert set(tried) == {4096}
+    assert many.seconds > 100.0 * few.seconds  # 256 times, but for the clock
+    places, _, coordinates = tokens.shape
+    weights = (places * coordinates + places * (tokens.model.outputs or 0)) * 2**20
+    assert many.contents.startswith(f"{weights:,} weights")
+
+
+def test_large_batches_of_chains_are_tried_on_few_chains(monkeypatch):
+    problem = meanfield.with_values(
+        meanfield.load_problem(PROBLEMS / "random_start.toml"),
+        {"model.batch_size": 1_000_000, "particles.replicas": 512},
+    )
+    blocks, prepare = [], particle_cost.prepare_steppers
+
+    def counted(*given):
+        steppers = prepare(*given)
+        return lambda block: (blocks.append(len(block)), steppers(block))[1]
+
+    monkeypatch.setattr(particle_cost, "prepare_steppers", counted)
+    assert particle_cost.particle_seconds(problem, "chain") > 0.0
+    assert blocks == [particle_cost.FEWEST_CHAINS]
+
+
+def test_blocks_of_a_million_replicas_are_made_when_they_are_asked_for():
+    blocks = blocks_of(1_000_000, 1)
+    assert (len(blocks), blocks[999_999], sys.getsizeof(blocks) < 100) == (1_000_000, range(999_999, 1_000_000), True)
+    with pytest.raises(IndexError):
+        blocks[1_000_000]
 
 
 def test_outputs_of_a_tree_are_compared_once(monkeypatch):

@@ -66,7 +66,7 @@ def stationary_residual(problem: Problem, state: xr.Dataset) -> tuple[float, flo
     q, g = np.atleast_1d(state["q"].values), np.atleast_1d(state["g"].values)
     laws = [feature.coordinate for feature in problem.features]
     spread = [k for k, law in enumerate(laws) if law.law in LAWS and g[k] != 0.0]
-    tilts = _TiltLaw([laws[k].law for k in spread], g[spread])
+    tilts = TiltLaw([laws[k].law for k in spread], g[spread])
     total, error = np.zeros(len(q) + 1), 0.0
     rules = [((0.0,), (1.0,)) if law.law in LAWS else law.quadrature(3) for law in laws]
     for part in itertools.product(*(zip(*rule, strict=True) for rule in rules)):
@@ -86,7 +86,7 @@ def stationary_residual(problem: Problem, state: xr.Dataset) -> tuple[float, flo
     return float(np.abs(total - [*q, 1.0]).max()), float(error)
 
 
-class _TiltLaw:
+class TiltLaw:
     """Law of s = u.g for one or two coordinates u with a density; of none, s = 0.
 
     Parameters

@@ -27,7 +27,7 @@ from validation.contrastive.exact_marginal import exact_marginal
 from validation.contrastive.random_problems import random_problem
 from validation.contrastive.regime_runs import Run, run_one, solvers_of
 from validation.contrastive.regime_table import cause_of, compare, statements, summary, table
-from validation.contrastive.stationary_residual import LAWS, stationary_residual
+from validation.contrastive.stationary_residual import ACCURACY, LAWS, TiltLaw, stationary_residual
 
 HALF = Run("complete", 1.0, [[0.5, 0.0]], [[1e-6, 1e-6]])
 
@@ -173,6 +173,14 @@ def test_states_whose_nodes_all_miss_a_layer_say_their_error():
     assert resolving.check(fine).residual < 1e-12  # the tolerance of roots
     # one Newton step tells an error up to its square
     assert found.error == pytest.approx(abs(fine.q - rough.q)[0], rel=1e-3)
+
+
+def test_layers_far_narrower_than_the_law_are_found():
+    """E[exp(-|u|/width)] by integration; a rule that began with the whole law saw none of it."""
+    width, rate = 1e-6, 2**0.5
+    law = TiltLaw(["laplace"], np.array([1.0]))
+    found, _ = law.integral(lambda s: np.array([law(s)[0] * np.exp(-abs(s) / width)]), 0.0)
+    assert found[0] == pytest.approx(rate / (rate + 1.0 / width), abs=2 * ACCURACY)  # on both sides of the layer
 
 
 def test_weights_beyond_1e5_count_where_rare_u_carry_the_norm(monkeypatch):
