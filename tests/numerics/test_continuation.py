@@ -74,6 +74,35 @@ def test_branch_passes_a_pitchfork_along_itself():
     assert not straight.turning.any()
 
 
+class Subcritical(Toy):
+    """An unstable pair that ends at p = 0.4, where 0 loses its stability: F = x (SLOPE (p - 0.4) + x^2)."""
+
+    SLOPE = 0.08
+    limits = (0.0, 1.0)
+
+    def __init__(self):
+        value = lambda x, p: x * (self.SLOPE * (p - 0.4) + x**2)  # noqa: E731
+        super().__init__(value, lambda x, p: self.SLOPE * (p - 0.4) + 3 * x**2, lambda x, p: self.SLOPE * x)
+
+    def search(self, p, known=()):
+        pair = np.sqrt(max(self.SLOPE * (0.4 - p), 0.0))
+        return [np.array([x]) for x in {-pair, 0.0, pair}]
+
+    def images(self, x):
+        return [x]
+
+
+@pytest.mark.parametrize("longest", [0.05, 0.5, 1.0])
+def test_long_steps_do_not_jump_to_another_branch(longest):
+    """In one long step either of the pair went on along 0, so that three branches led to one root and none turned."""
+    branches = all_branches(Subcritical(), (0.0, 1.0), longest)
+    assert len(branches) == 2
+    (pair,) = (branch for branch in branches if branch.turning.any())
+    assert pair.p[pair.turning] == pytest.approx([0.4], abs=1e-5)  # flat there: the square of the error of x
+    end = (0.4 * Subcritical.SLOPE) ** 0.5
+    assert sorted(pair.x[[0, -1], 0]) == pytest.approx([-end, end], abs=1e-9)  # ROUNDING over the slope
+
+
 def test_branch_ends_where_equations_end():
     branch = follow(ENDING, np.array([np.sqrt(0.5)]), 0.0, (0.0, 1.0))
     assert branch.ends == ("limit", "lost")

@@ -134,7 +134,7 @@ class TiltLaw:
         """Integral over s of what may change fast near a place, and its error."""
         sums = [sum(part) for part in itertools.product(*(g * c for g, c in zip(self._g, self._corners, strict=True)))]
         low, high = min(sums), max(sums)
-        near = (high - low) * np.geomspace(1e-10, 1.0, 11)  # a rule whose nodes are all outside a layer sees none
+        near = (high - low) * np.geomspace(1e-10, 1.0, 6)  # a rule whose nodes are all outside a layer sees none
         points = np.unique(np.clip([*sums, layer, *(layer - near), *(layer + near)], low, high))
         options = {"epsabs": ACCURACY, "epsrel": 0.0, "norm": "max", "limit": MOST_INTERVALS}
         value, error = quad_vec(integrand, points[0], points[-1], points=points[1:-1], **options)

@@ -12,6 +12,8 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.order_parameters.field import rate
 from validation.contrastive import finite_size, linearised
 
+pytestmark = pytest.mark.slow  # a study with code of its own, which takes longer to compile than to run
+
 STANDARD_ERRORS = 4.0
 """Largest accepted deviation in standard errors, exceeded by chance with probability 6e-5; a handful of looks, and the
 seeds are fixed."""

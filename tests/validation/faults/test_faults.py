@@ -29,8 +29,8 @@ COMPARE = scripts.Script("compare", ("one.nc", "two.nc", "-o", "out.nc"), ("out.
 TEXT = writers.Writer("`save_text`", "out.txt", lambda path, version: save_text(f"{version}\n" * 10_000, path))
 SAVE, COMPRESSED, PIECES, PNG, PDF, STATE, PAGE, GIF = writers.WRITERS
 FEW = [
-    # PDF and compressed files are written by the same lines as others here, a page by those of any text.
-    *[(kills.kill_writer, writer, 1) for writer in (SAVE, PIECES, PNG, STATE, TEXT, GIF)],
+    # Figures, animations and compressed files are written by the same lines as others here, pages by those of any text.
+    *[(kills.kill_writer, writer, 1) for writer in (SAVE, PIECES, STATE, TEXT)],
     (kills.kill_script, SCRIPT["simulate_sgd"], 1),
     (sweeps.kill_sweep, sweeps.SWEEPS[0], 1),
     (interrupts.ctrl_c, SCRIPT["solve_density"], 3),

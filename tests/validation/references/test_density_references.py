@@ -52,7 +52,7 @@ def test_errors_of_hard_references_are_the_differences_of_two_schemes(name):
     np.testing.assert_allclose(errors, abs(ours - second), rtol=0.06, atol=2e-14)  # two digits; and the last one
 
 
-@pytest.mark.parametrize("name", quick_or_slow(NAMES, ["smooth_core"]))
+@pytest.mark.parametrize("name", quick_or_slow(NAMES, []))
 def test_references_are_found_again(name):
     stored, problem = density_problems.load_reference(name), density_problems.accuracy_problem(name)
     found = reference_solution(problem, density_problems.resolution_of(name))

@@ -16,6 +16,8 @@ from tests.example_problems import feature, features, make_problem
 from validation.references import element_mesh
 from validation.references import spectral_elements as spectral
 
+pytestmark = pytest.mark.slow  # its solutions are in files, which tests of densities read
+
 QUICK = ("time.outputs = 3", "time.stop = 4.0")
 ATOMS = features(feature(coordinate="rademacher"))
 

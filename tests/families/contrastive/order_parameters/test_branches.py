@@ -67,15 +67,6 @@ def test_states_that_exist_only_in_between_are_found():
     assert turning == pytest.approx([expected], abs=1e-6)  # flat there
 
 
-@pytest.mark.parametrize(("high", "points"), [(1.05, 3), (1.04, 2)])
-def test_long_steps_do_not_jump_to_another_branch(high, points):
-    """An unstable pair ends where the origin loses its stability; in one step it went on along the origin."""
-    result = continue_fixed_points(ONE, MOMENT, 1.0, high, points=points)
-    turning = result["turning"].values == 1
-    assert result["parameter"].values[turning] == pytest.approx([1.02], abs=1e-6)  # 1 + Lambda(0)/(24 tau); flat there
-    assert result["q"].values[turning, 0] == pytest.approx([0.0], abs=1e-3)  # sqrt(1e-6)
-
-
 def test_two_features_agree_with_single_searches():
     result = continue_fixed_points(TWO, RATE, 0.05, 0.06, points=2)
     for value in (0.05, 0.06):

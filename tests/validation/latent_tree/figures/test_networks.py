@@ -28,6 +28,8 @@ from validation.latent_tree.figures.sgd import advance
 from validation.latent_tree.figures.trees import READINGS, law_of_leaves, problem_of, scores, start_of, unnormalised
 from validation.latent_tree.figures.trials import LARGEST
 
+pytestmark = pytest.mark.slow  # a study with code of its own, which takes longer to compile than to run
+
 BATCH = 128
 
 
@@ -68,7 +70,6 @@ def test_batches_have_the_law_of_the_tree():
     assert np.abs(own - np.diag(np.diag(own))).max() > 0.1
 
 
-@pytest.mark.slow  # torch is imported
 def test_weights_are_those_that_torch_draws():
     torch = pytest.importorskip("torch")
     torch.manual_seed(4 + seeds.AFTER)
@@ -105,7 +106,6 @@ def test_scores_in_single_precision():
     assert single_precision.correlations(z, constant).max() > 0.5  # of rounding, as nothing varies
 
 
-@pytest.mark.slow  # torch is imported
 def test_chance_of_high_scores_is_that_of_sums_by_torch():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
