@@ -144,3 +144,11 @@ def test_what_is_kept_on_disk_is_the_function_with_its_defaults():
     for width, force in forces.items():
         apply_loop(compile_loop(force), x, out)
         assert out == pytest.approx(np.clip(x / width, -1.0, 1.0), rel=1e-15)  # one division
+
+
+def test_functions_without_a_module_are_compiled():
+    """Those that `exec` makes have none."""
+    names = {"__name__": None}
+    exec("def double(x):\n    return 2.0 * x", names)
+    assert names["double"].__module__ is None
+    assert evaluate(names["double"], np.array([1.5])).tolist() == [3.0]
