@@ -19,9 +19,6 @@ SEARCH_POSITIONS = (0.5, 0.25, 0.75)
 SAME_BRANCH = 1e-5
 """Distance below which two roots belong to one branch."""
 
-MOST_HALVINGS = 6
-"""Number of times that steps are halved because two branches have an end in common, which one of them jumped to."""
-
 DIFFERENCE_STEP = 1e-5
 """Step of finite differences by the parameter, relative to its range."""
 
@@ -66,7 +63,7 @@ def all_branches(
     searched = {p: equations.search(p) for p in counted(ends, "states at both ends", "end")}
     begins = [(p, x) for p in ends for x in searched[p]]
     branches = _from_ends(equations, begins, longest, tolerance)
-    for _ in range(MOST_HALVINGS):
+    for _ in range(6):  # times that steps are halved: where two branches do meet at a limit, they still will
         if not _have_ends_in_common(branches):
             break
         longest *= 0.5

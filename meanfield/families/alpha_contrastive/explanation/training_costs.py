@@ -27,14 +27,11 @@ COPIES = 3
 TRIAL, FEWEST = 1 << 18, 2
 """Largest number of pairs of samples, and of their activations, in all batches of a trial of SGD; least of a batch."""
 
-MOST_FILTERS = 1 << 12
-"""Largest number of filters of a trial of the flow; more of them cost, and have weights, in proportion."""
-
 
 def population(problem: Problem) -> Prediction:
     """Cost of the exact flow, from some rates of change."""
     filters, given = problem.filters.count, isinstance(problem.filters.start, GivenStart)
-    fewer = filters if given else min(filters, MOST_FILTERS)
+    fewer = filters if given else min(filters, 4096)  # more of them cost, and have weights, in proportion
     trial = with_values(problem, {"filters.count": fewer})
     flow = Flow(trial, drift_of(trial))
     per_rate = filters / fewer * seconds_of(lambda: flow.rate(0.0, flow.start))

@@ -15,9 +15,6 @@ from meanfield.process.cores import available_cores
 LARGEST_TRIAL = 1 << 18
 """Largest dimension N of a trial run; with more weights, and samples of them, each step costs in proportion."""
 
-FEWEST_CHAINS = 4
-"""Least number of chains of a trial: each of fewer would take longer than one of many, which share what they draw."""
-
 STEPS = {"chain": 256, "projected": 4, "plain": 1}
 """Steps of one call in a trial, so that the call itself takes little of them."""
 
@@ -34,7 +31,8 @@ def particle_seconds(problem: Problem, method: str) -> float:
     N, trial = problem.particles.dimension, _trial_dimension(problem, method)
     blocks = blocks_of(problem.particles.replicas, MOST_TOGETHER if method == "chain" else 1)
     rounds = math.ceil(len(blocks) / available_cores())
-    together = blocks[0][: max(FEWEST_CHAINS, LARGEST_TRIAL // problem.model.batch_size)]
+    # Each of fewer than four chains would take longer than one of many.
+    together = blocks[0][: max(4, LARGEST_TRIAL // problem.model.batch_size)]
     stepper = prepare_steppers(with_value(problem, "particles.dimension", trial), method)(together)
     steps, calls = max(1, min(STEPS[method], LARGEST_TRIAL // problem.model.batch_size)), count()
     per_step = seconds_of(lambda: stepper.advance(steps * next(calls), steps)) / steps

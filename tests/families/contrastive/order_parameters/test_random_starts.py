@@ -152,8 +152,8 @@ def test_K_does_not_depend_on_the_order_of_features(separatrix):
 def test_the_formula_is_what_paths_of_the_limit_do(two, separatrix):
     N = 1e3  # the analysis of two features has the chances at others
     outcomes = limit_outcomes(two, N, two.amplitudes(1024), 0.5)
-    # points of a Sobol sequence: a few of 1024
-    assert (outcomes.winner == 1).mean() == pytest.approx(selection_probability(separatrix, two, N), abs=5e-3)
+    expected = selection_probability(separatrix, two, N)
+    assert (outcomes.winner == 1).mean() == pytest.approx(expected, abs=5e-3)  # five of 1024 Sobol points
     assert np.isfinite(outcomes.escape_time).all()
 
 

@@ -90,8 +90,8 @@ class Search:
         self._powers = KINKED_POWERS if closure.problem.prior.functions.kinks else SMOOTH_POWERS
         self.errors: FloatArray | None = None
         problem = closure.problem
-        coordinates = [feature.coordinate for feature in problem.features]
-        self.initial_work = np.array([gaussian_work(problem.prior, coordinates, q) for q in problem.initial_overlap.T])
+        starts = problem.initial_overlap.T
+        self.initial_work = np.array([gaussian_work(problem.prior, problem.coordinates, q) for q in starts])
         self._begin()
 
     def _begin(self) -> None:
