@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 from meanfield.arguments import as_whole
 from meanfield.ensembles.arrays import Record
@@ -15,7 +13,7 @@ from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
 from meanfield.process.cores import available_cores
 from meanfield.process.linear_algebra import one_thread
-from meanfield.results.provenance import provenance
+from meanfield.results.solved import Solved
 
 STREAMS = "Philox4x32-10, layout 1"
 """Name of the random number generator and its layout: a run can only be resumed with the one that it began with."""
@@ -25,30 +23,12 @@ RESULT_FORMAT = "results 4"
 began with."""
 
 
-class EnsembleResult(NamedTuple):
-    """Result of an ensemble: the last arguments of `meanfield.results.schema.build_dataset`.
-
-    Parameters
-    ----------
-    arrays : dict
-        `time`, the rows or their statistics, snapshots with `snapshot_time`, and marks.
-    status : str
-        `complete`, `interrupted` or `failed: why`.
-    provenance : str
-        JSON text.
-    """
-
-    arrays: dict[str, Any]
-    status: str
-    provenance: str
-
-
 def run_ensemble(
     simulation: Simulation,
     prepare: Callable[[], MakeStepper],
     workers: int | None = None,
     record: Record | None = None,
-) -> EnsembleResult:
+) -> Solved:
     """Run all replicas of a simulation, or resume those of a record.
 
     Parameters
@@ -62,6 +42,11 @@ def run_ensemble(
     record : Record, optional
         Where results and states go meanwhile; by default memory.
 
+    Returns
+    -------
+    Solved
+        `time`, the rows or their statistics, snapshots with `snapshot_time`, and marks.
+
     Raises
     ------
     InputError
@@ -72,7 +57,6 @@ def run_ensemble(
         raise InputError(f"record = {record!r:.60}: give a folder as meanfield.Checkpoint(folder), or nothing")
     if workers is not None:
         as_whole(workers, "workers", "give the number of threads, 1 or more, or None for one per core", least=1)
-    started = time.perf_counter()
     workers, record = workers or available_cores(), record or Record()
     check_memory(simulation, workers, record.in_memory)
     with record.open(simulation.identity.with_format(STREAMS, RESULT_FORMAT, simulation.label)):
@@ -81,5 +65,5 @@ def run_ensemble(
         with one_thread():
             status = ensemble.run(workers)
     arrays = {"time": simulation.time.outputs_at} | collector.arrays() | ensemble.marks
-    origin = provenance(time.perf_counter() - started, seed=simulation.particles.seed, steps=simulation.label)
-    return EnsembleResult(arrays, status, origin)
+    effort = {"seed": simulation.particles.seed, "steps": simulation.label}
+    return Solved(simulation.particles.kind, arrays, status, effort=effort)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,8 +13,7 @@ from meanfield.numerics.continuation.roots import TOLERANCE
 from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import check_range, with_value
 from meanfield.process.progress import counted
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -32,6 +30,7 @@ class StateEquations(SearchableEquations, Protocol):
         """Variables of the state at a root x; None where there is no such state after all."""
 
 
+@solver
 def continue_states(
     problem: BaseProblem,
     key: str,
@@ -47,7 +46,7 @@ def continue_states(
     none_found: Callable[[], str] = lambda: "complete",
     tolerance: float = TOLERANCE,
     at: Callable[[Any, str, float], Any] = with_value,
-) -> xr.Dataset:
+) -> Solved:
     """Branches of states as a number of the problem goes from `start` to `stop`, around turning points too.
 
     Parameters
@@ -89,7 +88,6 @@ def continue_states(
         If there is no such key, it holds no real number, the states do not depend on it, or a value is not allowed.
     """
     check_range(problem, key, start, stop, points, parts, states, at)
-    started = time.perf_counter()
     made = equations((min(start, stop), max(start, stop)))
     longest = 1.0 / (points - 1)
     branches = [(each, b) for each in made for b in all_branches(each, (start, stop), longest, tolerance)]
@@ -104,11 +102,15 @@ def continue_states(
         if (variables := each.variables(x, float(p))) is not None
     ]
     arrays = stacked(rows, {**without, **{name: np.empty(0) for name in ALONG_A_BRANCH}})
-    origin = provenance(time.perf_counter() - started, key=key)
-    result = build_dataset(kind, problem, arrays, "complete" if rows else none_found(), origin)
-    result["parameter"].attrs["key"] = key
     first, last = (at(problem, key, value).labels for value in (start, stop))
-    return result.drop_vars(_varied(problem, first, last), errors="ignore")
+    return Solved(
+        kind,
+        arrays,
+        "complete" if rows else none_found(),
+        effort={"key": key},
+        variable_attributes={"parameter": {"key": key}},
+        without=_varied(problem, first, last),
+    )
 
 
 def _varied(problem: BaseProblem, first: Mapping[str, float], last: Mapping[str, float]) -> list[str]:

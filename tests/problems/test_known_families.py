@@ -17,9 +17,11 @@ from tests.example_problems import SMALL
 TOY = """
 from typing import ClassVar
 
+import numpy as np
 from meanfield.problems.base import BaseProblem, Time
 from meanfield.problems.family import Family, Kind, Method
 from meanfield.problems.variable import Variable
+from meanfield.results.solved import Solved, solver
 
 
 class Decay(BaseProblem):
@@ -27,11 +29,10 @@ class Decay(BaseProblem):
     time: Time
 
 
+@solver
 def solve(problem):
-    import numpy as np
-    from meanfield.results.schema import build_dataset
     t = problem.time.outputs_at
-    return build_dataset("path", problem, {"time": t, "x": np.exp(-problem.rate * t)}, "complete", "{}")
+    return Solved("path", {"time": t, "x": np.exp(-problem.rate * t)})
 
 
 FAMILY = Family(
@@ -104,7 +105,7 @@ def test_a_family_beside_the_problem_file(toy, tmp_path):
     ("right", "wrong", "message"),
     [
         ('"x": np.exp', '"y": 1 + t, "x": np.exp', r"declares no variable 'y' of results of kind 'path'; add it to"),
-        ('build_dataset("path"', 'build_dataset("paths"', "declares no kind 'paths'; did you mean 'path'?"),
+        ('Solved("path"', 'Solved("paths"', "declares no kind 'paths'; did you mean 'path'?"),
     ],
 )
 def test_results_that_a_family_does_not_declare_are_named_with_a_remedy(toy, right, wrong, message):

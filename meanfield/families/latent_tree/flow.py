@@ -6,10 +6,7 @@ a pre-activation reaches 0 the flow goes on with another pattern of active nodes
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import BlowUpError
 from meanfield.families.latent_tree.initial import places
@@ -21,12 +18,12 @@ from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 
-def solve_population(problem: Problem) -> xr.Dataset:
+@solver
+def solve_population(problem: Problem) -> Solved:
     """Gradient flow of all weights on the population loss, with exact averages.
 
     Parameters
@@ -54,12 +51,11 @@ def solve_population(problem: Problem) -> xr.Dataset:
     """
     check_problem(problem, Problem)
     check_tables(problem)
-    started = time.perf_counter()
     tables, start = tables_of(problem), problem.initial_weights
     states, status, pieces = _followed(tables, start)
     arrays = {"time": problem.time.outputs_at, "weights": states} | observables(tables, start, states)
-    origin = provenance(time.perf_counter() - started, changes=pieces.changes, slides=pieces.slides)
-    return build_dataset("population", problem, arrays | places(problem.shape), status, origin)
+    effort = {"changes": pieces.changes, "slides": pieces.slides}
+    return Solved("population", arrays | places(problem.shape), status, effort=effort)
 
 
 def _followed(tables: Tables, start: Weights) -> tuple[FloatArray, str, Pieces]:

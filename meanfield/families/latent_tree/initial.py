@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.families.latent_tree.many_nodes.kernels import wide_limit
 from meanfield.families.latent_tree.operators import check_operators, operators
@@ -17,15 +15,15 @@ from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import counted
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 STEP = 1e-30
 """Imaginary step of derivatives: no digits are lost, however small it is."""
 
 
-def find_operators(problem: Problem) -> xr.Dataset:
+@solver
+def find_operators(problem: Problem) -> Solved:
     """Covariance operators of all latents at the initial weights, with the gradient and the growth that it causes.
 
     Parameters
@@ -53,7 +51,6 @@ def find_operators(problem: Problem) -> xr.Dataset:
     """
     check_problem(problem, Problem)
     check_operators(problem)
-    started = time.perf_counter()
     tables, weights = tables_of(problem), problem.initial_weights
     found = tables.forward(weights)
     evaluation = tables.evaluate(found)
@@ -73,8 +70,7 @@ def find_operators(problem: Problem) -> xr.Dataset:
     limit = wide_limit(problem)
     if limit is not None:
         arrays |= {"correlation_limit": limit.correlation, "growth_limit": np.array(limit.growth)}
-    origin = provenance(time.perf_counter() - started)
-    return build_dataset("operator", problem, arrays | places(problem.shape), "complete", origin)
+    return Solved("operator", arrays | places(problem.shape))
 
 
 def growth_rates(tables: Tables, weights: Weights, velocity: FloatArray) -> FloatArray:

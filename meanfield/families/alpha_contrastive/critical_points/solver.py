@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.circle import CirclePoint, circle_points
@@ -23,8 +21,7 @@ from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import counted_calls
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 BESIDE = 1e-9
@@ -61,7 +58,8 @@ def check_critical_points(problem: Problem) -> None:
         )
 
 
-def find_critical_points(problem: Problem) -> xr.Dataset:
+@solver
+def find_critical_points(problem: Problem) -> Solved:
     """Critical points of a filter on the sphere, with their stability, energy and basins.
 
     In the plane they are enumerated, those on walls included, where the hyperplane w.x = 0 of an atom holds a filter.
@@ -89,7 +87,6 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
     Source: alpha_contrastive.md, section 3.
     """
     check_critical_points(problem)
-    started = time.perf_counter()
     warning = ""
     data = problem.data
     if isinstance(data, GaussianMixture):
@@ -117,8 +114,7 @@ def find_critical_points(problem: Problem) -> xr.Dataset:
         warning = "no critical point is isolated: the field is 0 in whole regions, or everywhere"
     elif data.dimension == 2 and sum(row["basin_share"] for row in rows) < 1.0 - 1e-9:
         warning = _RESTING
-    origin = provenance(time.perf_counter() - started)
-    return build_dataset("critical_points", problem, arrays, "complete", origin, warning)
+    return Solved("critical_points", arrays, warning=warning)
 
 
 INCOMPLETE = {

@@ -5,12 +5,10 @@ Source: alpha_contrastive.md, section 4, equation (MV).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.density.best import best_energy
@@ -24,8 +22,7 @@ from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mi
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 COURANT = 0.1
@@ -110,7 +107,8 @@ def make_flow(problem: Problem) -> Flow:
     return CoupledFlow(discrete_field(problem, problem.data), best)
 
 
-def solve_density(problem: Problem) -> xr.Dataset:
+@solver
+def solve_density(problem: Problem) -> Solved:
     """Density of filters on the circle or the sphere in the limit of infinitely many, or that of one filter over runs.
 
     Parameters
@@ -138,7 +136,6 @@ def solve_density(problem: Problem) -> xr.Dataset:
     the finer one at order two, that of smooth data and of ReLU alike, and as large as the error at order one.
     """
     check_density(problem)
-    started = time.perf_counter()
     assert not isinstance(problem.data, Tokens)
     d = problem.data.dimension
     cells = FEWEST[d]
@@ -176,9 +173,8 @@ def solve_density(problem: Problem) -> xr.Dataset:
             f"moments differ by {error:.2g} between {cells // 2} and {cells} cells, more than density.tolerance "
             f"= {problem.density.tolerance:g}; raise the tolerance, or lower time.stop"
         )
-    origin = provenance(time.perf_counter() - started, cells=cells)
     kind = "density" if d == 2 else "sphere_density"
-    return build_dataset(kind, problem, arrays, "complete", origin, warning)
+    return Solved(kind, arrays, warning=warning, effort={"cells": cells})
 
 
 def courant_of(problem: Problem, cells: int) -> float:

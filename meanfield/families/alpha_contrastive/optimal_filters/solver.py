@@ -7,11 +7,9 @@ certificate (alpha_contrastive.md, section 4).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.enumeration import enumerated_points
@@ -25,8 +23,7 @@ from meanfield.families.alpha_contrastive.limit.pairs import half_squares
 from meanfield.families.alpha_contrastive.optimal_filters.weights import best_weights
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.process.progress import progress_bar
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 CERTIFIED = 1e-9
@@ -66,7 +63,8 @@ def check_optimal_filters(problem: Problem) -> None:
         )
 
 
-def find_optimal_filters(problem: Problem) -> xr.Dataset:
+@solver
+def find_optimal_filters(problem: Problem) -> Solved:
     """Filters and weights with the largest objective G, as many as needed.
 
     Parameters
@@ -91,7 +89,6 @@ def find_optimal_filters(problem: Problem) -> xr.Dataset:
     Source: alpha_contrastive.md, section 4.
     """
     check_optimal_filters(problem)
-    started = time.perf_counter()
     data = problem.data
     assert isinstance(data, DiscreteLaw)
     field = discrete_field(problem, data)
@@ -110,8 +107,7 @@ def find_optimal_filters(problem: Problem) -> xr.Dataset:
         warning = f"another network may be better by {gap:.2g}: the search ended after {rounds} rounds"
     if data.dimension > 2 and enumerated_points(with_importance(field, network))[1] != "complete":
         warning = f"{warning}; {_SEARCHED}" if warning else _SEARCHED
-    origin = provenance(time.perf_counter() - started, rounds=rounds)
-    return build_dataset("optimal_filters", problem, arrays, "complete", origin, warning)
+    return Solved("optimal_filters", arrays, warning=warning, effort={"rounds": rounds})
 
 
 _SEARCHED = (

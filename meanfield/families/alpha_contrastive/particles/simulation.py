@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import xarray as xr
-
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
@@ -14,7 +12,7 @@ from meanfield.families.alpha_contrastive.particles.samples import sampler_of
 from meanfield.families.alpha_contrastive.particles.stepper import Replicas, row_shapes
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.base import check_problem
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 
 TOGETHER = 1 << 16
 """Number of activations and pairs of a batch up to which replicas are advanced together: they fit into the caches."""
@@ -26,7 +24,8 @@ COPIES = 8
 """Usual number of arrays at once of the size of all activations and pairs."""
 
 
-def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
+@solver
+def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> Solved:
     """Replicas of SGD with batches of fresh pairs of views.
 
     Parameters
@@ -55,9 +54,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     -----
     Importances that are divided by a sum over the batch are multiplied by N. Source: alpha_contrastive.md, section 5.
     """
-    simulation = simulation_of(problem)
-    result = run_ensemble(simulation, lambda: partial(Replicas, problem), workers, record)
-    return build_dataset(problem.particles.kind, problem, result.arrays, result.status, result.provenance)
+    return run_ensemble(simulation_of(problem), lambda: partial(Replicas, problem), workers, record)
 
 
 def simulation_of(problem: Problem) -> Simulation:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.ensembles.stepper import replica_generator
 from meanfield.errors import BlowUpError, InputError
@@ -22,15 +20,15 @@ from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import effective_rank, matches
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.problems.base import check_problem
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 KERNELS = ("quadratic", "gaussian")
 """Importances with exact averages over tokens."""
 
 
-def solve_population(problem: Problem) -> xr.Dataset:
+@solver
+def solve_population(problem: Problem) -> Solved:
     """Exact flow of all weights on the energy of the population.
 
     Parameters
@@ -57,7 +55,6 @@ def solve_population(problem: Problem) -> xr.Dataset:
     """
     check_problem(problem, Problem)
     check_population(problem)
-    started = time.perf_counter()
     flow = Flow(problem, drift_of(problem))
     error = problem.population.tolerance
     solution = solve_ode(
@@ -71,7 +68,7 @@ def solve_population(problem: Problem) -> xr.Dataset:
         interruptible=True,
     )
     arrays = {"time": problem.time.outputs_at} | flow.observables(solution.values)
-    return build_dataset("population", problem, arrays, solution.status, provenance(time.perf_counter() - started))
+    return Solved("population", arrays, solution.status)
 
 
 def _fault(problem: Problem, t: float, vector: FloatArray) -> BlowUpError | None:

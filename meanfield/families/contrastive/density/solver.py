@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from time import perf_counter
 
 import xarray as xr
 
@@ -13,11 +13,11 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.condensation import with_condensate
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, solve
 from meanfield.problems.base import check_problem
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 
 
-def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
+@solver
+def solve_density(problem: Problem, backend: str = "numba") -> Solved:
     """Density of weights and features from the Fokker-Planck equation, with self-consistent q and r.
 
     Parameters
@@ -56,13 +56,10 @@ def solve_density(problem: Problem, backend: str = "numba") -> xr.Dataset:
     check_density(problem, backend)
     if problem.model.channels > 1:
         return solve_several(problem)
-    started = time.perf_counter()
     limit = limit_of(problem)
     solution = solve(limit, problem.density, backend)
-    arrays = solution.arrays(limit)
-    record = provenance(time.perf_counter() - started, backend=backend, **solution.effort)
-    arrays, warning = with_condensate(limit, arrays, problem.particles.dimension)
-    return build_dataset("density", problem, arrays, solution.status, record, warning)
+    arrays, warning = with_condensate(limit, solution.arrays(limit), problem.particles.dimension)
+    return Solved("density", arrays, solution.status, warning, {"backend": backend} | solution.effort)
 
 
 def solve_joint_density(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
@@ -94,7 +91,10 @@ def solve_joint_density(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
     check_density(problem)
     if problem.model.channels == 1:
         raise InputError("model.channels = 1: a joint density is one of weights of two channels; take solve_density")
-    return solve_joint(problem)
+    started = perf_counter()
+    alone, joint = solve_joint(problem)
+    seconds = perf_counter() - started
+    return alone.dataset(problem, seconds), joint.dataset(problem, seconds)
 
 
 def check_density(problem: Problem, backend: str = "numba") -> None:

@@ -6,14 +6,12 @@ is not stationary, chances to win where fewer than two features grow.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.states.analysis import solve_channel_states
+from meanfield.families.contrastive.channels.states.analysis import channel_states
 from meanfield.families.contrastive.fixed_points.attraction import attraction_intervals
 from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points
 from meanfield.families.contrastive.fixed_points.portrait import portrait_arrays, portrait_of
@@ -26,8 +24,7 @@ from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.random_starts import RandomStart, limit_outcomes, random_start
 from meanfield.process.progress import progress_bar
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 DIMENSIONS = (1e2, 1e3, 1e4, 1e5, 1e6)
@@ -50,7 +47,8 @@ RATE_POINTS = 401
 """Number of overlaps at which the rate of a single feature is kept."""
 
 
-def analyse_dynamics(problem: Problem) -> xr.Dataset:
+@solver
+def analyse_dynamics(problem: Problem) -> Solved:
     """Fixed points, attraction, growth from no information, fluctuations and random starts of the reduced ODEs.
 
     Parameters
@@ -80,8 +78,7 @@ def analyse_dynamics(problem: Problem) -> xr.Dataset:
     """
     check_linear(problem)
     if problem.model.channels > 1:
-        return solve_channel_states(problem)
-    started = time.perf_counter()
+        return channel_states(problem)
     with progress_bar(4, "dynamics", "part") as bar:
         points = find_fixed_points(VectorField(problem))
         bar.update()
@@ -91,15 +88,13 @@ def analyse_dynamics(problem: Problem) -> xr.Dataset:
         bar.update()
         more, overlap = _random_starts(problem, points)
         bar.update()
-    elapsed = time.perf_counter() - started
-    result = build_dataset("dynamics", problem, arrays | more, "complete", provenance(elapsed))
-    result.attrs |= attributes | {"indices_add_up": str(points.complete).lower()}
-    if more:
-        result["escape_time_quantile"].attrs["escape_overlap"] = overlap
-    return result
+    attributes |= {"indices_add_up": str(points.complete).lower()}
+    of_variables = {"escape_time_quantile": {"escape_overlap": overlap}} if more else {}
+    return Solved("dynamics", arrays | more, attributes=attributes, variable_attributes=of_variables)
 
 
-def solve_fixed_points(problem: Problem) -> xr.Dataset:
+@solver
+def solve_fixed_points(problem: Problem) -> Solved:
     """Fixed points and growth from no information: the part of `analyse_dynamics` that takes a fiftieth of its time.
 
     Parameters
@@ -119,12 +114,10 @@ def solve_fixed_points(problem: Problem) -> xr.Dataset:
     """
     check_linear(problem)
     if problem.model.channels > 1:
-        return solve_channel_states(problem)
-    started = time.perf_counter()
+        return channel_states(problem)
     points = find_fixed_points(VectorField(problem))
     arrays = fixed_point_arrays(points) | _growth(problem)
-    result = build_dataset("dynamics", problem, arrays, "complete", provenance(time.perf_counter() - started))
-    return result.assign_attrs(indices_add_up=str(points.complete).lower())
+    return Solved("dynamics", arrays, attributes={"indices_add_up": str(points.complete).lower()})
 
 
 def _attraction(points: FixedPoints) -> tuple[dict[str, Any], dict[str, str]]:

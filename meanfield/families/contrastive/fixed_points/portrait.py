@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import xarray as xr
 
 from meanfield.arguments import as_whole, wrong
 from meanfield.errors import InputError
@@ -19,8 +17,7 @@ from meanfield.families.contrastive.fixed_points.symmetry import is_reflected
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.order_parameters.table import BallTable
 from meanfield.families.contrastive.problem import Problem
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 OUTSIDE = -2
@@ -134,7 +131,8 @@ def _cells(plane: Plane, cells: int) -> FloatArray:
     return np.where(np.linalg.norm(q, axis=-1, keepdims=True) < 1.0, q, np.nan)
 
 
-def phase_portrait(problem: Problem, plane: Plane | None = None, cells: int = 60) -> xr.Dataset:
+@solver
+def phase_portrait(problem: Problem, plane: Plane | None = None, cells: int = 60) -> Solved:
     """The phase portrait of a problem with two features.
 
     Parameters
@@ -162,14 +160,10 @@ def phase_portrait(problem: Problem, plane: Plane | None = None, cells: int = 60
     -----
     Source: theory.md, section 2, for dq/dt.
     """
-    started = time.perf_counter()
     field = VectorField(problem)
     with field.watched("phase portrait"):
         portrait = portrait_of(find_fixed_points(field), plane, cells)
-    arrays = portrait_arrays(portrait)
-    result = build_dataset("portrait", problem, arrays, "complete", provenance(time.perf_counter() - started))
-    result.attrs["plane"] = portrait.plane
-    return result
+    return Solved("portrait", portrait_arrays(portrait), attributes={"plane": portrait.plane})
 
 
 def portrait_arrays(portrait: Portrait) -> dict[str, Any]:

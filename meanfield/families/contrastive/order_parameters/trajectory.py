@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
@@ -14,8 +11,7 @@ from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.linear_noise import covariance_along
 from meanfield.numerics.ode import Path, Tolerance, solve_ode
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
@@ -25,7 +21,8 @@ BALL_TOLERANCE = 1e-6
 """Largest |q|^2 - 1 by errors of the integration."""
 
 
-def solve_order_parameters(problem: Problem) -> xr.Dataset:
+@solver
+def solve_order_parameters(problem: Problem) -> Solved:
     """Overlaps q_t from the reduced ODEs, and their fluctuations at finite N.
 
     Parameters
@@ -48,10 +45,8 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
         If the prior does not close the ODEs or the start is random.
     """
     check_trajectory(problem)
-    started = time.perf_counter()
     if problem.model.channels > 1:
-        arrays, status = trajectory_of_channels(problem, fluctuations=True)
-        return build_dataset("order_parameters", problem, arrays, status, provenance(time.perf_counter() - started))
+        return Solved("order_parameters", *trajectory_of_channels(problem, fluctuations=True))
     field = VectorField(problem)
     solution = solve_ode(
         lambda t, q: rate(field.closure, q),
@@ -76,7 +71,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
         covariance, interrupted = _covariance(field, solution.path, solution.times, last)
         arrays |= covariance
         status = "interrupted" if interrupted else status
-    return build_dataset("order_parameters", problem, arrays, status, provenance(time.perf_counter() - started))
+    return Solved("order_parameters", arrays, status)
 
 
 def _covariance(

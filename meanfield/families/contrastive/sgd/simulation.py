@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import xarray as xr
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.ensemble import MakeStepper
@@ -20,7 +20,7 @@ from meanfield.families.contrastive.sgd import steppers as of_one_channel
 from meanfield.families.contrastive.sgd.memory import largest_key, working_set
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.base import check_problem
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
 """Reason why a chain has no snapshots, with the remedy."""
@@ -29,7 +29,8 @@ MOST_TOGETHER = 256
 """Largest number of replicas of a chain that are advanced by one call."""
 
 
-def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
+@solver
+def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> Solved:
     """Replicas of one-pass SGD at finite N.
 
     Parameters
@@ -65,15 +66,15 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     """
     simulation = simulation_of(problem)
     prepare = partial(prepare_steppers, problem, simulation.label)
-    arrays, status, origin = run_ensemble(simulation, prepare, workers, record)
+    solved = run_ensemble(simulation, prepare, workers, record)
     if problem.model.channels > 1:
-        arrays = with_declared_statistics(arrays)
-        return build_dataset(problem.particles.kind, problem, arrays, status, origin)
+        return replace(solved, arrays=with_declared_statistics(solved.arrays))
+    arrays = dict(solved.arrays)
     escape, winner = arrays.pop("escape"), arrays.pop("winner")
     if problem.particles.escape_overlap is not None:
         arrays["escape_time"] = np.where(escape < 0, np.nan, escape / problem.particles.dimension)
         arrays["winner"] = winner
-    return build_dataset(problem.particles.kind, problem, arrays, status, origin)
+    return replace(solved, arrays=arrays)
 
 
 def simulation_of(problem: Problem) -> Simulation:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-
-import xarray as xr
 
 from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.closures import Closure
@@ -23,15 +20,15 @@ from meanfield.mckean_vlasov.stationary import (
     without_states,
 )
 from meanfield.problems.base import check_problem
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.results.states import stacked
 
 FROZEN = 1e-3
 """Largest relaxation rate, in units of Lambda/2, of a density that rests between wells for longer than any run."""
 
 
-def find_stationary_states(problem: Problem) -> xr.Dataset:
+@solver
+def find_stationary_states(problem: Problem) -> Solved:
     """All stationary states of the density with noise, with their stability, without a starting guess.
 
     Parameters
@@ -65,7 +62,6 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     """
     check_problem(problem, Problem)
     check_one_channel(problem, "stationary states")
-    started = time.perf_counter()
     closure = Closure(problem)
     limit = limit_of(problem, closure)
     equations, states = all_states(limit)
@@ -73,11 +69,10 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     u, u_weight = feature_quadrature(limit.coordinates, problem.density.feature_nodes)
     arrays = stacked(rows, without_states(len(problem.features))) | density_arrays(equations, states, u, u_weight)
     status = "complete" if states else f"{NONE_FOUND}; at q = 0 {why_none(problem, closure)}"
-    record = provenance(time.perf_counter() - started)
     missing = missing_states(equations, [state.q for state in states])
     said = [equations.effort.warning, what_is_missing(problem, closure, missing), _frozen(states)]
-    result = build_dataset("stationary", problem, arrays, status, record, "; ".join(filter(None, said)))
-    return result.assign_attrs(indices_add_up=str(not missing).lower())
+    attributes = {"indices_add_up": str(not missing).lower()}
+    return Solved("stationary", arrays, status, "; ".join(filter(None, said)), attributes=attributes)
 
 
 def _frozen(states: Sequence[Found]) -> str:

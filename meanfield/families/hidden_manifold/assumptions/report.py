@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.families.hidden_manifold.assumptions.gaussian import (
     Gaussian,
@@ -31,12 +29,12 @@ from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import averages_close
 from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.problems.base import check_problem
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 
-def examine_assumptions(problem: Problem) -> xr.Dataset:
+@solver
+def examine_assumptions(problem: Problem) -> Solved:
     """Say which assumption of the conventional theory fails for a problem, and what that changes in time.
 
     The conventional theory takes each latent for a standard Gaussian and inputs for centred. Beside it stand the exact
@@ -62,7 +60,6 @@ def examine_assumptions(problem: Problem) -> xr.Dataset:
     All quantities are dimensionless. Source: hidden_manifold.md, section 4.
     """
     check_assumptions(problem)
-    started = time.perf_counter()
     times, arrays = problem.time.outputs_at, law_arrays(problem)
     digits = math.ceil(-math.log10(problem.order_parameters.tolerance))
     count, order = math.ceil(MORE * (FEWEST_NODES + digits)), math.ceil(MORE * (LOWEST_ORDER + digits))
@@ -81,8 +78,7 @@ def examine_assumptions(problem: Problem) -> xr.Dataset:
         path = follow_gaussian(problem, law, times, STEP_SHARE * problem.order_parameters.tolerance, name)
         arrays |= {f"{key}_{name}": values for key, values in _observed(law, path).items()}
         status = path.status if status == "complete" else status
-    origin = provenance(time.perf_counter() - started, nodes=count)
-    return build_dataset("assumptions", problem, {"time": times} | arrays, status, origin)
+    return Solved("assumptions", {"time": times} | arrays, status, effort={"nodes": count})
 
 
 SHOWN = ("Q", "R", "generalisation_error", "Q_error", "R_error", "generalisation_error_error", "field_mean")

@@ -6,10 +6,7 @@ given the eigenvalue and the teacher's components it is Gaussian, with a mean th
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
-import xarray as xr
 from scipy.special import ndtr
 
 from meanfield.families.hidden_manifold.order_parameters.system import State, System
@@ -17,8 +14,7 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import check
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.results import KINDS
 from meanfield.mckean_vlasov.cells import cell_arrays
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 CELLS = 240
@@ -28,7 +24,8 @@ DEVIATIONS = 6.0
 """Half-width of the cells in units of the largest standard deviation: 2e-9 of the probability lies beyond."""
 
 
-def solve_density(problem: Problem) -> xr.Dataset:
+@solver
+def solve_density(problem: Problem) -> Solved:
     """Density of the student's weights along eigenvectors, from the order parameters.
 
     Parameters
@@ -53,14 +50,12 @@ def solve_density(problem: Problem) -> xr.Dataset:
     Source: hidden_manifold.md, section 6. Components S of the weights W are W F^T/sqrt(N) in the eigenbasis.
     """
     check_trajectory(problem)
-    started = time.perf_counter()
     system, path, found, warning = refined(problem, problem.time.outputs_at)
     regression, spread = conditional_law(system, path.state)
     known = {"time": problem.time.outputs_at, "rho": system.rho, "rho_weight": system.weight}
     known |= {name: values for name, values in found.items() if name in KINDS["density"].names}
     arrays = known | _densities(path.state.sigma, system) | {"regression": regression, "spread": spread}
-    origin = provenance(time.perf_counter() - started, nodes=len(system.rho))
-    return build_dataset("density", problem, arrays, path.status, origin, warning)
+    return Solved("density", arrays, path.status, warning, {"nodes": len(system.rho)})
 
 
 def conditional_law(system: System, state: State) -> tuple[FloatArray, FloatArray]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
-import xarray as xr
 from scipy.stats import chi
 
 from meanfield.errors import InputError
@@ -23,8 +21,7 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
     check_trajectory,
 )
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 ESCAPED = 0.15
@@ -40,7 +37,8 @@ FINER = 50
 """Number of times between two outputs on which the antisymmetric part is interpolated: its logarithm is smooth."""
 
 
-def predict_escape(problem: Problem) -> xr.Dataset:
+@solver
+def predict_escape(problem: Problem) -> Solved:
     """Escape from the symmetric plateau: when students that start at random, or nearly alike, are told apart.
 
     In the limit students of a random start stay alike. At finite N they differ by O(1/sqrt(N)), from the start and by
@@ -72,7 +70,6 @@ def predict_escape(problem: Problem) -> xr.Dataset:
     Source: hidden_manifold.md, section 5.
     """
     check_escape(problem)
-    started = time.perf_counter()
     times, tolerance = problem.time.outputs_at, problem.order_parameters.tolerance
     digits = math.ceil(-math.log10(tolerance))
     step = STEP_SHARE * tolerance
@@ -92,8 +89,7 @@ def predict_escape(problem: Problem) -> xr.Dataset:
     }
     late = np.isnan(arrays["escape_time_quantile"][1]) and found.status == "complete"
     warning = f"half of the starts escape after t = {times[-1]:g}; raise time.stop to see when" if late else ""
-    origin = provenance(time.perf_counter() - started, nodes=len(system.rho))
-    return build_dataset("escape", problem, arrays, found.status, origin, warning)
+    return Solved("escape", arrays, found.status, warning, {"nodes": len(system.rho)})
 
 
 def check_escape(problem: Problem) -> None:

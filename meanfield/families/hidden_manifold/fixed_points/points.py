@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from itertools import chain
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from scipy.optimize import linear_sum_assignment
 
 from meanfield.families.hidden_manifold.fixed_points.search import (
@@ -33,8 +31,7 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
 )
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.growth_rates import sorted_rates, verdict_of
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 MODES = 6
@@ -44,7 +41,8 @@ SAME = 1e-6
 """Largest difference of two fixed points that are one."""
 
 
-def find_fixed_points(problem: Problem) -> xr.Dataset:
+@solver
+def find_fixed_points(problem: Problem) -> Solved:
     """Fixed points by which the trajectory of the problem passes, and that of a student whose units are alike.
 
     Each is followed until it comes to rest at a stable one. The second leads to the symmetric plateau: units that start
@@ -71,7 +69,6 @@ def find_fixed_points(problem: Problem) -> xr.Dataset:
     Source: hidden_manifold.md, section 5.
     """
     check_trajectory(problem)
-    started = time.perf_counter()
     digits = math.ceil(-math.log10(problem.order_parameters.tolerance))
     sizes = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits
     spectrum, delta = problem.inputs.spectrum, problem.inputs.aspect_ratio
@@ -90,8 +87,7 @@ def find_fixed_points(problem: Problem) -> xr.Dataset:
     rows.sort(key=lambda row: float(row["generalisation_error"]))
     arrays = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else _nothing(fine)
     arrays |= {"T": problem.teacher_overlap}
-    origin = provenance(time.perf_counter() - started, nodes=len(fine.rho))
-    return build_dataset("fixed_points", problem, arrays, "complete", origin, "" if rows else _NONE)
+    return Solved("fixed_points", arrays, warning="" if rows else _NONE, effort={"nodes": len(fine.rho)})
 
 
 _NONE = (

@@ -7,7 +7,6 @@ steps and corrections of order 1/N.
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +32,8 @@ from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.problems.base import check_problem
 from meanfield.problems.file import format_problem
 from meanfield.problems.problem_keys import with_values
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset, check_dataset
+from meanfield.results.schema import check_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 LARGEST_DEVIATION = 0.2
@@ -182,7 +181,8 @@ def own_system(problem: Problem, start: OwnStart, order: int) -> tuple[System, F
     return system._replace(t=np.einsum("al,am->alm", columns, columns)), packed(state)
 
 
-def _solve(problem: Problem, start: OwnStart, N: int) -> xr.Dataset:
+@solver
+def _solve(problem: Problem, start: OwnStart, N: int) -> Solved:
     D = len(start.rho)
     T = start.teacher.T @ start.teacher / D
     own = {"inputs.aspect_ratio": D / N, "particles.dimension": N, "teacher.overlap": (0.5 * (T + T.T)).tolist()}
@@ -194,11 +194,11 @@ def _solve(problem: Problem, start: OwnStart, N: int) -> xr.Dataset:
             f"inputs.components.mean_elsewhere = {elsewhere.max():g}: the direction of a mean that the teacher does "
             "not span is not known from weights; solve the limit with the method order_parameters"
         )
-    started, times = time.perf_counter(), problem.time.outputs_at
-    system, path, found, warning = to_tolerance(problem, times, lambda _, order: own_system(problem, start, order))
+    system, path, found, warning = to_tolerance(
+        problem, problem.time.outputs_at, lambda _, order: own_system(problem, start, order)
+    )
     arrays = order_parameter_arrays(problem, system, path.state) | found
-    origin = provenance(time.perf_counter() - started, nodes=D)
-    return build_dataset("order_parameters", problem, arrays, path.status, origin, warning)
+    return Solved("order_parameters", arrays, path.status, warning, {"nodes": D}, problem=problem)
 
 
 def _matrix(name: str, values: ArrayLike) -> FloatArray:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADRATURE, kind_of_expectations
@@ -25,8 +23,7 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, check_closes, has_fast_means
 from meanfield.problems.base import check_problem
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 FEWEST_NODES, LOWEST_ORDER = 4, 4
@@ -60,7 +57,8 @@ over four fields grows with its fourth power."""
 COMPARED = ("Q", "R", "generalisation_error")
 
 
-def solve_order_parameters(problem: Problem) -> xr.Dataset:
+@solver
+def solve_order_parameters(problem: Problem) -> Solved:
     """Order parameters from the ODEs at the eigenvalues of the features, and the generalisation error.
 
     The solution is repeated with 1.5 times the nodes and tighter steps until two of them agree to
@@ -96,14 +94,12 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     All quantities are dimensionless. Source: hidden_manifold.md, sections 2 to 4.
     """
     check_order_parameters(problem)
-    started = time.perf_counter()
     solve = averaged if has_fast_means(problem) else refined
     system, path, found, warning = solve(problem, problem.time.outputs_at)
     arrays = order_parameter_arrays(problem, system, path.state) | found
     if path.status == "complete" and not has_fast_means(problem) and has_fluctuations(problem, system):
         arrays |= fluctuations(problem, system, problem.time.outputs_at)
-    origin = provenance(time.perf_counter() - started, nodes=len(system.rho))
-    return build_dataset("order_parameters", problem, arrays, path.status, origin, warning)
+    return Solved("order_parameters", arrays, path.status, warning, {"nodes": len(system.rho)})
 
 
 def order_parameter_arrays(problem: Problem, system: System, state: State) -> dict[str, FloatArray]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-
-import xarray as xr
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.identity import identity_of
@@ -18,7 +17,7 @@ from meanfield.families.hidden_manifold.particles.measurement import gaussian_no
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.problems.base import check_problem
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 
 MOST_TOGETHER = 256
 """Largest number of replicas of a chain that are advanced by one call."""
@@ -36,7 +35,8 @@ BYTES_PER_NUMBER = 8
 """Number of bytes of a double."""
 
 
-def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
+@solver
+def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> Solved:
     """Replicas of one-pass SGD at finite N, each with features, teacher and start of its own.
 
     Parameters
@@ -72,9 +72,9 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     """
     simulation = simulation_of(problem)
     method = simulation.label
-    result = run_ensemble(simulation, partial(prepare_steppers, problem, method), workers, record)
+    solved = run_ensemble(simulation, partial(prepare_steppers, problem, method), workers, record)
     warning = "" if method == "plain" or covariates_are_gaussian(problem) else ONLY_IN_THE_LIMIT
-    return build_dataset(problem.particles.kind, problem, *result, warning=warning)
+    return replace(solved, warning=warning)
 
 
 def simulation_of(problem: Problem) -> Simulation:

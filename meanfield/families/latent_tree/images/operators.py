@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.images.problem import ImageProblem
@@ -19,8 +17,7 @@ from meanfield.networks.population import Evaluation, Views, distances, evaluate
 from meanfield.networks.whole_batches import batch_weights, evaluate_batches
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import counted
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 MOST_NUMBERS = 5e7
@@ -106,7 +103,8 @@ def check_layer_operators(problem: ImageProblem) -> None:
         )
 
 
-def find_layer_operators(problem: ImageProblem) -> xr.Dataset:
+@solver
+def find_layer_operators(problem: ImageProblem) -> Solved:
     """Covariance operators of all layers at the initial weights, over a finite population of images and views.
 
     Parameters
@@ -133,14 +131,12 @@ def find_layer_operators(problem: ImageProblem) -> xr.Dataset:
     """
     check_problem(problem, ImageProblem)
     check_layer_operators(problem)
-    started = time.perf_counter()
     network = problem.network
     arrays = layer_operators(
         problem.loss.contrast, network.normalisation, problem.initial_weights, draw_population(problem)
     )
-    origin = provenance(time.perf_counter() - started)
     layers = np.arange(1, 1 + len(network.widths))
-    return build_dataset("layer_operator", problem, arrays | {"level": layers}, "complete", origin)
+    return Solved("layer_operator", arrays | {"level": layers})
 
 
 def layer_operators(

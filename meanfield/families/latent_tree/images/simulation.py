@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import xarray as xr
-
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
@@ -13,7 +11,7 @@ from meanfield.ensembles.simulation import Simulation
 from meanfield.families.latent_tree.images.problem import ImageProblem
 from meanfield.families.latent_tree.images.stepper import ImageReplicas, has_probe
 from meanfield.problems.base import check_problem
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 
 TOGETHER = 1 << 17
 """Number of activations of a batch up to which replicas are advanced together: they fit into the caches."""
@@ -22,7 +20,8 @@ BYTES = 8
 """Number of bytes of a double."""
 
 
-def train_on_images(problem: ImageProblem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
+@solver
+def train_on_images(problem: ImageProblem, workers: int | None = None, record: Record | None = None) -> Solved:
     """Replicas of training on batches of fresh views, all from the same weights.
 
     Parameters
@@ -45,9 +44,7 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
     InputError
         If the run does not fit into the free memory or into `particles.longest_days`.
     """
-    simulation = simulation_of(problem)
-    result = run_ensemble(simulation, lambda: partial(ImageReplicas, problem), workers, record)
-    return build_dataset(problem.particles.kind, problem, result.arrays, result.status, result.provenance)
+    return run_ensemble(simulation_of(problem), lambda: partial(ImageReplicas, problem), workers, record)
 
 
 def simulation_of(problem: ImageProblem) -> Simulation:

@@ -6,11 +6,9 @@ do not see each other at all. So they are pushed along known paths, and T(t) is 
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.initial import places
@@ -23,8 +21,7 @@ from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.sizes import check_tables
 from meanfield.families.latent_tree.starts import SphereStart
 from meanfield.problems.base import check_problem
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 
 LEAST = 1e-12
 """Smallest difference of mean outputs at the start that is more than rounding."""
@@ -92,7 +89,8 @@ def _in_words(problem: Problem) -> str:
     return f"{problem.shape.children[0]} weight(s){' and a bias' if problem.network.bias else ''}"
 
 
-def solve_density(problem: Problem) -> xr.Dataset:
+@solver
+def solve_density(problem: Problem) -> Solved:
     """Density of infinitely many nodes for each latent below the root.
 
     Parameters
@@ -124,7 +122,6 @@ def solve_density(problem: Problem) -> xr.Dataset:
     paths. With more, nodes that stand for all are followed as exactly, and errors are those of averages over the start.
     """
     check_density(problem)
-    started = time.perf_counter()
     found = _solved(problem)
     Delta = found.arrays["Delta"]
     o = 4.0 * float(np.prod(problem.tree.root))
@@ -132,8 +129,7 @@ def solve_density(problem: Problem) -> xr.Dataset:
     arrays |= {"child": np.arange(1, problem.shape.latents[1] + 1), "sign": SIGNS}
     if "Delta_error" in arrays:
         arrays["loss_error"] = 0.25 * o * arrays["Delta_error"] * (2.0 * np.abs(Delta) + arrays["Delta_error"])
-    origin = provenance(time.perf_counter() - started)
-    return build_dataset(found.kind, problem, arrays | places(problem.shape), found.status, origin, found.warning)
+    return Solved(found.kind, arrays | places(problem.shape), found.status, found.warning)
 
 
 def _solved(problem: Problem) -> Density:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-
-import xarray as xr
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.identity import identity_of
@@ -14,7 +13,7 @@ from meanfield.families.latent_tree.initial import places
 from meanfield.families.latent_tree.particles.stepper import Replicas, row_shapes
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.problems.base import check_problem
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 
 TOGETHER = 1 << 18
 """Number of activations of a batch up to which replicas are advanced together: they fit into the caches."""
@@ -23,7 +22,8 @@ BYTES = 8
 """Number of bytes of a double."""
 
 
-def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> xr.Dataset:
+@solver
+def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> Solved:
     """Replicas of SGD with batches of fresh samples, all from the same weights.
 
     Parameters
@@ -53,9 +53,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Source: latent_tree.md, sections 1.2, 1.5 and 1.6.
     """
     simulation = simulation_of(problem)
-    result = run_ensemble(simulation, lambda: partial(Replicas, problem), workers, record)
-    arrays = result.arrays | places(problem.shape)
-    return build_dataset(problem.particles.kind, problem, arrays, result.status, result.provenance)
+    solved = run_ensemble(simulation, lambda: partial(Replicas, problem), workers, record)
+    return replace(solved, arrays=solved.arrays | places(problem.shape))
 
 
 def simulation_of(problem: Problem) -> Simulation:

@@ -8,7 +8,6 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density import choice
 from meanfield.families.contrastive.channels.density.evolution import DegenerateError, Evolution
-from meanfield.families.contrastive.channels.density.solver import solve_plane
 from meanfield.plotting import plot_comparison
 from meanfield.problems.problem_keys import with_values
 from tests.families.contrastive.channels.plane_oracle import PlaneOracle
@@ -87,7 +86,7 @@ def test_cells_solve_gaussian_laws_where_they_are_asked_for():
 
 def test_an_independent_scheme_agrees():
     """Cells that stay where they are, on which the kinks of the prior lie: extrapolated from two numbers of cells."""
-    found, _ = solve_plane(with_values(L1, {"time.stop": 0.5, "density.tolerance": 1e-3}))
+    found = meanfield.solve_density(with_values(L1, {"time.stop": 0.5, "density.tolerance": 1e-3}))
     coarse, fine = (
         np.concatenate([np.ravel(part) for part in PlaneOracle(ChannelClosure(L1), SIGNS, HALVES, n).run(0.5, n // 8)])
         for n in (40, 80)
@@ -143,7 +142,8 @@ def test_estimates_bound_errors(name, random):
         "time.outputs": 2,
     }
     rough, fine = (
-        solve_plane(with_values(PROBLEM, changes | {"density.tolerance": tolerance}))[0] for tolerance in (1e-2, 1e-3)
+        meanfield.solve_density(with_values(PROBLEM, changes | {"density.tolerance": tolerance}))
+        for tolerance in (1e-2, 1e-3)
     )
     for quantity in ("q", "M", "r"):
         allowed = rough[f"{quantity}_error"] + fine[f"{quantity}_error"] + 1e-12  # rounding
@@ -153,7 +153,7 @@ def test_estimates_bound_errors(name, random):
 def test_the_start_is_known():
     """Coarse cells missed r(0) by twice of what was claimed: an extrapolation of two levels told its own error."""
     prior = {"prior": {"name": "quartic", "strength": 1.7}, "density.tolerance": 1e-2}
-    run, _ = solve_plane(with_values(PROBLEM, prior | {"time.stop": 0.05, "time.outputs": 2}))
+    run = meanfield.solve_density(with_values(PROBLEM, prior | {"time.stop": 0.05, "time.outputs": 2}))
     q = np.array([0.6, 0.4])
     fourth = q**4 + 6 * q**2 * (1 - q**2) + 3 * (1 - q**2) ** 2  # of weights given u = +-1
     assert run["r"].values[0] == pytest.approx(1.7 * fourth, rel=1e-9)  # the spline of the rule

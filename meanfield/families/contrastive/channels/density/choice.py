@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import xarray as xr
+from dataclasses import replace
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
@@ -12,13 +12,13 @@ from meanfield.families.contrastive.channels.limit.solver import solve_particles
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import LEAST_PARTICLE_TOLERANCE, PARTICLE_TOLERANCE, DensitySettings
 from meanfield.problems.problem_keys import with_value
-from meanfield.results.schema import WARNING
+from meanfield.results.solved import Solved
 
 MOST_FEATURES = 2
 """Largest number of features of a density on cells: each node has a plane of them."""
 
 
-def solve_several(problem: Problem) -> xr.Dataset:
+def solve_several(problem: Problem) -> Solved:
     """Density of several channels by the scheme of the settings; 'automatic' takes cells unless particles must be.
 
     Parameters
@@ -28,7 +28,7 @@ def solve_several(problem: Problem) -> xr.Dataset:
 
     Returns
     -------
-    xarray.Dataset
+    Solved
         As `meanfield.families.contrastive.channels.density.solver.solve_plane` or
         `meanfield.families.contrastive.channels.limit.solver.solve_particles` describe it. Where 'automatic' takes
         particles, the attribute `warning` says why.
@@ -46,11 +46,12 @@ def solve_several(problem: Problem) -> xr.Dataset:
                 raise InputError(f"density.scheme = '{scheme}': {error}") from error
     tolerance = max(problem.density.tolerance or PARTICLE_TOLERANCE, LEAST_PARTICLE_TOLERANCE)
     settings = DensitySettings(scheme="particles", tolerance=tolerance)
-    found = solve_particles(with_value(problem, "density", settings))
-    return found.assign_attrs({WARNING: f"The density was solved by interacting particles, because {reason}."})
+    problem = with_value(problem, "density", settings)
+    warning = f"The density was solved by interacting particles, because {reason}."
+    return replace(solve_particles(problem), warning=warning, problem=problem)
 
 
-def solve_joint(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
+def solve_joint(problem: Problem) -> tuple[Solved, Solved]:
     """Density of two channels and that of both weights together; see `meanfield.solve_joint_density`.
 
     Raises

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
@@ -21,8 +19,7 @@ from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.mckean_vlasov.density.settings import FIXED_KEYS, PLANE_TOLERANCE, DensitySettings
 from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.problems.problem_keys import with_value
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
 
 NODE_SCALE = 0.5
@@ -30,14 +27,14 @@ NODE_SCALE = 0.5
 
 
 class Solution(NamedTuple):
-    """Variables of both results, the status, and the provenance."""
+    """Variables of both results, the status, and numbers for the provenance."""
 
     arrays: dict[str, Any]
     status: str
-    origin: str
+    effort: dict[str, Any]
 
 
-def solve_plane(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
+def solve_plane(problem: Problem) -> tuple[Solved, Solved]:
     """Density of the weights of two channels by finite volumes, or by formula where it is Gaussian.
 
     Parameters
@@ -47,11 +44,11 @@ def solve_plane(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
 
     Returns
     -------
-    density : xarray.Dataset
+    density : Solved
         `q`, `M`, `r`, the second moments `norm`, the total probability `mass`; `P` and `P_w`, densities of each
         weight, `P_sum` and `P_difference`, those of (w_1 +- w_2)/sqrt(2); `P_gain`, `D` and `Lambda`. With a tolerance
         also `q_error`, `M_error`, `r_error` and `P_error`.
-    joint : xarray.Dataset
+    joint : Solved
         Of the kind `joint_density`: `P_joint` and `P_joint_given_u`, densities of both weights at some times.
 
     Raises
@@ -73,13 +70,10 @@ def solve_plane(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
     settings = problem.density
     free = settings.scheme == "automatic" and all(getattr(settings, key) is None for key in FIXED_KEYS)
     solve = _gaussian if free and problem.prior.functions.linear else _by_finite_volumes
-    arrays, status, origin = solve(problem)
+    arrays, status, effort = solve(problem)
     alone = {name: array for name, array in arrays.items() if name not in OF_BOTH_WEIGHTS}
     together = {name: arrays[name] for name in KINDS["joint_density"].variables}
-    return (
-        build_dataset("density", problem, alone, status, origin),
-        build_dataset("joint_density", problem, together, status, origin),
-    )
+    return Solved("density", alone, status, effort=effort), Solved("joint_density", together, status, effort=effort)
 
 
 def settings_of(problem: Problem) -> DensitySettings:
@@ -91,7 +85,6 @@ def settings_of(problem: Problem) -> DensitySettings:
 
 def _gaussian(problem: Problem) -> Solution:
     """Density by the overlaps alone."""
-    started = time.perf_counter()
     found, status = trajectory_of_channels(problem)
     q, M = found["q"], found["M"]
     u, weight = nodes = _nodes(problem)
@@ -107,8 +100,7 @@ def _gaussian(problem: Problem) -> Solution:
     if status != "interrupted":
         arrays = _errors_of_overlaps(q, M) | arrays
         arrays |= {"r_error": np.zeros((len(q), 2)), "P_error": between + ODE_ACCURACY}
-    origin = provenance(time.perf_counter() - started, scheme="gaussian", nodes=len(weight))
-    return Solution(arrays, status, origin)
+    return Solution(arrays, status, {"scheme": "gaussian", "nodes": len(weight)})
 
 
 def _errors_of_overlaps(q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
@@ -123,7 +115,6 @@ def _nodes(problem: Problem) -> tuple[FloatArray, FloatArray]:
 
 
 def _by_finite_volumes(problem: Problem) -> Solution:
-    started = time.perf_counter()
     closure = ChannelClosure(problem)
     search = Search(closure, settings_of(problem))
     status = search.solve()
@@ -148,8 +139,7 @@ def _by_finite_volumes(problem: Problem) -> Solution:
             "r_error": r_error,
             "P_error": search.density_error + between,
         }
-    origin = provenance(time.perf_counter() - started, scheme="finite volumes", **search.effort)
-    return Solution(arrays, status, origin)
+    return Solution(arrays, status, {"scheme": "finite volumes"} | search.effort)
 
 
 def _densities(

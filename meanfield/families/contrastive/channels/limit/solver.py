@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.limit.runs import Runs, Size, march
 from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, averages_along
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
 
 RUNS = 8
@@ -70,7 +67,7 @@ class Errors:
         )
 
 
-def solve_particles(problem: Problem) -> xr.Dataset:
+def solve_particles(problem: Problem) -> Solved:
     """Overlaps q, M and prior work r of several channels by interacting particles, with their errors.
 
     Parameters
@@ -80,7 +77,7 @@ def solve_particles(problem: Problem) -> xr.Dataset:
 
     Returns
     -------
-    xarray.Dataset
+    Solved
         `q`, `M` and `r`, means over 8 independent runs; `q_error`, `M_error` and `r_error`; `P_gain`, `D` and `Lambda`
         at the mean overlaps; `w_sample` and `u_sample`, weights of all channels and features at one coordinate for
         some particles of all runs, at the times of `particles.snapshots`. The attribute `status` is `complete`,
@@ -94,14 +91,11 @@ def solve_particles(problem: Problem) -> xr.Dataset:
     steps of twice the length change: more than the error of the steps, which are of order 1.5 where the prior's force
     jumps and else of order 2. All quantities are dimensionless. Source: several_channels.md, section 5.
     """
-    started = time.perf_counter()
     tolerance = problem.density.tolerance or PARTICLE_TOLERANCE
     closure = ChannelClosure(problem)
     size, runs, errors, status = _search(problem, closure, tolerance)
-    origin = provenance(
-        time.perf_counter() - started, particles=RUNS * size.particles, steps=size.steps * (problem.time.outputs - 1)
-    )
-    return build_dataset("limit_particles", problem, _arrays(problem, closure, runs, errors), status, origin)
+    effort = {"particles": RUNS * size.particles, "steps": size.steps * (problem.time.outputs - 1)}
+    return Solved("limit_particles", _arrays(problem, closure, runs, errors), status, effort=effort)
 
 
 def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tuple[Size, Runs, Errors, str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.states.arrangement import arrangement_of
@@ -17,8 +15,7 @@ from meanfield.families.contrastive.channels.states.symmetry import ZERO
 from meanfield.families.contrastive.channels.thresholds import conditional_rates, uninformed_rates
 from meanfield.families.contrastive.order_parameters.field import check_linear
 from meanfield.families.contrastive.problem import Problem
-from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset
+from meanfield.results.solved import Solved, solver
 from meanfield.results.states import stacked
 from meanfield.typing import FloatArray
 
@@ -26,7 +23,8 @@ STARTS = 24
 """Number of random starts: a share has a standard error of 0.1 or less."""
 
 
-def solve_channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) -> xr.Dataset:
+@solver
+def solve_channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) -> Solved:
     """Fixed points of several channels, what attracts random starts, and growth from nothing.
 
     Parameters
@@ -61,7 +59,11 @@ def solve_channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) 
     check_linear(problem)
     if starts < 1:
         raise InputError(f"starts = {starts}: shares are of random starts; give at least one")
-    started = time.perf_counter()
+    return channel_states(problem, starts, seed)
+
+
+def channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) -> Solved:
+    """Fixed points of several channels as `solve_channel_states` returns them, of a problem that is checked."""
     field = SmoothField(problem)
     growth = _growth(field, problem)
     rates = growth["uninformed_channel_rate"].max(axis=1) if growth else None
@@ -73,9 +75,7 @@ def solve_channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) 
     }
     if growth:
         arrays |= growth | {"limit_share": np.array([state.limit_share for state in found])}
-    result = build_dataset("dynamics", problem, arrays, "complete", provenance(time.perf_counter() - started))
-    result["region_share"].attrs |= {"starts": starts, "seed": seed}
-    return result
+    return Solved("dynamics", arrays, variable_attributes={"region_share": {"starts": starts, "seed": seed}})
 
 
 def _growth(field: SmoothField, problem: Problem) -> dict[str, FloatArray]:
