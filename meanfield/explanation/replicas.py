@@ -12,12 +12,9 @@ from meanfield.ensembles.memory import BYTES_PER_NUMBER, check_memory, predicted
 from meanfield.ensembles.simulation import Simulation
 from meanfield.ensembles.statistics import LEVELS
 from meanfield.errors import InputError
-from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.prediction import HEADER, Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.process.cores import available_cores
-
-HEADER = 40_000
-"""Usual number of bytes of a file besides its numbers."""
 
 
 def cost_of_replicas(

@@ -9,16 +9,13 @@ import xarray as xr
 
 from meanfield.families.alpha_contrastive.problem import Problem
 
-ROUNDING = 1e-9
-"""Largest deviation of numbers that are equal but for rounding."""
-
 
 def faults(dataset: xr.Dataset, problem: Problem) -> Iterator[str]:
     """Contradictions between the numbers of a result."""
     if "w" in dataset:
         length = np.linalg.norm(dataset["w"].values, axis=-1)
-        if np.any(np.abs(length - 1.0) > ROUNDING):
+        if np.any(np.abs(length - 1.0) > 1e-9):  # rounding
             yield f"variable 'w' holds a filter of length {length[np.abs(length - 1.0).argmax()]:.9g}, not 1"
     for name in ("basin_share", "weight"):
-        if name in dataset and float(dataset[name].sum()) > 1.0 + ROUNDING:
+        if name in dataset and float(dataset[name].sum()) > 1.0 + 1e-9:
             yield f"variable '{name}' adds up to {float(dataset[name].sum()):.9g}, more than 1"

@@ -16,18 +16,6 @@ from meanfield.plotting.sphere import draw_on_sphere
 from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, key_words, time_styles
 from meanfield.results.schema import problem_of
 
-CURVE_POINTS = 721
-"""Angles of the curve of the objective."""
-
-MOST_TIMES = 5
-"""Largest number of times whose densities are shown."""
-
-LEAST_SHOWN = 1e-6
-"""Smallest density that is shown, relative to the largest."""
-
-MOST_FILTERS = 8
-"""Largest number of filters whose coordinates are shown."""
-
 KINDS_OF_POINTS = (
     ("stable, between walls", "o", "black"),
     ("stable, on a wall", "s", "black"),
@@ -49,7 +37,7 @@ def plot_critical_points(dataset: xr.Dataset) -> Figure:
 def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
     place, label = _places(dataset)
     if dataset.sizes["coordinate"] == 2 and problem_of(dataset).importance.at_hand:
-        angle = np.linspace(-np.pi, np.pi, CURVE_POINTS)
+        angle = np.linspace(-np.pi, np.pi, 721)
         axes.plot(angle / np.pi, _height_curve(dataset, angle), color=COLOURS[0], lw=1.0)
     stable, wall = dataset["stable"].values > 0, dataset["wall"].values > 0
     for (name, marker, filling), chosen in zip(KINDS_OF_POINTS, (stable & ~wall, stable & wall, ~stable), strict=True):
@@ -135,12 +123,14 @@ def plot_density(dataset: xr.Dataset) -> Figure:
 
 
 def _plot_rho(dataset: xr.Dataset, axes: Axes) -> Axes:
-    shown = np.unique(np.linspace(0, dataset.sizes["time"] - 1, MOST_TIMES).round().astype(int))
+    # Times whose densities are shown.
+    shown = np.unique(np.linspace(0, dataset.sizes["time"] - 1, 5).round().astype(int))
     times = dataset["time"].values[shown]
     for k, style in zip(shown, time_styles(times), strict=True):
         rho = dataset["rho"].values[k]
         label = f"$t = {float(dataset['time'][k]):g}$"
-        axes.plot(dataset["angle"] / np.pi, np.maximum(rho, LEAST_SHOWN * rho.max()), label=label, **style)
+        # Smaller densities are not shown.
+        axes.plot(dataset["angle"] / np.pi, np.maximum(rho, 1e-6 * rho.max()), label=label, **style)
     axes.set(xlabel=r"angle $\theta/\pi$ of a filter", ylabel=r"density $\rho(\theta)$", yscale="log")
     return axes
 
@@ -190,7 +180,7 @@ def _plot_weights(dataset: xr.Dataset, axes: Axes) -> Axes:
 
 
 def _plot_coordinates(dataset: xr.Dataset, axes: Axes) -> Axes:
-    for k, w in enumerate(dataset["w"].values[:MOST_FILTERS]):
+    for k, w in enumerate(dataset["w"].values[:8]):  # filters whose coordinates are shown
         axes.plot(np.arange(1, len(w) + 1), w, label=f"filter {k + 1}", **(curve_style(k) | {"marker": "o"}))
     axes.set(xlabel="coordinate", ylabel="filter $w$", xticks=np.arange(1, dataset.sizes["coordinate"] + 1))
     return axes

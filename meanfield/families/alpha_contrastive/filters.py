@@ -11,13 +11,7 @@ from meanfield.families.alpha_contrastive.laws.shared import Matrix, Number, che
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.typing import FloatArray
 
-MOST_HARMONICS = 64
-"""Largest order of a density on the circle."""
-
-FINE = 64
-"""Angles per period of the highest harmonic at which a density is seen to be positive."""
-
-Harmonics = Annotated[tuple[Number, ...], Field(strict=False, max_length=MOST_HARMONICS)]
+Harmonics = Annotated[tuple[Number, ...], Field(strict=False, max_length=64)]
 
 
 class UniformStart(Part):
@@ -36,7 +30,7 @@ class FourierStart(Part):
     @model_validator(mode="after")
     def _is_a_density(self) -> FourierStart:
         order = max(len(self.cosine), len(self.sine), 1)
-        theta = np.linspace(-np.pi, np.pi, FINE * order + 1)
+        theta = np.linspace(-np.pi, np.pi, 64 * order + 1)  # 64 angles per period of the highest harmonic
         least = float(self.density(theta).min())
         if least < -1e-12:
             raise FieldError(

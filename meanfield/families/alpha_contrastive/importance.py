@@ -21,9 +21,6 @@ KINDS = (*("quadratic", "infonce", "gaussian", "triplet", "soft_triplet", "tuple
 USES_TEMPERATURE = ("infonce", "gaussian", "soft_triplet", "modified_triplet")
 USES_EPSILON = ("infonce", "triplet", "soft_triplet", "lifted")
 
-FARTHEST = 40.0
-"""Largest d^2 at which a user's importance is seen to be a number that is not negative."""
-
 
 def _make_own(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Activation:
     """Function of d^2 >= 0 that a user gives, with its derivative; see `make_activation`."""
@@ -76,7 +73,7 @@ class Importance(NamesFunctions):
         return self
 
     def _check_own(self, function: Activation) -> None:
-        points = np.linspace(0.0, FARTHEST, 401)
+        points = np.linspace(0.0, 40.0, 401)  # values of d^2
         values = evaluate(function.value, points)
         wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
         if len(wrong):

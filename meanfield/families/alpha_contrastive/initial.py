@@ -11,9 +11,6 @@ from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStar
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
-NODES = 1 << 14
-"""Angles between which the distribution function of a density on the circle is interpolated."""
-
 
 class Weights(NamedTuple):
     """Weights of a network, with leading dims for several networks.
@@ -61,7 +58,7 @@ def _drawn(start: object, rng: Generator, shape: tuple[int, int, int], outputs: 
         filters, top = rng.uniform(-1.0, 1.0, shape), rng.uniform(-1.0, 1.0, (outputs, fan_in))
         return Weights(start.scale * filters / np.sqrt(shape[2]), start.scale * top / np.sqrt(fan_in))
     if isinstance(start, FourierStart):
-        angle = np.linspace(-np.pi, np.pi, NODES + 1)
+        angle = np.linspace(-np.pi, np.pi, 2**14 + 1)  # angles between which the distribution function is interpolated
         rise = start.distribution(angle) - start.distribution(angle[:1])
         drawn = np.interp(rng.random(shape[:2]), rise, angle)
         return Weights(np.stack([np.cos(drawn), np.sin(drawn)], axis=-1), np.zeros((0, fan_in)))

@@ -12,14 +12,8 @@ from matplotlib.figure import Figure
 from meanfield.plotting.style import TIME, Panel, curve_style, draw_panels
 from meanfield.typing import FloatArray
 
-DEVIATIONS = 2.0
+BAND_DEVIATIONS = 2.0
 """Half-width of the bands of replicas in standard deviations."""
-
-MOST_CURVES = 12
-"""Largest number of curves in a panel."""
-
-UNMOVED = 1e-12
-"""Change of the second layer that is none."""
 
 PANELS = {
     "generalisation_error": (r"generalisation error $\epsilon_g$", r"\epsilon_g"),
@@ -47,16 +41,16 @@ def _plot(dataset: xr.Dataset, axes: Axes, name: str) -> Axes:
     """Plot one curve for each entry, of a symmetric matrix those above its diagonal."""
     mean, spread, (label, symbol) = _mean(dataset, name), _spread(dataset, name), PANELS[name]
     places = [place for place in np.ndindex(*mean.shape[1:]) if name != "Q" or place[0] <= place[1]]
-    for number, place in enumerate(places[:MOST_CURVES]):
+    for number, place in enumerate(places[:12]):  # in a panel
         style, curve = curve_style(number), mean[:, *place]
         index = "".join(str(k + 1) for k in place)
         axes.plot(dataset["time"], curve, label=f"${symbol}_{{{index}}}$" if index else None, **style)
         if spread is not None:
-            width = DEVIATIONS * spread[:, *place]
+            width = BAND_DEVIATIONS * spread[:, *place]
             axes.fill_between(dataset["time"], curve - width, curve + width, alpha=0.2, lw=0, color=style["color"])
     axes.set(xlabel=TIME, ylabel=label)
     if spread is not None:
-        axes.set_title(rf"mean $\pm$ {DEVIATIONS:g} deviations of {_who(dataset)}", fontsize="small")
+        axes.set_title(rf"mean $\pm$ {BAND_DEVIATIONS:g} deviations of {_who(dataset)}", fontsize="small")
     return axes
 
 
@@ -89,4 +83,4 @@ def _who(dataset: xr.Dataset) -> str:
 
 def _moves(values: FloatArray) -> bool:
     """Whether values change in time."""
-    return bool(np.nanmax(np.abs(values - values[0])) > UNMOVED)
+    return bool(np.nanmax(np.abs(values - values[0])) > 1e-12)

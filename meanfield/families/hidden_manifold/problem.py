@@ -18,9 +18,6 @@ from meanfield.ingredients.part import FieldError, Part
 from meanfield.problems.base import BaseProblem, Time
 from meanfield.typing import FloatArray
 
-NEGATIVE = 1e-12
-"""Most negative eigenvalue of a covariance, relative to the largest, that is rounding."""
-
 MOST_UNITS = 64
 """Largest number of units of a network: the cost of the expectations grows like its fourth power."""
 
@@ -145,7 +142,7 @@ def check_covariance(key: str, rows: tuple[tuple[float, ...], ...], units: int, 
             key, f"is not symmetric: entry [{i}][{j}] is {matrix[i, j]:g}, and [{j}][{i}] {matrix[j, i]:g}; make it so"
         )
     values = np.linalg.eigvalsh(matrix)
-    if values[0] < -NEGATIVE * max(values[-1], 0.0) or values[-1] < 0:
+    if values[0] < -1e-12 * max(values[-1], 0.0) or values[-1] < 0:  # rounding
         raise FieldError(
             key,
             f"has the eigenvalue {values[0]:.6g}, but products of vectors have none below 0; lower its off-diagonal "

@@ -8,9 +8,6 @@ from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.ingredients.activations import ACTIVATIONS
 
-CENTRED = 1e-9
-"""Largest mean of f, relative to its root mean square, that is 0 to rounding."""
-
 
 def has_fast_means(problem: Problem) -> bool:
     """Whether inputs have a mean of length sqrt(N), in all samples or in those of a component.
@@ -20,7 +17,7 @@ def has_fast_means(problem: Problem) -> bool:
     """
     moments = problem.inputs.moments
     size = max(m.square for m in moments) ** 0.5
-    return problem.inputs.latent_mean != 0.0 or max(abs(m.mean) for m in moments) > CENTRED * size
+    return problem.inputs.latent_mean != 0.0 or max(abs(m.mean) for m in moments) > 1e-9 * size  # 0 to rounding
 
 
 def check_averages(problem: Problem) -> None:

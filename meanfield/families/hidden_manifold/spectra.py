@@ -17,12 +17,6 @@ from meanfield.ingredients.laws.empirical import read_samples
 from meanfield.ingredients.part import Part
 from meanfield.typing import FloatArray
 
-MEAN_TOLERANCE = 0.05
-"""Largest deviation of the mean eigenvalue from 1; independent entries of F make it sqrt(2/(N D)), .02 at N = 100."""
-
-SUM_TOLERANCE = 1e-6
-"""Largest deviation from 1 of the average of t(rho)/T, which is 1 by the meaning of T."""
-
 
 class Nodes(NamedTuple):
     """Quadrature nodes of averages over the spectrum.
@@ -101,7 +95,7 @@ class Atoms(_Discrete):
             if min(self.teacher) < 0:
                 raise ValueError(f"teacher {min(self.teacher)} is negative, and no teacher has it; give numbers >= 0")
             mean = float(np.dot(self.atoms.weight, self.teacher))
-            if abs(mean - 1.0) > SUM_TOLERANCE:
+            if abs(mean - 1.0) > 1e-6:  # it is 1 by the meaning of T
                 raise ValueError(
                     f"teacher = {list(self.teacher)} has the mean {mean:.6g}, but T is the mean of t(rho), so that it "
                     "must be 1; divide by it"
@@ -164,7 +158,7 @@ def check_spectrum(rho: FloatArray, weight: FloatArray) -> None:
     if rho.min() < 0:
         raise ValueError(f"eigenvalue {rho.min():g} is negative, and F F^T/N has none; give numbers >= 0")
     mean = float(weight @ rho)
-    if abs(mean - 1.0) > MEAN_TOLERANCE:
+    if abs(mean - 1.0) > 0.05:  # independent entries of F make it deviate by sqrt(2/(N D)), .02 at N = 100
         raise ValueError(
             f"eigenvalues have the mean {mean:.6g}, but it is 1 for columns of F of length sqrt(D); divide them by it"
         )

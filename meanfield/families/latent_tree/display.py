@@ -24,9 +24,6 @@ MOST_LATENTS = 7
 MOST_CHILDREN = 2
 """Largest number of latents whose densities are drawn."""
 
-MOST_TIMES = 5
-"""Largest number of times whose densities are drawn."""
-
 IN_TIME = {
     "loss": "population loss $L$",
     "correlation": r"best |correlation| of a latent's nodes",
@@ -121,7 +118,8 @@ def _plot_Delta(dataset: xr.Dataset, axes: Axes) -> Axes:
 def _plot_directions(dataset: xr.Dataset, axes: Axes, child: int) -> Axes:
     """Density of the nodes of a latent without those at gates, for both signs of outgoing weights together."""
     reached = np.flatnonzero(np.isfinite(dataset["Delta"].values))
-    shown = reached[np.unique(np.linspace(0, len(reached) - 1, MOST_TIMES).round().astype(int))]
+    # Times whose densities are drawn.
+    shown = reached[np.unique(np.linspace(0, len(reached) - 1, 5).round().astype(int))]
     edges = np.append(dataset["angle_bnds"].values[:, 0], dataset["angle_bnds"].values[-1, 1]) / np.pi
     for k, style in zip(shown, time_styles(dataset["time"].values[shown]), strict=True):
         rho = dataset["rho"].isel(time=int(k), child=child).sum("sign")

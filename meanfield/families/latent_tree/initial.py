@@ -18,7 +18,7 @@ from meanfield.process.progress import counted
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
-STEP = 1e-30
+IMAGINARY_STEP = 1e-30
 """Imaginary step of derivatives: no digits are lost, however small it is."""
 
 
@@ -75,9 +75,9 @@ def find_operators(problem: Problem) -> Solved:
 
 def growth_rates(tables: Tables, weights: Weights, velocity: FloatArray) -> FloatArray:
     """Growth rates of the gaps of pre-activations while weights move; NaN where there is no gap."""
-    gap = tables.moments(tables.forward(weights.like(weights.vector + 1j * STEP * velocity))).gap
+    gap = tables.moments(tables.forward(weights.like(weights.vector + 1j * IMAGINARY_STEP * velocity))).gap
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(gap.real != 0.0, gap.imag / STEP / gap.real, np.nan)
+        return np.where(gap.real != 0.0, gap.imag / IMAGINARY_STEP / gap.real, np.nan)
 
 
 def places(shape: Shape) -> dict[str, Any]:

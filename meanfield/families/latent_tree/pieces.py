@@ -9,29 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.errors import BlowUpError
-from meanfield.families.latent_tree.initial import STEP
+from meanfield.families.latent_tree.initial import IMAGINARY_STEP
 from meanfield.families.latent_tree.tables import Gates, Tables
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
-OUTSIDE = 1e-11
+WRONG_SIDE = 1e-11
 """Size of a pre-activation of the wrong sign, relative to the largest, at which its node changes; rounding is less."""
-
-GROWN = 1e5
-"""Growth of the weights after which they are about to become infinite: what is left of the time is below its 1e-8th."""
 
 MOST_SLIDING = 12
 """Largest number of nodes that slide at the same time."""
 
 SHORT, MOST_SHORT = 1e-9, 100
 """Length of a short piece, relative to the time that has passed, and largest number of short pieces in a row."""
-
-SOLVED = 1e-9
-"""Largest change of the slopes of sliding nodes in the last step of Newton's method."""
-
-MOST_NEWTON = 30
-"""Largest number of steps of Newton's method for these slopes."""
 
 
 @dataclass(frozen=True)
@@ -121,17 +112,18 @@ class Pieces:
         )
 
     def _growth(self, t: float, y: FloatArray) -> float:
-        return GROWN - float(np.abs(y).max()) / self._size
+        # What is left of the time, until weights become infinite, is below its 1e-8th.
+        return 1e5 - float(np.abs(y).max()) / self._size
 
     def _margin(self, t: float, y: FloatArray) -> float:
         """Negative once a node is on the other side of 0 than its gate says, for some configuration."""
         moved = (value - start for value, start in zip(self._inside(y), self._start, strict=True))
-        return min((float(value.min()) for value in moved), default=1.0) + OUTSIDE
+        return min((float(value.min()) for value in moved), default=1.0) + WRONG_SIDE
 
     def _held(self, t: float, y: FloatArray) -> float:
         """Negative once a sliding node would need a slope beyond 0 and 1."""
         slopes = self._solved(y)
-        return float(np.minimum(slopes, 1.0 - slopes).min()) + OUTSIDE
+        return float(np.minimum(slopes, 1.0 - slopes).min()) + WRONG_SIDE
 
     def _inside(self, y: FloatArray) -> list[FloatArray]:
         """Pre-activations times the sign that they should have, relative to the largest of the level."""
@@ -157,9 +149,9 @@ class Pieces:
 
     def _speeds(self, y: FloatArray, surfaces: list[Surface]) -> FloatArray:
         """Velocities of pre-activations on surfaces, with the gates as they are."""
-        moving = self.like.like(y + 1j * STEP * self._velocity(y))
+        moving = self.like.like(y + 1j * IMAGINARY_STEP * self._velocity(y))
         before = self.tables.forward(moving, self._gates).before
-        found = [before[s.level][s.latent, s.where, s.node].imag[0] / STEP for s in surfaces]
+        found = [before[s.level][s.latent, s.where, s.node].imag[0] / IMAGINARY_STEP for s in surfaces]
         return np.array(found)
 
     def _set(self, surfaces: list[Surface], slopes: FloatArray) -> None:
@@ -185,7 +177,7 @@ class Pieces:
         found = []
         for level, (value, start) in enumerate(zip(self._inside(self._y), self._start, strict=True)):
             for latent, node in product(range(value.shape[0]), range(value.shape[2])):
-                where = (value - start)[latent, :, node] < -0.5 * OUTSIDE
+                where = (value - start)[latent, :, node] < -0.5 * WRONG_SIDE
                 if where.any():
                     found.append(Surface(level, latent, node, where))
         return found
@@ -206,7 +198,7 @@ class Pieces:
     def _solved(self, y: FloatArray) -> FloatArray:
         """Set gates of sliding nodes to the slopes with which they stay, by Newton's method, and return these."""
         slopes = self._slopes.copy()
-        for _ in range(MOST_NEWTON):
+        for _ in range(30):  # steps of Newton's method
             self._set(self._sliding, slopes)
             speeds = self._speeds(y, self._sliding)
             jacobian = np.empty((len(slopes), len(slopes)))
@@ -219,7 +211,7 @@ class Pieces:
                 return np.full(len(slopes), np.nan)
             step = np.linalg.lstsq(jacobian, -speeds, rcond=1e-12)[0]
             slopes = slopes + step
-            if np.abs(step).max() < SOLVED:
+            if np.abs(step).max() < 1e-9:  # change of the slopes in the last step
                 break
         self._slopes = slopes
         self._set(self._sliding, slopes)
@@ -229,7 +221,7 @@ class Pieces:
         """Let nodes go whose slope is beyond 0 or 1, which become inactive or active, and solve for the others anew."""
         while self._sliding:
             slopes = self._solved(self._y)
-            gone = (slopes <= OUTSIDE) | (slopes >= 1.0 - OUTSIDE)
+            gone = (slopes <= WRONG_SIDE) | (slopes >= 1.0 - WRONG_SIDE)
             if not gone.any():
                 return
             leaving = [s for s, left in zip(self._sliding, gone, strict=True) if left]

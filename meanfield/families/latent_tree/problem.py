@@ -26,14 +26,8 @@ from meanfield.networks.rectified import Rectified
 from meanfield.problems.base import BaseProblem, Time
 from meanfield.typing import FloatArray
 
-SUM = 1e-9
-"""Largest deviation from 1 of probabilities that add up to 1."""
-
 MOST_LEAVES = 1 << 16
 """Largest number of leaves of a tree."""
-
-MOST_NODES = 1000
-"""Largest number of nodes per latent."""
 
 Polarity = Annotated[float, Field(ge=-1, le=1)]
 
@@ -103,7 +97,7 @@ class Tree(Part):
 
     @model_validator(mode="after")
     def _laws_fit(self) -> Tree:
-        if len(self.root) != 2 or abs(sum(self.root) - 1.0) > SUM:
+        if len(self.root) != 2 or abs(sum(self.root) - 1.0) > 1e-9:  # rounding
             raise FieldError(
                 "root",
                 f"{list(self.root)} adds up to {sum(self.root):.9g}; latents are binary: give two probabilities that "
@@ -164,7 +158,7 @@ def _place(number: int, depth: int) -> str:
 class Network(NormalisesOutputs):
     """Network with the shape of the tree: some nodes for each latent, fed by all nodes of its children."""
 
-    nodes_per_latent: int = Field(ge=1, le=MOST_NODES, description="nodes for each latent, the root included")
+    nodes_per_latent: int = Field(ge=1, le=1000, description="nodes for each latent, the root included")
     bias: bool = Field(default=False, description="whether nodes have biases")
     initial: Start = Field(
         default=UniformStart(law="uniform"), description="weights at the start, { law = 'uniform', seed = 0 }"

@@ -8,8 +8,6 @@ from meanfield.mckean_vlasov.declarations import POSITIVE, SPHERE_CELLS, cell_va
 from meanfield.problems.family import Kind
 from meanfield.problems.variable import Variable
 
-CORRELATION = (-1.0, 1.0)
-
 _RUNS = ("replica",)
 _NODES = ("time", "latent", "node")
 
@@ -39,7 +37,7 @@ STATE = {
         compared=True,
     ),
     "correlation": Variable(
-        _NODES, "Pearson correlation of a pre-activation and its latent", optional_dims=_RUNS, range=CORRELATION
+        _NODES, "Pearson correlation of a pre-activation and its latent", optional_dims=_RUNS, range=(-1.0, 1.0)
     ),
     "weights": Variable(
         ("time", "weight"),
@@ -141,8 +139,6 @@ COUNTED = {
 """What coordinates count; see `meanfield.problems.family.Family.counted`."""
 
 DISPLAY = "meanfield.families.latent_tree.display"
-ACCURACY = 1e-8
-"""Largest error of densities and what follows from them: a hundred times the tolerance of a step of their flow."""
 
 OF_ALL = ("child", "sign", "Delta", "square")
 """Variables of densities in any number of dimensions."""
@@ -179,7 +175,7 @@ KINDS = {
         made_by="solve_density",
         figure=f"{DISPLAY}:plot_density",
         numbers=f"{DISPLAY}:of_a_density",
-        accuracy=ACCURACY,
+        accuracy=1e-8,  # largest error of densities: a hundred times the tolerance of a step of their flow
     ),
     "sphere_density": Kind(
         "density of infinitely many nodes for each latent on the sphere of three weights",

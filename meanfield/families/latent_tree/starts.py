@@ -11,16 +11,16 @@ from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.weights import Weights, sphere_weights, uniform_weights
 from meanfield.ingredients.part import Part
 
-MOST = 1 << 16
+MOST_ENTRIES = 1 << 16
 """Largest number of entries of a list."""
 
 MOST_LEVELS = 16
 """Largest depth of a tree."""
 
 Number = Annotated[float, Field(ge=-1e6, le=1e6)]
-Row = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=MOST)]
-Rows = Annotated[tuple[Row, ...], Field(strict=False, min_length=1, max_length=MOST)]
-Blocks = Annotated[tuple[Rows, ...], Field(strict=False, min_length=1, max_length=MOST)]
+Row = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=MOST_ENTRIES)]
+Rows = Annotated[tuple[Row, ...], Field(strict=False, min_length=1, max_length=MOST_ENTRIES)]
+Blocks = Annotated[tuple[Rows, ...], Field(strict=False, min_length=1, max_length=MOST_ENTRIES)]
 BiasesByLevel = Annotated[tuple[Rows, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
 WeightsByLevel = Annotated[tuple[Blocks, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
 

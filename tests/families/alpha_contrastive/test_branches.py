@@ -5,7 +5,7 @@ import pytest
 
 import meanfield
 from meanfield.families.alpha_contrastive.critical_points.branches import at_value
-from meanfield.families.alpha_contrastive.critical_points.power_iteration import BEND, existence_constants
+from meanfield.families.alpha_contrastive.critical_points.power_iteration import SECOND_ORDER_BOUND, existence_constants
 from meanfield.families.alpha_contrastive.limit.fields import mixture_field
 from meanfield.numerics.continuation import crossings
 from meanfield.results.states import branches_of
@@ -84,7 +84,7 @@ def test_roughness_and_power_iteration():
 
 
 def test_second_order_of_eigenvectors_is_bounded():
-    """`BEND` over the gap, squared, by random changes of random matrices."""
+    """`SECOND_ORDER_BOUND` over the gap, squared, by random changes of random matrices."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         values = np.sort(rng.uniform(0.0, 1.0, 4))
@@ -95,7 +95,9 @@ def test_second_order_of_eigenvectors_is_bounded():
         top = np.linalg.eigh(np.diag(values) + e * V)[1][:, -1]
         top *= np.sign(top[-1])
         first = np.append(e * V[:-1, -1] / (values[-1] - values[:-1]), 1.0)
-        assert np.linalg.norm(top - first) < 1.01 * BEND * (e / gap) ** 2  # the third order is 1e-3 of the second
+        assert (
+            np.linalg.norm(top - first) < 1.01 * SECOND_ORDER_BOUND * (e / gap) ** 2
+        )  # the third order is 1e-3 of the second
     constants = existence_constants(np.array([0.1, 0.5]), 1.0, 0.0)
     np.testing.assert_allclose((constants["mu"], constants["omega"]), 0.04, rtol=1e-14)  # rounding
 

@@ -84,7 +84,7 @@ def test_paths_in_space_are_those_of_small_steps(weights):
 @pytest.mark.parametrize(("leaves", "bias", "fixed"), [(3, False, True), (2, True, False), (4, False, False)])
 def test_the_same_nodes_move_as_in_the_population(leaves, bias, fixed, monkeypatch):
     """A network of a few nodes, solved by tables and events in all its weights together."""
-    monkeypatch.setattr(marched_time, "STEP", 0.005)
+    monkeypatch.setattr(marched_time, "STEP_OF_FASTEST", 0.005)
     problem = with_leaves(leaves, fixed, 1.0, nodes=6, stop=1.5, bias=bias)
     start = problem.initial_weights
     w = np.concatenate([start.W[0].reshape(2, 6, leaves), *([start.b[0][..., None]] if bias else [])], axis=-1)

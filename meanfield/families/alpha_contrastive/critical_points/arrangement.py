@@ -14,11 +14,8 @@ import numpy as np
 
 from meanfield.typing import FloatArray, IntArray
 
-ZERO = 1e-9
+ON_PLANE = 1e-9
 """Largest product of unit vectors that is 0."""
-
-MOST_RAYS = 4000
-"""Largest number of rays of an arrangement whose cells are enumerated."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Flat:
 
 def is_small(planes: int, d: int) -> bool:
     """Whether cells of so many planes in d coordinates are enumerated."""
-    return comb(planes, d - 1) <= MOST_RAYS
+    return comb(planes, d - 1) <= 4000  # rays of an arrangement whose cells are enumerated
 
 
 def unit(w: FloatArray) -> FloatArray:
@@ -71,7 +68,7 @@ def flats(normal: FloatArray, d: int) -> list[Flat]:
             basis = null_space(normal[list(chosen)], d)
             if basis.shape[1] != d - count:
                 continue
-            planes = np.flatnonzero(np.linalg.norm(normal @ basis, axis=1) <= ZERO)
+            planes = np.flatnonzero(np.linalg.norm(normal @ basis, axis=1) <= ON_PLANE)
             found.setdefault(tuple(planes.tolist()), Flat(planes, basis))
     return list(found.values())
 
@@ -89,7 +86,7 @@ def cells(normal: FloatArray) -> FloatArray:
         return np.ones((1, 0))
     unit = normal / np.linalg.norm(normal, axis=1, keepdims=True)
     _, size, vectors = np.linalg.svd(unit, full_matrices=False)
-    rank = int(np.count_nonzero(size > ZERO))
+    rank = int(np.count_nonzero(size > ON_PLANE))
     if rank < k:
         return cells(unit @ vectors[:rank].T)
     if k == 1:
@@ -103,7 +100,7 @@ def cells(normal: FloatArray) -> FloatArray:
         if ray.shape[1] != 1:
             continue
         side = unit @ ray[:, 0]
-        local = np.flatnonzero(np.abs(side) <= ZERO)
+        local = np.flatnonzero(np.abs(side) <= ON_PLANE)
         if (key := tuple(local.tolist())) in seen:
             continue
         seen.add(key)

@@ -27,9 +27,6 @@ TABLES = ("importance", "data")
 
 PROBABILITIES = "data.probabilities"
 
-TOLERANCE = 1e-10
-"""Largest component of the field at a root, relative to its size at both ends."""
-
 
 def continue_critical_points(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
     """Branches of critical points as a number of the problem goes from `start` to `stop`, around turning points too.
@@ -78,7 +75,7 @@ def continue_critical_points(problem: Problem, key: str, start: float, stop: flo
         parts=TABLES,
         equations=lambda limits: [_Branches(problem, key, limits)],
         without=none | dict.fromkeys(OF_A_POINT, np.empty(0)),
-        tolerance=TOLERANCE,
+        tolerance=1e-10,  # largest component of the field at a root, relative to its size at both ends
         at=at_value,
     )
 

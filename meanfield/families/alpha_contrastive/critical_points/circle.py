@@ -22,9 +22,6 @@ Field = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 SAME_ANGLE = 1e-11
 """Distance of angles that are one."""
 
-FLAT = 1e-13
-"""Largest tangential field, relative to the size of the field, that is 0 to rounding on an arc."""
-
 TURN = 2.0 * np.pi
 
 
@@ -124,7 +121,7 @@ def _signs(field: Field, events: FloatArray) -> IntArray:
     following = np.append(events[1:], events[0] + TURN)
     inner = events[:, None] + (following - events)[:, None] * np.array([0.25, 0.5, 0.75])
     values, sizes = (part.reshape(inner.shape) for part in field(inner.ravel()))
-    known = np.where(np.abs(values) > FLAT * sizes, values, 0.0)
+    known = np.where(np.abs(values) > 1e-13 * sizes, values, 0.0)  # 0 to rounding on an arc
     strongest = known[np.arange(len(known)), np.abs(known).argmax(axis=1)]
     return np.asarray(np.sign(strongest), dtype=np.int64)
 

@@ -26,26 +26,8 @@ Completeness = Literal["complete", "mesh", "searched"]
 MERIDIANS = (64, 128, 256)
 """Numbers of edges of the mesh from pole to pole: the next one is taken where indices of points do not add up."""
 
-EULER = 2
-"""Euler's characteristic of the sphere: numbers of maxima less those of saddles and plus those of minima."""
-
-SAME = 1e-7
+SAME_POINT = 1e-7
 """Distance of two points that are one."""
-
-OUTSIDE = 0.35
-"""How far beyond a triangle, relative to it, the root of the linear field in it may be."""
-
-RESOLVED = 1e-6
-"""Least energy, relative to the largest one, with which all indices are counted: importances underflow below it."""
-
-FELT = 1e-9
-"""Size of the field in a triangle, relative to its largest one, below which its roots are rounding."""
-
-SIMPLE = 1e-9
-"""Smallest distance of eigenvalues, relative to the largest, whose eigenvectors are isolated."""
-
-PIECES = 8
-"""Least number of intervals of a circle."""
 
 TURN = 2.0 * np.pi
 
@@ -89,7 +71,8 @@ def _eigenvectors(field: DiscreteField, walls: Walls, flat: Flat) -> Iterator[Fl
     x = slope[:, :, None] * (field.atoms @ V)
     values, vectors = np.linalg.eigh(np.swapaxes(x, 1, 2) @ (L @ x))
     gaps = np.diff(values, axis=1, prepend=-np.inf, append=np.inf)
-    isolated = np.minimum(gaps[:, :-1], gaps[:, 1:]) > SIMPLE * np.abs(values[:, -1:])
+    # Eigenvectors of closer eigenvalues are not isolated.
+    isolated = np.minimum(gaps[:, :-1], gaps[:, 1:]) > 1e-9 * np.abs(values[:, -1:])
     for sign in (1.0, -1.0):
         w = sign * np.swapaxes(vectors, 1, 2) @ V.T
         fits = np.all((w @ walls.normal[others].T > 0.0) == (inside > 0.0)[:, None], axis=2)
@@ -112,7 +95,7 @@ def _on_circle_of_wall(field: DiscreteField, walls: Walls, flat: Flat) -> Iterat
 
     directions = walls.normal[others] @ V
     crossed = np.arctan2(directions[:, 1], directions[:, 0])[:, None] + np.array([0.5, -0.5]) * np.pi
-    regular = np.linspace(0.0, TURN, PIECES + 1)
+    regular = np.linspace(0.0, TURN, 9)  # eight intervals at least
     ends = np.unique(np.concatenate([np.mod(crossed.ravel(), TURN), regular]))
     ends = ends[np.append(np.diff(ends) > 1e-10, True)]
     for angle in roots_between(along, ends):
@@ -123,11 +106,13 @@ def _on_circle_of_wall(field: DiscreteField, walls: Walls, flat: Flat) -> Iterat
 def _on_mesh(field: DiscreteField, walls: Walls) -> list[SpherePoint]:
     """Critical points between walls; where there are no walls, on meshes so fine that their indices add up."""
     energy = field.energy(_mesh(MERIDIANS[0])[0])
-    countable = not len(walls.offset) and energy.min() > RESOLVED * energy.max()
+    # Importances underflow below that energy, and indices are not counted.
+    countable = not len(walls.offset) and energy.min() > 1e-6 * energy.max()
     found: list[SpherePoint] = []
     for meridian in MERIDIANS:
         found = _roots_of_mesh(field, walls, meridian)
-        if not countable or _sum_of_indices(field, found) == EULER:
+        # Maxima less saddles plus minima: Euler's characteristic of the sphere.
+        if not countable or _sum_of_indices(field, found) == 2:
             break
     return found
 
@@ -136,7 +121,7 @@ def _sum_of_indices(field: DiscreteField, points: list[SpherePoint]) -> int:
     """Maxima less saddles plus minima of a smooth energy, each counted once."""
     once: list[FloatArray] = []
     for point in points:
-        if all(np.linalg.norm(point.w - w) > SAME for w in once):
+        if all(np.linalg.norm(point.w - w) > SAME_POINT for w in once):
             once.append(point.w)
     return sum(int(np.sign(np.linalg.det(field.jacobians(w, tangent_of(np.eye(3), w))[0]))) for w in once)
 
@@ -196,8 +181,9 @@ def _linear_roots(
     system = np.concatenate([np.swapaxes(plane, 1, 2), np.ones((len(plane), 1, 3))], axis=1)
     share = np.linalg.pinv(system) @ np.array([0.0, 0.0, 1.0])
     residual = np.abs(np.einsum("tab,tb->ta", system, share) - np.array([0.0, 0.0, 1.0])).max(axis=1)
-    felt = size.max(axis=(1, 2)) > FELT * size.max(initial=0.0)
-    near: BoolArray = np.all(share > -OUTSIDE, axis=1) & (residual < 1e-6) & felt
+    felt = size.max(axis=(1, 2)) > 1e-9 * size.max(initial=0.0)  # roots of a smaller field are rounding
+    # The root of the linear field in a triangle may lie beyond it by 0.35 of its size.
+    near: BoolArray = np.all(share > -0.35, axis=1) & (residual < 1e-6) & felt
     w = np.einsum("tc,tcx->tx", share[near], corners[near])
     return w / np.linalg.norm(w, axis=1, keepdims=True), corners[near].reshape(-1, 3)
 

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanfield.families.alpha_contrastive.critical_points.enumeration import SAME_POINT
 from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
-
-UPHILL_STEPS = 400
-"""Steps uphill of each start before Newton's method."""
-
-NEWTON_STEPS = 40
-"""Largest number of steps of Newton's method."""
-
-SAME = 1e-7
-"""Distance of two points that are one."""
 
 
 def mixture_points(field: MixtureField | KernelMixtureField, starts: int, seed: int) -> list[tuple[FloatArray, float]]:
@@ -42,7 +34,7 @@ def mixture_points(field: MixtureField | KernelMixtureField, starts: int, seed: 
         point = _newton(field, w)
         if point is None:
             continue
-        known = next((k for k, other in enumerate(found) if np.linalg.norm(other - point) < SAME), None)
+        known = next((k for k, other in enumerate(found) if np.linalg.norm(other - point) < SAME_POINT), None)
         if known is None:
             found.append(point)
             votes.append(0)
@@ -56,8 +48,8 @@ def mixture_points(field: MixtureField | KernelMixtureField, starts: int, seed: 
 def _uphill(field: MixtureField | KernelMixtureField, w: FloatArray) -> FloatArray:
     """Filters at the end of their way uphill."""
     step, height = np.ones(len(w)), field.objective(w)
-    with progress_bar(UPHILL_STEPS, "filters uphill", "step") as bar:
-        for _ in range(UPHILL_STEPS):
+    with progress_bar(400, "filters uphill", "step") as bar:
+        for _ in range(400):  # before Newton's method
             F = field.field(w)
             trial = w + step[:, None] * (F - np.sum(F * w, axis=1, keepdims=True) * w)
             trial /= np.linalg.norm(trial, axis=1, keepdims=True)
@@ -71,7 +63,7 @@ def _uphill(field: MixtureField | KernelMixtureField, w: FloatArray) -> FloatArr
 
 def _newton(field: MixtureField | KernelMixtureField, w: FloatArray) -> FloatArray | None:
     """Critical point by Newton's method on the sphere; None if it does not converge."""
-    for _ in range(NEWTON_STEPS):
+    for _ in range(40):
         basis = np.linalg.svd(w[None])[2][1:].T
         J, _ = field.jacobians(w, basis)
         step = np.linalg.lstsq(J, -basis.T @ field.field(w[None])[0], rcond=None)[0]

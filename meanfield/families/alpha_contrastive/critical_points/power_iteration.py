@@ -13,15 +13,9 @@ import numpy as np
 
 from meanfield.typing import FloatArray
 
-STEP = 1e-5
-"""Step of differences of A."""
-
-BEND = 1.5
+SECOND_ORDER_BOUND = 1.5
 """Bound of the second order of an eigenvector, in units of the change of the matrix over the gap, squared: with a the
 element of the change at the eigenvector it is at most ((1 + a) sqrt(1 - a^2), (1 - a^2)/2)."""
-
-ORTHOGONAL = 1e-9
-"""Largest cosine of eigenvectors of different eigenvalues, that is rounding."""
 
 NAMES = ("roughness", "power_factor", "cosine_top", "mu", "nu", "omega")
 
@@ -48,10 +42,10 @@ def existence_constants(
         mu = (1 + c)/(2 c^2) (l_2/l_1)^2, nu = 2 kappa L^2 (1 + mu c) + (2 L/gap) sqrt(mu (1 + mu c)), omega = mu + nu.
     """
     gap = float(values[-1] - values[-2])
-    if cosine <= ORTHOGONAL or gap <= 0.0:
+    if cosine <= 1e-9 or gap <= 0.0:  # eigenvectors of different eigenvalues, to rounding
         return dict.fromkeys(("mu", "nu", "omega"), np.inf)
     mu = (1.0 + cosine) / (2.0 * cosine**2) * float(values[-2] / values[-1]) ** 2
-    kappa = BEND / gap**2 if kappa is None else kappa
+    kappa = SECOND_ORDER_BOUND / gap**2 if kappa is None else kappa
     inner = 1.0 + mu * cosine
     nu = 2.0 * kappa * lipschitz**2 * inner + 2.0 * lipschitz / gap * np.sqrt(mu * inner)
     return {"mu": mu, "nu": float(nu), "omega": float(mu + nu)}
@@ -76,7 +70,7 @@ def at_point(
     change = J + level * np.eye(len(J)) - basis.T @ A @ basis
     values, vectors = np.linalg.eigh(A)
     cosine = min(1.0, abs(float(vectors[:, -1] @ w)))
-    slopes = [(matrix(w + STEP * e) - matrix(w - STEP * e)) / (2.0 * STEP) for e in basis.T]
+    slopes = [(matrix(w + 1e-5 * e) - matrix(w - 1e-5 * e)) / 2e-5 for e in basis.T]
     lipschitz = float(np.sqrt(sum(np.linalg.norm(slope, 2) ** 2 for slope in slopes)))
     factor = float(np.abs(1.0 + np.linalg.eigvalsh(J) / level).max()) if level > 0.0 else np.inf
     own = {"roughness": float(np.linalg.norm(change, 2)), "power_factor": factor, "cosine_top": cosine}

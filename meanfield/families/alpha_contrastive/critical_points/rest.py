@@ -11,20 +11,8 @@ from meanfield.families.alpha_contrastive.critical_points.arrangement import nul
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.typing import BoolArray, FloatArray
 
-NEWTON_STEPS = 40
-"""Largest number of Newton steps of a polished point."""
-
-RESIDUAL = 1e-11
-"""Largest field at a critical point, relative to the largest importance of an atom."""
-
-ON_WALL = 1e-10
-"""Largest w.x, relative to |x|, of an atom whose wall a point is on."""
-
-GATES = 1e-9
+OFF_WALL = 1e-9
 """Distance of a multiplier from 0 and 1 at which its wall does not hold the point."""
-
-SIMPLE = 1e-9
-"""Smallest growth rate, and distance of eigenvalues, relative to the largest, at points that are isolated."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +58,7 @@ def polished(field: DiscreteField, w: FloatArray, reach: float) -> SpherePoint |
         if point is None:
             return None
         gates, residual = gates_of(field, point, hold)
-        outside = hold & ((gates < -GATES) | (gates > 1.0 + GATES))
+        outside = hold & ((gates < -OFF_WALL) | (gates > 1.0 + OFF_WALL))
         if not outside.any():
             return described(field, point, hold, gates) if residual <= _allowed(field, point) else None
         hold, w = hold & ~outside, point
@@ -83,7 +71,7 @@ def held_point(field: DiscreteField, w: FloatArray, hold: BoolArray) -> SpherePo
     Where more walls meet than hold it, several multipliers balance the field; any between 0 and 1 will do.
     """
     gates, residual = gates_of(field, w, hold)
-    if np.any(hold & ((gates < -GATES) | (gates > 1.0 + GATES))):
+    if np.any(hold & ((gates < -OFF_WALL) | (gates > 1.0 + OFF_WALL))):
         rank = len(w) - null_space(field.atoms[hold], len(w)).shape[1]
         if hold.sum() == rank:
             return None
@@ -95,7 +83,7 @@ def _allowed(field: DiscreteField, w: FloatArray) -> float:
     """Largest field at a critical point that is rounding."""
     z = field.atoms @ w
     scale = np.abs(field.pull(field.filter.value(z)[None])).max() * np.linalg.norm(field.atoms, axis=1).max()
-    return max(RESIDUAL * float(scale), 1e-15)
+    return max(1e-11 * float(scale), 1e-15)  # field at a critical point
 
 
 def _side(field: DiscreteField, gates: FloatArray, z: FloatArray, hold: BoolArray) -> FloatArray:
@@ -117,7 +105,7 @@ def newton_on_walls(field: DiscreteField, w: FloatArray, hold: BoolArray) -> Flo
         return None
     w, start = unit(inside), unit(inside)
     gates = np.zeros(len(field.atoms))
-    for _ in range(NEWTON_STEPS):
+    for _ in range(40):  # steps of Newton's method
         z = np.where(hold, 0.0, field.atoms @ w)
         slope = _side(field, gates, z, hold)
         basis = tangent_of(wall, w)
@@ -160,7 +148,7 @@ def gates_of(field: DiscreteField, w: FloatArray, hold: BoolArray, bounded: bool
 
 def described(field: DiscreteField, w: FloatArray, hold: BoolArray, gates: FloatArray) -> SpherePoint | None:
     """Point with its growth rates along the walls that hold it from both sides; None if it is one of a continuum."""
-    strict = hold & (gates > GATES) & (gates < 1.0 - GATES)
+    strict = hold & (gates > OFF_WALL) & (gates < 1.0 - OFF_WALL)
     z = np.where(hold, 0.0, field.atoms @ w)
     if strict.any() and not _is_ridge(field, z, strict):
         return SpherePoint(w, np.zeros(len(z)), strict, np.inf, np.inf)
@@ -171,7 +159,7 @@ def described(field: DiscreteField, w: FloatArray, hold: BoolArray, gates: Float
     moving, frozen = field.jacobians(w, basis, slope)
     size = np.abs(field.matrix(w, slope)).max()
     rates = np.linalg.eigvalsh(moving)
-    if np.abs(rates).min() <= SIMPLE * size:
+    if np.abs(rates).min() <= 1e-9 * size:  # not isolated
         return None
     return SpherePoint(w, slope, strict, float(rates[-1]), float(np.linalg.eigvalsh(frozen)[-1]))
 

@@ -11,7 +11,7 @@ from meanfield.families.alpha_contrastive.critical_points.circle import CirclePo
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
 from meanfield.families.alpha_contrastive.critical_points.power_iteration import NAMES as POWER
 from meanfield.families.alpha_contrastive.critical_points.power_iteration import at_point
-from meanfield.families.alpha_contrastive.critical_points.rest import ON_WALL, SpherePoint
+from meanfield.families.alpha_contrastive.critical_points.rest import SpherePoint
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential, walls_of
@@ -23,15 +23,6 @@ from meanfield.problems.base import check_problem
 from meanfield.process.progress import counted_calls
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
-
-BESIDE = 1e-9
-"""Distance from a wall at which A(w) of its sides is taken."""
-
-LME_RESIDUAL = 1e-6
-"""Largest |A w - (w.A w) w|, relative to the largest eigenvalue, of an eigenvector: at walls it is BESIDE times |x|."""
-
-SIMPLE = 1e-9
-"""Smallest gap, relative to the largest eigenvalue, of one that is simple."""
 
 
 def check_critical_points(problem: Problem) -> None:
@@ -169,7 +160,7 @@ def _row_of_circle(field: AnyField, point: CirclePoint) -> dict[str, Any]:
     w = on_circle(np.array([point.angle]))[0]
     rates, power = {"rate": np.nan, "rate_frozen": np.nan}, _NO_POWER
     if point.wall:
-        sides = [field.matrix(on_circle(np.array([point.angle + step]))[0]) for step in (-BESIDE, BESIDE)]
+        sides = [field.matrix(on_circle(np.array([point.angle + step]))[0]) for step in (-1e-9, 1e-9)]
     else:
         sides = [field.matrix(w)]
         basis = np.array([[-w[1]], [w[0]]])
@@ -188,7 +179,7 @@ def _row_of_circle(field: AnyField, point: CirclePoint) -> dict[str, Any]:
 
 def _row_of_sphere(field: DiscreteField, point: SpherePoint, starts: int) -> dict[str, Any]:
     z = np.abs(field.atoms @ point.w)
-    wall = bool(field.filter.kinks) and bool(np.any(z <= ON_WALL * np.linalg.norm(field.atoms, axis=1)))
+    wall = bool(field.filter.kinks) and bool(np.any(z <= 1e-10 * np.linalg.norm(field.atoms, axis=1)))
     rates = [rate if np.isfinite(rate) else np.nan for rate in (point.rate, point.rate_frozen)]
     matrices = [field.matrix(point.w, point.slope)]
     properties = eigen_properties(matrices, point.w)
@@ -235,7 +226,8 @@ def eigen_properties(matrices: list[FloatArray], w: FloatArray) -> dict[str, Any
         value, top = float(w @ A @ w), max(abs(float(values[-1])), np.finfo(float).tiny)
         residual = float(np.abs(A @ w - value * w).max()) / top
         gap = float(values[-1] - values[-2])
-        is_top = residual <= LME_RESIDUAL and gap > SIMPLE * top and abs(value - values[-1]) <= LME_RESIDUAL * top
+        same = abs(value - values[-1]) <= 1e-6 * top
+        is_top = residual <= 1e-6 and same and gap > 1e-9 * top  # at walls A is off by 1e-9 times |x|
         if best is None or residual < best[0]:
             best = residual, {"eigenvalue": value, "lme": int(is_top), "gap": gap}
     assert best is not None

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.alpha_contrastive.critical_points.arrangement import unit
-from meanfield.families.alpha_contrastive.critical_points.enumeration import SAME, Completeness, enumerated_points
+from meanfield.families.alpha_contrastive.critical_points.enumeration import SAME_POINT, Completeness, enumerated_points
 from meanfield.families.alpha_contrastive.critical_points.rest import SpherePoint, polished
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-ROUNDINGS = (0.004, 0.0008)
+KINK_HALF_WIDTHS = (0.004, 0.0008)
 """Half-widths of rounded kinks, relative to the length of an atom, one after the other."""
 
 UPHILL_STEPS = 400
@@ -50,7 +50,7 @@ def sphere_points(field: DiscreteField, starts: int, seed: int) -> tuple[list[Sp
     for w in _uphill(field, first):
         known = next((k for k, point in enumerate(found) if np.linalg.norm(point.w - w) < 1e-3), None)
         if known is None:
-            point_there = polished(field, w, 4.0 * ROUNDINGS[-1])
+            point_there = polished(field, w, 4.0 * KINK_HALF_WIDTHS[-1])
             if point_there is None or point_there.rate > 0:
                 continue
             known = _place(found, point_there)
@@ -66,7 +66,7 @@ def sphere_points(field: DiscreteField, starts: int, seed: int) -> tuple[list[Sp
 def _place(found: list[SpherePoint], point: SpherePoint) -> int:
     """Place of a point among those found, where it is put if it is new."""
     for k, other in enumerate(found):
-        if np.linalg.norm(other.w - point.w) < SAME:
+        if np.linalg.norm(other.w - point.w) < SAME_POINT:
             return k
     found.append(point)
     return len(found) - 1
@@ -77,8 +77,8 @@ def _uphill(field: DiscreteField, w: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(field.atoms, axis=1)
     kinked = field.filter.straight is not None and field.filter.straight[1] != 0.0
     step = np.ones(len(w))
-    with progress_bar(len(ROUNDINGS) * UPHILL_STEPS, "filters uphill", "step") as bar:
-        for rounding in ROUNDINGS if kinked else ROUNDINGS[-1:]:
+    with progress_bar(len(KINK_HALF_WIDTHS) * UPHILL_STEPS, "filters uphill", "step") as bar:
+        for rounding in KINK_HALF_WIDTHS if kinked else KINK_HALF_WIDTHS[-1:]:
             w, step = _climbed(field, w, step, rounding * np.where(lengths > 0, lengths, 1.0), bar.update)
     return w
 

@@ -15,13 +15,10 @@ import numpy as np
 
 from meanfield.typing import BoolArray, FloatArray, IntArray
 
-MOST_EVENTS = 60
-"""Largest number of walls that a filter meets in a step."""
-
-NONE = -1
+NO_WALL = -1
 """Number of no wall."""
 
-DRIFT = 1e-12
+BEHIND_WALL = 1e-12
 """Distance behind a wall that is rounding."""
 
 
@@ -51,7 +48,7 @@ class Filters:
     side : ndarray, shape (filters, walls)
         +1 or -1.
     held : ndarray, shape (filters, 2)
-        Numbers of walls, NONE where there is none; the second only with the first.
+        Numbers of walls, NO_WALL where there is none; the second only with the first.
     """
 
     w: FloatArray
@@ -73,7 +70,7 @@ def advance(filters: Filters, carrier: Carrier, L: tuple[FloatArray, FloatArray]
     w, side, held = filters.w.copy(), filters.side.copy(), filters.held.copy()
     left = np.full(len(w), duration)
     active = np.arange(len(w))
-    for _ in range(MOST_EVENTS):
+    for _ in range(60):  # walls that a filter meets in a step
         if not len(active):
             break
         one = Filters(w[active], side[active], held[active])
@@ -94,12 +91,12 @@ def advance(filters: Filters, carrier: Carrier, L: tuple[FloatArray, FloatArray]
 def projected(w: FloatArray, held: IntArray, normal: FloatArray, force: FloatArray) -> FloatArray:
     """Velocity of filters: the part of a force along the sphere and the walls that hold them."""
     along = force - np.sum(force * w, axis=1, keepdims=True) * w
-    slides = np.flatnonzero(held[:, 0] != NONE)
+    slides = np.flatnonzero(held[:, 0] != NO_WALL)
     if len(slides):
         line = np.cross(w[slides], normal[held[slides, 0]])
         line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-300)
         along[slides] = np.sum(force[slides] * line, axis=1, keepdims=True) * line
-        along[held[:, 1] != NONE] = 0.0
+        along[held[:, 1] != NO_WALL] = 0.0
     return np.asarray(along)
 
 
@@ -125,9 +122,9 @@ def _moved(
         return spent
     start, stop = (side * (x @ normal.T - carrier.offset) for x, side in ((w, filters.side), (end, filters.side)))
     for number in filters.held.T:
-        has = number != NONE
+        has = number != NO_WALL
         stop[has, number[has]] = 1.0
-    meets = stop < -DRIFT
+    meets = stop < -BEHIND_WALL
     hit = np.flatnonzero(meets.any(axis=1))
     share_of_step = _first_roots(
         np.maximum(start[hit], 0.0), filters.side[hit] * (v[hit] @ normal.T) * left[hit, None], stop[hit]
@@ -148,7 +145,7 @@ def _first_roots(z: FloatArray, change: FloatArray, end: FloatArray) -> FloatArr
     with np.errstate(divide="ignore", invalid="ignore"):
         root = 2.0 * z / (-change + np.sqrt(np.maximum(change * change - 4.0 * bend * z, 0.0)))
         late = -change / bend  # where it begins at 0, and rises first
-    root = np.where((z <= DRIFT) & (change > 0.0), late, root)
+    root = np.where((z <= BEHIND_WALL) & (change > 0.0), late, root)
     return np.clip(np.nan_to_num(root, nan=0.0, posinf=1.0), 0.0, 1.0)
 
 
@@ -167,7 +164,7 @@ def _meet(
     v = projected(met, held, carrier.normal, beyond)
     crosses = side * np.sum(v * carrier.normal[wall], axis=1) < 0.0
     filters.side[hit, wall] = np.where(crosses, -side, side)
-    both = np.where(held[:, :1] == NONE, np.stack([wall, held[:, 1]], axis=1), np.stack([held[:, 0], wall], axis=1))
+    both = np.where(held[:, :1] == NO_WALL, np.stack([wall, held[:, 1]], axis=1), np.stack([held[:, 0], wall], axis=1))
     at_wall = on_walls(met, both, carrier)
     filters.held[hit] = np.where(crosses[:, None], held, both)
     return at_wall
@@ -177,7 +174,7 @@ def on_walls(w: FloatArray, held: IntArray, carrier: Carrier) -> FloatArray:
     """Points of the sphere near some vectors, on the walls that hold them."""
     w = w / np.linalg.norm(w, axis=1, keepdims=True)
     first, second = (
-        np.flatnonzero(chosen) for chosen in ((held[:, 0] != NONE) & (held[:, 1] == NONE), held[:, 1] != NONE)
+        np.flatnonzero(chosen) for chosen in ((held[:, 0] != NO_WALL) & (held[:, 1] == NO_WALL), held[:, 1] != NO_WALL)
     )
     if len(first):
         u, c = carrier.normal[held[first, 0]], carrier.offset[held[first, 0], None]
@@ -203,11 +200,11 @@ def _release(filters: Filters, carrier: Carrier, force: FloatArray, jump: FloatA
     """
     held, count = filters.held, len(filters.w)
     released = np.zeros(count, dtype=bool)
-    some = np.flatnonzero(held[:, 0] != NONE)
+    some = np.flatnonzero(held[:, 0] != NO_WALL)
     if not len(some):
         return released
     w, numbers = filters.w[some], held[some]
-    two = numbers[:, 1] != NONE
+    two = numbers[:, 1] != NO_WALL
     first, second = numbers[:, 0], np.where(two, numbers[:, 1], 0)
     rows = np.arange(len(some))
     minus, jumps, units = force[some].copy(), [], []
@@ -237,7 +234,7 @@ def _release(filters: Filters, carrier: Carrier, force: FloatArray, jump: FloatA
     at, which = some[free], worst[free]
     filters.side[at, numbers[free, which]] = np.sign(outside[free, which])
     kept = np.where(which == 0, numbers[free, 1], numbers[free, 0])
-    held[at] = np.stack([kept, np.full(len(free), NONE)], axis=1)
+    held[at] = np.stack([kept, np.full(len(free), NO_WALL)], axis=1)
     released[at] = True
     return released
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.families.alpha_contrastive.density.carried import NONE, Filters
+from meanfield.families.alpha_contrastive.density.carried import NO_WALL, Filters
 from meanfield.families.alpha_contrastive.density.flows import Flow
 from meanfield.families.alpha_contrastive.density.grid import TURN, Grid, make_grid
 from meanfield.families.alpha_contrastive.density.start import masses
@@ -23,7 +23,7 @@ HARMONICS = 8
 DISORDER = 0.05
 """Largest angle by which edges overtake each other, as errors of steps let them where they gather."""
 
-BESIDE = 1e-9
+BESIDE_WALL = 1e-9
 """Angle by which both sides of a wall are apart from it."""
 
 
@@ -40,7 +40,7 @@ class CircleCells:
 
     def __init__(self, problem: Problem, flow: Flow, cells: int) -> None:
         walls = np.unique(np.mod(_angles_of_walls(flow) + np.pi, TURN)) - np.pi
-        walls = walls[np.diff(walls, append=walls[:1] + TURN) > BESIDE]
+        walls = walls[np.diff(walls, append=walls[:1] + TURN) > BESIDE_WALL]
         ends = np.append(walls, walls[0] + TURN) if len(walls) else np.array([-np.pi, np.pi])
         counts = np.maximum(1, np.round(np.diff(ends) * cells / TURN)).astype(int)
         arcs = [np.linspace(low, high, n + 1) for low, high, n in zip(ends[:-1], ends[1:], counts, strict=True)]
@@ -52,13 +52,13 @@ class CircleCells:
         self.mass /= self.mass.sum()
         self.weight: FloatArray = 0.5 * (np.append(self.mass, 0.0) + np.append(0.0, self.mass))
         side = np.where(_embedded(middle) @ flow.normal.T >= flow.offset, 1.0, -1.0)
-        self.filters = Filters(_embedded(angle), side, np.full((len(angle), 2), NONE))
+        self.filters = Filters(_embedded(angle), side, np.full((len(angle), 2), NO_WALL))
         self.grid = make_grid(walls, self._attracting(flow, walls), cells)
 
     def _attracting(self, flow: Flow, walls: FloatArray) -> BoolArray:
         """Walls to which the field points from both sides."""
         L, pushes = flow.laplacian(self.filters, self.weight), []
-        for step in (-BESIDE, BESIDE):
+        for step in (-BESIDE_WALL, BESIDE_WALL):
             w = _embedded(walls + step)
             side = np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0)
             force, _ = flow.forces(w, side, (L, L), np.zeros(len(w)))

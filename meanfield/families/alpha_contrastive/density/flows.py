@@ -23,9 +23,6 @@ from meanfield.typing import FloatArray
 Best = Callable[[AnyField], float]
 """Function of a field that returns the largest energy of a filter."""
 
-SAMPLED = 64
-"""Filters at which the speed of a flow is looked at."""
-
 
 class CoupledFlow:
     """Flow of filters at data of finitely many atoms.
@@ -110,7 +107,8 @@ class MixtureFlow:
 
     def rate(self, L: FloatArray) -> float:
         """See `CoupledFlow.rate`."""
-        some = np.random.default_rng(0).standard_normal((SAMPLED, self.dimension))
+        # Filters at which the speed of a flow is looked at.
+        some = np.random.default_rng(0).standard_normal((64, self.dimension))
         some /= np.linalg.norm(some, axis=1, keepdims=True)
         return max(float(np.abs(np.linalg.eigvalsh(self.field.matrix(w))).max()) for w in some)
 

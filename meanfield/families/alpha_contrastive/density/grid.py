@@ -14,9 +14,6 @@ from meanfield.typing import BoolArray, FloatArray
 
 TURN = 2.0 * np.pi
 
-CLOSEST = 0.6
-"""Distance of walls, relative to the width of a cell, below which the later one is left out."""
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -54,7 +51,7 @@ def make_grid(walls: FloatArray, attracting: BoolArray, cells: int) -> Grid:
     cells : int
     """
     width = TURN / cells
-    kept = _apart(walls, attracting, CLOSEST * width)
+    kept = _apart(walls, attracting, 0.6 * width)  # of two closer walls the later one is left out
     if not kept:
         kept = [(-np.pi, False)]
     following = [*kept[1:], (kept[0][0] + TURN, kept[0][1])]

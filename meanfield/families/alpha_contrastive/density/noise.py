@@ -28,12 +28,6 @@ from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-MOST_CELLS = 6400
-"""Largest number of cells."""
-
-NEGATIVE = 1e-6
-"""Most negative density, relative to the largest, of a law that the cells resolve."""
-
 
 def check_noise(problem: Problem) -> None:
     """Refuse problems in which the noise of SGD is no diffusion of single filters, at no cost.
@@ -100,7 +94,8 @@ def noisy_path(problem: Problem, cells: int) -> tuple[dict[str, FloatArray], dic
             rows.append(expm_multiply(operator * float(duration), rows[-1]))
             bar.update(1)
     masses_at = np.array(rows)
-    if masses_at.min() < -NEGATIVE * masses_at.max() and cells >= MOST_CELLS:
+    # A law that the cells resolve has no density below -1e-6 of the largest.
+    if masses_at.min() < -1e-6 * masses_at.max() and cells >= 6400:
         raise InputError(
             f"density.noise = true: the law of the filter is narrower than a cell, of which there are {cells}; lower "
             f"time.stop = {problem.time.stop:g}, or raise training.learning_rate = {training.learning_rate:g}"

@@ -25,9 +25,6 @@ from meanfield.process.progress import progress_bar
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
-COURANT = 0.1
-"""Step in time on the coarsest cells, relative to the rate of the flow; it is halved with the cells."""
-
 MOST_STEPS = 20_000
 """Largest number of time steps, as the start predicts them; cells that need more are not tried."""
 
@@ -180,7 +177,7 @@ def solve_density(problem: Problem) -> Solved:
 def courant_of(problem: Problem, cells: int) -> float:
     """Step in time, relative to the rate of the flow."""
     assert not isinstance(problem.data, Tokens)
-    return COURANT * FEWEST[problem.data.dimension] / cells
+    return 0.1 * FEWEST[problem.data.dimension] / cells  # relative to the rate of the flow; it is halved with the cells
 
 
 def predicted_steps(problem: Problem, cells: int) -> float:

@@ -11,20 +11,14 @@ from itertools import product
 
 import numpy as np
 
-from meanfield.families.alpha_contrastive.density.carried import NONE, Filters
+from meanfield.families.alpha_contrastive.density.carried import NO_WALL, Filters
 from meanfield.families.alpha_contrastive.density.flows import Flow
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.sphere_cells import SphereCells
 from meanfield.typing import FloatArray, IntArray
 
-POINTS = 6
+POINTS_OF_CELL = 6
 """Points along each direction of a cell, by which its mass is seen."""
-
-COARSER = 4
-"""Number of moved cells along each direction of a fixed one."""
-
-TURNED = 0.7
-"""Angle by which moved cells are turned about each axis."""
 
 
 class MovedCells:
@@ -48,8 +42,8 @@ class MovedCells:
         quarters = np.repeat(0.25 * self.mass, 4)
         self.weight: FloatArray = np.asarray(np.bincount(self._corners.ravel(), quarters, len(w)), dtype=float)
         side = np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0)
-        self.filters = Filters(w, side, np.full((len(w), 2), NONE))
-        self._seen = SphereCells(max(1, cells // COARSER))
+        self.filters = Filters(w, side, np.full((len(w), 2), NO_WALL))
+        self._seen = SphereCells(max(1, cells // 4))  # 4 moved cells along each direction of a fixed one
 
     def _numbers(self) -> IntArray:
         """Numbers of the four corners of each cell, around it."""
@@ -62,12 +56,12 @@ class MovedCells:
         """Density on the fixed cells, and moments."""
         area = self._seen.area
         total = np.zeros(area.size)
-        share = (np.arange(POINTS) + 0.5) / POINTS
+        share = (np.arange(POINTS_OF_CELL) + 0.5) / POINTS_OF_CELL
         a, b, c, d = (filters.w[self._corners[:, k]] for k in range(4))
         for x, y in product(share, share):
             w = (1 - y) * ((1 - x) * a + x * b) + y * ((1 - x) * d + x * c)
             w = w / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), 1e-300)
-            total += np.bincount(self._seen.numbers(w), self.mass / POINTS**2, area.size)
+            total += np.bincount(self._seen.numbers(w), self.mass / POINTS_OF_CELL**2, area.size)
         w = filters.w
         return {
             "rho_on_sphere": total.reshape(area.shape) / area,
@@ -86,8 +80,8 @@ def _on_sphere(polar: FloatArray, azimuth: FloatArray) -> FloatArray:
 
 
 def _turn() -> FloatArray:
-    """Rotation by an angle about each axis, one after the other."""
-    c, s = np.cos(TURNED), np.sin(TURNED)
+    """Rotation by 0.7 about each axis, one after the other."""
+    c, s = np.cos(0.7), np.sin(0.7)
     total = np.eye(3)
     for axis in range(3):
         i, j = (axis + 1) % 3, (axis + 2) % 3

@@ -5,24 +5,15 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.prediction import Prediction, prediction_of
 from meanfield.explanation.rates import seconds_of
-from meanfield.explanation.replicas import HEADER, cost_of_replicas
+from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.alpha_contrastive.filters import GivenStart
 from meanfield.families.alpha_contrastive.particles.simulation import simulation_of
 from meanfield.families.alpha_contrastive.particles.stepper import Replicas
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.problem_keys import with_values
-
-BYTES = 8
-"""Number of bytes of a double."""
-
-EVALUATIONS, STEPS = 12, 3.0
-"""Rates of change in a step of the flow, and usual number of steps in a unit of time, with unit weights."""
-
-COPIES = 3
-"""Usual number of arrays of the size of all outputs at once."""
 
 TRIAL, FEWEST = 1 << 18, 2
 """Largest number of pairs of samples, and of their activations, in all batches of a trial of SGD; least of a batch."""
@@ -35,11 +26,12 @@ def population(problem: Problem) -> Prediction:
     trial = with_values(problem, {"filters.count": fewer})
     flow = Flow(trial, drift_of(trial))
     per_rate = filters / fewer * seconds_of(lambda: flow.rate(0.0, flow.start))
-    rates = EVALUATIONS * (1.0 + STEPS * problem.time.stop / (1.0 - problem.training.momentum))
+    # With unit weights the flow takes some 3 steps per unit of time, of 12 rates of change each.
+    rates = 12 * (1.0 + 3.0 * problem.time.stop / (1.0 - problem.training.momentum))
     weights = len(flow.start) // fewer * filters
     numbers = problem.time.outputs * weights
     contents = f"{weights:,} weights, energy, scores and ranks at {problem.time.outputs:,} times"
-    return Prediction("population", "", rates * per_rate, BYTES * COPIES * numbers, BYTES * numbers + HEADER, contents)
+    return prediction_of("population", rates * per_rate, 3 * numbers, numbers, contents)
 
 
 def particles(problem: Problem) -> Prediction:

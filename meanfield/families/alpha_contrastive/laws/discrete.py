@@ -12,12 +12,6 @@ from meanfield.families.alpha_contrastive.laws.shared import Matrix, Probabiliti
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.typing import FloatArray
 
-MOST_POINTS = 400
-"""Largest number of points: pairs of them are kept."""
-
-MOST_PATTERNS = 10
-"""Largest number of patterns of a latent summation, whose 2^M values are enumerated."""
-
 
 class DiscreteLaw(Part):
     """Law of finitely many atoms, which pairs of samples visit."""
@@ -42,7 +36,7 @@ class Points(DiscreteLaw):
     """Points with probabilities."""
 
     law: Literal["points"] = "points"
-    points: Annotated[Matrix, Field(max_length=MOST_POINTS)] = Field(
+    points: Annotated[Matrix, Field(max_length=400)] = Field(  # pairs of them are kept
         description="one list of coordinates per point, for instance [[1.5, 0.0], [0.3, 1.2]]"
     )
     probabilities: Probabilities | None = Field(
@@ -111,8 +105,9 @@ class LatentSummation(DiscreteLaw):
     directions: Matrix = Field(
         description="the patterns u_m as columns: one list per coordinate, for instance [[1.0, 0.05], [0.0, 1.0]]"
     )
+    # Their 2^M values are enumerated.
     probabilities: Annotated[
-        tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False, min_length=1, max_length=MOST_PATTERNS)
+        tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False, min_length=1, max_length=10)
     ] = Field(description="q_m: pattern m is on, y_m = sqrt((1-q_m)/q_m), with this probability, else -sqrt(q/(1-q))")
 
     @model_validator(mode="after")

@@ -11,9 +11,6 @@ from meanfield.families.alpha_contrastive.laws.shared import Matrix, Probabiliti
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.typing import FloatArray
 
-NEGATIVE = 1e-12
-"""Most negative eigenvalue of a covariance, relative to the largest, that is rounding."""
-
 
 class GaussianMixture(Part):
     """Mixture of Gaussians."""
@@ -57,7 +54,7 @@ class GaussianMixture(Part):
                     "so",
                 )
             values = np.linalg.eigvalsh(matrix)
-            if values[0] <= NEGATIVE * values[-1]:
+            if values[0] <= 1e-12 * values[-1]:  # rounding
                 raise FieldError(
                     "covariance",
                     f"has the eigenvalue {values[0]:.6g}; all are to be greater than 0: raise its diagonal",

@@ -8,20 +8,14 @@ from pydantic import Field
 
 from meanfield.ingredients.part import FieldError
 
-SUM_TOLERANCE = 1e-9
-"""Largest deviation from 1 of a sum of probabilities, by rounding."""
-
-NEGATIVE = 1e-12
-"""Most negative eigenvalue of a covariance, relative to the largest, that is rounding."""
-
-MOST_NUMBERS = 1000
+MOST_ENTRIES = 1000
 """Largest number of elements of a list."""
 
 Number = Annotated[float, Field(ge=-1e6, le=1e6)]
-Vector = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=MOST_NUMBERS)]
-Matrix = Annotated[tuple[Vector, ...], Field(strict=False, min_length=1, max_length=MOST_NUMBERS)]
+Vector = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=MOST_ENTRIES)]
+Matrix = Annotated[tuple[Vector, ...], Field(strict=False, min_length=1, max_length=MOST_ENTRIES)]
 Probability = Annotated[float, Field(gt=0, le=1)]
-Probabilities = Annotated[tuple[Probability, ...], Field(strict=False, min_length=1, max_length=MOST_NUMBERS)]
+Probabilities = Annotated[tuple[Probability, ...], Field(strict=False, min_length=1, max_length=MOST_ENTRIES)]
 
 
 def check_sum(probabilities: tuple[float, ...]) -> None:
@@ -32,7 +26,7 @@ def check_sum(probabilities: tuple[float, ...]) -> None:
     FieldError
     """
     total = sum(probabilities)
-    if abs(total - 1.0) > SUM_TOLERANCE:
+    if abs(total - 1.0) > 1e-9:  # rounding
         raise FieldError("probabilities", f"add up to {total:.9g}, not to 1; correct or normalise them")
 
 

@@ -15,7 +15,7 @@ from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.pairs import Pairs, half_squares, laplacian
 from meanfield.typing import FloatArray
 
-MOST_NUMBERS = 2_000_000
+MOST_PAIRS = 2_000_000
 """Largest number of pairs of atoms and filters that are kept at once."""
 
 
@@ -56,7 +56,7 @@ class DiscreteField:
         if self.pairs.uniform:
             p = self.pairs.probability
             return np.asarray(p * (h - (h @ p)[:, None]))
-        step = max(1, MOST_NUMBERS // h.shape[1] ** 2)
+        step = max(1, MOST_PAIRS // h.shape[1] ** 2)
         parts = [self._pull(h[k : k + step]) for k in range(0, len(h), step)]
         return np.concatenate(parts) if parts else np.empty_like(h)
 
@@ -82,7 +82,7 @@ class DiscreteField:
         """What filters with outputs h climb, shape (filters,): G, or E_alpha if the importance is held fixed."""
         if self.frozen is not None or self.pairs.uniform:
             return np.asarray(0.5 * np.sum(h * self.pull(h), axis=-1))
-        step = max(1, MOST_NUMBERS // h.shape[1] ** 2)
+        step = max(1, MOST_PAIRS // h.shape[1] ** 2)
         parts = [self.pairs.objective(half_squares(h[k : k + step])) for k in range(0, len(h), step)]
         return np.concatenate(parts) if parts else np.empty(0)
 

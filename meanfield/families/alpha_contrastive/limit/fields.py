@@ -19,12 +19,6 @@ AnyField = DiscreteField | MixtureField | KernelMixtureField
 LONGEST = np.pi / 4
 """Longest interval of angles on which a field of a mild problem varies once."""
 
-WIDTHS = 4.0
-"""Length of such intervals where the importance or the data are sharp, in units of their width."""
-
-SHORTEST = 1e-4
-"""Shortest such interval: a sharper field is resolved by halving where it is seen."""
-
 MOST_AMPLIFIED = 1e6
 """Largest squared output, relative to the temperature, at which shares of pairs have digits left."""
 
@@ -107,4 +101,5 @@ def scale_of_angles(problem: Problem) -> float:
         reach = float(np.linalg.norm(data.atoms, axis=1).max())
         slope = Filter(problem.model.activation_functions).slope(np.linspace(-reach, reach, 65))
         width, size = np.sqrt(importance.temperature), 2.0 * reach * max(float(np.abs(slope).max()), 1e-12)
-    return float(np.clip(WIDTHS * width / size, SHORTEST, LONGEST))
+    # Four widths of what is sharp; a field sharper than 1e-4 is resolved by halving where it is seen.
+    return float(np.clip(4.0 * width / size, 1e-4, LONGEST))

@@ -25,10 +25,7 @@ REACH = 8.5
 PANEL_NODES = 20
 """Gauss-Legendre nodes of a panel."""
 
-PANEL = 4.5
-"""Longest panel, in units of what the integrand varies on."""
-
-NOTHING = 1e-150
+KINK_WEIGHT = 1e-150
 """Weight of the nodes at kinks, which are there to have their pull looked at."""
 
 _X, _WEIGHT = np.polynomial.legendre.leggauss(PANEL_NODES)
@@ -109,7 +106,8 @@ class KernelMixtureField:
         """Panels of a piece between kinks, for the broadest component in any direction."""
         s = np.sqrt(max(np.linalg.eigvalsh(S)[-1] for S in self.covariance))
         narrowest = np.sqrt(min(np.linalg.eigvalsh(S)[0] for S in self.covariance))
-        return int(np.ceil(2.0 * REACH * s / (PANEL * min(self.width, narrowest))))
+        # 4.5 times what the integrand varies on.
+        return int(np.ceil(2.0 * REACH * s / (4.5 * min(self.width, narrowest))))
 
     @cached_property
     def _pieces(self) -> list[tuple[float, float, bool]]:
@@ -140,7 +138,7 @@ class KernelMixtureField:
         slope, curvature = self.filter.slope(u), self.filter.curvature(u)
         if kinks:
             slope[-len(at) :] = curvature[-len(at) :] = 0.0
-        weight = np.append(weight, np.full(len(at), NOTHING))
+        weight = np.append(weight, np.full(len(at), KINK_WEIGHT))
         return Nodes(weight, self.filter.value(u), slope, curvature, x, component, rest, kinks)
 
     def _rules(self, centre: FloatArray, s: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
@@ -208,7 +206,7 @@ class KernelMixtureField:
         for node, jump in nodes.kinks:
             x = nodes.x[node]
             rest = nodes.rest[int(nodes.component[node])]
-            H += jump * pull[node] / NOTHING * (np.outer(x, x) + rest)
+            H += jump * pull[node] / KINK_WEIGHT * (np.outer(x, x) + rest)
         radial = float((pull * nodes.slope) @ (nodes.x @ w))
         held = basis.T @ H @ basis - radial * np.eye(basis.shape[1])
         return held + basis.T @ self._response(nodes, pairs, D) @ basis, held

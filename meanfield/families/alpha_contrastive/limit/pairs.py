@@ -21,9 +21,6 @@ from meanfield.typing import FloatArray
 
 Function = Callable[[FloatArray], FloatArray]
 
-POTENTIAL_NODES = 64
-"""Gauss-Legendre nodes of the integral of a user's importance over d^2."""
-
 
 @dataclass(frozen=True)
 class Kernel:
@@ -187,7 +184,7 @@ def _sigmoid(c: float) -> Kernel:
 
 def _own(importance: Importance) -> Kernel:
     own: Any = importance.own
-    x, weight = np.polynomial.legendre.leggauss(POTENTIAL_NODES)
+    x, weight = np.polynomial.legendre.leggauss(64)  # of the integral over d^2
 
     def integral(D: FloatArray) -> FloatArray:
         nodes = 0.5 * (1.0 + x) * D[..., None]

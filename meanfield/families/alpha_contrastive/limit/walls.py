@@ -16,7 +16,7 @@ from meanfield.typing import FloatArray, IntArray
 SAME_WALL = 1e-9
 """Distance of normals, and of offsets, of walls that are one."""
 
-BESIDE = 1e-9
+BESIDE_KINK = 1e-9
 """Distance from a kink at which the slope of a side is taken."""
 
 
@@ -62,7 +62,7 @@ class Walls:
             above = side[:, number] * orientation > 0.0
             np.maximum(low[:, atom], np.where(above, kink, -np.inf), out=low[:, atom])
             np.minimum(high[:, atom], np.where(above, np.inf, kink), out=high[:, atom])
-        inside = np.clip(z, low + BESIDE, np.maximum(high - BESIDE, low + BESIDE))
+        inside = np.clip(z, low + BESIDE_KINK, np.maximum(high - BESIDE_KINK, low + BESIDE_KINK))
         h, slope = self.filter.value(inside), self.filter.slope(inside)
         return h + slope * (z - inside), slope
 
@@ -74,7 +74,7 @@ class Walls:
         pull : ndarray, shape (filters, atoms)
             Derivative of the objective by each output.
         """
-        step = self.filter.slope(self.kink + BESIDE) - self.filter.slope(self.kink - BESIDE)
+        step = self.filter.slope(self.kink + BESIDE_KINK) - self.filter.slope(self.kink - BESIDE_KINK)
         table = np.zeros((pull.shape[1], len(self.offset)))
         np.add.at(table, (self.atom, self.number), step * self.lengths[self.atom])
         return np.asarray(pull @ table)

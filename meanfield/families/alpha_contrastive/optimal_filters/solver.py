@@ -32,18 +32,6 @@ CERTIFIED = 1e-9
 MOST_ROUNDS = 100
 """Largest number of rounds."""
 
-FIRST_FILTERS = 64
-"""Number of random filters whose network decides the first round."""
-
-CANDIDATE = 1e-3
-"""Energy below the average, relative to it, down to which a local maximum of E_alpha is looked at."""
-
-CLOSE = 0.1
-"""Distance of a filter from a maximum of E_alpha to which it is moved."""
-
-SAME = 1e-3
-"""Distance of filters that are merged at the end, if the certificate stays."""
-
 Search = Callable[[Network], tuple[FloatArray, FloatArray]]
 """Function of a network that returns local maxima of E_alpha and their energies."""
 
@@ -133,7 +121,8 @@ def _search_of(problem: Problem, field: DiscreteField) -> Search:
 
 def _optimised(field: DiscreteField, search: Search) -> tuple[FloatArray, FloatArray, Network, float, int]:
     """Filters, their weights, the network, its certificate and the number of rounds."""
-    even = np.random.default_rng(0).standard_normal((FIRST_FILTERS, field.atoms.shape[1]))
+    # Random filters whose network decides the first round.
+    even = np.random.default_rng(0).standard_normal((64, field.atoms.shape[1]))
     even /= np.linalg.norm(even, axis=1, keepdims=True)
     first = network_of(field, field.filter.value(even @ field.atoms.T), np.full(len(even), 1.0 / len(even)))
     w, _ = search(first)
@@ -147,7 +136,8 @@ def _optimised(field: DiscreteField, search: Search) -> tuple[FloatArray, FloatA
             gap = max(float(energy.max(initial=0.0)) - network.mean_energy, 0.0)
             if gap <= CERTIFIED * network.objective or rounds >= MOST_ROUNDS:
                 return w, weight, network, gap, rounds
-            new = maxima[energy > network.mean_energy * (1.0 - CANDIDATE)]
+            # Maxima with less energy than the average, by up to 1e-3 of it, are looked at.
+            new = maxima[energy > network.mean_energy * (1.0 - 1e-3)]
             trial = _with_best_weights(field, *_moved(w, weight, new))
             if trial[2].objective <= network.objective:  # moving filters to their maxima went too far
                 trial = _with_best_weights(field, np.concatenate([w, new]), np.append(weight, np.zeros(len(new))))
@@ -159,7 +149,8 @@ def _optimised(field: DiscreteField, search: Search) -> tuple[FloatArray, FloatA
 def _moved(w: FloatArray, weight: FloatArray, maxima: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Filters with those close to a maximum of E_alpha moved there."""
     apart = np.linalg.norm(w[:, None] - maxima[None], axis=2)
-    nearest, moves = apart.argmin(axis=1), apart.min(axis=1) < CLOSE
+    # Filters move to a maximum of E_alpha as close as that.
+    nearest, moves = apart.argmin(axis=1), apart.min(axis=1) < 0.1
     gained = np.bincount(nearest[moves], weight[moves], len(maxima))
     return np.concatenate([w[~moves], maxima]), np.append(weight[~moves], gained)
 
@@ -181,7 +172,8 @@ def _merged(
     """Network with filters merged that are maxima of E_alpha before it converged to the last digit."""
     groups: list[list[int]] = []
     for k in np.argsort(-weight):
-        near = [group for group in groups if np.linalg.norm(w[group[0]] - w[k]) < SAME]
+        # Filters as close as that are merged.
+        near = [group for group in groups if np.linalg.norm(w[group[0]] - w[k]) < 1e-3]
         near[0].append(int(k)) if near else groups.append([int(k)])
     if len(groups) == len(w):
         return w, weight, network, gap

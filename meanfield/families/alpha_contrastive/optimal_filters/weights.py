@@ -7,21 +7,6 @@ import numpy as np
 from meanfield.families.alpha_contrastive.limit.pairs import Pairs
 from meanfield.typing import FloatArray
 
-MOST_STEPS = 200
-"""Largest number of Newton steps."""
-
-OPTIMAL = 1e-14
-"""Largest gain by moving weight to another filter, relative to the average energy, at the optimum."""
-
-RIDGE = 1e-11
-"""What is added to the curvature, relative to its largest entry, where filters have the same outputs."""
-
-USED = 1e-10
-"""Weight from which a filter is used."""
-
-MOST_HALVINGS = 40
-"""Halvings of a step that does not raise the objective."""
-
 
 def best_weights(pairs: Pairs, squares: FloatArray, weight: FloatArray) -> FloatArray:
     """Weights that maximise the objective G, shape (filters,).
@@ -38,12 +23,12 @@ def best_weights(pairs: Pairs, squares: FloatArray, weight: FloatArray) -> Float
         energies = 0.5 * np.einsum("kij,ij->k", squares, pairs.weight)
         return np.asarray(np.arange(len(weight)) == energies.argmax(), dtype=float)
     height = -np.inf
-    for _ in range(MOST_STEPS):
+    for _ in range(200):  # steps of Newton's method
         D = np.tensordot(weight, squares, 1)
         M = pairs.importance(D)
         energy = 0.5 * np.einsum("kij,ij->k", squares, M)
         mean = float(energy @ weight)
-        if float(energy.max()) - mean <= OPTIMAL * mean:
+        if float(energy.max()) - mean <= 1e-14 * mean:  # nothing is gained by moving weight to another filter
             break
         free = (weight > 0.0) | (energy > mean)
         step = np.zeros_like(weight)
@@ -51,7 +36,7 @@ def best_weights(pairs: Pairs, squares: FloatArray, weight: FloatArray) -> Float
         shrinking = step < 0.0
         reach = float(np.min(-weight[shrinking] / step[shrinking], initial=1.0))
         height, trial = float(pairs.objective(D)), weight
-        for _ in range(MOST_HALVINGS):
+        for _ in range(40):  # halvings of a step that does not raise the objective
             trial = np.maximum(weight + reach * step, 0.0)
             trial[trial < 1e-15] = 0.0
             trial /= trial.sum()
@@ -61,7 +46,7 @@ def best_weights(pairs: Pairs, squares: FloatArray, weight: FloatArray) -> Float
         else:
             break
         weight = trial
-    kept = np.where(weight >= USED, weight, 0.0)
+    kept = np.where(weight >= 1e-10, weight, 0.0)  # smaller weights are rounding
     return np.asarray(kept / kept.sum())
 
 
@@ -70,7 +55,7 @@ def _newton_step(
 ) -> FloatArray:
     """Newton step that keeps the sum of the weights, and does not take from filters without weight."""
     H = pairs.response(D, squares[:, None], squares[None])
-    ridge = RIDGE * float(np.abs(H).max())
+    ridge = 1e-11 * float(np.abs(H).max())  # for filters with the same outputs
     allowed = np.ones(len(weight), dtype=bool)
     step = np.zeros_like(weight)
     for _ in range(len(weight)):

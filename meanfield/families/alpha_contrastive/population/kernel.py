@@ -15,9 +15,6 @@ from scipy.special import gammaln
 from meanfield.errors import InputError
 from meanfield.typing import FloatArray
 
-LEAST = 1e-18
-"""Smallest weight of a node that is kept, relative to the sum of all."""
-
 MOST_NODES = 100_000
 """Largest number of nodes of all outputs together."""
 
@@ -92,5 +89,5 @@ def half_grid(counts: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
     rules = [np.polynomial.hermite_e.hermegauss(count) for count in counts]
     nodes = np.array(list(product(*(x for x, _ in rules))))
     weights = np.array(list(product(*(weight / weight.sum() for _, weight in rules)))).prod(axis=1)
-    kept = (nodes[:, 0] > 0.0) & (weights > LEAST)
+    kept = (nodes[:, 0] > 0.0) & (weights > 1e-18)  # relative to the sum of all
     return nodes[kept], 2.0 * weights[kept]

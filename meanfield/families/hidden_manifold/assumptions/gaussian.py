@@ -27,11 +27,8 @@ from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
-LARGEST = 1e12
+BLOWN_UP = 1e12
 """Order parameter beyond which a run has blown up."""
-
-ROUNDING = 1e-12
-"""Spread of means along a direction, relative to the largest mean, that is none."""
 
 
 class Gaussian(NamedTuple):
@@ -62,11 +59,12 @@ def matched(problem: Problem, nodes: Nodes, order: int) -> Gaussian:
     vectors = np.hstack([means, np.diag(norms)])
     mean = chance @ vectors
     _, sizes, directions = np.linalg.svd(np.sqrt(chance)[:, None] * (vectors - mean), full_matrices=False)
-    kept = sizes > ROUNDING * np.abs(vectors).max(initial=0.0)
+    rounding = 1e-12 * np.abs(vectors).max(initial=0.0)
+    kept = sizes > rounding
     spread = sizes[kept, None] * directions[kept]
     M = problem.teachers
     s = float(np.sqrt(chance @ scale**2))
-    if np.abs(mean).max() <= ROUNDING * np.abs(vectors).max(initial=0.0):
+    if np.abs(mean).max() <= rounding:
         mean = np.zeros(len(mean))
     return _gaussian(problem, nodes, order, s, mean[:M], np.vstack([spread[:, M:], mean[None, M:]]), spread[:, :M])
 
@@ -175,12 +173,12 @@ def follow_gaussian(problem: Problem, law: Gaussian, times: FloatArray, step: fl
         times,
         Tolerance(step, step),
         integrator="DOP853",
-        stops=[lambda _, y: LARGEST - float(np.abs(y).max())],
+        stops=[lambda _, y: BLOWN_UP - float(np.abs(y).max())],
         label=label,
     )
     status = found.status
     if found.stopped_by is not None:
-        what = f"order parameters grow beyond {LARGEST:g}"
+        what = f"order parameters grow beyond {BLOWN_UP:g}"
         status = BlowUpError(found.end_time, what, "lower training.learning_rate").status
     errors = [gaussian_rates(law, y)[1] if np.isfinite(y).all() else np.nan for y in found.values]
     return Path(unpacked(law.system, found.values), np.array(errors), status)

@@ -22,27 +22,17 @@ from meanfield.typing import FloatArray
 FEWEST_SAMPLES, FEWEST_COORDINATES = 100, 10
 """Sizes of an array below which standard errors are no guide."""
 
-CHANCE = 5.0
+CHANCE_ERRORS = 5.0
 """Standard errors beyond which a number is no chance. Estimates of fourth moments have long tails: of 1000 arrays of
 Gaussian samples at most a few are taken for something else."""
 
-LONG = 0.05
+LONG_SHARE = 0.05
 """Share of |C|^2 in one direction, or in the mean, from which it counts as of order D. One step of SGD moves the
 student's overlap with the direction by the learning rate times this share."""
 
-SIZABLE = 0.1
-"""Relative variance of |C|^2/D, or excess of a kurtosis over 3, relative to 3, from which samples are taken for a
-mixture: the conventional theory is then off by `OFF` times that, 0.01, or more."""
-
-OFF = 0.1
+ERROR_PER_VARIANCE = 0.1
 """Largest error of R until t = 20 under the conventional theory, by relative variance of |C|^2/D: 0.0045 for 0.043,
 0.022 for 0.2, 0.095 for 0.71, by the method assumptions on two scales with the teacher and student of the example."""
-
-UNEVEN = 0.01
-"""Variance over directions of the variance along them, relative to its squared mean, from which whitening matters."""
-
-SHARP = 1e-3
-"""Accuracy of the leading direction: other errors of it, of chance, are larger."""
 
 DIRECTIONS = 64
 """Number of random directions whose kurtosis is averaged: they stand for the weights of a student."""
@@ -104,20 +94,22 @@ class SampleReport:
 
         What is beyond chance and too small to matter is none; `str` says its size.
         """
-        mixture = max(self._mixtures.values(), default=0.0) > SIZABLE
-        uneven = self.kind == "latents" and self.anisotropy > max(CHANCE * self.anisotropy_error, UNEVEN)
-        coordinates = abs(self.coordinate_kurtosis - 3.0) > CHANCE * self.coordinate_error
+        # The conventional theory is then off by `ERROR_PER_VARIANCE` times that, 0.01, or more.
+        mixture = max(self._mixtures.values(), default=0.0) > 0.1
+        # Whitening matters from an anisotropy of 0.01.
+        uneven = self.kind == "latents" and self.anisotropy > max(CHANCE_ERRORS * self.anisotropy_error, 0.01)
+        coordinates = abs(self.coordinate_kurtosis - 3.0) > CHANCE_ERRORS * self.coordinate_error
         found = [name for name, there in (("III", bool(self._long)), ("II", mixture), ("IV", uneven)) if there]
         return tuple(found) or (("I",) if coordinates else ("Gaussian",))
 
     @property
     def _long(self) -> list[str]:
         """Parts of |C|^2/D of order 1, in words."""
-        chance = CHANCE * np.sqrt(4.0 / self.samples) / self.coordinates
+        chance = CHANCE_ERRORS * np.sqrt(4.0 / self.samples) / self.coordinates
         found = []
-        if self.mean_share > LONG:
+        if self.mean_share > LONG_SHARE:
             found.append(f"the mean has the share {self.mean_share:.3g} of |C|^2/D")
-        if self.leading_share > LONG + chance:
+        if self.leading_share > LONG_SHARE + chance:
             found.append(f"the leading direction has the share {self.leading_share:.3g} of the variance")
         return found
 
@@ -128,13 +120,13 @@ class SampleReport:
         A leading direction counts by the part of its variance that is more than that of others.
         """
         found = {}
-        if self.radius_spread > CHANCE * self.radius_error:
+        if self.radius_spread > CHANCE_ERRORS * self.radius_error:
             words = f"|C|^2/D has a standard deviation of {self.radius_spread**0.5:.3g} beyond chance"
             found[words] = self.radius_spread
-        if abs(self.field_kurtosis - 3.0) > CHANCE * np.sqrt(24.0 / self.samples):
+        if abs(self.field_kurtosis - 3.0) > CHANCE_ERRORS * np.sqrt(24.0 / self.samples):
             words = f"the kurtosis of random fields is {self.field_kurtosis:.3g} (3 if Gaussian)"
             found[words] = abs(self.field_kurtosis / 3.0 - 1.0)
-        if abs(self.leading_score) > CHANCE:
+        if abs(self.leading_score) > CHANCE_ERRORS:
             beyond = self.leading_share * self.coordinates
             words = f"the kurtosis along the leading direction is {self.leading_kurtosis:.3g} (3 if Gaussian)"
             found[words] = abs(self.leading_kurtosis / 3.0 - 1.0) * beyond / (1.0 + beyond)
@@ -156,9 +148,9 @@ class SampleReport:
         if regime == "II":
             return (
                 f"samples are a mixture: {'; '.join(self._mixtures)}; the conventional theory is off by about "
-                f"{OFF * max(self._mixtures.values()):.1g} in order parameters; standardising coordinates does not "
-                "help; give the components as [[inputs.components]] of a problem, whose method assumptions says what "
-                "it gets wrong"
+                f"{ERROR_PER_VARIANCE * max(self._mixtures.values()):.1g} in order parameters; standardising "
+                "coordinates does not help; give the components as [[inputs.components]] of a problem, whose method "
+                "assumptions says what it gets wrong"
             )
         if regime == "IV":
             return (
@@ -177,7 +169,7 @@ class SampleReport:
             f"  kurtosis of a student's fields: {self.field_kurtosis:.3g} +- {self.field_error:.2g} (3 if Gaussian)"
         ]
         if "II" not in self.regimes and self._mixtures:
-            size = OFF * max(self._mixtures.values())
+            size = ERROR_PER_VARIANCE * max(self._mixtures.values())
             lines.append(
                 f"  {'; '.join(self._mixtures)}: beyond chance, and too little to matter, as the conventional theory "
                 f"is off by about {size:.1g} in order parameters"
@@ -185,7 +177,7 @@ class SampleReport:
         if len(self.teacher_kurtosis):
             listed = ", ".join(f"{value:.3g}" for value in self.teacher_kurtosis)
             lines.append(f"  kurtosis of the teacher's fields: {listed}")
-        if self.kind == "latents" and abs(self.variance - 1.0) > CHANCE * np.sqrt(
+        if self.kind == "latents" and abs(self.variance - 1.0) > CHANCE_ERRORS * np.sqrt(
             2.0 / self.samples / self.coordinates
         ):
             lines.append("  divide them by the root of their variance, for which f then has other moments")
@@ -313,7 +305,7 @@ def _covariance(first: FloatArray, second: FloatArray) -> tuple[float, float]:
 
 def _leading(half: FloatArray, start: FloatArray) -> FloatArray:
     """Direction of the largest variance, to the accuracy that a judgement on other samples needs."""
-    _, _, directions = svds(half, k=1, v0=start, tol=SHARP)
+    _, _, directions = svds(half, k=1, v0=start, tol=1e-3)  # other errors of the direction, of chance, are larger
     return np.asarray(directions[0])
 
 

@@ -19,7 +19,7 @@ THEORIES = {"conventional": "the conventional theory", "matched": "one Gaussian 
 MEASURED = {"Q": "Q", "R": "R", "generalisation_error": "the generalisation error"}
 """Variables that theories predict, and their names in sentences."""
 
-NOTHING = 1e-9
+ZERO_TO_ROUNDING = 1e-9
 """Number that is 0 to rounding."""
 
 MEANINGS = {
@@ -47,10 +47,10 @@ def _reasons(report: xr.Dataset) -> Iterator[str]:
     problem: Problem = problem_of(report)
     scale, chance = report["component_scale"].values, report["component_weight"].values
     variance = float(chance @ scale**2)
-    if abs(variance - 1.0) > NOTHING:
+    if abs(variance - 1.0) > ZERO_TO_ROUNDING:
         yield f"the variance of latents is {variance:.4g}, not 1"
     radius = float(report["radius_variance"])
-    if radius > NOTHING:
+    if radius > ZERO_TO_ROUNDING:
         yield f"|C|^2/D varies from sample to sample: its standard deviation is {radius**0.5:.4g}, and should be 0"
     lengths, overlaps = report["component_mean_norm"].values, np.abs(report["teacher_field_mean"].values)
     if lengths.max() > 0.0:
@@ -60,7 +60,7 @@ def _reasons(report: xr.Dataset) -> Iterator[str]:
             f"must be small), and move the teacher's fields by up to {overlaps.max():.4g}"
         )
     means = report["input_mean"].values
-    if means.max() > NOTHING * np.sqrt(report["f_square"].values.max()):
+    if means.max() > ZERO_TO_ROUNDING * np.sqrt(report["f_square"].values.max()):
         yield f"inputs have means of {', '.join(f'{mean:.4g}' for mean in means)} in the components"
     if "kurtosis" in report:
         yield from _tails(report)
@@ -73,7 +73,7 @@ def _tails(report: xr.Dataset) -> Iterator[str]:
         return
     own, teacher = report["kurtosis"].values[last], report["teacher_kurtosis"].values
     far = max((*own, *teacher), key=lambda value: abs(value - 3.0))
-    if abs(far - 3.0) > NOTHING:
+    if abs(far - 3.0) > ZERO_TO_ROUNDING:
         shown = [", ".join(f"{value:.3g}" for value in values) for values in (own, teacher)]
         yield f"kurtosis of the fields: {shown[0]} of the student, {shown[1]} of the teacher (3 if Gaussian)"
 

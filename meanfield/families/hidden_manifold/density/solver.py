@@ -20,9 +20,6 @@ from meanfield.typing import FloatArray
 CELLS = 240
 """Number of cells in w, even, so that w = 0 is an edge."""
 
-DEVIATIONS = 6.0
-"""Half-width of the cells in units of the largest standard deviation: 2e-9 of the probability lies beyond."""
-
 
 @solver
 def solve_density(problem: Problem) -> Solved:
@@ -71,7 +68,8 @@ def _densities(sigma: FloatArray, system: System) -> dict[str, FloatArray]:
     """Densities given the eigenvalue and averaged over the spectrum, as averages over cells."""
     deviation = np.sqrt(np.maximum(np.einsum("tnkk->tkn", sigma), 0.0))
     largest = max(float(np.nanmax(deviation)), np.finfo(float).tiny)
-    edges = np.linspace(-DEVIATIONS, DEVIATIONS, CELLS + 1) * largest
+    # 2e-9 of the probability lies beyond 6 of the largest standard deviations.
+    edges = np.linspace(-6.0, 6.0, CELLS + 1) * largest
     with np.errstate(divide="ignore", invalid="ignore"):
         F = ndtr(edges / deviation[..., None])
     F[..., CELLS // 2] = np.where(np.isnan(deviation), np.nan, 0.5)  # also of weights that are all 0

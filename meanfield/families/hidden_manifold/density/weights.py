@@ -35,9 +35,6 @@ EDGES = np.linspace(-8.0, 8.0, 801)
 POINTS = np.linspace(-3.0, 3.0, 61)
 """Points at which deviations of distribution functions are taken run by run."""
 
-SAME = 1e-9
-"""Largest relative difference of an eigenvalue and a node that are one."""
-
 
 def distances(datasets: Sequence[xr.Dataset], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Wasserstein-1 and Kolmogorov-Smirnov distances of residuals and the standard normal law.
@@ -144,7 +141,7 @@ def _at(
     place = order[np.clip(np.searchsorted(nodes[order], rho), 1, max(len(nodes) - 1, 1)) % len(nodes)]
     before = order[np.maximum(np.searchsorted(nodes[order], rho) - 1, 0)]
     nearest = np.where(np.abs(nodes[place] - rho) < np.abs(nodes[before] - rho), place, before)
-    if np.all(np.abs(nodes[nearest] - rho) <= SAME * (1.0 + np.abs(rho))):
+    if np.all(np.abs(nodes[nearest] - rho) <= 1e-9 * (1.0 + np.abs(rho))):  # equal to rounding
         return regression[nearest], spread[nearest]
     smooth, variance = (interpolated(nodes, values, rho) for values in (regression, spread**2))
     return smooth, np.sqrt(np.maximum(variance, 0.0))

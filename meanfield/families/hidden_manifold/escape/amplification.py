@@ -24,24 +24,12 @@ from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
-STEP = 1e-5
+DIFFERENCE_STEP = 1e-5
 """Step of central differences: their errors are about 1e-10 and rounding about 1e-11."""
 
 
 GROUPS, SAMPLES = 4, 512
 """Number of groups of sampled steps, which give the error by sampling, and of steps in each at a time."""
-
-NOISE_TIMES = 16
-"""Number of times at which steps are sampled, at equal distances of log(1 + t)."""
-
-NOISE_STEP = 1e-6
-"""Tolerance of a step of the path on which they are: the noise is known less accurately."""
-
-STEP_SHARE = 0.1
-"""Tolerance of a step of the covariance, whose error doubles with the growth of profiles, in units of the given one."""
-
-STREAM = 2
-"""Number of the stream of these samples among those of a seed."""
 
 
 class Amplification(NamedTuple):
@@ -96,7 +84,8 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
         return change
 
     first = np.tile(profiles / unit, (GROUPS, 1, 1))
-    tolerance = Tolerance(STEP_SHARE * step, STEP_SHARE * step)
+    # Errors of the covariance double with the growth of profiles, so that its steps are finer.
+    tolerance = Tolerance(0.1 * step, 0.1 * step)
     found = solve_ode(rate, np.append(start, first), times, tolerance, integrator="DOP853", label="escape")
     measure = float(system.chance @ (system.slope * system.scale)) * system.weight
     along = unit * np.einsum("i,tgij,j->tg", measure, found.values[:, size:].reshape(-1, *shape), measure)
@@ -112,9 +101,9 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
 
 def _noise(problem: Problem, system: System, start: FloatArray, times: FloatArray) -> Callable[[float], FloatArray]:
     """Covariance over profiles of a step of the pattern by each group of samples, as a function of time."""
-    nodes = np.expm1(np.linspace(0.0, np.log1p(times[-1]), NOISE_TIMES))
-    path = follow(system, start, nodes, NOISE_STEP)
-    numbers = np.random.default_rng([problem.particles.seed, STREAM])
+    nodes = np.expm1(np.linspace(0.0, np.log1p(times[-1]), 16))  # 16 times at which steps are sampled
+    path = follow(system, start, nodes, 1e-6)  # the noise is known less accurately
+    numbers = np.random.default_rng([problem.particles.seed, 2])  # these samples' stream of the seed
     pattern, found = _pattern(system), np.zeros((len(nodes), GROUPS, len(system.rho), len(system.rho)))
     for i, y in enumerate(packed(path.state)):
         if np.isfinite(y).all():
@@ -167,9 +156,9 @@ def linearised(y, system, pattern, dy, B):  # type: ignore[no-untyped-def]
     ahead, behind, at = np.empty(y.size), np.empty(y.size), y.copy()
     call(rates, at, system, dy)
     for j in range(system.rho.size):
-        _shift(at, y, j * K * (L + K), STEP, pattern)
+        _shift(at, y, j * K * (L + K), DIFFERENCE_STEP, pattern)
         call(rates, at, system, ahead)
-        _shift(at, y, j * K * (L + K), -STEP, pattern)
+        _shift(at, y, j * K * (L + K), -DIFFERENCE_STEP, pattern)
         call(rates, at, system, behind)
         _shift(at, y, j * K * (L + K), 0.0, pattern)
         for i in range(system.rho.size):
@@ -177,7 +166,7 @@ def linearised(y, system, pattern, dy, B):  # type: ignore[no-untyped-def]
             for k in range(pattern.shape[0]):
                 for m in range(pattern.shape[1]):
                     place = i * K * (L + K) + m * K + k
-                    B[i, j] += pattern[k, m] * (ahead[place] - behind[place]) / (2.0 * STEP)
+                    B[i, j] += pattern[k, m] * (ahead[place] - behind[place]) / (2.0 * DIFFERENCE_STEP)
 
 
 @numba.njit(inline="always", error_model="numpy")

@@ -27,14 +27,8 @@ from meanfield.typing import FloatArray
 ESCAPED = 0.15
 """Size of the antisymmetric part of R from which students count as told apart: the growth is still linear there."""
 
-ERRORS = 3.0
-"""Standard errors of sampled noise in stated errors."""
-
 QUANTILES = np.array([0.1, 0.5, 0.9])
 """Shares of random starts whose escape times results hold."""
-
-FINER = 50
-"""Number of times between two outputs on which the antisymmetric part is interpolated: its logarithm is smooth."""
 
 
 @solver
@@ -82,7 +76,8 @@ def predict_escape(problem: Problem) -> Solved:
         **{name: seen[name] for name in ("Q", "R", "Omega", "Sigma", "v")},
         "generalisation_error": _errors(system, states),
         "antisymmetric_part": scale * found.part,
-        "antisymmetric_part_error": scale * (np.abs(found.part - before.part) + ERRORS * found.sampling),
+        # with 3 standard errors of the sampled noise
+        "antisymmetric_part_error": scale * (np.abs(found.part - before.part) + 3.0 * found.sampling),
         "antisymmetric_rate": found.rate,
         "quantile": QUANTILES,
         "escape_time_quantile": escape_times(times, scale * found.part, _sizes(problem)),
@@ -148,7 +143,8 @@ def escape_times(times: FloatArray, part: FloatArray, sizes: FloatArray) -> Floa
     if not there.any():
         return np.full(len(sizes), np.nan)
     steps = np.arange(there.sum())
-    fine = np.interp(np.arange(FINER * (len(steps) - 1) + 1) / FINER, steps, times[there])
+    # The logarithm is smooth: 50 times between two outputs are enough to interpolate it.
+    fine = np.interp(np.arange(50 * (len(steps) - 1) + 1) / 50, steps, times[there])
     logarithm = np.interp(fine, times[there], np.log(part[there]))
     reached = logarithm[:, None] >= np.log(ESCAPED / sizes)
     return np.asarray(np.where(reached.any(axis=0), fine[np.argmax(reached, axis=0)], np.nan))

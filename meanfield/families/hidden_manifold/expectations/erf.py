@@ -22,9 +22,6 @@ SMOOTH, VERY_SMOOTH = 0.9, 0.5
 """Correlations up to which a single panel of many or few nodes is enough; beyond them the angle from pi/2 is halved
 from panel to panel."""
 
-NEGLIGIBLE = 1e-14
-"""Length of an interval that adds nothing to an integral of numbers up to 1."""
-
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def erf_expectations(K, C, m, u, A, H, G, D):  # type: ignore[no-untyped-def]
@@ -121,7 +118,7 @@ def _over_correlations(p, q, least):  # type: ignore[no-untyped-def]
         return _panel(p, q, least, 0.5 * math.pi, FEW_NODES, FEW_WEIGHTS)
     high = max(least, math.acos(SMOOTH))
     total = _panel(p, q, high, 0.5 * math.pi, NODES, WEIGHTS)
-    while high - least > NEGLIGIBLE:
+    while high - least > 1e-14:  # a shorter interval adds nothing to an integral of numbers up to 1
         low = max(least, 0.5 * high)
         total += _panel(p, q, low, high, NODES, WEIGHTS)
         high = low

@@ -9,9 +9,6 @@ from meanfield.families.hidden_manifold.expectations.relu import product_of_two 
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
 
-ORDER = 40
-"""Points of a quadrature over a field, or over a piece of it between kinks."""
-
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def generalisation_errors(kind, students, C, m, u, rule, out):  # type: ignore[no-untyped-def]

@@ -21,7 +21,7 @@ LONG, SHORT = 2.0, 0.5
 """Lengths of a panel, in units of the distance of the next singularity from its end, up to which rules of many and of
 few nodes leave 1e-14."""
 
-SHORTEST = 1e-14
+SHORTEST_PANEL = 1e-14
 """Length of a panel that adds nothing to an integral of numbers up to pi/2."""
 
 SPLITTER = 134217729.0
@@ -122,9 +122,9 @@ def _of_four(q, given, chosen):  # type: ignore[no-untyped-def]
     real = math.asin(min(sine, 1.0))
     imaginary = math.acosh(max(sine, 1.0))
     total, high = 0.0, end
-    while high > SHORTEST:
+    while high > SHORTEST_PANEL:
         distance = math.hypot(real - high, imaginary)
-        low = max(high - max(LONG * distance, SHORTEST), 0.0)
+        low = max(high - max(LONG * distance, SHORTEST_PANEL), 0.0)
         if high - low <= SHORT * distance:
             total += _panel(q, given, one, others, three, end, low, high, FEW_NODES, FEW_WEIGHTS)
         else:

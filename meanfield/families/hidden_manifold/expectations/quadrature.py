@@ -25,20 +25,11 @@ from meanfield.numerics.quadrature import gaussian_trapezoid
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
-FARTHEST = 8.5
+FARTHEST_NORMAL = 8.5
 """Largest size of a normal variable, beyond which 2e-17 of the probability lies."""
-
-STRIP = 10.0
-"""2 pi times the distance of the poles of tanh from the real axis: cutting exp(-x^2/2) costs what the spacing does."""
 
 LANES = 8
 """Functions are evaluated at a multiple of so many points: what is left over by a loop over vectors takes longest."""
-
-SPACING = 1.0 / 6.0
-"""Spacing of a table in units of that of the trapezoidal rule, at which errors of polynomials are below those of it."""
-
-FIXED = 1e-14
-"""Variance of a field given those before it, relative to its own, below which they decide it, to rounding."""
 
 
 class Rule(NamedTuple):
@@ -70,7 +61,8 @@ def make_rule(student: Activation, teacher: Activation, order: int) -> Rule:
     functions = student.value, student.slope, teacher.value, teacher.slope
     addresses = np.array([compile_loop(function) for function in functions], dtype=np.int64)
     kinks = [np.array(sorted(activation.kinks), dtype=float) for activation in (student, teacher)]
-    x, weight = gaussian_trapezoid(order, min(FARTHEST, (STRIP * (order - 1)) ** (1.0 / 3.0)))
+    # Tanh has its poles 10/(2 pi) from the real axis: cutting exp(-x^2/2) there costs what the spacing does.
+    x, weight = gaussian_trapezoid(order, min(FARTHEST_NORMAL, (10.0 * (order - 1)) ** (1.0 / 3.0)))
     node, node_weight = leggauss(order)
     return Rule(addresses, kinks[0], kinks[1], x, weight, node, node_weight)
 
@@ -148,7 +140,7 @@ def _factor(n, field, C):  # type: ignore[no-untyped-def]
             if L[j, j] > 0.0:
                 L[i, j] = covariance / L[j, j]
             rest -= L[i, j] * L[i, j]
-        if rest > FIXED * variance:
+        if rest > 1e-14 * variance:  # else the fields before it decide it, to rounding
             L[i, i] = math.sqrt(rest)
     return L
 
@@ -168,7 +160,8 @@ def _nested(n, standardised, numbers, L, m, K, rule):  # type: ignore[no-untyped
         for i in range(n):
             size += L[n - 1, i] * L[n - 1, i]
             reach += abs(L[n - 1, i]) * rule.x[rule.x.size - 1] if i < n - 1 else 0.0
-        spacing = max(SPACING * (rule.x[1] - rule.x[0]) * math.sqrt(size), 1e-300)
+        # At a sixth of the spacing of the trapezoidal rule errors of polynomials are below those of it.
+        spacing = max((1.0 / 6.0) * (rule.x[1] - rule.x[0]) * math.sqrt(size), 1e-300)
         cells = 2 * (int(reach / spacing) + 1)
     table = np.empty((cells, TABLE_POINTS))
     if cells > 0:
@@ -258,11 +251,11 @@ def _points(centre, width, kinks, rule, z, weight):  # type: ignore[no-untyped-d
         for i in range(rule.x.size):
             z[i], weight[i] = rule.x[i], rule.weight[i]
         return rule.x.size
-    low, count = -FARTHEST, 0
+    low, count = -FARTHEST_NORMAL, 0
     for piece in range(kinks.size + 1):
-        high = FARTHEST
+        high = FARTHEST_NORMAL
         if piece < kinks.size:
-            high = min(max((kinks[piece] - centre) / width, low), FARTHEST)
+            high = min(max((kinks[piece] - centre) / width, low), FARTHEST_NORMAL)
         half, middle = 0.5 * (high - low), 0.5 * (high + low)
         for i in range(rule.node.size if half > 0.0 else 0):
             x = middle + half * rule.node[i]

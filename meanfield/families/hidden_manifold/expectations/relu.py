@@ -20,7 +20,7 @@ from meanfield.families.hidden_manifold.expectations.orthants import (
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
 
-SAME = 1e-15
+SAME_FIELD = 1e-15
 """Variance of a field given another one, relative to its own, below which it is a multiple of it, to rounding."""
 
 
@@ -102,7 +102,7 @@ def _all_apart(size, given, chosen):  # type: ignore[no-untyped-def]
         if size[chosen[x]] == 0.0:
             return False
         for y in range(x):
-            if given[chosen[x], chosen[y], chosen[y]] <= SAME:
+            if given[chosen[x], chosen[y], chosen[y]] <= SAME_FIELD:
                 return False
     return True
 
@@ -121,7 +121,7 @@ def _product_of_four(size, q, given, k, j, a, b):  # type: ignore[no-untyped-def
         found = -1
         for i in range(n):
             known = chosen[i]
-            if index == known or given[known, index, index] <= SAME:
+            if index == known or given[known, index, index] <= SAME_FIELD:
                 if q[index, known] < 0.0:
                     return 0.0
                 found = i

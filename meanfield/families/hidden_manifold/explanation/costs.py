@@ -9,9 +9,14 @@ from contextlib import suppress
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.prediction import Prediction, prediction_of
+from meanfield.families.hidden_manifold.density.solver import CELLS
 from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import GROUPS, FastChains
-from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import NO_QUADRATURE, REPEATED, STEP
+from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import (
+    OUTPUT_AVERAGES,
+    RELAXATION_STEP,
+    UNUSED_RULE_SIZE,
+)
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import make_system, start_of
 from meanfield.families.hidden_manifold.order_parameters.trajectory import (
@@ -26,33 +31,6 @@ from meanfield.families.hidden_manifold.regimes import has_fast_means
 EVALUATIONS = 13
 """Evaluations of the rates in a step."""
 
-STEPS, STEPS_PER_TIME = 40, 1.0
-"""Usual number of steps: for what happens first, and per unit of eta t."""
-
-SOLUTIONS = 2.5
-"""Usual number of solutions until two agree, the finer ones counted by their cost."""
-
-JACOBIANS = 60
-"""Usual number of Jacobians in a search for fixed points."""
-
-SEARCH_STEPS = 5000
-"""Usual number of steps of its trajectories."""
-
-FEW_NODES, AVERAGES, BATCHES = 10, 4, 1.5
-"""Usual number of nodes, of averages over fast means in a step, and of batches of chains."""
-
-TIMED = 0.02
-"""Seconds for which rates are timed."""
-
-BYTES = 8.0
-"""Bytes of a number."""
-
-HEADER = 60e3
-"""Bytes of a file besides its numbers."""
-
-CELL_ROWS = 240.0
-"""Cells of a density for each node and student."""
-
 
 def order_parameters(problem: Problem) -> Prediction:
     """Cost of the order parameters."""
@@ -61,46 +39,47 @@ def order_parameters(problem: Problem) -> Prediction:
     seconds, size, nodes = _unit(problem)
     numbers = problem.time.outputs * size
     contents = f"Q, R, v at {problem.time.outputs:,} times, {nodes} nodes"
-    return Prediction(
-        "order parameters", "", _path(problem, seconds), 3 * BYTES * numbers, BYTES * numbers + HEADER, contents
-    )
+    return prediction_of("order parameters", _path(problem, seconds), 3 * numbers, numbers, contents)
 
 
 def _averaged(problem: Problem) -> Prediction:
     """Cost of order parameters that move by averages over fast means: of chains at the start, timed once."""
-    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, FEW_NODES)
-    system = make_system(problem, nodes, NO_QUADRATURE)
+    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, 10)
+    system = make_system(problem, nodes, UNUSED_RULE_SIZE)
     start, outputs = start_of(problem, system), problem.time.outputs
     chains, seconds = FastChains(problem, system, start, 0), 0.0
     with suppress(BlowUpError):  # which the solver meets as well, at once
         chains.settle(0.0)
         began = time.process_time()
         speed = chains.averages(0.0, np.tile(start, (GROUPS, 1))).speed
-        evaluations = AVERAGES * math.ceil(problem.time.stop * speed / STEP) + (AVERAGES + REPEATED) * outputs
-        seconds = BATCHES * evaluations * (time.process_time() - began)
-    contents = f"Q, R, v at {outputs:,} times, {FEW_NODES} nodes, averaged over fast means"
+        steps = math.ceil(problem.time.stop * speed / RELAXATION_STEP)
+        evaluations = 4 * (steps + outputs) + OUTPUT_AVERAGES * outputs  # four averages over fast means in a step
+        seconds = 1.5 * evaluations * (time.process_time() - began)  # 1.5 batches of chains are usual
+    contents = f"Q, R, v at {outputs:,} times, 10 nodes, averaged over fast means"
     numbers = outputs * len(start)
-    return Prediction("order parameters", "", seconds, 3 * GROUPS * BYTES * numbers, BYTES * numbers + HEADER, contents)
+    return prediction_of("order parameters", seconds, 3 * GROUPS * numbers, numbers, contents)
 
 
 def density(problem: Problem) -> Prediction:
     """Cost of the density."""
     seconds, size, nodes = _unit(problem)
-    numbers = problem.time.outputs * (size + nodes * problem.students * CELL_ROWS)
+    numbers = problem.time.outputs * (size + nodes * problem.students * CELLS)
     contents = f"P(w|rho) at {problem.time.outputs:,} times, {nodes} nodes"
-    return Prediction("density", "", _path(problem, seconds), 3 * BYTES * numbers, BYTES * numbers + HEADER, contents)
+    return prediction_of("density", _path(problem, seconds), 3 * numbers, numbers, contents)
 
 
 def fixed_points(problem: Problem) -> Prediction:
     """Cost of the search for fixed points."""
     seconds, size, _ = _unit(problem)
-    evaluations = 2 * JACOBIANS * size + EVALUATIONS * SEARCH_STEPS
-    return Prediction("fixed points", "", evaluations * seconds, 4 * BYTES * size**2, HEADER, "states, eigenvalues")
+    # 60 Jacobians and 5000 steps of trajectories are usual.
+    evaluations = 2 * 60 * size + EVALUATIONS * 5000
+    return prediction_of("fixed points", evaluations * seconds, 4 * size**2, 0, "states, eigenvalues")
 
 
 def _path(problem: Problem, seconds: float) -> float:
-    steps = STEPS + STEPS_PER_TIME * problem.training.learning_rate * problem.time.stop
-    return SOLUTIONS * EVALUATIONS * steps * seconds
+    # 40 steps for what happens first and one per unit of eta t; 2.5 solutions until two agree, by their cost.
+    steps = 40 + problem.training.learning_rate * problem.time.stop
+    return 2.5 * EVALUATIONS * steps * seconds
 
 
 def _unit(problem: Problem) -> tuple[float, int, int]:
@@ -113,7 +92,7 @@ def _unit(problem: Problem) -> tuple[float, int, int]:
     rate, calls = np.empty(len(y)), 0
     rates(y, system, rate)  # compiles, or loads what is compiled
     started = time.process_time()
-    while calls == 0 or time.process_time() - started < TIMED:
+    while calls == 0 or time.process_time() - started < 0.02:
         rates(y, system, rate)
         calls += 1
     return (time.process_time() - started) / calls, len(y), len(nodes.rho)

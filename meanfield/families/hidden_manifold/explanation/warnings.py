@@ -11,9 +11,6 @@ from meanfield.explanation.prediction import Prediction
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, has_fast_means
 
-NO_SLOPE = 1e-9
-"""Largest slope of f, relative to its root mean square, that is 0 to rounding."""
-
 
 def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
     """Warnings about a problem, each a sentence with a remedy.
@@ -42,7 +39,7 @@ def _of_means(problem: Problem) -> Iterator[str]:
 
 
 def _of_the_inputs(problem: Problem) -> Iterator[str]:
-    if all(abs(m.slope) <= NO_SLOPE * m.square**0.5 for m in problem.inputs.moments):
+    if all(abs(m.slope) <= 1e-9 * m.square**0.5 for m in problem.inputs.moments):  # 0 to rounding
         yield (
             f"inputs.nonlinearity = '{problem.inputs.nonlinearity}' is uncorrelated with its argument: inputs are "
             "noise to the student in the limit, and nothing is learnt; take a function with an odd part"

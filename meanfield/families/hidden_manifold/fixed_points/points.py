@@ -37,9 +37,6 @@ from meanfield.typing import FloatArray
 MODES = 6
 """Number of leading eigenvalues that results hold."""
 
-SAME = 1e-6
-"""Largest difference of two fixed points that are one."""
-
 
 @solver
 def find_fixed_points(problem: Problem) -> Solved:
@@ -133,7 +130,8 @@ def _same(row: dict[str, Any], other: dict[str, Any]) -> bool:
     cost = np.abs(row["R"][:, None] - other["R"][None]).sum(axis=-1) + np.abs(row["v"][:, None] - other["v"][None])
     _, order = linear_sum_assignment(cost)
     again = {"Q": other["Q"][np.ix_(order, order)], "R": other["R"][order]}
-    return all(np.abs(row[name] - (other | again)[name]).max() <= SAME for name in COMPARED)
+    # Fixed points as close as that are one.
+    return all(np.abs(row[name] - (other | again)[name]).max() <= 1e-6 for name in COMPARED)
 
 
 def _nothing(system: System) -> dict[str, Any]:

@@ -13,20 +13,8 @@ from meanfield.families.hidden_manifold.order_parameters.system import State, Sy
 from meanfield.numerics.continuation.roots import newton
 from meanfield.typing import FloatArray
 
-STAGES = (10.0, 100.0, 1000.0, 10000.0)
-"""Times, in units of 1/eta, after which a trajectory is given to Newton's method."""
-
-STEP_TOLERANCE = 1e-8
-"""Tolerance of a step on the way."""
-
-RESIDUAL = 1e-11
-"""Largest rate of change at a fixed point: rounding of central differences is not much below."""
-
 MARGINAL = 1e-7
 """Largest growth rate that is zero to the accuracy of eigenvalues."""
-
-NEAR = 0.3
-"""Largest distance, relative to 1 plus the largest number, by which Newton's method may leave the trajectory."""
 
 
 def fixed_point_from(system: System, y: FloatArray) -> FloatArray | None:
@@ -37,23 +25,25 @@ def fixed_point_from(system: System, y: FloatArray) -> FloatArray | None:
         state = coordinates.moved(y, x)
         return rates_at(system, state)[coordinates.place], jacobian_at(system, coordinates, state)
 
-    found = newton(equations, y[coordinates.place], tolerance=RESIDUAL)
+    # Rounding of central differences is not much below 1e-11.
+    found = newton(equations, y[coordinates.place], tolerance=1e-11)
     return None if found is None else coordinates.moved(y, found)
 
 
 def fixed_points_along(system: System, start: FloatArray) -> Iterator[FloatArray]:
     """Fixed points that a trajectory passes by, up to the stable one at which it comes to rest."""
     y, before = start, 0.0
-    for stage in STAGES:
+    for stage in (10.0, 100.0, 1000.0, 10000.0):  # in units of 1/eta
         times = np.array([before, stage / system.rates[0]])
-        path = follow(system, y, times, STEP_TOLERANCE, "fixed points")
+        path = follow(system, y, times, 1e-8, "fixed points")
         if path.status == "interrupted":
             raise KeyboardInterrupt
         if path.status != "complete":
             return
         y, before = packed(State(*(part[-1] for part in path.state))), float(times[1])
         found = fixed_point_from(system, y)
-        if found is None or np.abs(found - y).max() > NEAR * (1.0 + np.abs(y).max()) or not is_possible(system, found):
+        # Newton's method may leave the trajectory by 0.3 of 1 plus the largest number.
+        if found is None or np.abs(found - y).max() > 0.3 * (1.0 + np.abs(y).max()) or not is_possible(system, found):
             continue
         yield found
         growth = np.linalg.eigvals(jacobian_at(system, coordinates_of(system), found)).real.max()

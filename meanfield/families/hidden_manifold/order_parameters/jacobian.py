@@ -15,9 +15,6 @@ from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
-STEP = 1e-5
-"""Step of central differences relative to 1 plus a number: their errors are about 1e-10 and rounding about 1e-11."""
-
 
 class Coordinates(NamedTuple):
     """Independent numbers of a state.
@@ -69,7 +66,7 @@ def _jacobian(y, system, coordinates, J):  # type: ignore[no-untyped-def]
     ahead, behind, at = np.empty(y.size), np.empty(y.size), y.copy()
     for column in range(coordinates.place.size):
         j, mirror = coordinates.place[column], coordinates.mirror[column]
-        step = STEP * (1.0 + abs(y[j]))
+        step = 1e-5 * (1.0 + abs(y[j]))  # errors are about 1e-10, and rounding about 1e-11
         at[j] = at[mirror] = y[j] + step
         call(rates, at, system, ahead)
         at[j] = at[mirror] = y[j] - step

@@ -36,9 +36,6 @@ from meanfield.results.schema import check_dataset
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
-LARGEST_DEVIATION = 0.2
-"""Deviation of the mean eigenvalue from 1 up to which chance explains it."""
-
 
 class OwnStart(NamedTuple):
     """Start of one run along the eigenvectors of its features.
@@ -113,7 +110,7 @@ def solve_from_weights(
                 f"{name}: has the shape {found}, but the problem and features of shape {F.shape} need {shape}"
             )
     rho, axes = np.linalg.eigh(F @ F.T / N)
-    if abs(rho.mean() - 1.0) > LARGEST_DEVIATION:
+    if abs(rho.mean() - 1.0) > 0.2:  # chance explains less
         raise InputError(
             f"features: the eigenvalues of F F^T/N have the mean {rho.mean():.3g}, but columns of F have the length "
             "sqrt(D), and it is about 1; divide F by its root"

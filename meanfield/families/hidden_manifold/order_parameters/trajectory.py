@@ -41,15 +41,6 @@ STEP_SHARE = 0.1
 SMALLER_STEPS = 0.1
 """Factor of the tolerance of a step from a solution to the next."""
 
-FINEST_STEP = 1e-13
-"""Smallest tolerance of a step: rounding is not much below."""
-
-MOST_NODES = 512
-"""Number of nodes after which more would not help."""
-
-HIGHEST_ORDER = 64
-"""Points of a quadrature over a field after which four fields take minutes."""
-
 MOST_FIELDS = 8
 """Largest number of units of student and teacher whose expectations are found by quadrature: the number of integrals
 over four fields grows with its fourth power."""
@@ -161,14 +152,15 @@ def to_tolerance(
     nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits, STEP_SHARE * tolerance
     while True:
         system, start = prepared(nodes, order)
-        path = follow(system, start, times, max(step, FINEST_STEP))
+        path = follow(system, start, times, max(step, 1e-13))  # rounding is not much below 1e-13
         found = observables(system, path.state) | {"generalisation_error": path.errors}
         if path.status != "complete":
             return system, path, found, ""
         if before is not None:
             errors = {f"{name}_error": np.abs(found[name] - before[name]) for name in COMPARED}
             largest = max(float(error.max()) for error in errors.values())
-            if largest <= tolerance or nodes > MOST_NODES or order > HIGHEST_ORDER:
+            # More than 512 nodes would not help, and with more than 64 points of a quadrature four fields take minutes.
+            if largest <= tolerance or nodes > 512 or order > 64:
                 return system, path, found | errors, _warning(largest, tolerance)
         before = found
         nodes, order, step = math.ceil(MORE * nodes), math.ceil(MORE_POINTS * order), SMALLER_STEPS * step

@@ -25,9 +25,6 @@ from meanfield.numerics.compiled.without_reference_counts import without_referen
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
-BUFFERED = 1024
-"""Least number of random numbers that are drawn at once: enough to vectorise, few enough for the first-level cache."""
-
 
 class Covariates(NamedTuple):
     """Law of Gaussian covariates in all spaces, for compiled code.
@@ -81,7 +78,8 @@ def chain_steps(networks, covariates, key, first_replica, first, steps, gram, v,
     students, teachers = v.shape[1], networks.teacher_weights.size
     needed = spaces * (2 * columns + 1), spaces + 1
     normals_each, uniforms_each = needed[0] + needed[0] % 2, needed[1] + needed[1] % 2
-    some = max(1, BUFFERED // normals_each)
+    # Normals drawn at once: enough to vectorise, few enough for the first-level cache.
+    some = max(1, 1024 // normals_each)
     normals, uniforms = np.empty((some, normals_each)), np.empty((some, uniforms_each))
     factor, numbers = np.empty((columns, columns)), np.empty((2, columns))
     products, lengths = np.empty((spaces, columns)), np.empty(spaces)

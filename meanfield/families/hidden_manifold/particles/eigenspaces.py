@@ -21,9 +21,6 @@ from meanfield.families.hidden_manifold.particles.start import (
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.typing import FloatArray, IntArray
 
-CENTRED = 1e-9
-"""Mean of inputs, in units of their standard deviation, that is 0 to the accuracy of moments."""
-
 
 class Spaces(NamedTuple):
     """Eigenspaces of F F^T/N that have latents, and last the input dimensions that F does not reach, if there are any.
@@ -62,7 +59,8 @@ def spaces_of(problem: Problem) -> Spaces:
             "and all D are different here; set particles.method to 'plain', or give a spectrum of few atoms"
         )
     uneven = problem.inputs.latent_mean != 0
-    if uneven or any(abs(moments.mean) > CENTRED * np.sqrt(moments.square) for moments in problem.inputs.moments):
+    # In units of their standard deviation 1e-9 is 0 to the accuracy of moments.
+    if uneven or any(abs(moments.mean) > 1e-9 * np.sqrt(moments.square) for moments in problem.inputs.moments):
         raise InputError(
             f"{start}: inputs have a mean, which the chain does not follow; set particles.method to 'plain', or "
             "inputs.centered to true"

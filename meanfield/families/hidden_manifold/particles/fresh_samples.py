@@ -22,9 +22,6 @@ from meanfield.typing import FloatArray
 FEWEST, MOST = 1000, 4000
 """Numbers of samples: as many as steps, so that measuring costs as much as training, but between these."""
 
-FIRST = 2**40
-"""Number of the first sample in the streams of a run, which takes fewer steps."""
-
 
 class FreshSamples(NamedTuple):
     """Samples of a replica's own features.
@@ -54,7 +51,8 @@ def draw_fresh(
     x, fields = np.empty((count_fresh(problem), N)), np.empty((count_fresh(problem), len(teacher)))
     for first in range(0, len(x), SAMPLES):
         count = min(SAMPLES, len(x) - first)
-        draw_latents(mixture, teacher, key, replica, FIRST + first, count, inputs.tiles, fields[first : first + count])
+        # A run takes fewer than 2^40 steps, whose samples come before these in its streams.
+        draw_latents(mixture, teacher, key, replica, 2**40 + first, count, inputs.tiles, fields[first : first + count])
         multiply(inputs.panels, inputs.tiles, count, inputs.products)
         x[first : first + count] = evaluate(f, inputs.products[:count, :N]) - inputs.shift
     outputs = evaluate(problem.teacher.activation_functions.value, fields) @ np.array(problem.teacher.output_weights)

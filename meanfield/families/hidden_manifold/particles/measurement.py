@@ -13,18 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.families.hidden_manifold.expectations.choice import QUADRATURE, kind_of_expectations
-from meanfield.families.hidden_manifold.expectations.generalisation import ORDER, generalisation_errors
+from meanfield.families.hidden_manifold.expectations.generalisation import generalisation_errors
 from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, no_rule
 from meanfield.families.hidden_manifold.particles.start import gaussian_means
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.ingredients.nonlinearities import Moments
 from meanfield.typing import FloatArray
-
-LINEAR = 1e-10
-"""Share of c* in the variance of f that is 0 to the accuracy of moments."""
-
-ROUNDING = 1e-10
-"""Mean of a field that is 0 to the accuracy of the moments of f."""
 
 
 class Overlaps(NamedTuple):
@@ -79,7 +73,7 @@ def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
 def gaussian_noise(moments: Moments) -> float:
     """Variance c* of the part of f(s u) that is uncorrelated with u; 0 for a linear f, to rounding."""
     noise = moments.square - moments.mean**2 - moments.slope**2
-    return noise if noise > LINEAR * moments.square else 0.0
+    return noise if noise > 1e-10 * moments.square else 0.0  # 0 to the accuracy of moments
 
 
 def fields_of(problem: Problem, overlaps: Overlaps) -> Fields:
@@ -117,12 +111,13 @@ def gaussian_errors(problem: Problem, v: FloatArray, fields: Fields) -> Mapping[
     T = np.broadcast_to(np.multiply.outer(scale**2, problem.teacher_overlap), (replicas, components, M, M))
     C = np.block([[fields.Q, fields.R], [fields.R.swapaxes(2, 3), T]])
     mean = np.concatenate([fields.mean, fields.teacher_mean], axis=2)
-    mean = np.where(np.abs(mean) > ROUNDING, mean, 0.0)  # closed forms without means are faster and exact
+    mean = np.where(np.abs(mean) > 1e-10, mean, 0.0)  # closed forms without means are faster and exact
     vt = np.broadcast_to(np.array(problem.teacher.output_weights, dtype=float), (replicas, M))
     u = np.repeat(np.concatenate([v, -vt], axis=1), components, axis=0)
     activations = problem.student.activation_functions, problem.teacher.activation_functions
     kind = kind_of_expectations(*activations, means=bool(mean.any()))
-    rule = make_rule(*activations, ORDER) if kind == QUADRATURE else no_rule()
+    # 40 points of a quadrature over a field, or over a piece of it between kinks
+    rule = make_rule(*activations, 40) if kind == QUADRATURE else no_rule()
     found = np.empty(replicas * components)
     generalisation_errors(
         kind, problem.students, C.reshape(len(found), *C.shape[2:]), mean.reshape(len(found), -1), u, rule, found

@@ -12,10 +12,6 @@ from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.typing import FloatArray
 
-LARGEST = 1e30
-"""Error of the student beyond which SGD has blown up; one more step takes weights to 1e60 at most, and products of four
-of them are still finite."""
-
 
 class Networks(NamedTuple):
     """Teacher and student with their training.
@@ -74,7 +70,8 @@ def take_step(networks, N, student_fields, teacher_fields, v, gains):  # type: i
         error += v[k] * gains[k]
     for m in range(teacher_fields.size):
         error -= networks.teacher_weights[m] * call_scalar(networks.teacher_value, teacher_fields[m])
-    if not abs(error) < LARGEST:
+    # One more step takes weights to 1e60 at most, and products of four of them are still finite.
+    if not abs(error) < 1e30:
         return False
     for k in range(v.size):
         output, weight = gains[k], v[k]

@@ -19,9 +19,6 @@ from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 
-MOST_TOGETHER = 256
-"""Largest number of replicas of a chain that are advanced by one call."""
-
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows overlaps alone and has no weights; set it to 'plain'"
 """Reason why a chain has no snapshots, with the remedy."""
 
@@ -30,9 +27,6 @@ ONLY_IN_THE_LIMIT = (
     "nonlinearity or law of latents: means and fluctuations are those of plain SGD in the limit of large N."
 )
 """Warning of results whose law is that of plain SGD in the limit alone."""
-
-BYTES_PER_NUMBER = 8
-"""Number of bytes of a double."""
 
 
 @solver
@@ -98,7 +92,7 @@ def simulation_of(problem: Problem) -> Simulation:
         snapshots={} if chain else {"S": (K, D)},
         constants={} if chain else {"teacher_components": (D, M), "rho_of_coordinate": (D,)},
         without_snapshots=CHAIN_HAS_NO_WEIGHTS if chain else "",
-        together=MOST_TOGETHER if chain else 1,
+        together=256 if chain else 1,  # replicas of a chain that one call advances
         working_set=working_set(problem, method),
         remedy="lower training.learning_rate",
     )
@@ -149,4 +143,4 @@ def working_set(problem: Problem, method: str) -> int:
         return 0
     N, D = problem.particles.dimension, latent_dimension(problem)
     # features, as they are drawn, made orthonormal, scaled and packed; then their products, and eigenvectors; samples
-    return (4 * N * D + 3 * D * D + N * count_fresh(problem)) * BYTES_PER_NUMBER
+    return (4 * N * D + 3 * D * D + N * count_fresh(problem)) * 8  # bytes of doubles

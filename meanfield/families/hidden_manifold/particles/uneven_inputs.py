@@ -11,23 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
+from meanfield.families.hidden_manifold.expectations.quadrature import FARTHEST_NORMAL
 from meanfield.ingredients.nonlinearities import Nonlinearity
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 
-FARTHEST = 8.5
-"""Largest size of a normal variable, beyond which 2e-17 of the probability lies."""
-
-WIDEST = 0.5
-"""Width of a panel of the argument of f; 8 nodes on it give functions such as tanh to 1e-10."""
-
-MOST_PANELS = 512
-"""Number of panels beyond which averages of f over so wide a law need no more digits."""
-
 NODES, WEIGHTS = leggauss(8)
-
-AT_ONCE = 64
-"""Number of inputs whose moments are computed at once, for the sake of memory."""
 
 
 class InputMoments(NamedTuple):
@@ -40,15 +29,17 @@ class InputMoments(NamedTuple):
 
 def input_moments(function: Nonlinearity, centres: FloatArray, scale: float) -> InputMoments:
     """Moments of f for each input, by Gauss-Legendre panels between its kinks."""
-    panels = min(max(int(np.ceil(2 * FARTHEST * max(scale, 1.0) / WIDEST)), 1), MOST_PANELS)
-    parts = np.array_split(centres, -(-len(centres) // AT_ONCE))
+    # On panels of the argument of f that are 0.5 wide 8 nodes give functions such as tanh to 1e-10; a law wider than
+    # 512 of them needs no more digits.
+    panels = min(max(int(np.ceil(2 * FARTHEST_NORMAL * max(scale, 1.0) / 0.5)), 1), 512)
+    parts = np.array_split(centres, -(-len(centres) // 64))  # 64 inputs at once, for the sake of memory
     return InputMoments(*np.concatenate([_moments(function, part, scale, panels) for part in parts], axis=1))
 
 
 def _moments(function: Nonlinearity, centres: FloatArray, scale: float, panels: int) -> FloatArray:
     """Moments at some centres, shape (3, centres)."""
     kinks = (np.array([-np.inf, *function.kinks, np.inf]) - centres[:, None]) / scale
-    ends = np.sort(np.clip(kinks, -FARTHEST, FARTHEST), axis=1)
+    ends = np.sort(np.clip(kinks, -FARTHEST_NORMAL, FARTHEST_NORMAL), axis=1)
     edges = ends[:, :-1, None] + np.diff(ends)[:, :, None] * np.linspace(0.0, 1.0, panels + 1)
     half, middle = 0.5 * np.diff(edges), 0.5 * (edges[..., 1:] + edges[..., :-1])
     u = (middle[..., None] + half[..., None] * NODES).reshape(len(centres), -1)

@@ -10,14 +10,14 @@ from functools import partial
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.prediction import Prediction, prediction_of
 from meanfield.explanation.rates import seconds_of
-from meanfield.explanation.replicas import HEADER, cost_of_replicas
+from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
 from meanfield.families.latent_tree.many_nodes.particle_density import RUNS, SHOWN, carried_sample, most_of
 from meanfield.families.latent_tree.many_nodes.solver import ON_CELLS, check_density, weights_of
-from meanfield.families.latent_tree.many_nodes.sphere_density import COARSER, carried_triangles
+from meanfield.families.latent_tree.many_nodes.sphere_density import TRIANGLES_PER_CELL, carried_triangles
 from meanfield.families.latent_tree.operators import needs_connections
 from meanfield.families.latent_tree.particles.simulation import activations_of_a_batch, simulation_of
 from meanfield.families.latent_tree.particles.stepper import Replicas, exact_tables
@@ -31,42 +31,11 @@ from meanfield.problems.problem_keys import with_values
 from meanfield.process.cores import available_cores
 from meanfield.typing import FloatArray
 
-EVALUATIONS, CHANGES = 60, 10.0
-"""Usual number of gradients between two changes of a node, and of changes per unit of time, with unit weights, for
-flows whose gradient takes too long to try them."""
-
-ENOUGH = 1.0
-"""Processor seconds for which a flow is tried."""
-
-AVERAGES = 120
-"""Usual number of averages over nodes that their flow takes."""
-
-CIRCLE = 2
-"""Number of weights of nodes on a circle."""
-
 COARSE, FINE = 12, 32
 """Sides of triangles along a meridian from which costs are taken, and to which runs usually go."""
 
-SAMPLED, USUAL = 7, 3
-"""Power of 2 of the nodes from which costs are taken, and by how much the usual one is below the largest."""
-
-STEPS = 30
-"""Usual number of steps of the time T, each of which takes as long as all up to the middle at once."""
-
-BYTES = 8
-"""Number of bytes of a double."""
-
 COPIES = 12
 """Usual number of arrays of the size of all tables at once."""
-
-BACKWARD = 0.8
-"""Usual time of one backward pass for an operator, with the norms that follow from it, in gradients."""
-
-PRODUCT = 256
-"""Number of rows and columns of the matrices whose product says how fast products are."""
-
-MOVES = 2.5
-"""Usual factor by which products of connections take longer than such a product: their numbers are moved first."""
 
 LONG, PAIR = 3e6, 7e-8
 """Number of pairs of outputs whose loss is not timed, and usual seconds of a pair."""
@@ -76,9 +45,6 @@ LARGE, ENTRY = 1e6, 4e-8
 
 TRIAL = 1 << 20
 """Largest number of inputs and activations of the samples of a trial of SGD; each takes some 50 bytes."""
-
-RESULT = 4e-3
-"""Usual number of processor seconds to check and build the result of operators."""
 
 
 def operator(problem: Problem) -> Prediction:
@@ -92,8 +58,9 @@ def operator(problem: Problem) -> Prediction:
         flops = 2.0 * samples * pairs * columns + sum(
             n * 2.0 * shape.nodes * views * w * w for n, w in zip(latents, each, strict=True)
         )
-        x = np.ones((PRODUCT, PRODUCT))
-        of_operators = MOVES * seconds_of(lambda: x @ x) * flops / (2.0 * PRODUCT**3)
+        x = np.ones((256, 256))
+        # Products of connections take 2.5 times as long as such a product: their numbers are moved first.
+        of_operators = 2.5 * seconds_of(lambda: x @ x) * flops / (2.0 * 256**3)
         passes, connections = shape.nodes, max(each) * shape.nodes * views
     else:
         passes = shape.nodes * (2 if problem.normalisation.active else 1)
@@ -101,11 +68,12 @@ def operator(problem: Problem) -> Prediction:
     gradient = _gradient(problem)
     plain = gradient if not needs_connections(problem) else 0.0
     twice = needs_connections(problem) and _pairs(problem) > LONG  # sums that are not kept
-    seconds = RESULT + (2.2 if twice else 1.2) * gradient + BACKWARD * passes * plain + of_operators
+    # A backward pass for an operator takes 0.8 gradients, and to check and build the result 4 ms.
+    seconds = 4e-3 + (2.2 if twice else 1.2) * gradient + 0.8 * passes * plain + of_operators
     numbers = 3 * len(shape.level_of) * shape.nodes
-    memory = BYTES * (COPIES * (1 + passes * bool(plain)) * size_of(problem) + COPIES * connections)
+    kept = COPIES * ((1 + passes * bool(plain)) * size_of(problem) + connections)
     contents = f"gradient by level, operators of {len(shape.level_of):,} latents, growth rates of their nodes"
-    return Prediction("operator", "", seconds, memory, 2 * BYTES * numbers + HEADER, contents)
+    return prediction_of("operator", seconds, kept, 2 * numbers, contents)
 
 
 def population(problem: Problem) -> Prediction:
@@ -113,17 +81,18 @@ def population(problem: Problem) -> Prediction:
     weights, gradient = problem.initial_weights, _gradient(problem)
     numbers = problem.time.outputs * len(weights.vector)
     contents = f"{len(weights.vector):,} weights, selectivities, correlations at {problem.time.outputs:,} times"
-    memory = BYTES * (COPIES * size_of(problem) + 3 * numbers)
+    kept = COPIES * size_of(problem) + 3 * numbers
     seconds = problem.time.outputs * gradient
     if _is_long(problem):
-        seconds += EVALUATIONS * (1.0 + CHANGES * problem.time.stop) * gradient
+        # Nodes change some 10 times per unit of time, with unit weights, and 60 gradients are taken in between.
+        seconds += 60 * (1.0 + 10.0 * problem.time.stop) * gradient
     else:
         seconds += _flow_seconds(tables_of(problem))
-    return Prediction("population", "", seconds, memory, 2 * BYTES * numbers + HEADER, contents)
+    return prediction_of("population", seconds, kept, 2 * numbers, contents)
 
 
 class _Trial(Pieces):
-    """Flow that is followed for some processor seconds, with what each of its steps took."""
+    """Flow that is followed for a processor second, with what each of its steps took."""
 
     def __init__(self, tables: Tables) -> None:
         problem = tables.problem
@@ -138,7 +107,7 @@ class _Trial(Pieces):
 
     def _velocity(self, y: FloatArray) -> FloatArray:
         seconds = time.process_time() - self._began
-        if seconds > ENOUGH and len(self.taken) > 1:  # within a step, which takes many where nodes slide
+        if seconds > 1.0 and len(self.taken) > 1:  # within a step, which takes many where nodes slide
             self.taken[-1] = (self.taken[-1][0], seconds)
             raise _EnoughError
         return super()._velocity(y)
@@ -197,20 +166,21 @@ def density(problem: Problem) -> Prediction:
     check_density(problem)
     outputs, weights = problem.time.outputs, weights_of(problem)
     if problem.density.scheme != "particles" and weights in ON_CELLS:
-        return _on_circle(problem) if weights == CIRCLE else _on_sphere(problem)
-    nodes = carried_sample(problem, SAMPLED, 0)
-    numbers = 2 ** (most_of(problem) - USUAL) * len(nodes.rows)
+        return _on_circle(problem) if weights == 2 else _on_sphere(problem)
+    nodes = carried_sample(problem, 7, 0)  # 2^7 nodes say what one costs
+    numbers = 2 ** (most_of(problem) - 3) * len(nodes.rows)  # usually an eighth of the largest sample
     seconds = RUNS * (numbers / len(nodes.w) / len(nodes.rows)) * _of_a_run(nodes, problem)
-    memory = COPIES * BYTES * numbers * len(nodes.paths.gates.normal)
+    kept = COPIES * numbers * len(nodes.paths.gates.normal)
     contents = f"means over {RUNS} samples of nodes with {weights} weights"
-    return Prediction("density", "", seconds, memory, outputs * SHOWN * len(nodes.rows) * weights * BYTES, contents)
+    return prediction_of("density", seconds, kept, outputs * SHOWN * len(nodes.rows) * weights, contents)
 
 
 def _of_a_run(nodes: Carried, problem: Problem) -> float:
     """Processor seconds of a run, from one step in the middle."""
     depth = 0.5 * problem.time.stop * nodes.o * abs(nodes.Delta(0.0))
     first = nodes.starting(nodes.w)
-    return (STEPS + 3.0 * problem.time.outputs) * seconds_of(lambda: nodes.moved(first, depth))
+    # Each of some 30 steps of the time T takes as long as all up to the middle at once.
+    return (30 + 3.0 * problem.time.outputs) * seconds_of(lambda: nodes.moved(first, depth))
 
 
 def _on_sphere(problem: Problem) -> Prediction:
@@ -218,18 +188,18 @@ def _on_sphere(problem: Problem) -> Prediction:
     larger = (FINE / COARSE) ** 2
     seconds = 4.0 / 3.0 * larger * _of_a_run(nodes, problem)
     numbers = larger * len(triangles.mass) * len(nodes.rows)
-    cells = problem.time.outputs * len(nodes.pull) * 2 * (FINE // COARSER) ** 2
+    cells = problem.time.outputs * len(nodes.pull) * 2 * (FINE // TRIANGLES_PER_CELL) ** 2
     contents = f"densities of {len(nodes.pull):,} kinds of nodes on a sphere"
-    memory = COPIES * BYTES * numbers * len(nodes.paths.gates.normal)
-    return Prediction("density", "", seconds, memory, BYTES * cells + HEADER, contents)
+    return prediction_of("density", seconds, COPIES * numbers * len(nodes.paths.gates.normal), cells, contents)
 
 
 def _on_circle(problem: Problem) -> Prediction:
     nodes, outputs = ensemble_of(problem), problem.time.outputs
-    seconds = (AVERAGES + outputs) * seconds_of(lambda: nodes.Delta(0.5 * problem.time.stop * nodes.o))
+    # The flow of nodes takes some 120 averages over them.
+    seconds = (120 + outputs) * seconds_of(lambda: nodes.Delta(0.5 * problem.time.stop * nodes.o))
     numbers = outputs * len(nodes.pull) * (problem.density.cells + len(nodes.flows.circle.gates))
     contents = f"densities of {len(nodes.pull):,} kinds of nodes on {problem.density.cells:,} cells"
-    return Prediction("density", "", seconds, 3.0 * BYTES * numbers, BYTES * numbers + HEADER, contents)
+    return prediction_of("density", seconds, 3 * numbers, numbers, contents)
 
 
 def particles(problem: Problem) -> Prediction:

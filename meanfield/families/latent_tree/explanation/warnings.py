@@ -10,9 +10,6 @@ from meanfield.explanation.prediction import Prediction
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.starts import SphereStart
 
-STIFF = 1e-2
-"""Epsilon below which the flow of a normalised output is stiff."""
-
 
 def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
     """Warnings about a problem, each a sentence with a remedy.
@@ -35,7 +32,7 @@ def _warnings(problem: Problem) -> Iterator[str]:
             "network.output_normalisation = false: nothing bounds the weights under this loss, and they become "
             "infinite in finite time if the tree has two levels or more; set it to true, or take a short time.stop"
         )
-    if network.output_normalisation and 0.0 < network.epsilon < STIFF:
+    if network.output_normalisation and 0.0 < network.epsilon < 1e-2:  # below it the flow is stiff
         yield (
             f"network.epsilon = {network.epsilon:g}: outputs that pass through 0 turn round at once, which makes the "
             "gradient flow slow to solve; raise epsilon, or use the method 'particles'"

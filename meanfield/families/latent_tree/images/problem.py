@@ -16,10 +16,7 @@ from meanfield.ingredients.part import Part
 from meanfield.networks.dense import DenseWeights, uniform_start
 from meanfield.problems.base import BaseProblem
 
-MOST_WIDTH = 100_000
-"""Largest number of nodes of a layer."""
-
-Width = Annotated[int, Field(ge=1, le=MOST_WIDTH)]
+Width = Annotated[int, Field(ge=1, le=100_000)]  # nodes of a layer
 Widths = Annotated[tuple[Width, ...], Field(strict=False, min_length=1, max_length=16)]
 
 

@@ -18,12 +18,6 @@ from meanfield.networks.dense import DenseWeights, forward, gradient
 from meanfield.networks.probe import probe_accuracy
 from meanfield.typing import FloatArray
 
-DECAY = (0.9, 0.999)
-"""Decay rates of Adam's means of gradients and of their squares."""
-
-ADAM_EPSILON = 1e-8
-"""Number that keeps Adam's steps finite."""
-
 
 class ImageReplicas(PythonStepper):
     """Replicas that start with the same weights.
@@ -67,10 +61,10 @@ class ImageReplicas(PythonStepper):
 
     def _adapted(self, gradients: FloatArray, k: int) -> FloatArray:
         """Steps of Adam in place of gradients."""
-        first, second = DECAY
+        first, second = 0.9, 0.999  # decay rates of Adam's means of gradients and of their squares
         self.means = first * self.means + (1.0 - first) * gradients
         self.squares = second * self.squares + (1.0 - second) * gradients**2
-        size = np.sqrt(self.squares / (1.0 - second ** (k + 1))) + ADAM_EPSILON
+        size = np.sqrt(self.squares / (1.0 - second ** (k + 1))) + 1e-8  # keeps Adam's steps finite
         return self.means / (1.0 - first ** (k + 1)) / size
 
     def _blend(self) -> None:

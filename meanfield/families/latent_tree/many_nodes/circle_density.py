@@ -11,14 +11,11 @@ from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.typing import FloatArray, IntArray
 
-TOLERANCE = 1e-10
-"""Error of a step of the time T."""
-
 
 def on_circle(problem: Problem) -> Density:
     """Density of a problem whose nodes have two weights; errors are below 1e-8, those of one differential equation."""
     nodes = ensemble_of(problem)
-    at, status = inner_times(nodes, problem.time.outputs_at, TOLERANCE, "density")
+    at, status = inner_times(nodes, problem.time.outputs_at, 1e-10, "density")  # error of a step of the time T
     return Density("density", _arrays(problem, nodes, at), status)
 
 

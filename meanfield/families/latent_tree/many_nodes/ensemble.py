@@ -15,15 +15,6 @@ from meanfield.typing import FloatArray, IntArray
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 """Rule of Gauss and Legendre on pieces that are short enough for it to be exact but for rounding."""
 
-STRIDE = 2.0
-"""Growth of tan(x/2), as an exponent, between two pieces."""
-
-PIECES = 2
-"""Pieces of each arc at the start."""
-
-LONGEST = 40.0
-"""Exponent |g| t beyond which nodes have gathered, but for rounding."""
-
 
 @dataclass(frozen=True)
 class Ensemble(Latents):
@@ -38,20 +29,20 @@ class Ensemble(Latents):
     def _ladder(self) -> tuple[FloatArray, IntArray]:
         """Places between which nodes are followed, both ends of every arc among them, and their arcs."""
         ends = self.flows.circle.ends
-        inside = ends[:, :1] + np.diff(ends, axis=1) * np.linspace(0.0, 1.0, PIECES + 1)
-        return inside.ravel(), np.repeat(np.arange(len(ends)), PIECES + 1)
+        inside = ends[:, :1] + np.diff(ends, axis=1) * np.linspace(0.0, 1.0, 3)  # two pieces of each arc
+        return inside.ravel(), np.repeat(np.arange(len(ends)), 3)
 
     def _breaks(self, T: float) -> FloatArray:
         """Angles at the start between which a node is a smooth function of its own after the time T.
 
         They are those that were at the ladder at times up to T, so close to each other that tan(x/2) grows no more
-        than by STRIDE e-folds between two of them.
+        than by two e-folds between two of them.
         """
         angle, arc = self._ladder
         rates = np.abs(self.pull)[:, None] * self.flows.size
         fastest = max(float(rates.max()), 1e-300)
-        longest = min(abs(T), LONGEST / fastest)
-        shares = np.linspace(0.0, 1.0, int(np.ceil(fastest * longest / STRIDE)) + 1)
+        longest = min(abs(T), 40.0 / fastest)  # beyond an exponent |g| t of 40 nodes have gathered, but for rounding
+        shares = np.linspace(0.0, 1.0, int(np.ceil(fastest * longest / 2.0)) + 1)
         row, share, place = (i.ravel() for i in np.indices((len(self.pull), len(shares), len(angle))))
         back = -np.copysign(longest, T) * shares[share] * self.pull[row]
         found = self.flows.push(row, angle[place], arc[place], back).turned

@@ -20,13 +20,13 @@ from meanfield.typing import BoolArray, FloatArray, IntArray
 Sides = npt.NDArray[np.signedinteger[Any]]
 """Sides of gates on which nodes are, in few bytes."""
 
-SAME = 1e-10
+SAME_NORMAL = 1e-10
 """Largest sine of the angle between two normals that are the same but for rounding."""
 
-ROUNDING = 1e-12
+NO_JUMP = 1e-12
 """Size of a sum of jumps that is 0 but for rounding, relative to the largest slope."""
 
-ZERO = 1e-9
+NO_SLOPE = 1e-9
 """Size of slopes that are 0 but for rounding, relative to the largest one."""
 
 
@@ -53,9 +53,11 @@ class Gates:
         number = np.full(len(length), -1)
         for i in np.flatnonzero(length > 0.0):
             unit = self.inputs[i] / length[i]
-            alike = [k for k, other in enumerate(normals) if np.linalg.norm(unit - (unit @ other) * other) < SAME]
-            number[i] = alike[0] if alike else len(normals)
-            if not alike:
+            alike = [
+                k for k, other in enumerate(normals) if np.linalg.norm(unit - (unit @ other) * other) < SAME_NORMAL
+            ]
+            number[i] = alike[0] if len(alike) else len(normals)
+            if not len(alike):
                 normals.append(unit)
         normal = np.array(normals).reshape(-1, self.inputs.shape[1])
         along = np.where(number >= 0, np.sum(self.inputs * normal[number], axis=1), 0.0)
@@ -99,7 +101,7 @@ class Gates:
             +1 or -1.
         """
         found = self.base[row] + ((side > 0) * self.jump[row]) @ self.normal
-        found[np.linalg.norm(found, axis=1) <= ROUNDING * self.scale] = 0.0
+        found[np.linalg.norm(found, axis=1) <= NO_JUMP * self.scale] = 0.0
         return np.asarray(found)
 
     def idle(self, side: Sides) -> BoolArray:
@@ -134,7 +136,7 @@ class Gates:
         away = np.where(np.isin(np.arange(len(side)), at), -1, side)[None]
         g = self.base[row] + ((away[0] > 0) * self.jump[row]) @ self.normal
         normal, jump = self.normal[at], self.jump[row, at]
-        small = ZERO * self.scale
+        small = NO_SLOPE * self.scale
         on = (jump > 0.0) & (side[at] < 0)
         y = _shortest(g, normal, jump, on)
         for _ in range(4 << min(len(at), 8)):
@@ -153,7 +155,7 @@ class Gates:
         found[at] = np.where(np.abs(across) > small, np.sign(across), 0)
         held = self.normal[found == 0]
         if len(held):
-            y = y - np.linalg.pinv(held, rcond=SAME) @ (held @ y)
+            y = y - np.linalg.pinv(held, rcond=SAME_NORMAL) @ (held @ y)
         return found, y if np.linalg.norm(y) > small else np.zeros_like(y)
 
 
@@ -178,8 +180,8 @@ def _shortest(g: FloatArray, normal: FloatArray, jump: FloatArray, on: BoolArray
         return np.asarray(start)
     A = (jump[back, None] * normal[back]).T
     x = lsq_linear(A, -start, bounds=(0.0, 1.0), method="bvls", tol=1e-15).x
-    free = (x > ZERO) & (x < 1.0 - ZERO)
+    free = (x > NO_SLOPE) & (x < 1.0 - NO_SLOPE)
     ends = start + A[:, ~free] @ np.round(x[~free])
     if free.any():
-        ends = ends - A[:, free] @ np.linalg.lstsq(A[:, free], ends, rcond=SAME)[0]
+        ends = ends - A[:, free] @ np.linalg.lstsq(A[:, free], ends, rcond=SAME_NORMAL)[0]
     return np.asarray(ends)

@@ -11,10 +11,7 @@ from meanfield.numerics.ode import Path, Tolerance, solve_ode
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-FARTHEST = 1e15
-"""A time T that is not reached."""
-
-GROWN = 1e9
+BLOW_UP_GROWTH = 1e9
 """Growth of Delta after which it is about to become infinite."""
 
 
@@ -41,12 +38,12 @@ def inner_times(nodes: Latents, times: FloatArray, tolerance: float, label: str)
         solution = solve_ode(
             rate,
             np.zeros(1),
-            np.array([0.0, FARTHEST]),
+            np.array([0.0, 1e15]),  # a time T that is not reached
             Tolerance(tolerance, tolerance * stop),
             integrator="DOP853",
             stops=[
                 lambda depth, t: stop - float(t[0]),
-                lambda depth, t: GROWN - abs(nodes.Delta(sign * depth) / start),
+                lambda depth, t: BLOW_UP_GROWTH - abs(nodes.Delta(sign * depth) / start),
             ],
             dense=True,
             interruptible=True,
@@ -73,6 +70,6 @@ def grown_at(time: float) -> BlowUpError:
     """The weights become infinite."""
     return BlowUpError(
         time,
-        f"Delta has grown by {GROWN:.0e} and becomes infinite at this time",
+        f"Delta has grown by {BLOW_UP_GROWTH:.0e} and becomes infinite at this time",
         "set network.initial.fixed_lengths to true, or time.stop to less",
     )

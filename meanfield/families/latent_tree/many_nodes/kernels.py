@@ -18,13 +18,7 @@ from meanfield.families.latent_tree.starts import UniformStart
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.typing import FloatArray
 
-MOST_CONFIGURATIONS = 1 << 10
-"""Largest number of configurations below a latent whose kernel, a number for each pair, is computed."""
-
-MOST_CHILDREN = 8
-"""Largest number of leaves of a latent: splines of more of them lose digits."""
-
-VARIANCE = 1.0 / 3.0
+WEIGHT_VARIANCE = 1.0 / 3.0
 """Variance of uniform weights times the number of inputs."""
 
 LEAVES = (0.0, 1.0)
@@ -70,7 +64,8 @@ def wide_limit(problem: Problem) -> WideLimit | None:
         return None
     tree, shape = problem.tree, problem.shape
     uniform = isinstance(problem.network.initial, UniformStart)
-    if not uniform or tree.leaves != LEAVES or shape.children[0] > MOST_CHILDREN:
+    # Splines of more than 8 leaves of a latent lose digits.
+    if not uniform or tree.leaves != LEAVES or shape.children[0] > 8:
         return None
     tables, correlations, growth = Tables(problem), [], np.nan
     kernels: Kernels | None = Kernels(np.diag(LEAVES), np.zeros((2, 2)), np.zeros((2, 2)))
@@ -103,23 +98,23 @@ def _growth(problem: Problem, Q: FloatArray, kernels: Kernels) -> float:
     """2 p0 p1 times the tangent kernel of Delta, for one of few outputs."""
     gap, shape = Q[:, 1] - Q[:, 0], problem.shape
     nodes = shape.width(shape.depth - 1)
-    tangent = nodes * kernels.active + VARIANCE / shape.children[-1] * kernels.slopes * kernels.tangent
+    tangent = nodes * kernels.active + WEIGHT_VARIANCE / shape.children[-1] * kernels.slopes * kernels.tangent
     return float(2.0 * np.prod(problem.tree.root) * np.einsum("kc,cd,kd", gap, tangent, gap))
 
 
 def _above(problem: Problem, level: int, below: Kernels) -> Kernels | None:
     """Kernels of a level from those of the level below it; None where there are too many configurations."""
     shape, bias = problem.shape, problem.network.bias
-    if shape.configurations[level] > MOST_CONFIGURATIONS:
+    if shape.configurations[level] > 1024:  # the kernel has a number for each pair of them
         return None
     count = shape.children[level - 1]
-    inner = shape.width(level - 1) * below.active + VARIANCE / count * below.slopes * below.tangent
+    inner = shape.width(level - 1) * below.active + WEIGHT_VARIANCE / count * below.slopes * below.tangent
     tangent = _sum(inner, count) + float(bias)
     if level == 1:
         active, slopes = _of_uniform_weights(count, bias)
     else:
-        of_bias = VARIANCE / shape.inputs[level - 1] if bias else 0.0
-        active, slopes = _of_gaussian(_sum(VARIANCE / count * below.active, count) + of_bias)
+        of_bias = WEIGHT_VARIANCE / shape.inputs[level - 1] if bias else 0.0
+        active, slopes = _of_gaussian(_sum(WEIGHT_VARIANCE / count * below.active, count) + of_bias)
     return Kernels(active, slopes, tangent)
 
 

@@ -11,24 +11,15 @@ from scipy.interpolate import make_interp_spline
 from scipy.optimize import brentq
 
 from meanfield.families.latent_tree.many_nodes.carried import Carried
-from meanfield.families.latent_tree.many_nodes.inner_time import GROWN, grown_at
+from meanfield.families.latent_tree.many_nodes.inner_time import BLOW_UP_GROWTH, grown_at
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-STEP = 0.2
+STEP_OF_FASTEST = 0.2
 """Step times the rate of the fastest node."""
-
-FEWEST = 8
-"""Least number of steps."""
 
 DEGREE = 5
 """Degree of splines, whose errors fall with the sixth power of steps."""
-
-LONGER = 0.05
-"""Step relative to the time T that has passed, where lengths stay and all comes to rest."""
-
-BEYOND = 1.01
-"""Part of the last output time to which the trapezoidal rule goes, which is not as exact as the spline."""
 
 
 def marched_times(nodes: Carried, times: FloatArray, label: str) -> tuple[FloatArray, str]:
@@ -43,16 +34,17 @@ def marched_times(nodes: Carried, times: FloatArray, label: str) -> tuple[FloatA
     """
     stop, status = float(times[-1]), "complete"
     depth, rate, passed = [0.0], [_rate(nodes, 0.0)], 0.0
-    shortest = min(STEP / nodes.fastest, stop / (rate[0] * FEWEST))
+    shortest = min(STEP_OF_FASTEST / nodes.fastest, stop / (rate[0] * 8))  # and 8 steps at least
     with progress_bar(stop, label, "t") as bar:
         try:
-            while passed < BEYOND * stop:
-                step = shortest if nodes.grows else max(shortest, LONGER * depth[-1])
+            while passed < 1.01 * stop:  # the trapezoidal rule is not as exact as the spline
+                # All comes to rest where lengths stay.
+                step = shortest if nodes.grows else max(shortest, 0.05 * depth[-1])
                 depth.append(depth[-1] + step)
                 rate.append(_rate(nodes, depth[-1]))
                 passed += 0.5 * step * (rate[-1] + rate[-2])
                 bar.update(min(passed, stop) - bar.n)
-                if rate[0] > GROWN * rate[-1]:
+                if rate[0] > BLOW_UP_GROWTH * rate[-1]:
                     break
         except KeyboardInterrupt:
             status = "interrupted"
@@ -65,7 +57,7 @@ def marched_times(nodes: Carried, times: FloatArray, label: str) -> tuple[FloatA
     reached = float(t(depth[-1]))
     for k in np.flatnonzero((times > 0.0) & (times <= reached)):
         found[k] = brentq(lambda T, at=float(times[k]): float(t(T)) - at, 0.0, depth[-1], xtol=1e-14 * depth[-1])
-    if status == "complete" and rate[0] > GROWN * rate[-1] and reached < stop:
+    if status == "complete" and rate[0] > BLOW_UP_GROWTH * rate[-1] and reached < stop:
         status = grown_at(reached).status
     return nodes.sign * found, status
 

@@ -21,17 +21,8 @@ from meanfield.typing import FloatArray
 RUNS = 8
 """Number of independent runs, from whose spread standard errors follow."""
 
-DEVIATIONS = 3.5
-"""Standard errors of 8 runs that are exceeded by chance once in 100 times (Student's t of 7 degrees)."""
-
 FEWEST, MOST = 7, 14
 """Numbers of nodes of each latent in a run, first and last, as powers of 2."""
-
-MOST_NUMBERS = 2**24
-"""Largest number of distances from gates that a run computes at once: 128 MB, and as much again a few times."""
-
-GAIN = 1.5
-"""Power of the number of nodes by which errors fall, about, turned over."""
 
 SHOWN = 128
 """Number of nodes of each latent whose weights are in the result."""
@@ -53,7 +44,8 @@ def most_of(problem: Problem) -> int:
     """Power of 2 of the largest number of nodes whose distances from gates fit into memory."""
     nodes = carried_sample(problem, 0, 0)
     each = len(nodes.rows) * len(nodes.paths.gates.normal)
-    return int(np.clip(np.floor(np.log2(MOST_NUMBERS / each)), FEWEST, MOST))
+    # A run computes at most 2^24 distances from gates at once: 128 MB, and as much again a few times.
+    return int(np.clip(np.floor(np.log2(2**24 / each)), FEWEST, MOST))
 
 
 def by_particles(problem: Problem) -> Density:
@@ -63,12 +55,14 @@ def by_particles(problem: Problem) -> Density:
         runs = [_run(problem, power, run) for run in range(RUNS)]
         statuses = [status for _, status in runs if status != "complete"]
         Delta = np.array([found["Delta"] for found, _ in runs])
-        error = DEVIATIONS * Delta.std(axis=0, ddof=1) / np.sqrt(RUNS)
+        # Eight runs exceed 3.5 standard errors by chance once in 100 times (Student's t of 7 degrees).
+        error = 3.5 * Delta.std(axis=0, ddof=1) / np.sqrt(RUNS)
         reached = np.isfinite(error)
         worst = float(np.max(error[reached] / np.maximum(np.abs(Delta.mean(axis=0)[reached]), 1.0)))
         if worst <= tolerance or power == most or "interrupted" in statuses:
             break
-        power = min(power + int(np.clip(np.ceil(GAIN * np.log2(worst / tolerance)), 1, 3)), most)
+        # Errors fall about with the power 1/1.5 of the number of nodes.
+        power = min(power + int(np.clip(np.ceil(1.5 * np.log2(worst / tolerance)), 1, 3)), most)
     arrays = {name: np.mean([found[name] for found, _ in runs], axis=0) for name in runs[0][0] if name != "w_sample"}
     warning = ""
     if worst > tolerance:

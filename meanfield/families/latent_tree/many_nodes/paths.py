@@ -16,13 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.families.latent_tree.many_nodes.gates import ROUNDING, Gates, Sides
+from meanfield.families.latent_tree.many_nodes.gates import NO_JUMP, Gates, Sides
 from meanfield.typing import BoolArray, FloatArray, IntArray
 
-AT_REST = 1e-9
-"""Sine of the angle between weights and slope below which the direction of a node rests."""
-
-TOGETHER = 1e-10
+MET_TOGETHER = 1e-10
 """Difference of u between gates that are met at once, but for rounding."""
 
 
@@ -92,7 +89,7 @@ class Paths:
         g = slope / k[:, None]
         x = np.sum(w * g, axis=1)
         across = w - x[:, None] * g
-        rests = np.linalg.norm(across, axis=1) < AT_REST
+        rests = np.linalg.norm(across, axis=1) < 1e-9  # sine of the angle between weights and slope
         moved.growth[active[rests]] += (k * np.sign(x) * left[active])[rests]
         if rests.any():
             active, w, k, g, x, across = (a[~rests] for a in (active, w, k, g, x, across))
@@ -110,7 +107,7 @@ class Paths:
         moved.w[active] = at / length[:, None]
         moved.growth[active] += k * spent + np.log(length)
         left[active] -= spent
-        active, meets = active[out], met >= (first - TOGETHER)[:, None]
+        active, meets = active[out], met >= (first - MET_TOGETHER)[:, None]
         self._meet(moved, active, meets)
         return np.asarray(active[(left[active] > 0.0) & (moved.slope[active] != 0.0).any(axis=1)])
 
@@ -145,7 +142,7 @@ class Paths:
         crosses = side * np.sum(beyond * normal, axis=1) < 0.0
         along = slope - np.sum(slope * normal, axis=1, keepdims=True) * normal
         found = np.where(crosses[:, None], beyond, along)
-        small = np.linalg.norm(found, axis=1) <= ROUNDING * self.gates.scale
+        small = np.linalg.norm(found, axis=1) <= NO_JUMP * self.gates.scale
         moved.slope[active] = np.where(small[:, None], 0.0, found)
         moved.side[active, gate] = np.where(crosses, -side, 0)
 
@@ -170,4 +167,4 @@ def _roots(across: FloatArray, along: FloatArray, x: FloatArray, side: Sides) ->
     root = side * np.sqrt(np.maximum(across * across - highest * lowest, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         u = np.where(side * across > 0.0, -lowest / (across + root), (root - across) / highest)
-    return np.where((side != 0) & (u > 0.0) & (u <= 1.0 + TOGETHER), u, 0.0)
+    return np.where((side != 0) & (u > 0.0) & (u <= 1.0 + MET_TOGETHER), u, 0.0)

@@ -23,9 +23,6 @@ from meanfield.families.latent_tree.starts import SphereStart
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 
-LEAST = 1e-12
-"""Smallest difference of mean outputs at the start that is more than rounding."""
-
 MOST_WEIGHTS = 8
 """Largest number of weights of a node whose paths are followed: 255 gates, of which one meets a hundred."""
 
@@ -73,7 +70,7 @@ def check_density(problem: Problem) -> None:
             f"density.scheme = 'finite_volumes': nodes have {_in_words(problem)}, and cells are for two or three "
             "numbers; set it to 'particles', or leave the key out"
         )
-    if abs(ensemble_of(problem).first_Delta) < LEAST:
+    if abs(ensemble_of(problem).first_Delta) < 1e-12:  # rounding
         raise InputError(
             f"network.initial.positive = {start.positive:g}: the mean outputs for both values of the root are the "
             "same, and infinitely many nodes never move from there; take another share, or polarities that are not 0"

@@ -19,10 +19,10 @@ from meanfield.typing import FloatArray
 FEWEST, MOST = 16, 256
 """Numbers of sides of triangles along a meridian, in the first run and the last."""
 
-COARSER = 2
+TRIANGLES_PER_CELL = 2
 """Number of triangles along each side of a fixed cell."""
 
-POINTS = 4
+POINTS_OF_TRIANGLE = 4
 """Points along each side of a triangle, by which its mass is seen."""
 
 
@@ -63,7 +63,7 @@ def on_sphere(problem: Problem) -> Density:
 
 
 def _cells(count: int) -> SphereCells:
-    return SphereCells(max(1, count // COARSER))
+    return SphereCells(max(1, count // TRIANGLES_PER_CELL))
 
 
 def _run(problem: Problem, count: int) -> tuple[dict[str, FloatArray], str]:
@@ -90,12 +90,12 @@ def _density(triangles: Triangles, w: FloatArray, cells: SphereCells) -> FloatAr
     """Density on fixed cells of triangles with corners at w, shape (polar, azimuth)."""
     a, b, c = (w[triangles.corners[:, k]] for k in range(3))
     total, middle = np.zeros(cells.area.size), np.array([1.0, 2.0]) / 3.0
-    for i, j in np.ndindex(POINTS, POINTS):
-        if i + j >= POINTS:
+    for i, j in np.ndindex(POINTS_OF_TRIANGLE, POINTS_OF_TRIANGLE):
+        if i + j >= POINTS_OF_TRIANGLE:
             continue
-        for offset in middle if i + j < POINTS - 1 else middle[:1]:
-            x, y = (i + offset) / POINTS, (j + offset) / POINTS
+        for offset in middle if i + j < POINTS_OF_TRIANGLE - 1 else middle[:1]:
+            x, y = (i + offset) / POINTS_OF_TRIANGLE, (j + offset) / POINTS_OF_TRIANGLE
             at = (1.0 - x - y) * a + x * b + y * c
             at /= np.maximum(np.linalg.norm(at, axis=1, keepdims=True), 1e-300)
-            total += np.bincount(cells.numbers(at), triangles.mass / POINTS**2, total.size)
+            total += np.bincount(cells.numbers(at), triangles.mass / POINTS_OF_TRIANGLE**2, total.size)
     return np.asarray(total.reshape(cells.shape) / cells.area)

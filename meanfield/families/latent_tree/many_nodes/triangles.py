@@ -13,12 +13,6 @@ import numpy as np
 
 from meanfield.typing import FloatArray, IntArray
 
-ON_GATE = 1e-12
-"""Distance from a gate that is rounding."""
-
-INSIDE = 1e-7
-"""Share of the way to the middle of a triangle by which its corners are inside."""
-
 OCTANTS = [np.diag(signs) for signs in product((1.0, -1.0), repeat=3)]
 """Triangles that cover the sphere, each a row per corner."""
 
@@ -68,7 +62,7 @@ def triangles_between(normal: FloatArray, longest: float) -> Triangles:
         for first, second in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
             points, numbers = _divided(np.stack([middle, first, second]), longest)
             parts = tuple(points[numbers[:, k]] for k in range(3))
-            w.append(_unit((1.0 - INSIDE) * points + INSIDE * points.mean(axis=0)))
+            w.append(_unit((1.0 - 1e-7) * points + 1e-7 * points.mean(axis=0)))  # corners are a little inside
             corners.append(numbers + count)
             areas.append(_areas(*parts))
             moments.append(_moments(*parts))
@@ -84,7 +78,7 @@ def _polygons(normal: FloatArray) -> list[FloatArray]:
         pieces = []
         for polygon in found:
             height = polygon @ plane
-            height[np.abs(height) < ON_GATE] = 0.0
+            height[np.abs(height) < 1e-12] = 0.0  # rounding
             if height.min() >= 0.0 or height.max() <= 0.0:
                 pieces.append(polygon)
             else:

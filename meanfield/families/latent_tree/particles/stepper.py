@@ -22,9 +22,6 @@ from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.population import terms
 from meanfield.typing import FloatArray
 
-OFTEN = 2e6
-"""Largest number of terms of a loss that is computed at every output time of every replica."""
-
 
 class Replicas(PythonStepper):
     """Replicas that start with the same weights.
@@ -112,7 +109,8 @@ def exact_tables(problem: Problem) -> Tables | None:
         except InputError:
             continue
         tables = tables_of(candidate)
-        if not tables.whole or terms(candidate.loss.contrast, problem.shape.configurations[-1]) <= OFTEN:
+        # More terms than that would cost too much at every output time of every replica.
+        if not tables.whole or terms(candidate.loss.contrast, problem.shape.configurations[-1]) <= 2e6:
             return tables
     return None
 

@@ -20,9 +20,6 @@ from meanfield.typing import FloatArray, IntArray
 NORMALS, UNIFORMS = 16, 17
 """Purposes of random numbers, which are none of those of SGD."""
 
-FARTHEST = 1e8
-"""Field along the mean beyond which a chain runs away: no law of it is that wide."""
-
 
 class Law(NamedTuple):
     """Law of the fields at fixed overlaps, and what a step does.
@@ -107,7 +104,7 @@ def advance(law, key, stream, first, stride, omega, path, sums):  # type: ignore
     Returns
     -------
     bool
-        Whether all chains stayed within `FARTHEST`.
+        Whether all chains stayed within 1e8.
     """
     K, n, components = omega.shape[1], law.u.size, law.cumulated.size
     even = n + n % 2
@@ -127,7 +124,7 @@ def advance(law, key, stream, first, stride, omega, path, sums):  # type: ignore
                 _step(law, q, normals[step], w, h, value, slope, sums)
             for k in range(K):
                 path[record, i, k] = w[k]
-                if not abs(w[k]) < FARTHEST:
+                if not abs(w[k]) < 1e8:  # no law of a chain is that wide
                     return False
     return True
 

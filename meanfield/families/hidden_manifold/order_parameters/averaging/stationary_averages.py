@@ -29,9 +29,6 @@ GROUPS, CHAINS = 16, 8
 STARTS = 8192
 """Number of fields at t = 0 in each group, where there are no steps yet to average over."""
 
-AT_START = 8
-"""Samples for each of these fields."""
-
 Fields = tuple[FloatArray, FloatArray, FloatArray]
 """Covariances and means of the fields in each component, and the second layer."""
 
@@ -48,11 +45,8 @@ LEAST_STRIDE = 32
 MOST_STEPS = 2**17
 """Number of steps of averaging after which a chain counts as one that does not come to rest."""
 
-REMEMBERED = 0.2
-"""Correlation of records down to which the relaxation time is found from them: noise is far below."""
 
-
-ROUNDING = 1e-12
+NO_VARIANCE = 1e-12
 """Variance of functions of order 1 that do not vary."""
 
 
@@ -117,7 +111,8 @@ class FastChains:
         """
         laws, errors = [_fields_at(self._system, self._start)] * GROUPS, np.empty(GROUPS)
         records = np.empty((GROUPS, 1, *self._omega.shape[1:]))
-        for i, (sums, _) in enumerate(self._steps(time, laws, 0.0, AT_START, records)):
+        # Eight samples for each of the fields at t = 0.
+        for i, (sums, _) in enumerate(self._steps(time, laws, 0.0, 8, records)):
             errors[i] = 0.5 * self._system.chance @ (sums.square / sums.steps)
         self._omega, before = self._omega[:, :CHAINS].copy(), 0
         means = self._means(laws, records)
@@ -172,12 +167,12 @@ class FastChains:
         """Choose the next stride by how long chains remember, from observables, shape (groups, records, chains, n)."""
         seen = seen - seen.mean(axis=(0, 1, 2))
         variance = (seen**2).mean(axis=(0, 1, 2))
-        varies = variance > ROUNDING
+        varies = variance > NO_VARIANCE
         relaxation = 0.0
         for lag in range(1, RECORDS // 2 + 1):
             products = (seen[:, :-lag] * seen[:, lag:]).mean(axis=(0, 1, 2))
             correlation = float((products[varies] / variance[varies]).max(initial=0.0))
-            if lag > 1 and correlation < REMEMBERED:
+            if lag > 1 and correlation < 0.2:  # noise is far below
                 break
             relaxation = lag * self._stride / -math.log(min(max(correlation, 1e-3), 1.0 - 1e-3))
         self.relaxation = relaxation
@@ -200,7 +195,7 @@ class FastChains:
         value, slope = (evaluate(function, mean) for function in (self._student.value, self._student.slope))
         v = np.array([u[: mean.shape[-1]] for _, _, u in laws])
         output = np.einsum("gsck,gk->gsc", value, v)[..., None]
-        if slope.std() <= ROUNDING:
+        if slope.std() <= NO_VARIANCE:
             return np.asarray(output)
         alike = not any(m.any() for _, m, _ in laws) and np.array_equal(evaluate(self._student.value, -mean), -value)
         return np.concatenate([output, np.abs(mean) if alike else mean], axis=-1)

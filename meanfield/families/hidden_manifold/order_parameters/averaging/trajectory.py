@@ -16,24 +16,15 @@ from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-STEP = 0.5
+RELAXATION_STEP = 0.5
 """Length of a step in units of the fastest relaxation: the method of Runge and Kutta of order 4 is off by 2e-4 of what
 relaxes as fast."""
 
-NO_QUADRATURE = 2
+UNUSED_RULE_SIZE = 2
 """Points of a rule that is not used: expectations are averages over samples."""
 
-ERRORS = 3.0
-"""Stated errors in standard errors, which 1 of 100 numbers exceeds by chance."""
-
-MOST_BATCHES = 16
-"""Largest number of batches of groups; four times as many halve the error."""
-
-REPEATED = 4
+OUTPUT_AVERAGES = 4
 """Averages at an output time: its generalisation error is that of one state, and not of all on the way to it."""
-
-FEWEST_NODES = 6
-"""Nodes of the spectrum besides those for digits."""
 
 COMPARED = ("Q", "R", "generalisation_error")
 
@@ -80,9 +71,9 @@ def averaged(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[st
     """
     tolerance = problem.order_parameters.averaging_tolerance
     digits = math.ceil(-math.log10(tolerance)) + 1  # the spectrum adds nothing to errors by chance
-    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, FEWEST_NODES + digits)
-    system, batches, needed = make_system(problem, nodes, NO_QUADRATURE), list[_Batch](), 1
-    while len(batches) < min(needed, MOST_BATCHES):
+    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, 6 + digits)  # six nodes besides those for digits
+    system, batches, needed = make_system(problem, nodes, UNUSED_RULE_SIZE), list[_Batch](), 1
+    while len(batches) < min(needed, 16):  # four times as many batches of groups halve the error
         batches.append(_follow(problem, system, times, len(batches)))
         if batches[-1].status != "complete":
             batches = batches[:-1] or batches
@@ -109,7 +100,7 @@ def _errors(system: System, batches: list[_Batch]) -> dict[str, FloatArray]:
     """Three standard errors of what is compared."""
     seen = observables(system, unpacked(system, np.concatenate([batch.states for batch in batches])))
     seen["generalisation_error"] = np.concatenate([batch.errors for batch in batches])
-    factor = ERRORS / math.sqrt(len(seen["Q"]))
+    factor = 3.0 / math.sqrt(len(seen["Q"]))  # 1 of 100 numbers exceeds 3 standard errors by chance
     return {f"{name}_error": factor * seen[name].std(axis=0, ddof=1) for name in COMPARED}
 
 
@@ -147,7 +138,7 @@ def _follow(problem: Problem, system: System, times: FloatArray, batch: int) -> 
             for i, then in enumerate(times):
                 if t < then:
                     y, t = _advance(chains, y, t, float(then)), float(then)
-                    repeated = [chains.averages(t, y) for _ in range(REPEATED)]
+                    repeated = [chains.averages(t, y) for _ in range(OUTPUT_AVERAGES)]
                     error, means = (np.mean([a.errors for a in repeated], axis=0), repeated[-1].field_means)
                     bar.update(t - bar.n)
                 states[:, i], errors[:, i], relaxation[i] = y, error, chains.relaxation
@@ -163,7 +154,7 @@ def _advance(chains: FastChains, y: FloatArray, t: float, end: float) -> FloatAr
     """States at the end, by the method of Runge and Kutta of order 4."""
     while t < end:
         first = chains.averages(t, y)
-        left = math.ceil((end - t) * first.speed / STEP)
+        left = math.ceil((end - t) * first.speed / RELAXATION_STEP)
         h = (end - t) / left
         second = chains.averages(t, y + 0.5 * h * first.rates).rates
         third = chains.averages(t, y + 0.5 * h * second).rates

@@ -36,23 +36,11 @@ MOST_NUMBERS = 100
 GROUPS, SAMPLES = 8, 512
 """Number of groups of samples, and of samples in each at a time."""
 
-TIMES = 16
+NOISE_TIMES = 16
 """Number of times at which steps are sampled: so many at equal distances of log(1 + t), and among output times."""
-
-STREAM = 1
-"""Number of the stream of these samples among those of a seed."""
-
-ERRORS = 3.0
-"""Stated errors in standard errors."""
 
 TOLERANCE = Tolerance(relative=1e-4, absolute=1e-6)
 """Tolerance of a step: errors by sampling are larger."""
-
-ROUNDING = 1e-12
-"""Covariance relative to the largest that is none."""
-
-DIFFERENCE = 1e-5
-"""Step of differences of the generalisation error; they are off by about 1e-10."""
 
 
 def has_fluctuations(problem: Problem, system: System) -> bool:
@@ -81,9 +69,10 @@ def fluctuations(problem: Problem, system: System, times: FloatArray) -> dict[st
         `Q_covariance`, `Q_covariance_error` and so on, at all times.
     """
     coordinates, start = coordinates_of(system), start_of(problem, system)
-    place, numbers = coordinates.place, np.random.default_rng([problem.particles.seed, STREAM])
-    nodes = np.expm1(np.linspace(0.0, np.log1p(times[-1]), TIMES))
-    nodes = np.unique(np.append(np.minimum(nodes, times[-1]), times[:: math.ceil(len(times) / TIMES)]))
+    # These samples' stream of the seed.
+    place, numbers = coordinates.place, np.random.default_rng([problem.particles.seed, 1])
+    nodes = np.expm1(np.linspace(0.0, np.log1p(times[-1]), NOISE_TIMES))
+    nodes = np.unique(np.append(np.minimum(nodes, times[-1]), times[:: math.ceil(len(times) / NOISE_TIMES)]))
     path = packed(follow(system, start, nodes, TOLERANCE.relative).state)
     steps = np.array([_noise(problem, system, y, numbers)[:, place][:, :, place] for y in path])
     S, n, shape = make_interp_spline(nodes, steps, k=1), len(start), steps.shape[1:]
@@ -117,13 +106,14 @@ def _observed(system: System, coordinates: Coordinates, states: FloatArray, C: F
         found[f"{name}_covariance"] = products.reshape(*C.shape[:2], *maps[name].shape[1:], *maps[name].shape[1:])
     slopes = np.array([_error_slopes(system, coordinates, y) for y in states])
     found["generalisation_error_variance"] = np.einsum("ta,tgab,tb->tg", slopes, C, slopes)
-    errors = {f"{name}_error": ERRORS * each.std(axis=1, ddof=1) / math.sqrt(GROUPS) for name, each in found.items()}
+    # Errors are stated as 3 standard errors.
+    errors = {f"{name}_error": 3.0 * each.std(axis=1, ddof=1) / math.sqrt(GROUPS) for name, each in found.items()}
     return {name: _without_rounding(each.mean(axis=1)) for name, each in found.items()} | errors
 
 
 def _without_rounding(values: FloatArray) -> FloatArray:
     """Covariances without those that are 0 to rounding, which may be negative."""
-    return np.where(np.abs(values) > ROUNDING * np.abs(values).max(initial=0.0), values, 0.0)
+    return np.where(np.abs(values) > 1e-12 * np.abs(values).max(initial=0.0), values, 0.0)  # smaller ones are none
 
 
 def _error_slopes(system: System, coordinates: Coordinates, y: FloatArray) -> FloatArray:
@@ -132,8 +122,8 @@ def _error_slopes(system: System, coordinates: Coordinates, y: FloatArray) -> Fl
     for i, place in enumerate(coordinates.place):
         x = y[coordinates.place]
         ends = []
-        for step in (DIFFERENCE, -DIFFERENCE):
+        for step in (1e-5, -1e-5):  # differences are off by about 1e-10
             x[i] = y[place] + step
             ends.append(rates(coordinates.moved(y, x), system, waste))
-        slopes[i] = (ends[0] - ends[1]) / (2.0 * DIFFERENCE)
+        slopes[i] = (ends[0] - ends[1]) / 2e-5
     return slopes

@@ -9,9 +9,6 @@ import numpy as np
 from meanfield.families.hidden_manifold.order_parameters.system import State, System
 from meanfield.typing import FloatArray
 
-NEGLIGIBLE = 1e-9
-"""Share of the input dimensions that is none."""
-
 
 class Spaces(NamedTuple):
     """Spaces with inputs or latents: one for each eigenvalue, and last the inputs that the features do not reach.
@@ -37,7 +34,7 @@ def spaces_of(system: System) -> Spaces:
     rest = max(1.0 - reached.sum(), 0.0)
     return Spaces(
         np.append(system.rho, 0.0),
-        np.append(reached, rest if rest > NEGLIGIBLE else 0.0),
+        np.append(reached, rest if rest > 1e-9 else 0.0),  # none, to rounding
         np.append(system.weight, 0.0),
     )
 
