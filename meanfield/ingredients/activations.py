@@ -18,6 +18,7 @@ from meanfield.arguments import as_numbers
 from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
 from meanfield.numerics.compiled.differences import difference
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
+from meanfield.typing import FloatArray
 
 ROUNDING = 1e-13
 """Largest difference between a polynomial activation and its interpolation, relative to the sum of its terms."""
@@ -53,6 +54,14 @@ class Activation:
         """Derivative sigma', given or by differences."""
         return difference(self.value, self.kinks) if self.derivative is None else self.derivative
 
+    def values(self, x: FloatArray) -> FloatArray:
+        """Values of sigma at all elements of an array."""
+        return evaluate(self.value, x)
+
+    def slopes(self, x: FloatArray) -> FloatArray:
+        """Values of sigma' at all elements of an array."""
+        return evaluate(self.slope, x)
+
     @cached_property
     def addresses(self) -> tuple[int, int]:
         """Addresses of the compiled sigma and sigma'."""
@@ -64,7 +73,7 @@ class Activation:
         if self.polynomial:
             return float(len(self.polynomial) - 1)
         far = np.linspace(0.5e4, 1e4, 501)
-        near, twice = (np.abs(evaluate(self.value, np.array([x, -x]))).max(axis=1) for x in (far, 2 * far))
+        near, twice = (np.abs(self.values(np.array([x, -x]))).max(axis=1) for x in (far, 2 * far))
         if not np.all(np.isfinite([near, twice])):
             return math.inf
         growing = (near > 0) & (twice > 1.05 * near)
@@ -78,12 +87,12 @@ class Activation:
             return ()
         nodes = np.array([-2.0, -1.0, 1.0, 2.0, 3.0])
         powers = np.vander(nodes, increasing=True)
-        coefficients = np.linalg.solve(powers, evaluate(self.value, nodes))
+        coefficients = np.linalg.solve(powers, self.values(nodes))
         if not np.all(np.isfinite(coefficients)):
             return ()
         coefficients[np.abs(coefficients) < ROUNDING * np.abs(coefficients).max()] = 0.0
         powers = np.vander(ELSEWHERE, nodes.size, increasing=True)
-        off = np.abs(evaluate(self.value, ELSEWHERE) - powers @ coefficients)
+        off = np.abs(self.values(ELSEWHERE) - powers @ coefficients)
         if not np.all(off <= ROUNDING * (np.abs(powers) @ np.abs(coefficients))):  # also where values are not finite
             return ()
         return tuple(float(a) for a in np.trim_zeros(coefficients, "b"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 from pydantic import Field, ValidationInfo, model_validator
 
+from meanfield.errors import InputError
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import NamedNumbers, Parameters
 from meanfield.ingredients.priors import PRIORS, Prior, make_prior
@@ -48,3 +50,18 @@ class PriorSettings(NamesFunctions):
     def potential_steps(self, w: FloatArray) -> FloatArray:
         """Differences of Phi with its strength between neighbours of increasing w, shape (len(w) - 1,)."""
         return self.strength * self.functions.potential_steps(w)
+
+    def check_pull(self, learning_rate: float, N: int) -> None:
+        """Refuse a prior that moves a weight of size 1 past 0 in a single step of SGD, which no limit describes.
+
+        Raises
+        ------
+        InputError
+        """
+        step = learning_rate / N * float(abs(self.force(np.ones(1))[0]))
+        if step > 1:
+            raise InputError(
+                f"prior.strength = {self.strength:g} with particles.dimension = {N}: one step of SGD moves a weight of "
+                f"size 1 by {step:.3g}, past 0 and out on the other side; raise particles.dimension above "
+                f"{step * N:.2g}, or lower prior.strength or model.learning_rate"
+            )

@@ -33,5 +33,5 @@ def limit_of(problem: Problem, closure: Closure | None = None) -> Limit:
         initial_residual=problem.initial_residual,
         times=problem.time.outputs_at,
         slower="lower model.learning_rate",
-        steadier="lower model.learning_rate (or raise model.batch_size)",
+        steadier="lower model.learning_rate or raise model.batch_size",
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from meanfield.arguments import as_text
 from meanfield.errors import InputError
+from meanfield.mckean_vlasov.condensation import with_condensate
 from meanfield.mckean_vlasov.density.fixed import solve_fixed
 from meanfield.mckean_vlasov.density.lagrangian.search import Search
 from meanfield.mckean_vlasov.density.refinement import solve_to_tolerance
@@ -18,6 +19,7 @@ from meanfield.mckean_vlasov.density.solution import Solution
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.finite_volumes.fipy_step import FiPyStep
 from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.results.solved import Solved
 
 MOST_FEATURES = 3
 """Largest number of features: the number of nodes grows exponentially with it."""
@@ -90,6 +92,28 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
         eulerian = partial(solve_to_tolerance, limit, settings, settings.tolerance, BACKENDS[backend])
         solution, more = eulerian(), lambda scale: eulerian(node_scale=scale)
     return solution if settings.feature_nodes else _with_enough_nodes(limit, solution, more)
+
+
+def density_of(limit: Limit, settings: DensitySettings, dimension: int, backend: str = "numba") -> Solved:
+    """Density of a limit as a method returns it, with a warning where the norm goes to ever fewer weights.
+
+    Parameters
+    ----------
+    limit : Limit
+        Limit with one to three features.
+    settings : DensitySettings
+    dimension : int
+        N of the problem's SGD, which follows the limit as long as enough weights carry the norm.
+    backend : {"numba", "fipy"}
+
+    Returns
+    -------
+    Solved
+        Of the kind `density`; see `solve`.
+    """
+    solution = solve(limit, settings, backend)
+    arrays, warning = with_condensate(limit, solution.arrays(limit), dimension)
+    return Solved("density", arrays, solution.status, warning, {"backend": backend} | solution.effort)
 
 
 def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float], Solution | None]) -> Solution:

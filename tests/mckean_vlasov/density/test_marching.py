@@ -97,7 +97,7 @@ def test_a_blow_up_is_noticed_at_once_with_the_keys_of_the_family():
     plain.advance(times)
     first = next(t for t, moments in zip(plain.times, plain.history, strict=True) if abs(moments[-2] - 1) > 0.1)
     for each, remedy in (
-        (limit, "lower model.learning_rate (or raise model.batch_size)"),
+        (limit, "lower model.learning_rate or raise model.batch_size"),
         (replace(limit, steadier="lower eta"), "lower eta"),
     ):
         with pytest.raises(BlowUpError) as error:

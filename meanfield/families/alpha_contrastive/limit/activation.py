@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.ingredients.activations import Activation
-from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 
 PROBES = np.array([-3.0, -1.7, -0.4, 0.6, 1.1, 2.9])
@@ -33,11 +32,11 @@ class Filter:
 
     def value(self, z: FloatArray) -> FloatArray:
         """H."""
-        return evaluate(self.functions.value, z)
+        return self.functions.values(z)
 
     def slope(self, z: FloatArray) -> FloatArray:
         """H'."""
-        return evaluate(self.functions.slope, z)
+        return self.functions.slopes(z)
 
     def curvature(self, z: FloatArray) -> FloatArray:
         """H'' away from kinks, by differences of h' of fourth order that stay on one side of them."""

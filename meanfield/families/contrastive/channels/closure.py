@@ -168,7 +168,7 @@ class ChannelClosure:
         return self._at_random(settings.functions.address)
 
     def _never_negative(self) -> bool:
-        return bool((evaluate(self.problem.model.activation_functions.value, PROBES) >= 0).all())
+        return bool((self.problem.model.activation_functions.values(PROBES) >= 0).all())
 
     def _zeros(self) -> list[float]:
         """Places where sigma changes its sign."""

@@ -10,8 +10,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.density.choice import check_several, solve_joint, solve_several
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.mckean_vlasov.condensation import with_condensate
-from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, solve
+from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, density_of
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 
@@ -56,10 +55,7 @@ def solve_density(problem: Problem, backend: str = "numba") -> Solved:
     check_density(problem, backend)
     if problem.model.channels > 1:
         return solve_several(problem)
-    limit = limit_of(problem)
-    solution = solve(limit, problem.density, backend)
-    arrays, warning = with_condensate(limit, solution.arrays(limit), problem.particles.dimension)
-    return Solved("density", arrays, solution.status, warning, {"backend": backend} | solution.effort)
+    return density_of(limit_of(problem), problem.density, problem.particles.dimension, backend)
 
 
 def solve_joint_density(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:

@@ -15,8 +15,9 @@ from meanfield.families.contrastive.channels.states.starts import arrangements
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.fixed_points.symmetry import is_reflected, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.order_parameters.field import VectorField, rate
+from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.mckean_vlasov.stationary.densities import CELLS
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR

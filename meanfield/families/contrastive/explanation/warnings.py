@@ -12,13 +12,13 @@ from meanfield.explanation.prediction import Prediction
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.explanation.wording import moments
 from meanfield.families.contrastive.learnability.learnability import learnability
-from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.absence import noise_ratio, why_none
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
 from meanfield.ingredients.unnamed_kinks import kinks_to_name
 from meanfield.mckean_vlasov.condensation import coarsening
 from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS, NOTABLE, enough_weights, percent
+from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.numerics.quadrature import gaussian_trapezoid
 
 ZERO_RATE = 1e-12

@@ -7,17 +7,16 @@ projection restores. Source: theory.md, section 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
-from meanfield.ingredients.priors import PRIORS, make_prior
+from meanfield.mckean_vlasov import order_parameters as of_overlaps
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
@@ -50,31 +49,8 @@ def check_linear(problem: Problem) -> None:
         If phi is not linear.
     """
     check_problem(problem, Problem)
-    if not problem.prior.functions.linear:
-        closing = ", ".join(name for name in PRIORS if make_prior(name).linear)
-        others = "SGD" if problem.model.channels > 1 else "the density, stationary states or SGD"
-        raise InputError(
-            f"prior.name = '{problem.prior.name}': the order parameters close only under priors with linear phi "
-            f"({closing}); use {others}, or change the prior"
-        )
-
-
-def rate(closure: Callable[[FloatArray], tuple[FloatArray, float]], q: FloatArray) -> FloatArray:
-    """Velocity dq/dt = q (q.g - Lambda/2) - g of the overlaps, for linear phi.
-
-    Parameters
-    ----------
-    closure : callable
-        Function from q to g and Lambda, such as a `Closure`.
-    q : ndarray, shape (d1,)
-        Overlaps.
-
-    Returns
-    -------
-    ndarray, shape (d1,)
-    """
-    g, diffusion = closure(q)
-    return np.asarray(q * (q @ g - 0.5 * diffusion) - g)
+    several = problem.model.channels > 1
+    of_overlaps.check_linear(problem.prior, "SGD" if several else "the density, stationary states or SGD")
 
 
 class VectorField:
@@ -115,7 +91,7 @@ class VectorField:
         inside = np.einsum("nf,nf->n", points, points) <= 1.0
         values = np.full(points.shape, np.nan)
         for i in np.flatnonzero(inside):
-            values[i] = rate(self.closure, points[i])
+            values[i] = of_overlaps.rate(self.closure, points[i])
             if self._bar is not None:
                 self._bar.update()
         return values.reshape(q.shape)

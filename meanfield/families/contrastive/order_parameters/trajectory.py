@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from meanfield.errors import BlowUpError, InputError
+from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
-from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear, rate
+from meanfield.families.contrastive.limit import limit_of
+from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
 from meanfield.numerics.linear_noise import covariance_along
-from meanfield.numerics.ode import Path, Tolerance, solve_ode
+from meanfield.numerics.ode import Path
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
-
-TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
-"""Tolerance of a step of q: other methods are compared with these trajectories, and covariances are built on them."""
-
-BALL_TOLERANCE = 1e-6
-"""Largest |q|^2 - 1 by errors of the integration."""
 
 
 @solver
@@ -48,30 +46,15 @@ def solve_order_parameters(problem: Problem) -> Solved:
     if problem.model.channels > 1:
         return Solved("order_parameters", *trajectory_of_channels(problem, fluctuations=True))
     field = VectorField(problem)
-    solution = solve_ode(
-        lambda t, q: rate(field.closure, q),
-        problem.initial_overlap,
-        problem.time.outputs_at,
-        TOLERANCE,
-        check=_blow_up,
-        dense=True,
-        label="order parameters",
-        interruptible=True,
-    )
-    q, status = solution.values, solution.status
-    closed = [field.closure(row) if np.all(np.isfinite(row)) else (row, np.nan) for row in q]
-    arrays = {
-        "time": solution.times,
-        "q": q,
-        "g": np.array([g for g, _ in closed]),
-        "Lambda": np.array([diffusion for _, diffusion in closed]),
-    }
-    if solution.path is not None and status != "interrupted":
-        last = int(np.isfinite(q).all(axis=1).sum())
-        covariance, interrupted = _covariance(field, solution.path, solution.times, last)
-        arrays |= covariance
-        status = "interrupted" if interrupted else status
-    return Solved("order_parameters", arrays, status)
+    limit = limit_of(problem, field.closure)
+    solution = overlaps_along(limit)
+    solved = as_order_parameters(limit, solution)
+    if solution.path is None or solution.status == "interrupted":
+        return solved
+    last = int(np.isfinite(solution.values).all(axis=1).sum())
+    covariance, interrupted = _covariance(field, solution.path, solution.times, last)
+    status = "interrupted" if interrupted else solved.status
+    return replace(solved, arrays=solved.arrays | covariance, status=status)
 
 
 def _covariance(
@@ -97,13 +80,3 @@ def check_trajectory(problem: Problem) -> None:
             "features.initial_overlap = 'random': the order parameters stay at q = 0 from a random start in the "
             "limit; give a number, or use SGD"
         )
-
-
-def _blow_up(time: float, q: FloatArray) -> BlowUpError | None:
-    finite = bool(np.all(np.isfinite(q)))
-    if finite and q @ q <= 1.0 + BALL_TOLERANCE:
-        return None
-    what = f"|q| = {np.linalg.norm(q):.4g}" if finite else "q is not finite"
-    return BlowUpError(
-        time, f"{what}, but overlaps lie in the unit ball", "lower model.learning_rate or raise model.batch_size"
-    )

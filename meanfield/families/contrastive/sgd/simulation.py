@@ -86,7 +86,7 @@ def simulation_of(problem: Problem) -> Simulation:
         If the method cannot give what is asked for, or a step of the prior is longer than a weight.
     """
     check_problem(problem, Problem)
-    check_pull(problem)
+    problem.prior.check_pull(problem.model.learning_rate, problem.particles.dimension)
     check_escape(problem)
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels
@@ -128,23 +128,6 @@ def check_escape(problem: Problem) -> None:
             f"particles.escape_overlap = {problem.particles.escape_overlap:g} with model.channels = "
             f"{problem.model.channels}: the time of escape is known for a single channel; remove it, and read q at the "
             "output times"
-        )
-
-
-def check_pull(problem: Problem) -> None:
-    """Refuse a prior that moves a weight of size 1 past 0 in a single step, which no limit describes.
-
-    Raises
-    ------
-    InputError
-    """
-    N, tau, prior = problem.particles.dimension, problem.model.learning_rate, problem.prior
-    step = tau / N * float(abs(prior.force(np.ones(1))[0]))
-    if step > 1:
-        raise InputError(
-            f"prior.strength = {prior.strength:g} with particles.dimension = {N}: one step of SGD moves a weight of "
-            f"size 1 by {step:.3g}, past 0 and out on the other side; raise particles.dimension above {step * N:.2g}, "
-            "or lower prior.strength or model.learning_rate"
         )
 
 

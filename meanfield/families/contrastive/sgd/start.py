@@ -11,36 +11,22 @@ from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.ensembles.streams import START, fill_normals, fill_uniforms
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.one_vector.start import orthogonal_columns, weights_with_overlap
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
-DEPENDENT = 1e-8
-"""Least eigenvalue of Z^T Z / N of columns that count as linearly independent; others are drawn again."""
-
 
 def draw_features(problem: Problem, rng: Generator) -> FloatArray:
-    """U with rows of independent coordinates, made orthogonal: U^T U = N I, shape (N, d1).
-
-    The symmetric orthogonalisation Z (Z^T Z / N)^(-1/2) moves coordinates by O(1/sqrt(N)) only.
-    """
-    N = problem.particles.dimension
-    values = np.zeros(1)
-    while values.min() < DEPENDENT:  # two Rademacher columns of a small N may coincide
-        Z = np.stack([feature.coordinate.sample(rng, (N,)) for feature in problem.features], axis=1)
-        values, vectors = np.linalg.eigh(Z.T @ Z / N)
-    return np.ascontiguousarray(Z @ (vectors / np.sqrt(values)) @ vectors.T)
+    """Features U of a problem; see `meanfield.one_vector.start.orthogonal_columns`."""
+    return orthogonal_columns(problem.coordinates, problem.particles.dimension, rng)
 
 
 def draw_weights(problem: Problem, U: FloatArray, rng: Generator) -> FloatArray:
-    """W = U q(0) + sqrt(1 - |q(0)|^2) xi with xi orthogonal to U and |xi|^2 = N; uniform for a random start."""
-    N = len(U)
-    xi = problem.initial_residual.sample(rng, N)
+    """Weights with the overlaps q(0); uniform on the sphere for a random start."""
     if problem.random_start:  # then the residual is Gaussian
-        return np.asarray(xi * np.sqrt(N / (xi @ xi)))
-    xi -= U @ (U.T @ xi) / N
-    xi *= np.sqrt(N / (xi @ xi))
-    q = problem.initial_overlap
-    return np.asarray(U @ q + np.sqrt(1 - q @ q) * xi)
+        xi = problem.initial_residual.sample(rng, len(U))
+        return np.asarray(xi * np.sqrt(len(U) / (xi @ xi)))
+    return weights_with_overlap(U, problem.initial_overlap, problem.initial_residual, rng)
 
 
 def draw_overlap(problem: Problem, key: FloatArray, replicas: range) -> tuple[FloatArray, FloatArray]:

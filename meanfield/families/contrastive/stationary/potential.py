@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.integrate import quad
 
-from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.typing import FloatArray
 
 ACCURACY = 1e-11

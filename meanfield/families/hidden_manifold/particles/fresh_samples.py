@@ -55,13 +55,13 @@ def draw_fresh(
         draw_latents(mixture, teacher, key, replica, 2**40 + first, count, inputs.tiles, fields[first : first + count])
         multiply(inputs.panels, inputs.tiles, count, inputs.products)
         x[first : first + count] = evaluate(f, inputs.products[:count, :N]) - inputs.shift
-    outputs = evaluate(problem.teacher.activation_functions.value, fields) @ np.array(problem.teacher.output_weights)
+    outputs = problem.teacher.activation_functions.values(fields) @ np.array(problem.teacher.output_weights)
     return FreshSamples(x, outputs)
 
 
 def measured_errors(problem: Problem, fresh: FreshSamples, W: FloatArray, v: FloatArray) -> Mapping[str, FloatArray]:
     """Generalisation error of one student, and its standard error."""
-    own = evaluate(problem.student.activation_functions.value, fresh.inputs @ W.T / math.sqrt(W.shape[1])) @ v
+    own = problem.student.activation_functions.values(fresh.inputs @ W.T / math.sqrt(W.shape[1])) @ v
     errors = 0.5 * (own - fresh.outputs) ** 2
     return {
         "generalisation_error": errors.mean(keepdims=True),

@@ -1,0 +1,32 @@
+"""Features U and weights w at t = 0, with exactly the overlap that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.random import Generator
+
+from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
+from meanfield.typing import FloatArray
+
+
+def orthogonal_columns(coordinates: Sequence[CoordinateLaw], N: int, rng: Generator) -> FloatArray:
+    """U with rows of independent coordinates, made orthogonal: U^T U = N I, shape (N, d1).
+
+    The symmetric orthogonalisation Z (Z^T Z / N)^(-1/2) moves coordinates by O(1/sqrt(N)) only.
+    """
+    values = np.zeros(1)
+    while values.min() < 1e-8:  # dependent columns, such as two Rademacher ones of a small N, are drawn again
+        Z = np.stack([law.sample(rng, (N,)) for law in coordinates], axis=1)
+        values, vectors = np.linalg.eigh(Z.T @ Z / N)
+    return np.ascontiguousarray(Z @ (vectors / np.sqrt(values)) @ vectors.T)
+
+
+def weights_with_overlap(U: FloatArray, q: FloatArray, residual: ResidualLaw, rng: Generator) -> FloatArray:
+    """Weights w = U q + sqrt(1 - |q|^2) xi with xi orthogonal to U and |xi|^2 = N."""
+    N = len(U)
+    xi = residual.sample(rng, N)
+    xi -= U @ (U.T @ xi) / N
+    xi *= np.sqrt(N / (xi @ xi))
+    return np.asarray(U @ q + np.sqrt(1 - q @ q) * xi)
