@@ -10,8 +10,9 @@ from scipy.integrate import solve_ivp
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.density import solve_density
-from meanfield.families.contrastive.order_parameters import fluctuations, solve_order_parameters, trajectory
+from meanfield.families.contrastive.order_parameters import fluctuations, solve_order_parameters
 from meanfield.families.contrastive.sgd.simulation import simulate_sgd
+from meanfield.mckean_vlasov import order_parameters
 from meanfield.results.checks import check
 from tests.example_problems import feature, features, gaussian, make_problem
 
@@ -147,7 +148,7 @@ def interrupt(monkeypatch, module, name, after):
 
 def test_ctrl_c_keeps_the_trajectory_before_it(monkeypatch):
     whole = solve_order_parameters(make_problem())
-    interrupt(monkeypatch, trajectory, "rate", after=100)
+    interrupt(monkeypatch, order_parameters, "rate", after=100)
     run = solve_order_parameters(make_problem())
     reached = int(np.isfinite(run.q.values).all(axis=1).sum())
     assert run.status == "interrupted"
@@ -189,7 +190,7 @@ def test_ctrl_c_keeps_the_covariance_before_it(monkeypatch):
 )
 def test_what_leaves_the_ball_fails_at_the_first_output_after_it(monkeypatch, drift, leaves, what):
     """Neither happens to a closure of ours: q = 0.5 exp(t/10), or 0.5 + t/10 up to 0.72, take its place."""
-    monkeypatch.setattr(trajectory, "rate", lambda closure, q: drift(q))
+    monkeypatch.setattr(order_parameters, "rate", lambda closure, q: drift(q))
     run = solve_order_parameters(make_problem(features(feature(0.5))))
     missing = np.isnan(run.q.values[:, 0])
     failed = float(run.time[missing][0])
