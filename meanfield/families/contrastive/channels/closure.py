@@ -31,17 +31,11 @@ from meanfield.typing import FloatArray
 ACCURATE = 1e-9
 """Change of the averages by a finer rule, relative to their size, below which a rule is taken as it is."""
 
-ACCURATE_ENOUGH = 1e-3
-"""The same for the part that does not depend on the penalty, where the rest comes from random batches."""
-
 ACCURATE_FOURIER = 1e-7
-"""The same for averages by a Fourier integral; where it is not reached random batches are taken."""
+"""Largest change of averages by a Fourier integral; where it is not reached random batches are taken."""
 
 WORST = 1e-2
 """Largest change by a finer rule of averages that are taken at all."""
-
-INFORMED = 0.95
-"""Overlap of a channel with a feature in the second state at which rules are compared."""
 
 RANDOMISATIONS = 8
 """Number of independent randomisations, from whose spread standard errors follow."""
@@ -256,7 +250,7 @@ class ChannelClosure:
     def states(self, collapsed: bool) -> list[tuple[FloatArray, FloatArray]]:
         """States at which rules are compared: the start, channels that have learnt a feature each, or the same one."""
         learnt, alike = np.zeros((self._d1, self._d2)), np.zeros((self._d1, self._d2))
-        learnt[np.arange(self._d2) % self._d1, np.arange(self._d2)] = alike[0] = INFORMED
+        learnt[np.arange(self._d2) % self._d1, np.arange(self._d2)] = alike[0] = 0.95
         M = learnt.T @ learnt
         np.fill_diagonal(M, 1.0)
         start = np.asarray(self.problem.initial_overlap, dtype=float).reshape(self._d1, self._d2)
@@ -277,7 +271,7 @@ class ChannelClosure:
                 f"where {MOST_NORMALS:,} in {MOST_DIMENSIONS:,} are the most; use the penalty 'square', or "
                 "smaller batches"
             )
-        free = self._refined(self._exactly(0.0), ACCURATE_ENOUGH, WORST)
+        free = self._refined(self._exactly(0.0), 1e-3, WORST)  # enough, as the rest comes from random batches
         compared, self.at_random = self.compared, True
         for i in range(RANDOMISATIONS):
             extra = self._extra(draw_batches(law, m, batches, seed=i), slope)

@@ -38,10 +38,6 @@ from meanfield.families.contrastive.channels.rules import one_sample_of, rules_f
 from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray, IntArray
 
-ACCURATE = 1e-4
-"""Change of the covariance by a finer rule, relative to its size, below which a rule is taken: the next order in 1/N
-is larger at any N that is simulated."""
-
 MOST_NUMBERS = 2**24
 """Largest number of values of h at the nodes of one sample: 128 MB."""
 
@@ -229,7 +225,8 @@ def step_covariance_of(closure: ChannelClosure) -> StepCovariance:
         if before is not None:
             coarser, others = before
             changes = [np.abs(b - a).max() / np.abs(a).max() for b, a in zip(others, values, strict=True)]
-            if max(changes) <= ACCURATE:
+            # The next order in 1/N is larger at any N that is simulated.
+            if max(changes) <= 1e-4:
                 return coarser
         before = step, values
     raise InputError(

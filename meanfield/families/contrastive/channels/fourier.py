@@ -20,21 +20,6 @@ from meanfield.families.contrastive.channels.one_sample import centre_outputs, f
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
 
-VANISHED = 1e-11
-"""Size of chi^(m-1) below which the integral ends."""
-
-TOO_LARGE = 1e-8
-"""The same that may be left where it must end; where more is left there is no number."""
-
-MOST_FREQUENCIES = 3000
-"""Largest number of frequencies."""
-
-NEGLIGIBLE = 1e-14
-"""Weight of nodes whose products do not count for the range of the sum."""
-
-RANGE = 9.0
-"""Standard deviations that the sum of the products over a batch stays within, besides its largest term."""
-
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fourier_averages(law, rule, activation, strength, centred, others, factors, q, M):  # type: ignore[no-untyped-def]
@@ -80,21 +65,22 @@ def _mean_signs(weight, p, others):  # type: ignore[no-untyped-def]
     for n in range(p.size):
         mean += weight[n] * p[n]
         square += weight[n] * p[n] * p[n]
-        if weight[n] > NEGLIGIBLE:
+        if weight[n] > 1e-14:  # lighter nodes do not count for the range of the sum
             farthest = max(farthest, abs(p[n]))
     m = others + 1.0
-    spread = abs(mean) * m + RANGE * math.sqrt(max(square - mean * mean, 0.0) * m) + 2.0 * farthest
+    # The sum of the products over a batch stays within nine standard deviations, besides its largest term.
+    spread = abs(mean) * m + 9.0 * math.sqrt(max(square - mean * mean, 0.0) * m) + 2.0 * farthest
     step = 2.0 * math.pi / max(min(spread, m * farthest * 1.01), 1e-300)
     real, imaginary = np.cos(0.5 * step * p), np.sin(0.5 * step * p)
     turn_real, turn_imaginary = np.cos(step * p), np.sin(step * p)
-    for i in range(MOST_FREQUENCIES):
+    for i in range(3000):
         chi_real, chi_imaginary = 0.0, 0.0
         for n in range(p.size):
             chi_real += weight[n] * real[n]
             chi_imaginary += weight[n] * imaginary[n]
         power = complex(chi_real, chi_imaginary) ** others
         size = abs(power)
-        if size < VANISHED:
+        if size < 1e-11:
             return signs
         share = 4.0 / math.pi / (2 * i + 1)
         a, b = share * power.real, share * power.imag
@@ -103,6 +89,6 @@ def _mean_signs(weight, p, others):  # type: ignore[no-untyped-def]
             signs[n] += a * y + b * x
             real[n] = x * turn_real[n] - y * turn_imaginary[n]
             imaginary[n] = x * turn_imaginary[n] + y * turn_real[n]
-    if size > TOO_LARGE:
+    if size > 1e-8:  # where more is left there is no number
         signs[:] = np.nan
     return signs

@@ -19,9 +19,6 @@ from meanfield.typing import FloatArray
 CUTOFF = 8.25
 """Standard deviations at which Gaussians are cut where there are kinks: 1e-14 of the variance lies beyond."""
 
-WIDEST = 4.125
-"""Largest width of a panel in standard deviations."""
-
 LAYERS = np.array([0.0, -2.0, 2.0, -6.0, 6.0])
 """Edges of layers about a kink, in units of what later directions change."""
 
@@ -83,7 +80,7 @@ def _add_panels(points, shares, kinks, factor, mean, old, n, j, cuts, nodes, wei
     ends = _sorted_cuts(kinks, factor, mean, old[:, n], j, cuts)
     count, before = 0, weights[max(start, 0)]
     for i in range(ends - 1):
-        pieces = max(1, math.ceil((cuts[i + 1] - cuts[i]) / WIDEST))
+        pieces = max(1, math.ceil((cuts[i + 1] - cuts[i]) / 4.125))  # largest width of a panel
         half = 0.5 * (cuts[i + 1] - cuts[i]) / pieces
         for piece in range(pieces if start >= 0 else 0):
             for k in range(points.size):

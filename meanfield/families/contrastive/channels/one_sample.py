@@ -19,9 +19,6 @@ from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
-SINGULAR = 1e-14
-"""Variance that is left by the variables before, relative to the whole, below which a variable depends on them."""
-
 
 class OneSample(NamedTuple):
     """Law of one sample besides its overlaps.
@@ -96,7 +93,7 @@ def covariance_factor(law, component, q, M):  # type: ignore[no-untyped-def]
     column = 0
     for i in range(targets):
         left = covariance[i, i]
-        if column == law.directions or not left > SINGULAR * scale[i]:
+        if column == law.directions or not left > 1e-14 * scale[i]:  # the variable depends on those before it
             continue
         root = math.sqrt(left)
         for row in range(i, covariance.shape[0]):

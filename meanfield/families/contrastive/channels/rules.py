@@ -19,33 +19,17 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.quadrature import gaussian_trapezoid, tensor_rule
 from meanfield.typing import FloatArray
 
-SAME_NOISE = 1e-12
-"""Largest relative difference of the entries of V if both views have the same noise."""
-
-GAUSS = (8, 12)
-"""Nodes per direction of the Gauss rules: products of degree 14, as the square penalty makes of quadratic outputs, are
-exact by the first, those of cubic outputs by the second."""
-
 TRAPEZOIDS = (16, 24, 32, 48, 64, 96, 128)
 """Nodes per direction of the trapezoidal rules."""
 
 BETWEEN_KINKS = (8, 10, 12, 16)
 """Nodes of a panel between kinks."""
 
-PANELS = 6
-"""Usual number of panels in a direction."""
-
 SOBOL = (2**11, 2**13, 2**15)
 """Numbers of Sobol points, for more directions than tensor products resolve."""
 
-NEGLIGIBLE = 1e-22
-"""Weight of a node of a trapezoidal rule that is left out."""
-
 MOST_NODES = 400_000
 """Largest number of nodes of one sample: an average then takes some 50 ms."""
-
-BYTES_PER_NODE = 8 * 24
-"""Memory that a node takes, about."""
 
 
 def one_sample_of(problem: Problem, moments: float = 1.0) -> OneSample:
@@ -70,14 +54,15 @@ def one_sample_of(problem: Problem, moments: float = 1.0) -> OneSample:
     v11, v12, v22 = noise_of(problem)
     V, d2 = np.array([[v11, v12], [v12, v22]]), problem.model.channels
     views = 2 if V.any() else 1
-    directions = d2 if np.ptp(V) <= SAME_NOISE * np.abs(V).max() else 2 * d2
+    # Both views have the same noise, up to rounding.
+    directions = d2 if np.ptp(V) <= 1e-12 * np.abs(V).max() else 2 * d2
     count = math.prod(len(part[0]) for part in parts)
     nodes = count * SOBOL[1]
     if nodes > MOST_NODES:
         raise InputError(
             f"features.hidden: one sample of model.channels = {d2} has {directions} Gaussian directions and {count:,} "
             f"components of the hidden variables, which takes {nodes:,} nodes or more "
-            f"({nodes * BYTES_PER_NODE / 1e9:.3g} GB), and {MOST_NODES:,} are the most; use fewer features, or laws "
+            f"({nodes * 192 / 1e9:.3g} GB), and {MOST_NODES:,} are the most; use fewer features, or laws "
             "with fewer values, or SGD"
         )
     probability = np.array([math.prod(p) for p in product(*(part[0] for part in parts))])
@@ -94,12 +79,14 @@ def rules_for(law: OneSample, kinks: tuple[float, ...]) -> Iterator[Rule | Panel
     first, then scrambled Sobol points where finer tensor products take too many nodes.
     """
     most, directions = MOST_NODES // law.probability.size, law.directions
-    if kinks and (PANELS * BETWEEN_KINKS[-1]) ** directions <= most:
+    if kinks and (6 * BETWEEN_KINKS[-1]) ** directions <= most:  # six panels in a direction, as usual
         for count in BETWEEN_KINKS:
             x, weight = np.polynomial.legendre.leggauss(count)
             yield PanelRule(x, weight, np.array(kinks))
         return
-    for count in GAUSS:
+    # Products of degree 14, as the square penalty makes of quadratic outputs, are exact by the first rule, those of
+    # cubic outputs by the second.
+    for count in (8, 12):
         if count**directions <= most:
             yield _tensor(*_gauss(count), directions)
     for count in TRAPEZOIDS:
@@ -126,5 +113,5 @@ def _gauss(count: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _tensor(x: FloatArray, weight: FloatArray, directions: int) -> Rule:
-    nodes, weights = tensor_rule([(x, weight)] * directions, NEGLIGIBLE)
+    nodes, weights = tensor_rule([(x, weight)] * directions, 1e-22)
     return Rule(np.ascontiguousarray(nodes.T), weights, np.array([0, weights.size]))

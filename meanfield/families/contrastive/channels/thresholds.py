@@ -36,9 +36,6 @@ STEP = 1e-4
 FIRST_STRENGTH, LARGEST_STRENGTH = 1e-3, 1e3
 """Strengths at which the search for a threshold begins and ends."""
 
-DISTINCT = 0.97
-"""Overlaps from which the state with a feature for each channel is found."""
-
 AT_REST = 1e-9
 """Largest rate of a stationary state, in units of the learning rate."""
 
@@ -221,7 +218,7 @@ def mixing_threshold(problem: Problem) -> float:
     def fastest(strength: float) -> float:
         field = _field_of_two(_with_strength(problem, strength))
         q = np.zeros((len(problem.features), 2))
-        q[0, 0] = q[1, 1] = DISTINCT
+        q[0, 0] = q[1, 1] = 0.97
         found = root(field, field.packed(q, np.eye(2)), tol=1e-12)
         if not np.abs(field(found.x)).max() < AT_REST * problem.model.learning_rate or abs(found.x[0]) < 0.5:
             return np.nan

@@ -31,21 +31,8 @@ TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
 TOLERANCE_AT_RANDOM = Tolerance(relative=1e-4, absolute=1e-5)
 """The same for averages by random batches, which jump where the sign of a covariance does; their errors are larger."""
 
-SPHERE_TOLERANCE = 1e-6
-"""Largest excess of the overlaps over those of unit vectors by errors of the integration."""
-
 DEVIATIONS = 3.5
 """Standard errors of 8 randomisations that are exceeded by chance once in 100 times (Student's t of 7 degrees)."""
-
-
-LONGEST_DIFFERENCE = 1e-4
-"""Longest step of differences in the overlaps: their truncation is about 1e-9 of the velocity."""
-
-INWARD_SHARE = 0.1
-"""Largest share of the least eigenvalue of K that such a step may take."""
-
-RESOLVED = 1e-6
-"""Accuracy, relative to their size, of J and Cov(X) as functions of time."""
 
 
 class Trajectory(NamedTuple):
@@ -94,7 +81,8 @@ class OverlapField:
 
     def jacobian(self, vector: FloatArray) -> FloatArray:
         """Jacobian of the velocity by central differences; NaN where K is singular."""
-        step = min(LONGEST_DIFFERENCE, INWARD_SHARE * -self.excess(vector))
+        # The truncation of differences is about 1e-9 of the velocity; they take a tenth of the least eigenvalue of K.
+        step = min(1e-4, 0.1 * -self.excess(vector))
         if not step > 0.0:
             return np.full((self.unknowns, self.unknowns), np.nan)
         shifts = step * np.eye(self.unknowns)
@@ -188,8 +176,9 @@ def _covariance(
     try:
         with one_thread():
             step = step_covariance_of(closure)
+            # J and Cov(X) are interpolated in time, to six digits of their size.
             J, S = (
-                interpolant(function, reached[0], reached[-1], RESOLVED, what)
+                interpolant(function, reached[0], reached[-1], 1e-6, what)
                 for function, what in (
                     (lambda t: field.jacobian(path(t)), "the Jacobian of the overlaps"),
                     (lambda t: step(*field.unpacked(path(t))), "the covariance of a step"),
@@ -204,7 +193,7 @@ def _covariance(
 
 def _blow_up(field: OverlapField, time: float, vector: FloatArray) -> BlowUpError | None:
     excess = field.excess(vector)
-    if excess <= SPHERE_TOLERANCE:
+    if excess <= 1e-6:  # the excess is an error of the integration
         return None
     what = "overlaps are not finite" if np.isnan(excess) else f"M - q^T q has the eigenvalue {-excess:.3g}"
     return BlowUpError(

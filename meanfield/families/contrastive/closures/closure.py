@@ -59,17 +59,8 @@ __all__ = [
 CENTERINGS = {"none": 0, "population": 1, "batch": 2}
 """Codes of the centrings in compiled code."""
 
-FINER = 2.0
-"""Factor by which panels are narrower in the evaluation that checks the error of a closure."""
-
-PROBES = (0.5, 0.9, 0.9999)
-"""Values of |q| at which the error of a closure is checked."""
-
 WORST_CHANGE = 1e-6
 """Largest accepted change of a closure, relative to its size, when panels are made narrower."""
-
-NO_NOISE = 1e-20
-"""Variance below which noise is left out: its covariance with noise of unit strength is below 1e-10."""
 
 
 class Rates(NamedTuple):
@@ -255,9 +246,9 @@ class Closure:
     def _check(self) -> None:
         """Refuse a law for which the sums of hidden variables are not resolved."""
         change, given = 0.0, self.expectation
-        finer = given._replace(mixture=given.mixture._replace(fineness=FINER))
+        finer = given._replace(mixture=given.mixture._replace(fineness=2.0))
         size = self._shape[0]
-        for radius in PROBES:
+        for radius in (0.5, 0.9, 0.9999):  # values of |q|
             q = np.full(size, radius / math.sqrt(size))
             before, after = (self._brackets(each, q) for each in (given, finer))
             change = max(change, float((np.abs(after - before) / self._scales(after)).max()))
@@ -280,7 +271,8 @@ class Closure:
 def noise_of(problem: Problem) -> tuple[float, float, float]:
     """Covariance of the noise as v11, v12, v22, without noise that is too weak to change anything."""
     v = problem.noise_covariance
-    v = np.where(np.minimum.outer(np.diag(v), np.diag(v)) < NO_NOISE, 0.0, v)
+    # The covariance of a left-out noise with noise of unit strength is below 1e-10.
+    v = np.where(np.minimum.outer(np.diag(v), np.diag(v)) < 1e-20, 0.0, v)
     return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
 
 

@@ -30,9 +30,6 @@ DRIFT_AND_DIFFUSION = 4
 BATCH = 3
 """Number of averages that batch centring adds behind <c_k D(s1 s2)>."""
 
-UNCENTRED_ROWS = 5
-"""Number of rows of the table if outputs are not centred."""
-
 OUTPUTS = tuple(6 + DIFFUSION_ROWS.index(name) for name in ("s1", "s2", "s1^2", "s2^2"))
 """Indices of the rows of the outputs sigma and of their squares in the table of a centred problem."""
 
@@ -102,7 +99,7 @@ def _from_rows(rows, q):  # type: ignore[no-untyped-def]
     """
     d1 = len(q)
     last = DRIFT_AND_DIFFUSION + d1
-    if len(rows) == UNCENTRED_ROWS:
+    if len(rows) == 5:  # rows of a table whose outputs are not centred
         result = np.empty((last,) + q.shape[1:])  # noqa: RUF005 (numba cannot unpack)
         result[0] = rows[1, 0]
         for i in range(1, DRIFT_AND_DIFFUSION):

@@ -21,9 +21,6 @@ MEAN_WIDTH = 1.5
 LOG_WIDTH = 0.7
 """Width of panels for the logarithm of variances: interpolating even fifth powers is off by 1e-13."""
 
-NO_WIDTH = 1e-290
-"""Width of a set of points up to which they are one point: its inverse, times the number of panels, would overflow."""
-
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fewer_means(mean, weight, deviation):  # type: ignore[no-untyped-def]
@@ -56,7 +53,7 @@ def _fewer(x, weight, low, width, widest):  # type: ignore[no-untyped-def]
     panels = max(1, math.ceil(width / widest))
     if x.size <= ORDER or panels > x.size:
         return x, weight
-    scale = panels / width if width > NO_WIDTH else 0.0
+    scale = panels / width if width > 1e-290 else 0.0  # narrower points are one, as the quotient overflows
     panel_of = np.empty(x.size, dtype=np.int64)
     count = np.zeros(panels, dtype=np.int64)
     for i in range(x.size):

@@ -23,9 +23,6 @@ from meanfield.typing import FloatArray, IntArray
 TOGETHER = 8.0
 """Width of the range of centres that share a rule, in units of the power of two next to their deviations."""
 
-AT_ONCE = 1 << 15
-"""Number of densities at nodes that are computed at once, which fit into the second-level cache."""
-
 LAST_EXPONENT = 700.0
 """Exponent from which on the exponential counts as 1e-304: it must not underflow."""
 
@@ -170,7 +167,7 @@ def _alike(centre: FloatArray, deviation: FloatArray) -> Iterator[IntArray]:
 
 
 def _blocks(group: IntArray, nodes: int) -> Iterator[IntArray]:
-    size = max(1, AT_ONCE // max(1, nodes))
+    size = max(1, 2**15 // max(1, nodes))  # densities at nodes fit into the second-level cache
     return (group[i : i + size] for i in range(0, group.size, size))
 
 

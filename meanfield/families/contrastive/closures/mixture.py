@@ -36,17 +36,6 @@ MOST_PIECES = 32
 """Largest number of pieces of a box that is very wide compared with the Gaussian, and very narrow beside other boxes
 that smooth the rest."""
 
-MOST_FURTHER = 8.0
-"""Largest number of pieces of a box beside a wider one, which smooths what they miss, where there are nodes for all of
-them: more would make sums of boxes too many."""
-
-LEAST_SHARE = 0.02
-"""Least standard deviation, relative to the widest box, for which nodes of sums of boxes are resolved: narrower
-Gaussians would need too many."""
-
-LEAST_OVERLAP = 1e-300
-"""Overlap that replaces 0 for a uniform variable, which then does not change B."""
-
 
 class Mixture(NamedTuple):
     """Law of the hidden variables, as plain arrays for compiled code.
@@ -219,16 +208,18 @@ def _placed(weight, d1, degree, first):  # type: ignore[no-untyped-def]
 def _sum_of_boxes(mixture, q, deviation, degree):  # type: ignore[no-untyped-def]
     """Boxes that remain boxes, and the nodes of the sum of the others with their weights, the widest first."""
     n = 1 + q.size
-    # A box that does not move B has second moments all the same
-    reach = np.maximum(np.abs(q), LEAST_OVERLAP if degree == 2 else 0.0) * mixture.half_width
+    # A box that does not move B has second moments all the same: an overlap that does not change B stands for 0.
+    reach = np.maximum(np.abs(q), 1e-300 if degree == 2 else 0.0) * mixture.half_width
     order = _widest_first(reach)
     exact = 0 if degree == 2 else exact_boxes(reach[order], deviation)
     shift, weight = _nothing(n, degree)
     for k in order[exact:]:
         relative, shared = reach[k] / deviation, deviation
         if degree == 2 and shift.size > 1:
-            relative = min(relative, 0.5 * PIECE * MOST_FURTHER * mixture.fineness)
-            shared = max(deviation, LEAST_SHARE * reach[order[0]])
+            # A box beside a wider one, which smooths what they miss, has at most eight pieces: more would make sums of
+            # boxes too many.
+            relative = min(relative, 0.5 * PIECE * 8.0 * mixture.fineness)
+            shared = max(deviation, 0.02 * reach[order[0]])  # narrower Gaussians would need too many nodes
         nodes, probability = _box_nodes(relative, mixture.fineness)
         values = mixture.half_width[k] * nodes
         shift, weight = _sum(n, shift, weight, q[k] * values, _single(n, degree, 1 + k, probability, values))

@@ -23,9 +23,6 @@ from meanfield.numerics.piecewise import Table, tabulate
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-ENDS = (0.01, 0.1, 0.5)
-"""Values of sqrt(1 - q^2) at which the table may end; the smallest that works is taken."""
-
 MOST_PANELS = 150
 """Largest number of panels of a table; more take too long to compute."""
 
@@ -72,7 +69,7 @@ def overlap_table(
 
     groups = CENTRED_GROUPS if centred else GROUPS
     with progress_bar(math.inf, "averages over hidden variables", "overlap") as bar:
-        for end in ENDS:
+        for end in (0.01, 0.1, 0.5):  # values of sqrt(1 - q^2) where the table may end
             reach = math.acos(end)
             try:
                 overlap = tabulate(rows, (), reach, "the closure", groups=groups, most_panels=MOST_PANELS)

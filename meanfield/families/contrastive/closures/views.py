@@ -24,10 +24,6 @@ STRONGER = (
     "augmentation.correlation to -1, 0 or 1"
 )
 
-SINGULAR = 1e-13
-"""Least share of the second noise that is independent of the first; below it they are functions of each other, up to
-rounding."""
-
 
 def exponents(*products: str) -> IntArray:
     """Exponents of s1, p1, s2 and p2 in products such as "s1^2 p2^2", shape (rows, 4)."""
@@ -68,7 +64,7 @@ def averages_over_noise(
     kinks = activation.kinks
     slope = v12 / v11 if v11 > 0 else 0.0
     rest = v22 - slope * v12
-    rest = rest if rest > SINGULAR * v22 else 0.0
+    rest = rest if rest > 1e-13 * v22 else 0.0  # below, the noises are functions of each other, up to rounding
     (first_powers, first_of), (second_powers, second_of) = (
         np.unique(part, axis=0, return_inverse=True) for part in (powers[:, :2], powers[:, 2:])
     )

@@ -32,19 +32,8 @@ DIMENSIONS = (1e2, 1e3, 1e4, 1e5, 1e6)
 
 AMPLITUDES = 1024
 """Number of amplitudes of a random start, evenly spread: chances are good to about 0.002."""
-
 QUANTILES = (0.1, 0.5, 0.9)
 """Probabilities of the quantiles of the escape time."""
-
-HALFWAY = 0.5
-"""Norm |q| that counts as escape, relative to the least of the recovery states, where the problem names none."""
-
-ON_THE_SPHERE = 1.0 - 1e-9
-"""Value of |q| from which on a fixed point counts as lying on the sphere, where it has no Jacobian: points rest there
-only if nothing fluctuates."""
-
-RATE_POINTS = 401
-"""Number of overlaps at which the rate of a single feature is kept."""
 
 
 @solver
@@ -128,7 +117,7 @@ def _attraction(points: FixedPoints) -> tuple[dict[str, Any], dict[str, str]]:
         return portrait_arrays(portrait), {"plane": portrait.plane}
     arrays = fixed_point_arrays(points)
     if field.features == 1:
-        line = np.linspace(-1.0, 1.0, RATE_POINTS)
+        line = np.linspace(-1.0, 1.0, 401)
         share = np.zeros(len(points.points))
         for low, high, number in attraction_intervals(points):
             share[number] = 0.5 * (high - low)
@@ -145,7 +134,8 @@ def _fluctuations(points: FixedPoints, shown: FloatArray) -> dict[str, Any]:
     d1 = points.field.features
     covariance = np.full((len(shown), d1, d1), np.nan)
     for i in points.stable:
-        if np.linalg.norm(points.points[i].q) >= ON_THE_SPHERE:
+        # On the sphere a fixed point has no Jacobian: points rest there only if nothing fluctuates.
+        if np.linalg.norm(points.points[i].q) >= 1.0 - 1e-9:
             continue
         for row in np.flatnonzero((shown == points.points[i].q).all(axis=1)):
             covariance[row] = stationary_covariance(points.field, noise, points.points[i].q)
@@ -184,7 +174,7 @@ def _random_starts(problem: Problem, points: FixedPoints) -> tuple[dict[str, Any
 
 def _halfway(points: FixedPoints) -> float:
     lasting = [float(np.linalg.norm(point.q)) for point in points.points if point.verdict >= 0 and point.q.any()]
-    return HALFWAY * min(lasting, default=1.0)
+    return 0.5 * min(lasting, default=1.0)
 
 
 def _outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap: float) -> tuple[FloatArray, FloatArray]:

@@ -23,20 +23,11 @@ from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.typing import FloatArray
 
-TYPICAL_OVERLAP = 0.6
-"""Norm of the overlaps at which coefficients are timed."""
-
-TRAJECTORY = 2000
-"""Usual number of evaluations for a trajectory, those of its covariance included."""
-
 SMOOTH, AT_RANDOM = 600, 60
 """The same with several channels, where averages are smooth, and for each randomisation where they are not."""
 
 DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (3.0, 40_000)}
 """Seconds of `analyse_dynamics` that do not depend on the coefficients, and its usual number of evaluations."""
-
-CHANNEL_STARTS = 45_000
-"""Usual number of evaluations for the random starts of several channels, which are most of those of their states."""
 
 TRIED, PER_TRY = 0.3, 10
 """Share of the arrangements that symmetries leave, and evaluations of Newton's method for each unknown."""
@@ -47,12 +38,6 @@ WITHOUT_SYMMETRY = {1: 1, 2: 3, 3: 8}
 STATIONARY = {1: 1.0, 2: 2.0, 3: 6.0}
 """Seconds of `find_stationary_states` that do not depend on the prior, by number of features."""
 
-SEARCH = 120
-"""Usual number of evaluations of its equations on each set of nodes, from the coarsest to one that suffices."""
-
-SECONDS_PER_CELL = 5e-7
-"""Seconds for each cell of a stationary density."""
-
 
 def evaluation_seconds(problem: Problem) -> float:
     """Processor time of one evaluation of dq/dt."""
@@ -61,7 +46,7 @@ def evaluation_seconds(problem: Problem) -> float:
 
 def trajectory_seconds(problem: Problem) -> float:
     """Predict the time of `solve_order_parameters`."""
-    return TRAJECTORY * evaluation_seconds(problem)
+    return 2000 * evaluation_seconds(problem)  # the usual number of evaluations, those of the covariance among them
 
 
 def channels_seconds(problem: Problem) -> float:
@@ -88,7 +73,8 @@ def _states_of_channels_seconds(problem: Problem) -> float:
     field = SmoothField(problem, closure=shared(ChannelClosure, problem))
     groupings = list(coincidences(field))
     tries = sum(1 for space in groupings for _ in arrangements(field.features, space.groups))
-    evaluations = CHANNEL_STARTS + TRIED * tries * PER_TRY * field.unknowns
+    # The random starts take most of the evaluations, usually some 45,000.
+    evaluations = 45_000 + TRIED * tries * PER_TRY * field.unknowns
     start = field.packed(problem.initial_overlap, problem.initial_channel_overlap)
     return evaluations * seconds_of(partial(field, start))
 
@@ -97,9 +83,10 @@ def stationary_seconds(problem: Problem, states: int, nodes: int) -> float:
     """Predict the time of `find_stationary_states`, for numbers of states and of nodes in its result."""
     limit, d1 = limit_of(problem), len(problem.features)
     equations: StationaryEquations | None = StationaryEquations(limit)
-    seconds, q = STATIONARY[d1] + states * nodes * CELLS * SECONDS_PER_CELL, _typical(d1)
+    # A cell of a stationary density takes some 5e-7 seconds.
+    seconds, q = STATIONARY[d1] + states * nodes * CELLS * 5e-7, _typical(d1)
     while equations is not None:
-        seconds += SEARCH * seconds_of(partial(equations, q))
+        seconds += 120 * seconds_of(partial(equations, q))  # the usual number of evaluations on each set of nodes
         finer = equations.coordinates.finer
         enough = finer is None or not NODE_ERROR < equations.node_error(q) < np.inf  # inf: there is no state at q
         equations = None if enough else StationaryEquations(limit, finer)
@@ -108,4 +95,4 @@ def stationary_seconds(problem: Problem, states: int, nodes: int) -> float:
 
 def _typical(d1: int) -> FloatArray:
     """Overlaps at which coefficients and equations are timed."""
-    return np.full(d1, TYPICAL_OVERLAP * d1**-0.5)
+    return np.full(d1, 0.6 * d1**-0.5)  # a norm of the overlaps on the way, where coefficients are timed

@@ -23,20 +23,11 @@ from meanfield.mckean_vlasov.limit import Limit
 FEW_NODES = {1: 16, 2: 4, 3: 3}
 """Nodes of each feature where a level on all of them takes too long."""
 
-MOST_PILOT_NODES = 500
-"""Largest number of nodes that the search begins with in a pilot; more of them take too much memory."""
-
-MOST_PILOT_OUTPUTS = 101
-"""Largest number of output times at which a pilot keeps its points; its steps do not depend on them."""
-
 PILOT_SHARE = 0.03
 """Share of the budget of a solution that the pilot may take, about a second."""
 
 FINER, FINER_POINTS = 6.0, 8.0
 """Work of the finer levels over that of the first, and number of points that all levels hold over that of the first."""
-
-SEARCH_SHARE = 0.4
-"""Usual share of the search for nodes in the whole work."""
 
 WHOLE, WHOLE_TOLERANCE, WHOLE_POWER = 10.5, 1e-6, 0.1
 """Work of the whole search over that of its coarsest level, where it holds, and how it grows with the accuracy."""
@@ -44,17 +35,11 @@ WHOLE, WHOLE_TOLERANCE, WHOLE_POWER = 10.5, 1e-6, 0.1
 POINT_STEP, NUMBER = 7e-8, 4e-7
 """Seconds for each unit of work, which is a point and step without grading, and for each number of P in the result."""
 
-NUMBER_MEMORY = 32.0
-"""Bytes for each number of P, with its share in what is made of it."""
-
 MARGINAL = {1: 0.02, 2: 0.08, 3: 0.12}
 """Seconds at each output time for the density of w alone, by number of features."""
 
 USUAL_FACTOR, USUAL_CELLS = 12, 300
 """Refinement factor of the last level of most Eulerian searches, and cells of P in results of failing pilots."""
-
-REPEATED = 5.0
-"""Work of a whole Eulerian search over that of its levels: the choice of nodes, and levels that have to be repeated."""
 
 OUT_OF_REACH = "density.tolerance = {:g} seems out of reach: the levels that it needs take too long; raise it"
 
@@ -90,13 +75,14 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
     begun: list[Level] = []
     first: Level | None
     budget, outputs = PilotBudget(PILOT_SHARE), len(limit.times)
-    kept = np.linspace(0, outputs - 1, min(outputs, MOST_PILOT_OUTPUTS)).astype(int)
+    # The steps of a pilot do not depend on the output times at which it keeps its points.
+    kept = np.linspace(0, outputs - 1, min(outputs, 101)).astype(int)
     pilot = replace(limit, times=limit.times[kept])
     search = Search(pilot, settings, tolerance, lambda level, _: begun.append(level), budget)
     first, work, held, warning = None, MOST_WORK, 0, ""
     try:
         with suppress(ExpensiveError):
-            if len(search.shown.u_weight) <= MOST_PILOT_NODES:
+            if len(search.shown.u_weight) <= 500:  # more nodes take too much memory for a pilot
                 first, _ = search.begin()
                 work, held = budget.spent + FINER * first.work, FINER_POINTS * first.X[0].size
         if first is None:
@@ -104,7 +90,8 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
             first = solved[0] if solved else _on_few_nodes(pilot, settings, tolerance)
             growth = len(search.shown.solved[1]) / len(first.frames.nodes.solved[1])
             whole = WHOLE * (WHOLE_TOLERANCE / tolerance) ** WHOLE_POWER * growth * first.work
-            work, held = max(whole, budget.spent / SEARCH_SHARE), FINER_POINTS * growth * first.X[0].size
+            # The search for nodes usually is 0.4 of the whole work.
+            work, held = max(whole, budget.spent / 0.4), FINER_POINTS * growth * first.X[0].size
         warning = OUT_OF_REACH.format(tolerance) if work > MOST_WORK else ""
     except ExpensiveError:
         warning = OUT_OF_REACH.format(tolerance)
@@ -115,7 +102,8 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
         cells = len(edges_for(first)) - 1
         check_level(limit, continued(first.frames, search.shown), LEAST_FACTOR * first.points)
     numbers = outputs * len(search.shown.u_weight) * cells
-    memory = 8.0 * outputs * max(held, sum(level.X[0].size for level in begun)) + NUMBER_MEMORY * numbers
+    # Each number of P takes 32 bytes, with its share in what is made of it.
+    memory = 8.0 * outputs * max(held, sum(level.X[0].size for level in begun)) + 32.0 * numbers
     shown = NUMBER * numbers + MARGINAL[len(limit.coordinates)] * outputs
     return DensityCost(POINT_STEP * min(work, MOST_WORK) + shown, memory, len(search.shown.u_weight), cells, warning)
 
@@ -139,7 +127,9 @@ def _eulerian(limit: Limit, settings: DensitySettings, tolerance: float) -> Dens
     work = float(nodes) * cells * plan.schedule.total * sum(factor**2 for factor in factors)
     shown = cells * USUAL_FACTOR
     memory = 16.0 * len(limit.times) * nodes * (shown + cells)
-    return DensityCost(REPEATED * CELL_STEP * work, memory, nodes, shown)
+    # The choice of nodes, and levels that have to be repeated, take the whole search to five times the work of its
+    # levels.
+    return DensityCost(5.0 * CELL_STEP * work, memory, nodes, shown)
 
 
 def _fixed(limit: Limit, settings: DensitySettings) -> DensityCost:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meanfield.ensembles.memory import check_memory, predicted_memory
+from meanfield.ensembles.memory import BYTES_PER_NUMBER, check_memory, predicted_memory
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.replicas import check_days, contents_of
 from meanfield.families.contrastive.explanation.analysis_costs import (
@@ -21,20 +21,11 @@ from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.stationary.densities import CELLS
 from meanfield.process.cores import available_cores
 
-BYTES_PER_NUMBER = 8
-"""Number of bytes of a double."""
-
 HEADER = 16_000
 """Number of bytes of a file that holds little else than attributes."""
 
 DENSITY_PACKED, STATES_PACKED = 0.55, 0.25
 """Compressed size, relative to the original one, of the densities of a run and of those of stationary states."""
-
-SEARCH_MEMORY = 1.2e7
-"""Working memory in bytes of the search for stationary states."""
-
-SECONDS_PER_BYTE = 2.5e-8
-"""Seconds for each byte of weights that is compressed and written."""
 
 
 def density(problem: Problem) -> Prediction:
@@ -76,9 +67,8 @@ def stationary(problem: Problem) -> Prediction:
     seconds = stationary_seconds(problem, states, nodes)
     size = BYTES_PER_NUMBER * states * nodes * CELLS
     contents = "all states, their stability, P(w|u)"
-    return Prediction(
-        "stationary states", "", seconds, SEARCH_MEMORY + 2 * size, STATES_PACKED * size + HEADER, contents
-    )
+    # The search for stationary states works with some 12 MB.
+    return Prediction("stationary states", "", seconds, 1.2e7 + 2 * size, STATES_PACKED * size + HEADER, contents)
 
 
 def particles(problem: Problem) -> Prediction:
@@ -92,7 +82,8 @@ def particles(problem: Problem) -> Prediction:
     simulation, workers = simulation_of(problem), available_cores()
     check_memory(simulation, workers, in_memory=False)
     snapshots = problem.particles.replicas * simulation.snapshot_bytes
-    seconds = particle_seconds(problem, simulation.label) + SECONDS_PER_BYTE * snapshots
+    # Each byte of weights takes 2.5e-8 seconds to be compressed and written.
+    seconds = particle_seconds(problem, simulation.label) + 2.5e-8 * snapshots
     check_days(simulation, seconds)
     memory = predicted_memory(simulation, workers, in_memory=False)
     contents, size = contents_of(simulation, ", ".join(simulation.rows))

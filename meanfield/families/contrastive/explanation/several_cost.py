@@ -22,12 +22,6 @@ CELL_STEP = 8e-8
 SHOWN = 3e-7
 """Seconds for each cell and node at each output time, for the densities that are shown."""
 
-USUAL_LEVELS = 5
-"""Number of levels after which most searches end."""
-
-NODE_SEARCH = 3.0
-"""Factor on the nodes of a first plan and work on their choice, where the law of the coordinates is continuous."""
-
 NUMBER, PACKED, HEADER = 8, 0.55, 16_000
 """Bytes of a number, share of them that is left when densities are compressed, and bytes of attributes."""
 
@@ -52,9 +46,10 @@ def _of_cells(problem: Problem, closure: ChannelClosure) -> Prediction:
     if settings.tolerance is None:
         plan, factors, more = fixed_plan(closure, settings), (1, 2), 1.0
     else:
-        plan, factors = coarse_plan(closure, settings, settings.tolerance), FACTORS[:USUAL_LEVELS]
+        plan, factors = coarse_plan(closure, settings, settings.tolerance), FACTORS[:5]  # most searches end there
         discrete = len(plan.nodes.weight) <= 2 ** len(problem.features)
-        more = 1.0 if discrete or settings.feature_nodes else NODE_SEARCH
+        # Where the law is continuous, the choice of nodes costs as much again, and leaves more of them than at first.
+        more = 1.0 if discrete or settings.feature_nodes else 3.0
     outputs, nodes = problem.time.outputs, int(more * len(plan.nodes.weight))
     work = more * sum(plan.work(factor) for factor in factors)
     shown = more * outputs * sum(plan.cells(factor) ** 2 for factor in factors) * len(plan.nodes.solved[1])

@@ -24,18 +24,6 @@ from meanfield.numerics.quadrature import gaussian_trapezoid
 ZERO_RATE = 1e-12
 """Largest rate that counts as 0, by rounding."""
 
-SHORT = 0.05
-"""Fastest rate times the length of the run below which hardly anything happens."""
-
-GAUSSIAN_NODES = 400
-"""Nodes of averages over Gaussian weights, of which two digits are needed whatever the kinks of the prior."""
-
-LARGE_FILE = 2e9
-"""Size of a file in bytes above which there is a warning."""
-
-LONG_FEATURE = 0.1
-"""Share of the squared length of a sample's noise above which its feature part counts as long."""
-
 OVERLAPS = np.concatenate([-np.linspace(0.02, 0.999, 50), np.linspace(0.02, 0.999, 50)])
 """Overlaps at which a single feature is checked for a drift away from 0."""
 
@@ -136,7 +124,7 @@ def _of_learning(problem: Problem, closure: Closure) -> Iterator[str]:
                 f"{problem.time.stop:g}; raise time.stop"
             )
     fastest = max(abs(grows), _speed(problem, closure))
-    if fastest * problem.time.stop < SHORT:
+    if fastest * problem.time.stop < 0.05:  # hardly anything happens
         yield (
             f"the fastest rate is about {fastest:.2g}: hardly anything happens by time.stop = {problem.time.stop:g}; "
             f"raise it to some {10 / max(fastest, ZERO_RATE):.2g}"
@@ -195,7 +183,7 @@ def _why_it_decays(problem: Problem, closure: Closure) -> str:
 def _speed(problem: Problem, closure: Closure) -> float:
     """Rate of change of the weights at the start: by the coefficients there, and by the prior on Gaussian weights."""
     g, diffusion = closure(problem.initial_overlap)
-    w, weight = gaussian_trapezoid(GAUSSIAN_NODES)
+    w, weight = gaussian_trapezoid(400)  # two digits are enough, whatever the kinks of the prior
     force = problem.prior.force(w)
     r = float(weight @ (w * force))
     beside_length = force - r * w  # what is proportional to w the return to |w|^2 = N takes away
@@ -214,13 +202,13 @@ def _of_the_settings(problem: Problem, predicted: list[Prediction]) -> Iterator[
     N = problem.particles.dimension
     for k, feature in enumerate(problem.features):
         second = 0.0 if feature.hidden is None else moments(feature.hidden)[0]
-        if second > LONG_FEATURE * N:
+        if second > 0.1 * N:  # the feature part is not small beside the noise
             yield (
                 f"features[{k}].hidden: E[c^2] = {second:.4g} is not small beside N = {N}, the squared length of the "
                 "noise of a sample, so that SGD is far from its limit; standardise the data, lower the second moment, "
                 "or raise particles.dimension"
             )
     for p in predicted:
-        if p.applies and p.file > LARGE_FILE:
+        if p.applies and p.file > 2e9:
             remedy = "name fewer particles.snapshots" if p.method == "particles" else "lower time.outputs"
             yield f"the file of the {p.method} may take {p.file / 1e9:.3g} GB; {remedy}"

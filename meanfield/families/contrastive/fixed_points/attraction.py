@@ -27,21 +27,8 @@ TOLERANCE = Tolerance(relative=0.0, absolute=1e-6)
 """Tolerance of a step of q, which decides on which side of a border a path goes: far below the width of a cell of a
 portrait."""
 
-MOST_STEPS = 1000
-"""Largest number of steps of a path; after them it is undecided."""
-
-STANDSTILL = 1e-9
-"""Speed, relative to the size of the field, below which a path outside all traps is at a border of regions."""
-
 FIRST_STEP = 0.01
 """Length of the first step, and the least speed for which it holds, relative to the size of the field."""
-
-DIRECTIONS = 32
-SHELLS = (0.25, 0.5, 0.75, 1.0)
-"""Parts of the radius at which, along `DIRECTIONS` directions, the decrease of x.P x is checked."""
-
-LARGEST_TRAP = 0.2
-SMALLEST_TRAP = 1e-7
 
 
 @dataclass(frozen=True)
@@ -78,12 +65,13 @@ def _trap(points: FixedPoints, number: int) -> Trap | None:
     metric = solve_continuous_lyapunov(slope.T, -np.eye(d1))
     metric = 0.5 * (metric + metric.T) / np.linalg.norm(metric, 2)
     others = np.delete(points.q, number, axis=0)
-    radius = min([LARGEST_TRAP, *(0.5 * np.linalg.norm(others - centre, axis=1))])
-    sphere = np.random.default_rng(0).normal(size=(DIRECTIONS, d1))
+    radius = min([0.2, *(0.5 * np.linalg.norm(others - centre, axis=1))])
+    # The decrease of x.P x is checked along 32 directions, at four parts of the radius.
+    sphere = np.random.default_rng(0).normal(size=(32, d1))
     sphere /= np.sqrt(np.einsum("ni,ij,nj->n", sphere, metric, sphere))[:, None]
-    unit = np.concatenate([part * sphere for part in SHELLS])
+    unit = np.concatenate([part * sphere for part in (0.25, 0.5, 0.75, 1.0)])
     # The shortest axis of the ellipsoid of unit size is 1: radius bounds it, and the longest one, by the loop.
-    while radius > SMALLEST_TRAP:
+    while radius > 1e-7:
         x = radius * unit
         growth = np.einsum("ni,ij,nj->n", x, metric, points.field(centre + x))
         if np.nanmax(growth, initial=-np.inf) < 0 and np.linalg.norm(x, axis=1).max() < 1.0:
@@ -114,11 +102,12 @@ def trapping_points(velocity: Velocity, starts: FloatArray, sinks: list[Trap], s
         return labels
 
     def arrived(q: FloatArray, speed: FloatArray) -> Flags:
-        stands = ~(np.linalg.norm(speed, axis=1) > STANDSTILL * size)
+        # A path that stands still outside all traps is at a border of regions.
+        stands = ~(np.linalg.norm(speed, axis=1) > 1e-9 * size)
         return np.asarray(np.logical_or.reduce([stands, *(trap.holds(q) for trap in sinks)]))
 
     first_step = FIRST_STEP / np.maximum(np.linalg.norm(velocity(starts), axis=1), FIRST_STEP * size)
-    paths = follow_paths(velocity, starts, TOLERANCE, first_step=first_step, arrived=arrived, most_steps=MOST_STEPS)
+    paths = follow_paths(velocity, starts, TOLERANCE, first_step=first_step, arrived=arrived, most_steps=1000)
     for trap in sinks:
         labels[trap.holds(paths.end)] = trap.number
     return labels

@@ -29,9 +29,6 @@ from meanfield.typing import FloatArray
 TABLES_OF_THE_ODES = ("model", "features", "hidden", "augmentation")
 """Tables of a problem file that fixed points depend on: a prior that closes the ODEs acts on the norm alone."""
 
-LARGEST_RADIUS = 1.0 - 1e-9
-"""Largest |q| of fixed points at which branches begin: on the sphere there is no Jacobian."""
-
 
 def continue_fixed_points(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
     """Branches of fixed points as a number of the problem goes from `start` to `stop`, around turning points too.
@@ -111,7 +108,8 @@ class _Branches(CachedEquations[VectorField]):
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
         """All isolated fixed points."""
         points = find_fixed_points(self.at(p)).points
-        return [point.q for point in points if point.kind != "marginal" and np.linalg.norm(point.q) < LARGEST_RADIUS]
+        # On the sphere there is no Jacobian, so no branch begins there.
+        return [point.q for point in points if point.kind != "marginal" and np.linalg.norm(point.q) < (1.0 - 1e-9)]
 
     def variables(self, x: FloatArray, p: float) -> dict[str, Any]:
         """The variables of the fixed point at a root."""

@@ -13,17 +13,8 @@ from meanfield.typing import FloatArray
 SADDLE_DISTANCE = 1e-4
 """Distance from a saddle at which manifolds begin, or those of others end, straight up to its square."""
 
-SOURCE_DISTANCE = 1e-3
-"""Distance from a source within which a separatrix that comes from it is drawn straight."""
-
-LONGEST_CURVE = 20.0
-"""Largest length of a separatrix."""
-
 TOLERANCE = Tolerance(relative=1e-8, absolute=1e-10)
 """Tolerance of a step of a separatrix: far below what a figure shows."""
-
-SPACING = 0.01
-"""Largest distance of neighbouring points of a separatrix."""
 
 NULLCLINE_CELLS = 200
 """Number of cells along the radius and along a right angle, at whose edges nullclines are searched."""
@@ -61,8 +52,9 @@ def separatrices(points: FixedPoints, quadrant: bool) -> list[FloatArray]:
 
 def _backwards(points: FixedPoints, saddle: FixedPoint, start: FloatArray) -> FloatArray:
     """Trajectory that leads to a start near a saddle, parametrised by its length."""
+    # A separatrix that comes from a source is drawn straight within 1e-3 of it.
     ends = [
-        (point.q, SADDLE_DISTANCE if point.kind == "saddle" else SOURCE_DISTANCE)
+        (point.q, SADDLE_DISTANCE if point.kind == "saddle" else 1e-3)
         for point in points.points
         if point.unstable_directions > 0 and point is not saddle
     ]
@@ -80,11 +72,11 @@ def _backwards(points: FixedPoints, saddle: FixedPoint, start: FloatArray) -> Fl
     path = solve_ode(
         heading,
         start,
-        (0.0, LONGEST_CURVE),
+        (0.0, 20.0),  # largest length of a separatrix
         TOLERANCE,
         integrator="RK45",
         stops=[edge, nearest],
-        longest_step=SPACING,
+        longest_step=0.01,  # largest distance of neighbouring points
         every_step=True,
     ).values
     close = [end for end, within in ends if np.linalg.norm(path[-1] - end) < 2 * within]

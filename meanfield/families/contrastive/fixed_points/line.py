@@ -15,9 +15,6 @@ SMALLEST_OVERLAPS = (1e-6, 1e-5, 1e-4, 1e-3)
 TANGENCY_TOLERANCE = 1e-11
 """Largest |f| at an extremum that counts as a double root."""
 
-ZERO_TOLERANCE = 1e-9
-"""Distance from 0 below which a root is taken as 0, if 0 is one."""
-
 
 def line_roots(function: Callable[[FloatArray], FloatArray], positive: bool, points: int) -> list[float]:
     """Roots in q of a function of size one, in order.
@@ -46,9 +43,7 @@ def line_roots(function: Callable[[FloatArray], FloatArray], positive: bool, poi
     kept_sign = (values[:-2] * values[1:-1] > 0) & (values[1:-1] * values[2:] > 0)
     for i in np.flatnonzero(turns & kept_sign):
         roots += _touching(reduced, q[i], q[i + 2], float(np.sign(values[i + 1])))
-    snapped = [
-        0.0 if abs(x) < ZERO_TOLERANCE and abs(function(np.zeros(1))[0]) <= TANGENCY_TOLERANCE else x for x in roots
-    ]
+    snapped = [0.0 if abs(x) < 1e-9 and abs(function(np.zeros(1))[0]) <= TANGENCY_TOLERANCE else x for x in roots]
     return sorted(set(snapped))
 
 

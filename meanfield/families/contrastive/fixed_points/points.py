@@ -18,9 +18,6 @@ from meanfield.numerics.growth_rates import sorted_rates
 from meanfield.numerics.retry import retry
 from meanfield.typing import FloatArray
 
-MOST_FINENESS = 4
-"""Largest factor on the number of cells along each direction; it doubles until the indices add up."""
-
 INWARD_STEP = 1e-4
 """Spacing of the points inside the ball from which Jacobians on the sphere are extrapolated."""
 
@@ -80,7 +77,7 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
         return FixedPoints(field, points, flips, size, _indices_add_up(points))
 
     def finer(fineness: int, found: FixedPoints) -> int | None:
-        return None if found.complete or field.features > 2 else min(2 * fineness, MOST_FINENESS)
+        return None if found.complete or field.features > 2 else min(2 * fineness, 4)
 
     with field.watched("search for fixed points"):
         flips, size = sign_symmetries(field), field_size(field)

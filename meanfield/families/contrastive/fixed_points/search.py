@@ -37,18 +37,6 @@ LEAST_ANGLE = 1e-3
 SAME_ZERO = 1e-6
 """Distance below which two zeros are one."""
 
-VANISHING_OVERLAP = 1e-13
-"""Size of an overlap of a zero below which it is rounding, and set to 0."""
-
-SAME_ZERO_ON_SPHERE = 1e-4
-"""Distance from a zero on the sphere below which another is the same one: Newton's method cannot tell them apart."""
-
-TOLERANCE_ON_SPHERE = 1e-9
-"""Largest component of b, relative to its size, at a zero on the sphere, where |b|^2 is flat."""
-
-VANISHING_EIGENVALUE = 1e-7
-"""Eigenvalue of db/dq, relative to its size, below which a zero may not be isolated."""
-
 CONTINUUM_STEP = 0.05
 """Distance at which another zero of a continuum is searched along it."""
 
@@ -152,7 +140,7 @@ class Face:
             if np.linalg.norm(x) < 1.0 - 1e-9:
                 continue
             best = least_squares(self._at_direction, x, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
-            if np.abs(self(_inside(best))).max() <= TOLERANCE_ON_SPHERE:
+            if np.abs(self(_inside(best))).max() <= 1e-9:  # |b|^2 is flat there
                 self._add(found, _inside(best))
         return found
 
@@ -161,11 +149,10 @@ class Face:
 
     def _add(self, found: list[FloatArray], x: FloatArray | None) -> None:
         """Add a zero that is new, and of a continuum only the first."""
-        if x is None or any(
-            np.linalg.norm(x - other) < (SAME_ZERO_ON_SPHERE if _is_unit(other) else SAME_ZERO) for other in found
-        ):
+        # Zeros within 1e-4 of one on the sphere are the same: Newton's method cannot tell them apart.
+        if x is None or any(np.linalg.norm(x - other) < (1e-4 if _is_unit(other) else SAME_ZERO) for other in found):
             return
-        x = np.where(np.abs(x) < VANISHING_OVERLAP, 0.0, x)
+        x = np.where(np.abs(x) < 1e-13, 0.0, x)  # a smaller overlap is rounding
         if self._in_continuum(x) and any(self._in_continuum(other) for other in found):
             return
         found.append(x)
@@ -177,7 +164,7 @@ class Face:
         _, slope = self.equations(x)
         rates, directions = np.linalg.eig(slope)
         flat = int(np.argmin(np.abs(rates)))
-        if abs(rates[flat]) > VANISHING_EIGENVALUE * np.abs(slope).max():
+        if abs(rates[flat]) > 1e-7 * np.abs(slope).max():  # the zero is isolated
             return False
         along = directions[:, flat].real
         start = x + np.copysign(CONTINUUM_STEP, -along @ x) * along  # towards the centre

@@ -9,12 +9,6 @@ import numpy as np
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.typing import FloatArray
 
-PROBES = 3
-"""Number of points at which a symmetry is tested."""
-
-FIELD_ROUNDING = 1e-9
-"""Largest difference of the field by rounding, relative to its size."""
-
 
 def sign_symmetries(field: VectorField) -> FloatArray:
     """All sign flips S with b(S q) = S b(q).
@@ -31,10 +25,10 @@ def sign_symmetries(field: VectorField) -> FloatArray:
     """
     d1 = field.features
     rng = np.random.default_rng(0)
-    points = rng.normal(size=(PROBES, d1))
+    points = rng.normal(size=(3, d1))
     points *= np.array([[0.3], [0.6], [0.9]]) / np.linalg.norm(points, axis=1, keepdims=True)
     values = field(points)
-    allowed = FIELD_ROUNDING * max(float(np.abs(values).max()), np.finfo(float).tiny)
+    allowed = 1e-9 * max(float(np.abs(values).max()), np.finfo(float).tiny)
     flips = np.array(list(product((1.0, -1.0), repeat=d1)))
     kept = [np.abs(field(flip * points) - flip * values).max() <= allowed for flip in flips[1:]]
     return np.asarray(flips[[True, *kept]])

@@ -29,29 +29,11 @@ from meanfield.process.progress import counted_calls
 SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
 """Noise strengths at which the search begins, in units of the strongest."""
 
-CORRELATIONS = (-1.0, -0.5, 0.0, 0.5, 1.0)
-"""Noise correlations at which the search begins."""
-
 NEARLY_ONE = 0.995
 """Largest correlation but 1: beyond, the noise that the views do not share is too weak for activations with kinks."""
 
-FAINT = 1e-3
-"""Noise strength, in units of the strongest, below which the correlation does not matter."""
-
-ACCURACY = 1e-4
-"""Absolute accuracy of the best strength and correlation, about which the objective is flat."""
-
-MOST_ROUNDS = 6
-"""Largest number of rounds in which strength and correlation are improved in turn."""
-
 GAIN = 1e-7
 """Least relative gain of the objective for which rounds go on, and for which noise counts as better than none."""
-
-VANISHED = 1e-6
-"""Largest |q| that counts as that of q = 0."""
-
-RESOLUTION = 1e-5
-"""Resolution, in units of the strongest noise, of the strength at which a state vanishes."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +102,7 @@ def best_augmentation(problem: Problem, strongest: float = 2.0) -> AugmentationD
     strongest = as_number(
         strongest, "strongest", f"give a positive variance up to {LARGEST:g}, for instance 2.0", above=0.0, most=LARGEST
     )
-    noises = [(share * strongest, rho) for rho in CORRELATIONS for share in SHARES]
+    noises = [(share * strongest, rho) for rho in (-1.0, -0.5, 0.0, 0.5, 1.0) for share in SHARES]
     with counted_calls("noise of the views") as counting:
 
         @counting
@@ -147,7 +129,7 @@ def recovery_similarity(problem: Problem) -> float:
     """Similarity |q| of the stable fixed point of largest |q|; 0 where no other than q = 0 is stable."""
     found = find_fixed_points(VectorField(problem))
     sizes = (float(np.linalg.norm(found.points[i].q)) for i in found.stable)
-    return max((size for size in sizes if size > VANISHED), default=0.0)
+    return max((size for size in sizes if size > 1e-6), default=0.0)  # a smaller |q| is that of q = 0
 
 
 def _contrast(problem: Problem) -> float:
@@ -168,10 +150,11 @@ def _best(value: Callable[[float, float], float], tried: list[tuple[float, Noise
     """Noise that maximises an objective, among all noises and none, from the best of those tried already."""
     noiseless = value(0.0, 0.0)
     highest, (eta, rho) = max(tried)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(6):  # strength and correlation in turn
         near = (0.0, min(2.0 * eta, strongest))
         highest, eta = _along(lambda x: value(x, rho), near, (highest, eta))  # noqa: B023
-        if eta < FAINT * strongest or (abs(rho) == 1.0 and value(eta, NEARLY_ONE * rho) <= highest):
+        # The correlation of so weak a noise does not matter.
+        if eta < 1e-3 * strongest or (abs(rho) == 1.0 and value(eta, NEARLY_ONE * rho) <= highest):
             break
         before, near = highest, (max(rho - 0.5, -NEARLY_ONE), min(rho + 0.5, NEARLY_ONE))
         highest, rho = _along(lambda x: value(eta, x), near, (highest, rho))  # noqa: B023
@@ -186,7 +169,8 @@ def _along(
     value: Callable[[float], float], bounds: tuple[float, float], best: tuple[float, float]
 ) -> tuple[float, float]:
     """Maximum of an objective between bounds and its place, unless the best so far is better."""
-    found = minimize_scalar(lambda x: -value(x), bounds=bounds, method="bounded", options={"xatol": ACCURACY})
+    # The objective is flat about its maximum.
+    found = minimize_scalar(lambda x: -value(x), bounds=bounds, method="bounded", options={"xatol": 1e-4})
     return max((-float(found.fun), float(found.x)), best)
 
 
@@ -214,7 +198,7 @@ def vanishing_strength(problem: Problem, correlation: float, strongest: float = 
             break
     else:
         return math.nan
-    while strength - last > RESOLUTION * strongest:
+    while strength - last > 1e-5 * strongest:
         middle = 0.5 * (last + strength)
         if recovery_similarity(with_noise(problem, middle, correlation)) > 0:
             last = middle

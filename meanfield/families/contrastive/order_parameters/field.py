@@ -21,12 +21,6 @@ from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-LONGEST_DIFFERENCE = 1e-3
-"""Longest step in q of differences of fourth order; truncation and rounding are about 1e-13 of the field."""
-
-INWARD_SHARE = 0.2
-"""Largest share of the distance to the unit sphere that a finite difference may span."""
-
 
 def check_closes(problem: Problem) -> None:
     """Refuse problems without a vector field of the overlaps of one channel.
@@ -98,7 +92,8 @@ class VectorField:
 
     def jacobian(self, q: FloatArray) -> FloatArray:
         """Jacobian db/dq, shape (d1, d1), by central differences of fourth order; NaN outside the unit ball."""
-        step = min(LONGEST_DIFFERENCE, INWARD_SHARE * (1.0 - float(np.linalg.norm(q))))
+        # Truncation and rounding of differences of fourth order are then about 1e-13 of the field.
+        step = min(1e-3, 0.2 * (1.0 - float(np.linalg.norm(q))))
         if not step > 0.0:
             return np.full((self.features, self.features), np.nan)
         shifts = step * np.array([-2.0, -1.0, 1.0, 2.0])[:, None, None] * np.eye(self.features)

@@ -20,9 +20,6 @@ Function = Callable[[FloatArray], FloatArray]
 MOST_FEATURES = 2
 """Largest number of features of a table."""
 
-FIRST_NODES = 25
-"""Number of nodes of the first table along the radius and along a right angle."""
-
 MOST_NODES = 49
 """Largest number of nodes along the radius and along a right angle, those of the first table among them."""
 
@@ -30,8 +27,7 @@ TABLE_TOLERANCE = 1e-5
 """Largest error of a table, relative to the largest value."""
 
 DEGREE = 5
-PERIODIC_NODES = 6
-"""Number of nodes beyond a whole turn, so that the spline is periodic to its own accuracy."""
+"""Degree of the splines."""
 
 CHECK_POINTS = 97
 """Number of points between the nodes at which the table is compared with the function."""
@@ -39,13 +35,11 @@ CHECK_POINTS = 97
 INWARD_ROUNDING = 1.0 - 2e-16
 """Factor that keeps nodes on the sphere inside the ball."""
 
-LARGEST_RADIUS = 1.0 - 1e-12
-"""Largest |q| of points that were moved into the ball: rounding must not move them out again."""
-
 
 def into_ball(q: FloatArray) -> FloatArray:
     """Points, shape (n, d1), where those outside the unit ball are moved radially to its sphere."""
-    return np.asarray(q * np.minimum(1.0, LARGEST_RADIUS / np.maximum(np.linalg.norm(q, axis=1), 1e-300))[:, None])
+    # The length is a little below 1, so that rounding does not move a point out again.
+    return np.asarray(q * np.minimum(1.0, (1.0 - 1e-12) / np.maximum(np.linalg.norm(q, axis=1), 1e-300))[:, None])
 
 
 class BallTable:
@@ -89,7 +83,7 @@ class BallTable:
 
         retry(
             fill,
-            FIRST_NODES,
+            25,  # nodes of the first table along the radius and along a right angle
             lambda nodes, _: None if self.error <= TABLE_TOLERANCE else min(2 * nodes - 1, MOST_NODES),
         )
 
@@ -112,7 +106,8 @@ def _on_line(function: Function, nodes: int) -> tuple[Function, float]:
 def _on_disc(function: Function, nodes: int, quadrant: bool) -> tuple[Function, float]:
     """Splines through values at radii sin(angle) and evenly spaced directions, and the largest of them."""
     angle = np.linspace(0.0, 0.5 * np.pi, nodes)
-    beyond = 0 if quadrant else PERIODIC_NODES
+    # A spline over six nodes more than a whole turn is periodic to its own accuracy.
+    beyond = 0 if quadrant else 6
     turn = angle[1] * np.arange(nodes if quadrant else 4 * (nodes - 1))
     radius = INWARD_ROUNDING * np.sin(angle)
     points = radius[:, None, None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1)

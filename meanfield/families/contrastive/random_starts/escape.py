@@ -21,16 +21,6 @@ from meanfield.families.contrastive.random_starts.start import RandomStart
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
-FIRST_OVERLAP = 1e-4
-"""Size of q at the start, relative to the escape overlap: c is extrapolated from this and twice this, with an error of
-its square."""
-
-TOLERANCE = 1e-12
-"""Tolerance of a step of q, relative to q and to |q| at the start: c is a small difference of two times."""
-
-LONGEST_TIME = 200.0
-"""Time, as a multiple of 1/j, after which a path counts as never escaping."""
-
 
 @dataclass(frozen=True)
 class EscapeLaw:
@@ -107,7 +97,7 @@ def escape_law(start: RandomStart, overlap: float) -> EscapeLaw:
 
 
 def _constant(start: RandomStart, side: float, overlap: float) -> float:
-    first = FIRST_OVERLAP * overlap
+    first = 1e-4 * overlap
     near, far = (_time(start, side * size, overlap) for size in (first, 2 * first))
     if not np.isfinite(near):
         return float("inf")
@@ -121,11 +111,12 @@ def _time(start: RandomStart, size: float, overlap: float) -> float:
     def escapes(t: float, q: FloatArray) -> float:
         return float(q @ q - overlap * overlap)
 
+    # The tolerance is that of q and of |q| at the start: c is a small difference of two times.
     path = solve_ode(
         lambda t, q: start.field(q),
         size * start.directions[:, 0],
-        (0.0, LONGEST_TIME / start.growth_rates[0]),
-        Tolerance(TOLERANCE, TOLERANCE * abs(size)),
+        (0.0, 200.0 / start.growth_rates[0]),  # after which a path counts as never escaping
+        Tolerance(1e-12, 1e-12 * abs(size)),
         integrator="DOP853",
         stops=[escapes],
     )

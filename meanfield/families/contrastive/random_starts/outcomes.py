@@ -18,12 +18,6 @@ from meanfield.typing import FloatArray
 TOLERANCE = Tolerance(relative=1e-6, absolute=1e-9)
 """Tolerance of a step of q: a tenth of the error of the table that the drift is taken from."""
 
-FIRST_STEP = 0.1
-"""Length of the first step, relative to 1/(fastest growth rate)."""
-
-LONGEST_STEP = 1.5
-"""Longest step, relative to 1/(fastest decay rate): half of the stable one, so that paths come to rest."""
-
 TAKE_OFF_RADIUS = 0.01
 """Norm |q| at which paths begin; the linear regime holds there up to its square."""
 
@@ -31,18 +25,9 @@ SETTLED_RATE = 1e-4
 """Largest |b|/|q| at the end of a path, relative to the fastest growth. Paths that pass a saddle as close as that, and
 would be taken for undecided, have a chance of about 1e-4; they go on."""
 
-CLOSE_RATE = 1e-3
-"""Largest |b|/|q|, relative to the fastest decay, at which a stable state may be close."""
-
 CLOSE = 1e-5
 """Distance from a stable state, relative to |q|, at which a path is at its end. Where decay is far faster than growth,
 as close to |q| = 1 with little noise, the error of a step keeps b above what `SETTLED_RATE` asks for."""
-
-DECAY_DIRECTIONS = 24
-"""Number of directions in which the fastest decay is searched."""
-
-LONGEST_TIME = 400.0
-"""Time, as a multiple of 1/(fastest growth rate), after which a path is given up."""
 
 
 @dataclass(frozen=True)
@@ -96,18 +81,19 @@ def limit_outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap
     def settled(q: FloatArray, speed: FloatArray) -> Flags:
         radius, velocity = np.linalg.norm(q, axis=1), np.linalg.norm(speed, axis=1)
         slow = velocity < SETTLED_RATE * rate * radius
-        distance = _distance_to_rest(drift, q, speed, slow | (velocity < CLOSE_RATE * decay * radius))
+        # A stable state may be close.
+        distance = _distance_to_rest(drift, q, speed, slow | (velocity < 1e-3 * decay * radius))
         return np.asarray((slow & np.isfinite(distance)) | (distance < CLOSE * radius))
 
     paths = follow_paths(
         drift,
         q,
         TOLERANCE,
-        first_step=FIRST_STEP / rate,
-        longest_step=LONGEST_STEP / decay,
+        first_step=0.1 / rate,
+        longest_step=1.5 / decay,  # half of the stable step, so that paths come to rest
         arrived=settled,
         margin=beyond(overlap),
-        stop=LONGEST_TIME / rate,
+        stop=400.0 / rate,
     )
     return Outcomes(since + paths.event, paths.end)
 
@@ -134,7 +120,7 @@ def take_off(start: RandomStart, N: float, amplitudes: FloatArray) -> tuple[Floa
 
 def fastest_decay(drift: Velocity, features: int) -> float:
     """Fastest decay rate of db/dq along paths from the origin."""
-    directions = np.random.default_rng(0).standard_normal((DECAY_DIRECTIONS, features))
+    directions = np.random.default_rng(0).standard_normal((24, features))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     radii = np.linspace(0.05, 0.95, 19)
     points = radii[:, None, None] * directions

@@ -25,9 +25,6 @@ from meanfield.families.contrastive.random_starts.start import RandomStart
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
-LEAST_OVERLAP = 1e-6
-"""Least overlap of a saddle that divides a quadrant; one with a smaller overlap lies on an axis."""
-
 TRACES = ((1e-5, 1e-4, 1e-12), (1e-4, 1e-3, 1e-10))
 """Distances from the saddle where a trace begins and from the origin where it ends, and tolerances of a step of log q,
 far below the error that these distances leave: the first trace gives K, and the second one its error."""
@@ -79,7 +76,7 @@ def find_separatrix(start: RandomStart) -> Separatrix | None:
     _check(start)
     axes = np.abs(start.directions).argmax(axis=0)
     points = find_fixed_points(start.field).points
-    saddles = [point.q for point in points if point.kind == "saddle" and np.all(point.q > LEAST_OVERLAP)]
+    saddles = [point.q for point in points if point.kind == "saddle" and np.all(point.q > 1e-6)]
     leading = [q for q in saddles if np.isfinite(_trace(start, axes, q, *TRACES[-1]))]
     if not leading:
         return None

@@ -25,12 +25,6 @@ from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES,
 from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
-DRIFT_ROUNDING = 1e-9
-"""Largest |b(0)| by rounding, relative to the learning rate, where q = 0 is a fixed point."""
-
-RATE_ROUNDING = 1e-9
-"""Largest entry of db/dq by rounding, relative to the learning rate."""
-
 
 @dataclass(frozen=True)
 class RandomStart:
@@ -106,19 +100,20 @@ def random_start(problem: Problem) -> RandomStart:
         If the prior does not close the ODEs, q = 0 is no fixed point, or S(0) is not known.
     """
     field = VectorField(problem)
-    origin, scale = np.zeros(field.features), problem.model.learning_rate
+    origin = np.zeros(field.features)
     drift = float(np.abs(field(origin)).max())
-    if drift > DRIFT_ROUNDING * scale:
+    rounding = 1e-9 * problem.model.learning_rate
+    if drift > rounding:
         raise InputError(
             f"features.hidden: q = 0 is no fixed point (|dq/dt| = {drift:.3g}): a hidden variable whose mean is not 0 "
             "pulls the weights from the first step, and no chance is involved; use hidden laws with mean 0, or solve "
             "the order parameters from initial_overlap = 0.0"
         )
     slope = field.jacobian(origin)
-    rates, directions = np.linalg.eigh(np.where(np.abs(slope) > RATE_ROUNDING * scale, slope, 0.0))
+    rates, directions = np.linalg.eigh(np.where(np.abs(slope) > rounding, slope, 0.0))
     order = np.argsort(-rates, kind="stable")
     rates, directions = rates[order], directions[:, order]
-    growing = int(np.sum(rates > RATE_ROUNDING * scale))
+    growing = int(np.sum(rates > rounding))
     noise = directions.T @ StepNoise(field)(origin) @ directions
     sums = rates[:growing, None] + rates[:growing]
     covariance = np.eye(growing) + noise[:growing, :growing] / sums

@@ -17,10 +17,6 @@ from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
-FEW = 16
-"""Largest number of components for which comparing all of them, for all samples together, beats a bisection for
-each."""
-
 
 class HiddenDraws(NamedTuple):
     """Recipes of all groups of hidden variables that are drawn together, as plain arrays.
@@ -115,7 +111,8 @@ def draw_hidden(draws, key, replica, slot, uniforms, normals, chosen, c):  # typ
 @numba.njit(inline="always", error_model="numpy")
 def _choose(cumulative, low, last, uniforms, chosen):  # type: ignore[no-untyped-def]
     """Choose a component for every sample, from `low` to `last`."""
-    if last - low > FEW:
+    # For few components, comparing all of them, for all samples together, beats a bisection for each.
+    if last - low > 16:
         for b in range(chosen.size):
             first, end = low, last
             while first < end:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from meanfield.ensembles.memory import BYTES_PER_NUMBER
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.steppers import DRAWN_AT_ONCE
 from meanfield.problems.problem_keys import with_value
-
-BYTES_PER_NUMBER = 8
-"""Number of bytes of a double."""
 
 
 def working_set(problem: Problem, method: str) -> int:

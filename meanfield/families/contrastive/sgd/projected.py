@@ -31,9 +31,6 @@ from meanfield.process import own_numba as numba
 BLOCK = 512
 """Number of coordinates that are worked on at once, an even number."""
 
-LEAST_REST = 1e-30
-"""Value that replaces 1 - |q|^2 where rounding leaves nothing."""
-
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def projected_steps(  # type: ignore[no-untyped-def]
@@ -117,7 +114,7 @@ def _step(  # type: ignore[no-untyped-def]
     (d1, N), root = U.shape, math.sqrt(training.dimension)
     q, factor = state[:d1], state[d1]
     of_g, of_U, products = work[0], work[1], work[2]
-    s = math.sqrt(max(1.0 - squared(q), LEAST_REST))
+    s = math.sqrt(max(1.0 - squared(q), 1e-30))  # rounding may leave nothing
     S = add_batch(training, key, replica, step, place, q, s, means, numbers, room, inside)
     _draw_vector(key, replica, step, w, U, g, of_g)
     # The vector's component along p = (w - U q)/(s sqrt(N)), and what p then gives to the weights and the features.

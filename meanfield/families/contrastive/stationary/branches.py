@@ -23,9 +23,6 @@ from meanfield.typing import FloatArray
 OF_THE_LIMIT = ("model", "features", "hidden", "augmentation", "prior")
 """Parts of a problem on which stationary states depend."""
 
-DIGITS = 5
-"""Digits of overlaps that are compared where two branches come to one state."""
-
 
 def continue_stationary_states(problem: Problem, key: str, start: float, stop: float, points: int = 41) -> xr.Dataset:
     """Branches of stationary states as a number of the problem goes from `start` to `stop`, around turning points too.
@@ -90,7 +87,8 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
 def _what_is_missing(equations: _Branches, problem: Problem, key: str, end: float, result: xr.Dataset) -> str:
     """Sentences about the states that branches lack at an end of the range, empty where they lack none."""
     points = result["q"].values[result["parameter"].values == end]
-    apart = np.unique(np.round(points, DIGITS), axis=0, return_index=True)[1]
+    # Two branches come to one state where five digits of the overlaps agree.
+    apart = np.unique(np.round(points, 5), axis=0, return_index=True)[1]
     missing = missing_states(equations.at(end), list(points[apart]))
     there = with_value(problem, key, end)
     said = what_is_missing(there, Closure(there, tabulated=False), missing) if missing else ""

@@ -25,15 +25,6 @@ BATCH_SIZE = "model.batch_size"
 """Key of the one whole number on which the limit depends; it enters through tau/m and 1/m, which make sense for any m
 >= 1."""
 
-LOOKS = 33
-"""Number of values at which the range is searched; between neighbours two crossings show as a dip towards 0."""
-
-FAR = 10.0
-"""Ratio of the ends of a range of positive numbers above which it is searched in equal ratios."""
-
-RELATIVE_ACCURACY = 1e-12
-"""Relative accuracy of crossings."""
-
 MARGINAL = 1e-9
 """Relative distance from a crossing below which a whole number counts as lying on it."""
 
@@ -100,9 +91,10 @@ def critical_values(problem: Problem, key: str | Sequence[str], low: float, high
             changed = _with_real_value(changed, one, value)
         return learning_margin(changed)
 
-    spread = np.geomspace if low > 0 and high > FAR * low else np.linspace
+    spread = np.geomspace if low > 0 and high > 10.0 * low else np.linspace
     with counted_calls("critical values") as counting:
-        values = _crossings(counting(margin), spread(low, high, LOOKS))
+        # Between neighbouring ones of 33 values two crossings show as a dip towards 0.
+        values = _crossings(counting(margin), spread(low, high, 33))
     ends = [low, *values.tolist(), high]
     grows = [margin(0.5 * (a + b)) > 0 for a, b in pairwise(ends)]
     return CriticalValues(values, tuple(part for part, grown in zip(pairwise(ends), grows, strict=True) if grown))
@@ -150,9 +142,5 @@ def _crossings(margin: Callable[[float], float], looks: FloatArray) -> FloatArra
                 cuts.append((float(dip.x), float(sign[i] * dip.fun)))
     cuts.sort()
     return np.array(
-        [
-            brentq(margin, a, b, rtol=RELATIVE_ACCURACY)
-            for (a, at_a), (b, at_b) in pairwise(cuts)
-            if (at_a > 0) != (at_b > 0)
-        ]
+        [brentq(margin, a, b, rtol=1e-12) for (a, at_a), (b, at_b) in pairwise(cuts) if (at_a > 0) != (at_b > 0)]
     )

@@ -20,9 +20,6 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.typing import FloatArray
 
-ACCURACY = 1e-11
-"""Largest error of the potential, absolute or relative."""
-
 
 def potential_of(limit: Limit, q: FloatArray) -> dict[str, float]:
     """Variable `potential` of a state; empty where no Lyapunov function of the dynamics is known.
@@ -32,6 +29,6 @@ def potential_of(limit: Limit, q: FloatArray) -> dict[str, float]:
     if len(limit.coordinates) > 1 or not limit.prior.functions.linear:
         return {}
     value, _ = quad(
-        lambda x: -float(rate(limit.closure, np.array([x]))[0]), 0.0, float(q[0]), epsabs=ACCURACY, epsrel=ACCURACY
+        lambda x: -float(rate(limit.closure, np.array([x]))[0]), 0.0, float(q[0]), epsabs=1e-11, epsrel=1e-11
     )
     return {"potential": float(value)}

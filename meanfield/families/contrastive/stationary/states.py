@@ -23,9 +23,6 @@ from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 from meanfield.results.states import stacked
 
-FROZEN = 1e-3
-"""Largest relaxation rate, in units of Lambda/2, of a density that rests between wells for longer than any run."""
-
 
 @solver
 def find_stationary_states(problem: Problem) -> Solved:
@@ -81,7 +78,8 @@ def _frozen(states: Sequence[Found]) -> str:
     As E[w^2] = 1, a density that is log-concave relaxes at a rate of order Lambda/2 or faster; wells make it slower.
     """
     numbers = [(float(state.variables["relaxation_rate"]), float(state.variables["Lambda"])) for state in states]
-    slow = [rate for rate, diffusion in numbers if rate < FROZEN * 0.5 * diffusion]
+    # A density whose rate is below 1e-3 of Lambda/2 rests between wells for longer than any run.
+    slow = [rate for rate, diffusion in numbers if rate < 1e-3 * 0.5 * diffusion]
     if not slow:
         return ""
     return (

@@ -18,12 +18,6 @@ from meanfield.typing import FloatArray
 CELLS, JOINT_CELLS = 240, 96
 """Cells of an axis of single weights, and of both axes of two weights together."""
 
-MOST_JOINT = 2**22
-"""Largest number of values of the joint density given u in a result: 32 MB."""
-
-JOINT_TIMES = 5
-"""Largest number of output times at which a result holds joint densities."""
-
 REACH = 5.5
 """Standard deviations of the laws within the cells."""
 
@@ -140,5 +134,6 @@ def _joint(mass, axis, mean, S, half_width, cells):  # type: ignore[no-untyped-d
 
 def joint_outputs(outputs: int, nodes: int) -> list[int]:
     """Numbers of the output times at which a result holds joint densities: the last one, and some others."""
-    fitting = max(1, min(JOINT_TIMES, MOST_JOINT // (nodes * JOINT_CELLS**2), outputs))
+    # At most five output times, and 2**22 values, which are 32 MB, have joint densities.
+    fitting = max(1, min(5, 2**22 // (nodes * JOINT_CELLS**2), outputs))
     return sorted(set(np.linspace(outputs - 1, 0, fitting).round().astype(int).tolist()))

@@ -21,23 +21,6 @@ from meanfield.numerics.finite_volumes.plane_kernel import SUMS, fill_function, 
 from meanfield.numerics.finite_volumes.selling import selling
 from meanfield.typing import FloatArray
 
-SINGULAR = 1e-10
-"""Least eigenvalue of the covariance K = M - q^T q of the channels relative to their largest, and the same of Lambda,
-below which one channel is a function of the other and the density has no two dimensions."""
-
-LONGEST = 0.25
-"""Longest lattice direction as a share of the cells of an axis; beyond it neighbours are too far from each other."""
-
-WORST_NORM = 0.5
-"""Deviation of E[w_k^2] from 1, which the equation conserves, at which a solution has blown up."""
-
-PARALLEL = 0.1
-"""Change of a coordinate along a direction, relative to its change along the steeper axis, below which the force at
-the cells takes the place of differences of the potential."""
-
-EXTRAPOLATED = 3
-"""Number of steps from which coefficients are extrapolated to the midpoint of the next."""
-
 
 class DegenerateError(BlowUpError):
     """Error of channels of which one is a function of the other, so that they have no density in the plane."""
@@ -154,7 +137,8 @@ class Evolution:
             self._predict(dt)
         middle = self._extrapolated(self.time + 0.5 * dt)
         self._advance(middle, time)
-        self._history = [*self._history[1 - EXTRAPOLATED :], (time, self.averages.vector)]
+        # Coefficients are extrapolated from three steps to the midpoint of the next.
+        self._history = [*self._history[-2:], (time, self.averages.vector)]
         self._check()
 
     def _predict(self, dt: float) -> None:
@@ -210,7 +194,7 @@ class Evolution:
         """Symmetric product of steps along the directions."""
         inverse = np.linalg.inv(frame.S)
         rho, directions = selling(0.5 * inverse @ drift.Lambda @ inverse.T)
-        if np.abs(directions).max() > max(2, LONGEST * len(self.axis)):
+        if np.abs(directions).max() > max(2, 0.25 * len(self.axis)):  # beyond it neighbours are too far from each other
             raise DegenerateError(self.time, "noise acts along one direction of the plane only", REMEDY)
         used = [s for s in range(3) if rho[s] > 0]
         for s in used[:-1]:
@@ -227,7 +211,9 @@ class Evolution:
         changes, steepest = self.h * (frame.S @ e), self.h * np.abs(frame.S).max(axis=1)
         signs, c, values = np.full(2, -1.0), np.empty(2), [self._first, self._second]
         for k in range(2):
-            if abs(changes[k]) >= PARALLEL * steepest[k]:
+            # Along a direction that hardly changes a coordinate, the force at the cells takes the place of differences
+            # of the potential.
+            if abs(changes[k]) >= 0.1 * steepest[k]:
                 c[k] = -self._tau * self._prior.strength * v[k] / changes[k]
             else:
                 values[k], signs[k] = self._forces(frame, k), 1.0
@@ -274,7 +260,8 @@ class Evolution:
 
     def _check(self) -> None:
         norms = np.diag(self.averages.M)
-        if not np.all(np.isfinite(self.averages.vector)) or np.abs(norms - 1.0).max() > WORST_NORM:
+        # The equation conserves E[w_k^2] = 1.
+        if not np.all(np.isfinite(self.averages.vector)) or np.abs(norms - 1.0).max() > 0.5:
             raise BlowUpError(
                 self.time,
                 f"E[w^2] = {norms[0]:.4g} and {norms[1]:.4g} in the density, where the dynamics conserves 1",
@@ -295,7 +282,7 @@ def check_channels(time: float, K: FloatArray, noise: FloatArray) -> None:
     """
     for matrix, what in ((K, "K = M - q^T q"), (noise, "Lambda")):
         values = np.linalg.eigvalsh(matrix) if np.isfinite(matrix).all() else np.full(2, np.nan)
-        if not values[0] > SINGULAR * values[1]:
+        if not values[0] > 1e-10 * values[1]:
             raise DegenerateError(
                 time,
                 f"{what} has the eigenvalues {values[0]:.3g} and {values[1]:.3g}: one channel is a function of the "

@@ -11,9 +11,6 @@ from meanfield.mckean_vlasov.density.start import without_images
 from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.typing import FloatArray
 
-IMAGE_ROUNDING = 1e-12
-"""Largest difference of two mirror images by rounding."""
-
 
 @dataclass(frozen=True)
 class Nodes:
@@ -37,7 +34,7 @@ class Nodes:
         w = np.linspace(-8.0, 8.0, 65)
         steps = problem.prior.potential_steps(w)
         pairs = ((u, -u[::-1]), (weight, weight[::-1]), (steps, -steps[::-1]))
-        mirrored = all(np.allclose(a, b, rtol=0, atol=IMAGE_ROUNDING * np.abs(a).max()) for a, b in pairs)
+        mirrored = all(np.allclose(a, b, rtol=0, atol=1e-12 * np.abs(a).max()) for a, b in pairs)
         return cls(u, weight, mirrored)
 
     @property

@@ -19,21 +19,11 @@ from meanfield.numerics.schedule import Schedule
 FIRST_CELLS, USUAL_WIDTH = 16, 6.0
 """Cells of an axis for a factor of 1, and the half-width in standard deviations for which they are."""
 
-TAIL = 2.5
-"""Standard deviations of the frame beyond those where a Gaussian law has fallen to the tolerance: forces of the prior
-weigh its tails."""
-
-STEP = 0.2
-"""Time step for a factor of 1, as a share of the fastest time scale."""
-
 FIXED_CELLS, FIXED_STEPS = 100, 10.0
 """Cells of an axis, and half the steps per time scale, where only one of both is given."""
 
 LEARNT = 0.9
 """Overlap of a channel with its feature in the state besides the start at which rates are looked at."""
-
-BUFFERS = 6
-"""Arrays of the size of the density that a solution works with."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +60,17 @@ class Plan:
         """Bytes of a level and of the densities that two levels show."""
         outputs, nodes = len(self.schedule.outputs), len(self.nodes.weight)
         shown = (4 * outputs * CELLS + len(joint_outputs(outputs, nodes)) * JOINT_CELLS**2) * nodes
-        return 8.0 * (BUFFERS * len(self.nodes.solved[1]) * self.cells(factor) ** 2 + 2 * shown)
+        # A solution works with six arrays of the size of the density.
+        return 8.0 * (6 * len(self.nodes.solved[1]) * self.cells(factor) ** 2 + 2 * shown)
 
 
 def coarse_plan(closure: ChannelClosure, settings: DensitySettings, tolerance: float, widening: float = 1.0) -> Plan:
     """Plan of a search for an accuracy."""
-    half_width = widening * (math.sqrt(-2.0 * math.log(tolerance)) + TAIL)
+    # Forces of the prior weigh the tails of a Gaussian law beyond the tolerance, for 2.5 standard deviations more.
+    half_width = widening * (math.sqrt(-2.0 * math.log(tolerance)) + 2.5)
     rate = fastest_rate(closure)
-    schedule = Schedule(closure.problem.time.outputs_at, 1.0 / STEP, rate, 0.1 / (rate + stiffest_rate(closure)))
+    # A factor of 1 takes five steps in the fastest time scale.
+    schedule = Schedule(closure.problem.time.outputs_at, 5.0, rate, 0.1 / (rate + stiffest_rate(closure)))
     scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
     nodes = Nodes.of(closure.problem, settings.feature_nodes, scale)
     return Plan(half_width, FIRST_CELLS * half_width / USUAL_WIDTH, schedule, nodes, scale)

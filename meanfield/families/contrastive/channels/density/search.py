@@ -41,26 +41,11 @@ SMOOTH_POWERS, KINKED_POWERS = (2, 4), (2,)
 SAFETY = 1.5
 """Factor on the change of the extrapolation from one level to the next, which is the error of the last but one."""
 
-EDGE_SHARE = 1e-2
-"""Probability that may be in the outermost cells or negative, in units of the tolerance."""
-
-FIXED_EDGE = 1e-6
-"""The same with given cells and steps."""
-
 WIDER, WIDEST = 1.25, 4.0
 """Factor on the half-width when mass has reached the outermost cells, and the largest one altogether."""
 
-MORE_NODES = 1.35
-"""Factor on the number of nodes with which they are compared."""
-
-NODES_SHARE = 0.3
-"""Share of the tolerance that is left to the error of the nodes."""
-
 MOST_WORK = 4e9
 """Largest work of a level, as cells times nodes times steps; it takes minutes."""
-
-CELL_STEP = 1e-7
-"""Seconds for each cell, node and step."""
 
 
 class Search:
@@ -174,16 +159,17 @@ class Search:
     def _fixed(self, widening: float) -> str:
         """One level, or two that are extrapolated."""
         plan = fixed_plan(self._closure, self._settings, widening)
-        self.half_width = self._pilot(plan, 1, FIXED_EDGE).reach
+        edge = 1e-6  # probability that may be in the outermost cells or negative
+        self.half_width = self._pilot(plan, 1, edge).reach
         for factor in (1, 2) if self._settings.order == 4 else (2,):
-            self._add(plan, factor, FIXED_EDGE)
+            self._add(plan, factor, edge)
         if len(self.levels) == 2:
             self._extrapolate()
         return "complete"
 
     def _to_tolerance(self, widening: float) -> str:
         tolerance = float(self._settings.tolerance or 0.0)
-        edge = EDGE_SHARE * tolerance
+        edge = 1e-2 * tolerance  # what may be in the outermost cells or negative
         plan = self._with_enough_nodes(coarse_plan(self._closure, self._settings, tolerance, widening), tolerance, edge)
         for factor in FACTORS:
             if plan.work(factor) > MOST_WORK and self.errors is not None:
@@ -224,7 +210,7 @@ class Search:
         before = self._first_pilot(plan, edge)
         while True:
             self.half_width = before.reach
-            scale = MORE_NODES * plan.node_scale
+            scale = 1.35 * plan.node_scale  # a third more nodes, to be compared with
             more = replace(
                 plan, node_scale=scale, nodes=Nodes.of(self._closure.problem, self._settings.feature_nodes, scale)
             )
@@ -233,7 +219,8 @@ class Search:
             after = self._pilot(more, before.factor, edge)
             self._node_error = np.abs(after.moments - before.moments)[:, :-1]
             sizes = np.maximum(1.0, np.abs(after.moments[:, :-1]))
-            if np.max(self._node_error / sizes) <= NODES_SHARE * tolerance or self._settings.feature_nodes:
+            # The error of the nodes may be 0.3 of the tolerance.
+            if np.max(self._node_error / sizes) <= 0.3 * tolerance or self._settings.feature_nodes:
                 return plan
             if more.work(FACTORS[2]) > MOST_WORK:
                 return plan

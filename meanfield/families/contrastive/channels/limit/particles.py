@@ -19,12 +19,6 @@ from meanfield.families.contrastive.channels.limit.coefficients import coefficie
 from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
-DEPENDENT = 1e-12
-"""Eigenvalue of the moments of a sample, relative to the largest, below which features and weights are dependent."""
-
-LARGEST_CHANGE = 1.5
-"""Factor on the length of a channel in one step above which, or below whose inverse, the step is far too long."""
-
 Averages = Callable[[FloatArray, FloatArray], BatchAverages]
 """Averages over a batch as a function of q and M; a `ChannelClosure`."""
 
@@ -115,7 +109,7 @@ class Particles:
         unit = np.zeros((len(self.weights), len(products)))
         unit[:, normals] = np.eye(len(unit))
         if self._matched:
-            inverse = np.linalg.pinv(products[:known, :known], rcond=DEPENDENT, hermitian=True)
+            inverse = np.linalg.pinv(products[:known, :known], rcond=1e-12, hermitian=True)
             share = products[normals, :known] @ inverse
             left = products[normals, normals] - share @ products[:known, normals]
             scale = np.linalg.inv(np.linalg.cholesky(left))
@@ -143,4 +137,4 @@ def _normalised(weights: FloatArray, out: FloatArray) -> bool:
     """Write weights of unit second moment to `out`; false if they are not finite or were far from that."""
     length = np.sqrt(np.einsum("kn,kn->k", weights, weights) / weights.shape[1])
     np.divide(weights, length[:, None], out=out)
-    return bool(np.all((length < LARGEST_CHANGE) & (length > 1.0 / LARGEST_CHANGE)))
+    return bool(np.all((length < 1.5) & (length > 1.0 / 1.5)))  # beyond these the step is far too long

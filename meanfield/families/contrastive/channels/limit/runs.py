@@ -19,9 +19,6 @@ from meanfield.process.linear_algebra import one_thread
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-MOST_KEPT = 2**13
-"""Largest number of particles of a run that are kept at snapshots."""
-
 
 @dataclass(frozen=True)
 class Size:
@@ -77,7 +74,7 @@ def march(
     """
     d1, d2 = len(problem.features), problem.model.channels
     key, outputs, snapshots = stream_key(problem.particles.seed), problem.time.outputs, _snapshots(problem)
-    kept, count = min(size.particles, MOST_KEPT), len(averages)
+    kept, count = min(size.particles, 2**13), len(averages)
     samples = [draw_sample(problem, size.particles, key, run) for run in range(count)]
     fine, coarse = (
         [Particles(problem, *given, matched) for given in zip(averages, samples, strict=True)] for _ in range(2)

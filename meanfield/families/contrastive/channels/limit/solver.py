@@ -24,20 +24,11 @@ PILOT = Size(particles=2000, steps=4)
 CHANCE_SHARE = 0.7
 """Share of the tolerance that is left to chance: particles are dearer than steps."""
 
-MARGIN = 1.3
-"""Factor on the number of particles over what a spread of 8 runs says, which is right to a quarter."""
-
-LARGEST_FACTOR = 8
-"""Largest factor on the number of steps from one round to the next."""
-
 MOST_STEPS = 2**14
 """Largest number of steps between two output times."""
 
 MOST_NUMBERS = 2**22
 """Largest number of numbers that the particles of a run hold: 32 MB, and as much again three times."""
-
-NO_BETTER = 0.8
-"""Factor on the errors by chance above which more particles do not help: the averages themselves are random."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +109,8 @@ def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tupl
         if chance + steps + quadrature <= tolerance:
             return size, runs, errors, "complete"
         wanted = _next_size(size, tolerance - quadrature, chance, steps)
-        floor = wanted.particles > size.particles and chance > NO_BETTER * chance_before
+        # More particles do not help where the errors by chance stay: the averages themselves are random.
+        floor = wanted.particles > size.particles and chance > 0.8 * chance_before
         if wanted.particles > most or wanted.steps > MOST_STEPS or floor or quadrature >= tolerance:
             return size, runs, errors, _missed(tolerance, chance, steps, quadrature, most)
         chance_before = chance if wanted.particles > size.particles else np.inf
@@ -144,9 +136,10 @@ def _next_size(size: Size, tolerance: float, chance: float, steps: float) -> Siz
     """Numbers with which errors should be below what is left of the tolerance."""
     particles, count = size.particles, size.steps
     if tolerance > 0 and chance > CHANCE_SHARE * tolerance:
-        particles = int(MARGIN * particles * (chance / (CHANCE_SHARE * tolerance)) ** 2)
+        # A spread of 8 runs is right to a quarter, hence 1.3 times the number of particles.
+        particles = int(1.3 * particles * (chance / (CHANCE_SHARE * tolerance)) ** 2)
     if tolerance > 0 and steps > (1.0 - CHANCE_SHARE) * tolerance:
-        factor = min(max(steps / ((1.0 - CHANCE_SHARE) * tolerance), 1.5), LARGEST_FACTOR)  # as if of order 1
+        factor = min(max(steps / ((1.0 - CHANCE_SHARE) * tolerance), 1.5), 8)  # as if of order 1
         count = 2 * int(np.ceil(0.5 * factor * count))
     return Size(particles, count)
 

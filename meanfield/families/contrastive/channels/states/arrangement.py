@@ -7,14 +7,8 @@ import numpy as np
 from meanfield.families.contrastive.variables.channels import ARRANGEMENTS
 from meanfield.typing import FloatArray
 
-PRESENT = 0.01
-"""Least overlap |q_fk| that counts as a part of what channel k has learnt."""
-
 COINCIDING = 1.0 - 1e-6
 """Least overlap |M_kl| of channels that coincide."""
-
-EVEN = 1e-6
-"""Largest difference of the two largest parts of a channel that has no main feature."""
 
 NOTHING, SOME, COLLAPSED, PARTLY, TILTED, DISTINCT, ROTATED, MIXTURE = ARRANGEMENTS
 
@@ -36,7 +30,8 @@ def arrangement_of(q: FloatArray, M: FloatArray) -> str:
         `mixture` if a channel has no main feature.
     """
     size = np.sort(np.abs(q), axis=0)[::-1]
-    learnt = size[0] >= PRESENT
+    present = size >= 0.01  # smaller overlaps are no part of what a channel has learnt
+    learnt = present[0]
     if not learnt.any():
         return NOTHING
     if not learnt.all():
@@ -44,9 +39,9 @@ def arrangement_of(q: FloatArray, M: FloatArray) -> str:
     pairs = np.abs(M[np.triu_indices(len(M), 1)]) >= COINCIDING
     if pairs.any():
         return COLLAPSED if pairs.all() else PARTLY
-    if len(size) > 1 and np.any(size[0] - size[1] < EVEN):
+    if len(size) > 1 and np.any(size[0] - size[1] < 1e-6):  # no feature of the channel is its main one
         return MIXTURE
     main = np.abs(q).argmax(axis=0)
     if len(set(main.tolist())) < len(main):
         return TILTED
-    return DISTINCT if len(size) == 1 or np.all(size[1] < PRESENT) else ROTATED
+    return DISTINCT if len(size) == 1 or not present[1].any() else ROTATED

@@ -24,9 +24,6 @@ from meanfield.numerics.continuation.cached import MOST_KEPT
 from meanfield.problems.problem_keys import with_value
 from meanfield.typing import FloatArray
 
-GENERIC = 0.37
-"""Position in the range of the number at which symmetries are looked for, to miss those that hold at single values."""
-
 
 class ChannelBranches(CachedEquations[Coincidence]):
     """Velocity of the overlaps of channels in one grouping, for every value of a number of the problem.
@@ -44,7 +41,8 @@ class ChannelBranches(CachedEquations[Coincidence]):
     def __init__(self, fields: Callable[[float], SmoothField], limits: tuple[float, float], number: int) -> None:
         super().__init__(limits)
         self._fields, self._number = fields, number
-        self._symmetries = Symmetries(fields(limits[0] + GENERIC * (limits[1] - limits[0])))
+        # A position within the range that is not special misses symmetries that hold at single values.
+        self._symmetries = Symmetries(fields(limits[0] + 0.37 * (limits[1] - limits[0])))
 
     def make(self, p: float, latest: Coincidence | None) -> Coincidence:
         """The grouping of channels at a value of the number."""

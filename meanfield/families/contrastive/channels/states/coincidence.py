@@ -15,9 +15,6 @@ from meanfield.typing import FloatArray
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-NEARLY_EQUAL = 0.9
-"""Least overlap |M| of two channels that may come to coincide."""
-
 
 class Coincidence:
     """Velocity, in units of its size, of the overlaps of groups of equal channels.
@@ -94,7 +91,7 @@ def coincidence_near(field: SmoothField, x: FloatArray) -> Coincidence:
     group = np.arange(len(M), dtype=np.int64)
     for k in range(len(M)):
         for j in range(k):
-            if abs(M[k, j]) > NEARLY_EQUAL:
+            if abs(M[k, j]) > 0.9:
                 group[group == group[k]] = group[j]
     first = np.array([int(np.flatnonzero(group == number)[0]) for number in group])
     return Coincidence(field, group, np.where(M[np.arange(len(M)), first] < 0, -1.0, 1.0))

@@ -23,15 +23,6 @@ from meanfield.typing import FloatArray
 ROOM_SHARE, LONGEST_DIFFERENCE = 0.1, 1e-3
 """Length of differences: a share of the least eigenvalue of K, and the longest one."""
 
-ROUGH_DIFFERENCE = 1e-7
-"""Longest one-sided difference: errors of truncation and of rounding are about equal."""
-
-LEAST_ROOM = 1e-5
-"""Least eigenvalue of K below which Jacobians are extrapolated: shorter differences would lose digits to rounding."""
-
-MARGINAL_WITH_KINKS = 1e-5
-"""Resolution of growth rates, relative to the size, where an activation has kinks; elsewhere it is `MARGINAL`."""
-
 INWARD_STEPS, INWARD_STEP, INWARD_STEP_OF_KINKS = 5, 2e-3, 0.03
 """Number of points of an extrapolation, and their spacing in s; in the square root of s where an activation has kinks,
 whose averages are smooth functions of that root only."""
@@ -84,7 +75,7 @@ class SmoothField(OverlapField):
     @property
     def resolution(self) -> float:
         """Size of a growth rate below which it counts as zero."""
-        return (MARGINAL_WITH_KINKS if self._has_kinks else MARGINAL) * self.size
+        return (1e-5 if self._has_kinks else MARGINAL) * self.size
 
     def room(self, x: FloatArray) -> float:
         """Least eigenvalue of K, negative outside of the domain."""
@@ -93,7 +84,7 @@ class SmoothField(OverlapField):
     def jacobian(self, x: FloatArray) -> FloatArray:
         """Jacobian db/dx, shape (n, n), by differences of fourth order, from inside where channels coincide."""
         room = self.room(x)
-        if room > LEAST_ROOM:
+        if room > 1e-5:  # closer by, shorter differences would lose digits to rounding
             return differences(self, x, room)
         places = range(1, INWARD_STEPS + 1)
         inwards = [(INWARD_STEP_OF_KINKS * k) ** 2 if self._has_kinks else INWARD_STEP * k for k in places]
@@ -106,7 +97,7 @@ def rough_differences(
     field: Callable[[FloatArray], FloatArray], x: FloatArray, values: FloatArray, room: float
 ) -> FloatArray:
     """Jacobian of a field with these values at x by one-sided differences, good enough for Newton's method."""
-    h = min(ROUGH_DIFFERENCE, ROOM_SHARE * room)
+    h = min(1e-7, ROOM_SHARE * room)  # errors of truncation and rounding are about equal
     return np.array([field(x + h * unit) - values for unit in np.eye(len(x))]).T / h
 
 

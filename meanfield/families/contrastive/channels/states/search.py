@@ -29,20 +29,11 @@ FLOW_TOLERANCE = Tolerance(relative=1e-4, absolute=1e-7)
 STAGES = (3e-2, 1e-4, 1e-6, 1e-8)
 """Speeds, relative to the size, at which the end of a path is looked for by Newton's method."""
 
-LONGEST_PATH = 1e4
-"""Longest time until the next of these speeds, in units of the inverse size."""
-
-LINEAR = 0.3
-"""Largest deviation of the velocity from a linear one, relative to itself, where a path has arrived."""
-
 DEPARTURE, MOST_DEPARTURES = 1e-3, 4
 """Distance, about, at which a path leaves an unstable state, and the largest number of states that it visits."""
 
 NEAR = 0.2
 """Largest distance to the state at which it arrives."""
-
-LEAST_ROOM = 1e-8
-"""Least eigenvalue of K of channels that do not coincide."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +141,7 @@ class ChannelStates:
 
         if excess(0.0, x) <= 0.0:
             return x
-        path = solve_ode(lambda t, x: self.field(x), x, [0.0, LONGEST_PATH / size], FLOW_TOLERANCE, stops=[excess])
+        path = solve_ode(lambda t, x: self.field(x), x, [0.0, 1e4 / size], FLOW_TOLERANCE, stops=[excess])
         return path.end if np.isfinite(path.end).all() else x
 
     def _arrives(self, x: FloatArray, root: FloatArray) -> bool:
@@ -162,7 +153,8 @@ class ChannelStates:
         if np.linalg.eigvals(slope).real.max() > self.field.resolution:
             return False
         velocity = self.field(x)
-        return bool(np.linalg.norm(velocity - slope @ away) <= LINEAR * np.linalg.norm(velocity) + TOLERANCE)
+        # The velocity is nearly linear in the distance.
+        return bool(np.linalg.norm(velocity - slope @ away) <= 0.3 * np.linalg.norm(velocity) + TOLERANCE)
 
     def states(self) -> list[ChannelState]:
         """The states in the order in which they were found."""
@@ -181,7 +173,7 @@ class ChannelStates:
 def at_rest(space: Coincidence, start: FloatArray) -> FloatArray | None:
     """Overlaps of all channels at rest, by Newton's method from the unknowns of a subspace; None if it finds none."""
     root = newton(space.equations, start, tolerance=TOLERANCE)
-    return None if root is None or space.room(root) < LEAST_ROOM else space.embedded(root)
+    return None if root is None or space.room(root) < 1e-8 else space.embedded(root)  # channels coincide there
 
 
 def find_channel_states(

@@ -14,9 +14,6 @@ from meanfield.typing import FloatArray
 RADII = (0.97, 0.75)
 """Lengths |q_k| of the simple arrangements."""
 
-TILT = 0.2
-"""Part of another feature in a channel that mainly has one."""
-
 SMALL, SAME_RATE = 1e-3, 1e-6
 """Largest overlap of channels that have hardly learnt anything, and relative difference of rates that agree."""
 
@@ -72,7 +69,7 @@ def _tilted(features: int) -> Iterator[FloatArray]:
     """Unit vectors near an axis."""
     for f in range(features):
         for g in range(features):
-            for part in (TILT, -TILT) if g != f else ():
+            for part in (0.2, -0.2) if g != f else ():  # overlap with another feature
                 tilted = np.zeros(features)
                 tilted[[f, g]] = np.sqrt(1.0 - part * part), part
                 yield from (tilted, -tilted)

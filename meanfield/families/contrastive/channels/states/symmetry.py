@@ -17,12 +17,6 @@ from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.channels.states.starts import random_state
 from meanfield.typing import FloatArray
 
-PROBES = 2
-"""Number of points at which a symmetry is tested."""
-
-ROUNDING = 1e-9
-"""Largest difference of the velocity by rounding, relative to its size."""
-
 ANGLE = 0.6
 """Angle of the rotation of features that is tested."""
 
@@ -44,9 +38,9 @@ class Symmetries:
     def __init__(self, field: SmoothField) -> None:
         self._field, self._d1, self._d2 = field, field.features, field.channels
         rng = np.random.default_rng(0)
-        self._probes = [0.9 * random_state(field, rng) for _ in range(PROBES)]
+        self._probes = [0.9 * random_state(field, rng) for _ in range(2)]
         self._values = [field(x) for x in self._probes]
-        self._allowed = (ROUNDING + 10 * field.closure.error) * field.size
+        self._allowed = (1e-9 + 10 * field.closure.error) * field.size  # rounding of the velocity is below 1e-9
         self.channel_flips = self._holds(*self._element(channel_sign=np.r_[-1.0, np.ones(self._d2 - 1)]))
         flips = [np.array(signs) for signs in product((1.0, -1.0), repeat=self._d1)]
         self.feature_flips = [flip for flip in flips if self._holds(*self._element(feature_sign=flip))]
