@@ -11,10 +11,10 @@ from meanfield.errors import InputError
 
 Variables = dict[str, xr.Variable]
 
-LEARNT = 0.5
+LEARNT_OVERLAP = 0.5
 """Least overlap |q| with a feature of a channel that has learnt it."""
 
-EQUAL = 0.99
+COLLAPSED_OVERLAP = 0.99
 """Least overlap |M| of two channels that count as one, up to a sign."""
 
 
@@ -46,9 +46,10 @@ def growth(dataset: xr.Dataset) -> Variables:
 def arrangement(dataset: xr.Dataset) -> Variables:
     """Shares of the pairs of channels, over replicas, that are collapsed, tilted or distinct at the last time.
 
-    Each channel belongs to the feature with its largest |q|, if that is at least `LEARNT`. Two channels of one feature
-    are collapsed if their overlap |M| is at least `EQUAL`, and tilted if not; two of different features are distinct.
-    Pairs with a channel that has learnt nothing are none of these. Order and signs of channels do not matter.
+    Each channel belongs to the feature with its largest |q|, if that is at least `LEARNT_OVERLAP`. Two channels of one
+    feature are collapsed if their overlap |M| is at least `COLLAPSED_OVERLAP`, and tilted if not; two of different
+    features are distinct. Pairs with a channel that has learnt nothing are none of these. Order and signs of channels
+    do not matter.
 
     Raises
     ------
@@ -63,11 +64,11 @@ def arrangement(dataset: xr.Dataset) -> Variables:
     last = dataset.isel(time=-1)
     q = np.abs(last["q"].transpose(..., "feature", "channel").values)
     M = np.abs(last["M"].transpose(..., "channel", "channel_").values)
-    owner = np.where(q.max(axis=-2) >= LEARNT, q.argmax(axis=-2), -1)  # false where q is NaN
+    owner = np.where(q.max(axis=-2) >= LEARNT_OVERLAP, q.argmax(axis=-2), -1)  # false where q is NaN
     pairs = list(combinations(range(owner.shape[-1]), 2))
     first, second = (owner[..., side] for side in np.transpose(pairs))
     both = (first >= 0) & (second >= 0)
-    equal = np.stack([M[..., j, k] >= EQUAL for j, k in pairs], axis=-1)
+    equal = np.stack([M[..., j, k] >= COLLAPSED_OVERLAP for j, k in pairs], axis=-1)
     kinds = {
         "collapsed": both & (first == second) & equal,
         "tilted": both & (first == second) & ~equal,

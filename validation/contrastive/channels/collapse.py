@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.reductions import EQUAL
+from meanfield.families.contrastive.reductions import COLLAPSED_OVERLAP
 from meanfield.plotting import COLOURS, MARKERS, place_legend
 from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import HEAVY, end_of, ends_of_chain, labelled, mean_and_error, several
@@ -116,7 +116,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     found, ours = [], "theory, section 6"
     for case in numbers["case"].values:
         own = numbers.sel(case=case)
-        collapsed = own["M12"] >= EQUAL
+        collapsed = own["M12"] >= COLLAPSED_OVERLAP
         below, above = own["factor"] < 1, own["factor"] > 1
         number = f"lambda_c = {float(own['threshold']):.5f}; M12 = {float(own['M12'].sel(factor=0.98)):.4f} 2 % below"
         number += f", {abs(float(own['M12'].sel(factor=1.02))):.4f} 2 % above"

@@ -11,7 +11,7 @@ import xarray as xr
 
 import meanfield
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.reductions import EQUAL, LEARNT
+from meanfield.families.contrastive.reductions import COLLAPSED_OVERLAP, LEARNT_OVERLAP
 
 Array = np.ndarray
 
@@ -103,11 +103,11 @@ def random_overlaps(rng: np.random.Generator, features: int, channels: int) -> t
 def kind_of(q: Array, M: Array) -> str:
     """What two channels have learnt, one of `KINDS`."""
     size = np.sort(np.abs(q), axis=0)
-    learnt, owner = size[-1] >= LEARNT, np.abs(q).argmax(axis=0)
+    learnt, owner = size[-1] >= LEARNT_OVERLAP, np.abs(q).argmax(axis=0)
     if not learnt.all():
         return "one channel" if learnt.any() else "nothing"
     if owner[0] == owner[1]:
-        return "collapsed" if abs(M[0, 1]) >= EQUAL else "tilted"
+        return "collapsed" if abs(M[0, 1]) >= COLLAPSED_OVERLAP else "tilted"
     return "rotated" if size[-2].max() >= MIXED else "distinct"
 
 

@@ -13,7 +13,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.reductions import LEARNT
+from meanfield.families.contrastive.reductions import LEARNT_OVERLAP
 from meanfield.plotting import COLOURS, MARKERS
 from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import MIXED, end_of, ends_of_chain, labelled, mean_and_error, several
@@ -56,7 +56,7 @@ def simulate() -> xr.Dataset:
     for i, strength in enumerate(STRENGTHS):
         settings = {"dimension": N, "replicas": REPLICAS, "seed": i, "method": "chain", "stop": STOP}
         q, _ = ends_of_chain(trained(strength, "random", **settings))
-        owner = np.where(np.abs(q).max(axis=1) >= LEARNT, np.abs(q).argmax(axis=1), -1)
+        owner = np.where(np.abs(q).max(axis=1) >= LEARNT_OVERLAP, np.abs(q).argmax(axis=1), -1)
         learnt[i] = [(owner == f).any(axis=1).mean() for f in range(len(FEATURES))]
         different[i, 0] = np.mean([len(set(row) - {-1}) for row in owner])
         mixed[i, 0] = np.mean(np.sort(np.abs(q), axis=1)[:, -2] >= 2 * MIXED)

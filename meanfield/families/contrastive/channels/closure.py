@@ -34,7 +34,7 @@ ACCURATE = 1e-9
 ACCURATE_FOURIER = 1e-7
 """Largest change of averages by a Fourier integral; where it is not reached random batches are taken."""
 
-WORST = 1e-2
+LARGEST_CHANGE = 1e-2
 """Largest change by a finer rule of averages that are taken at all."""
 
 RANDOMISATIONS = 8
@@ -43,8 +43,11 @@ RANDOMISATIONS = 8
 MOST_NORMALS = 2**22
 """Largest number of normal numbers of a randomisation: 32 MB."""
 
-MOST_BATCHES, LEAST_BATCHES = 2**13, 2**8
-"""Numbers of batches of a randomisation."""
+MOST_BATCHES = 2**13
+"""Number of batches of a randomisation where their normal numbers are not too many."""
+
+LEAST_BATCHES = 2**8
+"""Smallest number of batches of a randomisation."""
 
 PROBES = np.concatenate(
     [-np.geomspace(1e6, 30.0, 200), np.linspace(-29.9973, 29.9981, 6001), np.geomspace(30.0, 1e6, 200)]
@@ -144,17 +147,17 @@ class ChannelClosure:
     def _choose(self) -> Vector:
         settings = self.problem.decorrelation
         if settings is None or self._strength == 0.0:
-            return self._refined(self._exactly(0.0), ACCURATE, WORST)
+            return self._refined(self._exactly(0.0), ACCURATE, LARGEST_CHANGE)
         if settings.penalty == "square":
-            return self._refined(self._exactly(self._strength), ACCURATE, WORST)
+            return self._refined(self._exactly(self._strength), ACCURATE, LARGEST_CHANGE)
         absolute = settings.penalty == "absolute"
         if absolute and not self._centred and self._never_negative():
             self.linear = True
-            return self._refined(self._exactly(self._strength, linear=True), ACCURATE, WORST)
+            return self._refined(self._exactly(self._strength, linear=True), ACCURATE, LARGEST_CHANGE)
         if absolute and self._d2 == 2 and self._law.views == 1 and not self._by_batch:
             if self._m == 1 and not self._centred:  # C is the product of the outputs of the sample itself
                 self.kinks = (*self.kinks, *self._zeros())
-                return self._refined(self._by_fourier(), ACCURATE, WORST)
+                return self._refined(self._by_fourier(), ACCURATE, LARGEST_CHANGE)
             try:
                 return self._refined(self._by_fourier(), ACCURATE_FOURIER, ACCURATE_FOURIER, collapsed=True)
             except InputError:
@@ -241,7 +244,7 @@ class ChannelClosure:
         )
 
     def _with(self, vector: Vector) -> ChannelClosure:
-        """The same closure with other averages, which take no random batches of their own."""
+        """Copy of the closure with other averages, which take no random batches of their own."""
         closure: ChannelClosure = object.__new__(ChannelClosure)
         closure.__dict__.update(self.__dict__)
         closure.randomisations, closure.compared, closure._vector = [], None, vector
@@ -271,7 +274,7 @@ class ChannelClosure:
                 f"where {MOST_NORMALS:,} in {MOST_DIMENSIONS:,} are the most; use the penalty 'square', or "
                 "smaller batches"
             )
-        free = self._refined(self._exactly(0.0), 1e-3, WORST)  # enough, as the rest comes from random batches
+        free = self._refined(self._exactly(0.0), 1e-3, LARGEST_CHANGE)  # enough, as the rest comes from random batches
         compared, self.at_random = self.compared, True
         for i in range(RANDOMISATIONS):
             extra = self._extra(draw_batches(law, m, batches, seed=i), slope)
@@ -283,7 +286,7 @@ class ChannelClosure:
         return lambda q, M: np.asarray(np.mean([vector(q, M) for vector in each], axis=0))
 
     def _extra(self, batches: Batches, slope: int) -> Vector:
-        """What the penalty changes in the averages, by random batches."""
+        """Contribution of the penalty to the averages, by random batches."""
 
         def extra(q: FloatArray, M: FloatArray) -> FloatArray:
             means = self._mean_outputs(q, M) if self._centred else np.zeros(self._law.views * self._d2)

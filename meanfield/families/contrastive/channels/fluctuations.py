@@ -43,7 +43,7 @@ MOST_NUMBERS = 2**24
 
 
 class Nodes(NamedTuple):
-    """What is known at the nodes of one sample.
+    """Values and weights at the nodes of one sample.
 
     Parameters
     ----------

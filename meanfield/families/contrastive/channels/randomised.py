@@ -1,4 +1,4 @@
-"""What a penalty changes in the averages over a batch, by randomised quasi-Monte Carlo over whole batches.
+"""Contribution of a penalty to the averages over a batch, by randomised quasi-Monte Carlo over whole batches.
 
 Any psi, any centring and any number of channels: scrambled Sobol points give the hidden variables and normal numbers of
 all samples of a batch. The points stay the same at all overlaps, so that averages are functions of these; several
@@ -51,7 +51,7 @@ def draw_batches(law: OneSample, batch_size: int, batches: int, seed: int) -> Ba
 def randomised_averages(  # type: ignore[no-untyped-def]
     law, batches, activation, slope_of_penalty, strength, means, by_batch, factors, q, M
 ):
-    """What the penalty adds to P, D and Lambda / tau^2, in one vector as in `exact_averages`.
+    """Contribution of the penalty to P, D and Lambda / tau^2, in one vector as in `exact_averages`.
 
     Parameters
     ----------

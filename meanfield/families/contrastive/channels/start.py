@@ -16,7 +16,7 @@ from meanfield.typing import FloatArray
 if TYPE_CHECKING:
     from meanfield.families.contrastive.problem import Problem
 
-ROUNDING = 1e-9
+MATRIX_ROUNDING = 1e-9
 """Largest deviation of a matrix from being symmetric, of unit diagonal or positive semidefinite, by rounding."""
 
 KEY = "model.initial_channel_overlap"
@@ -128,7 +128,7 @@ def overlap_of_channels(given: float | tuple[tuple[float, ...], ...] | None, q: 
     M = M.copy()
     np.fill_diagonal(M, 1.0)
     least = float(np.linalg.eigvalsh(M - shared).min())
-    if least < -ROUNDING:
+    if least < -MATRIX_ROUNDING:
         pairs = f"{given}" if not isinstance(given, tuple) else f"{[list(row) for row in given]}"
         raise ValueError(
             f"{KEY} = {pairs} with features.initial_overlap = {q.tolist()}: no channels have these overlaps, because "
@@ -146,13 +146,13 @@ def _matrix(given: tuple[tuple[float, ...], ...], channels: int) -> FloatArray:
             "or one number for all pairs"
         )
     M = np.array(given, dtype=float)
-    wrong = np.flatnonzero(np.abs(np.diag(M) - 1.0) > ROUNDING)
+    wrong = np.flatnonzero(np.abs(np.diag(M) - 1.0) > MATRIX_ROUNDING)
     if len(wrong):
         k = wrong[0]
         raise ValueError(
             f"{KEY}[{k}][{k}] = {M[k, k]:g}: the overlap of a channel with itself is 1; set the diagonal to 1"
         )
-    unequal = np.argwhere(~(np.abs(M - M.T) <= ROUNDING))
+    unequal = np.argwhere(~(np.abs(M - M.T) <= MATRIX_ROUNDING))
     if len(unequal):
         k, j = unequal[0]
         raise ValueError(f"{KEY}[{k}][{j}] = {M[k, j]:g}, but [{j}][{k}] = {M[j, k]:g}; make the matrix symmetric")
@@ -160,7 +160,7 @@ def _matrix(given: tuple[tuple[float, ...], ...], channels: int) -> FloatArray:
 
 
 def _remedy(given: float | tuple[tuple[float, ...], ...] | None, shared: FloatArray) -> str:
-    """What to change: for two channels the range of their overlap."""
+    """Remedy for a message: for two channels the range of their overlap."""
     if len(shared) == 2:
         room = np.sqrt((1 - shared[0, 0]) * (1 - shared[1, 1]))
         return f"give an overlap of the two channels from {shared[0, 1] - room:.6g} to {shared[0, 1] + room:.6g}"

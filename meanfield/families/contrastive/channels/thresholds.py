@@ -30,11 +30,8 @@ from meanfield.typing import FloatArray
 GRID = np.concatenate([1.0 - np.geomspace(1e-7, 1e-4, 7), np.sin(np.linspace(0.5 * np.pi, 0.05, 60))[1:]])
 """Overlaps, from large to small, between which a collapsed state is looked for; with large batches it is close to 1."""
 
-STEP = 1e-4
+DIFFERENCE_STEP = 1e-4
 """Length of differences relative to what is left of a channel beside its feature; their error is its square."""
-
-FIRST_STRENGTH, LARGEST_STRENGTH = 1e-3, 1e3
-"""Strengths at which the search for a threshold begins and ends."""
 
 AT_REST = 1e-9
 """Largest rate of a stationary state, in units of the learning rate."""
@@ -164,11 +161,11 @@ def collapsed_state(problem: Problem, feature: int = 0) -> CollapsedState | None
     at, rest = state(x), 1.0 - x * x
     apart = np.zeros(len(at))
     apart[-1] = -1.0
-    near, far = (-field(at + h * apart)[-1] / h for h in (STEP * rest, 2 * STEP * rest))
+    near, far = (-field(at + h * apart)[-1] / h for h in (DIFFERENCE_STEP * rest, 2 * DIFFERENCE_STEP * rest))
     rates = np.full(d1, np.nan)
     for f in range(d1):
         if f != feature:
-            h, split = STEP * rest, np.zeros(len(at))
+            h, split = DIFFERENCE_STEP * rest, np.zeros(len(at))
             split[2 * f], split[2 * f + 1] = h, -h
             velocity = field(at + split) - field(at - split)
             rates[f] = (velocity[2 * f] - velocity[2 * f + 1]) / (4 * h)
@@ -271,8 +268,8 @@ def _searched(fastest: Callable[[float], float], what: str) -> float:
         )
     if below >= 0:
         return 0.0
-    high = FIRST_STRENGTH
-    while high <= LARGEST_STRENGTH:
+    high = 1e-3  # strengths up to 1e3 are tried
+    while high <= 1e3:
         above = fastest(high)
         if above > 0:
             return float(brentq(fastest, low, high, xtol=1e-14, rtol=1e-12))

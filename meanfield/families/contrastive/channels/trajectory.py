@@ -29,7 +29,7 @@ TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
 """Tolerance of a step where averages are smooth functions of the overlaps, as that of a single channel."""
 
 TOLERANCE_AT_RANDOM = Tolerance(relative=1e-4, absolute=1e-5)
-"""The same for averages by random batches, which jump where the sign of a covariance does; their errors are larger."""
+"""Tolerance of a step where averages are taken over random batches, and jump with the sign of a covariance."""
 
 DEVIATIONS = 3.5
 """Standard errors of 8 randomisations that are exceeded by chance once in 100 times (Student's t of 7 degrees)."""

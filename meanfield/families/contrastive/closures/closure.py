@@ -64,7 +64,7 @@ WORST_CHANGE = 1e-6
 
 
 class Rates(NamedTuple):
-    """What makes g and Lambda of averages, for compiled code and NumPy.
+    """Parameters by which averages give g and Lambda, for compiled code and NumPy.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class Closure:
 
     @property
     def _averaged(self) -> tuple[Activation, tuple[float, float, float], bool]:
-        """What is averaged: the activation, the noise, and whether outputs are centred."""
+        """Activation, noise, and whether outputs are centred: all that averages depend on besides the features."""
         return self._problem.model.activation_functions, noise_of(self._problem), self.centering > 0
 
     def _check(self) -> None:

@@ -75,7 +75,7 @@ def averages_of(expectation: Expectation, q: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def averages_at(expectation, q):  # type: ignore[no-untyped-def]
-    """The same in compiled code."""
+    """All averages of this module, in its order, in compiled code."""
     return _from_rows(_rows_at(expectation, q), q)
 
 

@@ -20,7 +20,7 @@ from meanfield.families.contrastive.closures.fewer_points import LOG_WIDTH
 from meanfield.numerics.piecewise import NODES, ORDER, TO_COEFFICIENTS, WEIGHTS, Table
 from meanfield.typing import FloatArray, IntArray
 
-TOGETHER = 8.0
+SHARED_RANGE = 8.0
 """Width of the range of centres that share a rule, in units of the power of two next to their deviations."""
 
 LAST_EXPONENT = 700.0
@@ -160,7 +160,7 @@ def _bell(y: FloatArray) -> FloatArray:
 def _alike(centre: FloatArray, deviation: FloatArray) -> Iterator[IntArray]:
     """Indices of Gaussians whose deviations are within a factor of two, and whose centres are close."""
     octave = np.frexp(deviation)[1]
-    place = np.rint(centre / np.ldexp(TOGETHER, octave))
+    place = np.rint(centre / np.ldexp(SHARED_RANGE, octave))
     order = np.lexsort((octave, place))
     changes = (octave[order[1:]] != octave[order[:-1]]) | (place[order[1:]] != place[order[:-1]])
     yield from np.split(order, np.flatnonzero(changes) + 1)

@@ -87,7 +87,7 @@ def averages_with_hidden_variable(table: Table, law: Mixture, q: float) -> Float
 
 
 def _at_similar(table: Table, law: Mixture, q: FloatArray, deviation: FloatArray) -> FloatArray:
-    """The same where deviations sqrt(1 - q^2) are within a factor of two; a box must be wide."""
+    """Averages at overlaps whose deviations sqrt(1 - q^2) are within a factor of two; a box must be wide."""
     mean, variance, moments = _components(law, float(deviation.min()), float(np.abs(q).max()))
     weight = moments[:, 0]
     D = np.sqrt((deviation * deviation)[:, None] + (q * q)[:, None] * variance)

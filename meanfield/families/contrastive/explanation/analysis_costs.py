@@ -23,17 +23,11 @@ from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.typing import FloatArray
 
-SMOOTH, AT_RANDOM = 600, 60
-"""The same with several channels, where averages are smooth, and for each randomisation where they are not."""
-
 DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (3.0, 40_000)}
 """Seconds of `analyse_dynamics` that do not depend on the coefficients, and its usual number of evaluations."""
 
-TRIED, PER_TRY = 0.3, 10
-"""Share of the arrangements that symmetries leave, and evaluations of Newton's method for each unknown."""
-
 WITHOUT_SYMMETRY = {1: 1, 2: 3, 3: 8}
-"""Factor on these evaluations where features cannot be flipped one by one."""
+"""Factor on the evaluations of `analyse_dynamics` where features cannot be flipped one by one."""
 
 STATIONARY = {1: 1.0, 2: 2.0, 3: 6.0}
 """Seconds of `find_stationary_states` that do not depend on the prior, by number of features."""
@@ -54,7 +48,8 @@ def channels_seconds(problem: Problem) -> float:
     closure = shared(ChannelClosure, problem)
     each = closure.randomisations[0] if closure.randomisations else closure
     state = problem.initial_overlap, problem.initial_channel_overlap
-    evaluations = AT_RANDOM * len(closure.randomisations) if closure.randomisations else SMOOTH
+    # Averages at random take fewer evaluations, for each randomisation, than smooth ones.
+    evaluations = 60 * len(closure.randomisations) if closure.randomisations else 600
     return evaluations * seconds_of(partial(each, *state))
 
 
@@ -74,7 +69,8 @@ def _states_of_channels_seconds(problem: Problem) -> float:
     groupings = list(coincidences(field))
     tries = sum(1 for space in groupings for _ in arrangements(field.features, space.groups))
     # The random starts take most of the evaluations, usually some 45,000.
-    evaluations = 45_000 + TRIED * tries * PER_TRY * field.unknowns
+    # Symmetries leave some 0.3 of the arrangements, and Newton's method evaluates the field ten times for each unknown.
+    evaluations = 45_000 + 0.3 * tries * 10 * field.unknowns
     start = field.packed(problem.initial_overlap, problem.initial_channel_overlap)
     return evaluations * seconds_of(partial(field, start))
 

@@ -26,20 +26,11 @@ FEW_NODES = {1: 16, 2: 4, 3: 3}
 PILOT_SHARE = 0.03
 """Share of the budget of a solution that the pilot may take, about a second."""
 
-FINER, FINER_POINTS = 6.0, 8.0
-"""Work of the finer levels over that of the first, and number of points that all levels hold over that of the first."""
+FINER_POINTS = 8.0
+"""Number of points that all levels hold, over that of the first."""
 
-WHOLE, WHOLE_TOLERANCE, WHOLE_POWER = 10.5, 1e-6, 0.1
-"""Work of the whole search over that of its coarsest level, where it holds, and how it grows with the accuracy."""
-
-POINT_STEP, NUMBER = 7e-8, 4e-7
-"""Seconds for each unit of work, which is a point and step without grading, and for each number of P in the result."""
-
-MARGINAL = {1: 0.02, 2: 0.08, 3: 0.12}
+SECONDS_OF_MARGINAL = {1: 0.02, 2: 0.08, 3: 0.12}
 """Seconds at each output time for the density of w alone, by number of features."""
-
-USUAL_FACTOR, USUAL_CELLS = 12, 300
-"""Refinement factor of the last level of most Eulerian searches, and cells of P in results of failing pilots."""
 
 OUT_OF_REACH = "density.tolerance = {:g} seems out of reach: the levels that it needs take too long; raise it"
 
@@ -84,12 +75,15 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
         with suppress(ExpensiveError):
             if len(search.shown.u_weight) <= 500:  # more nodes take too much memory for a pilot
                 first, _ = search.begin()
-                work, held = budget.spent + FINER * first.work, FINER_POINTS * first.X[0].size
+                # The finer levels take six times the work of the first.
+                work, held = budget.spent + 6.0 * first.work, FINER_POINTS * first.X[0].size
         if first is None:
             solved = [level for level in begun if np.isfinite(level.moments).all()]
             first = solved[0] if solved else _on_few_nodes(pilot, settings, tolerance)
             growth = len(search.shown.solved[1]) / len(first.frames.nodes.solved[1])
-            whole = WHOLE * (WHOLE_TOLERANCE / tolerance) ** WHOLE_POWER * growth * first.work
+            # The whole search takes 10.5 times the work of its coarsest level at a tolerance of 1e-6, and grows slowly
+            # with the accuracy.
+            whole = 10.5 * (1e-6 / tolerance) ** 0.1 * growth * first.work
             # The search for nodes usually is 0.4 of the whole work.
             work, held = max(whole, budget.spent / 0.4), FINER_POINTS * growth * first.X[0].size
         warning = OUT_OF_REACH.format(tolerance) if work > MOST_WORK else ""
@@ -97,15 +91,17 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
         warning = OUT_OF_REACH.format(tolerance)
     except BlowUpError as error:
         warning = f"the density {error.status}"
-    cells = USUAL_CELLS
+    cells = 300  # of P in the results of pilots that fail
     if first:
         cells = len(edges_for(first)) - 1
         check_level(limit, continued(first.frames, search.shown), LEAST_FACTOR * first.points)
     numbers = outputs * len(search.shown.u_weight) * cells
     # Each number of P takes 32 bytes, with its share in what is made of it.
     memory = 8.0 * outputs * max(held, sum(level.X[0].size for level in begun)) + 32.0 * numbers
-    shown = NUMBER * numbers + MARGINAL[len(limit.coordinates)] * outputs
-    return DensityCost(POINT_STEP * min(work, MOST_WORK) + shown, memory, len(search.shown.u_weight), cells, warning)
+    # A number of P takes 4e-7 seconds; the density of w alone is made at each output time.
+    shown = 4e-7 * numbers + SECONDS_OF_MARGINAL[len(limit.coordinates)] * outputs
+    # A unit of work, which is a point and step without grading, takes 7e-8 seconds.
+    return DensityCost(7e-8 * min(work, MOST_WORK) + shown, memory, len(search.shown.u_weight), cells, warning)
 
 
 def _on_few_nodes(limit: Limit, settings: DensitySettings, tolerance: float) -> Level:
@@ -123,9 +119,10 @@ def _eulerian(limit: Limit, settings: DensitySettings, tolerance: float) -> Dens
     """Cost of a search on cells, whose last level is the usual one."""
     plan = coarse_plan(limit, settings, tolerance)
     nodes, cells = plan.grid(limit).shape
-    factors = [factor for factor in FACTORS if factor <= USUAL_FACTOR]
+    last = 12  # refinement factor of the last level of most searches
+    factors = [factor for factor in FACTORS if factor <= last]
     work = float(nodes) * cells * plan.schedule.total * sum(factor**2 for factor in factors)
-    shown = cells * USUAL_FACTOR
+    shown = cells * last
     memory = 16.0 * len(limit.times) * nodes * (shown + cells)
     # The choice of nodes, and levels that have to be repeated, take the whole search to five times the work of its
     # levels.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from meanfield.ensembles.memory import BYTES_PER_NUMBER
 from meanfield.explanation.prediction import Prediction, shared
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.choice import why_no_cells
@@ -19,11 +20,14 @@ from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 CELL_STEP = 8e-8
 """Seconds for each cell, node and step of a level: five sweeps along lines of cells."""
 
-SHOWN = 3e-7
+SHOWN_CELL = 3e-7
 """Seconds for each cell and node at each output time, for the densities that are shown."""
 
-NUMBER, PACKED, HEADER = 8, 0.55, 16_000
-"""Bytes of a number, share of them that is left when densities are compressed, and bytes of attributes."""
+PACKED_NUMBER = 0.55 * BYTES_PER_NUMBER
+"""Bytes that are left of a number of a density when it is compressed."""
+
+HEADER = 16_000
+"""Number of bytes of a file that holds little else than attributes."""
 
 
 def several_cost(problem: Problem) -> Prediction:
@@ -53,13 +57,13 @@ def _of_cells(problem: Problem, closure: ChannelClosure) -> Prediction:
     outputs, nodes = problem.time.outputs, int(more * len(plan.nodes.weight))
     work = more * sum(plan.work(factor) for factor in factors)
     shown = more * outputs * sum(plan.cells(factor) ** 2 for factor in factors) * len(plan.nodes.solved[1])
-    seconds = CELL_STEP * work + SHOWN * shown
+    seconds = CELL_STEP * work + SHOWN_CELL * shown
     last = factors[-1]
     warning = ""
     if more * plan.work(last) > MOST_WORK:
         seconds = min(seconds, CELL_STEP * len(factors) * MOST_WORK)
         warning = "density.tolerance seems out of reach: the levels that it needs take too long; raise it"
-    size = PACKED * NUMBER * _numbers(nodes, outputs) + HEADER
+    size = PACKED_NUMBER * _numbers(nodes, outputs) + HEADER
     contents = f"q, M, r, P(w1, w2|u) on {nodes} nodes x {plan.cells(last)} x {plan.cells(last)} cells"
     return Prediction("density", "", seconds, more * plan.memory(last), size, contents, warning)
 
@@ -69,9 +73,12 @@ def _of_formula(problem: Problem) -> Prediction:
     outputs = problem.time.outputs
     numbers = _numbers(nodes, outputs)
     joint = len(joint_outputs(outputs, nodes)) * (nodes + 1) * JOINT_CELLS**2
-    seconds, memory = channels_seconds(problem) + SHOWN * (numbers + joint), 3.0 * NUMBER * (numbers + joint)
+    seconds, memory = (
+        channels_seconds(problem) + SHOWN_CELL * (numbers + joint),
+        3.0 * BYTES_PER_NUMBER * (numbers + joint),
+    )
     contents = f"q, M, r, Gaussian P(w1, w2|u) on {nodes} nodes"
-    return Prediction("density", "", seconds, memory, PACKED * NUMBER * numbers + HEADER, contents)
+    return Prediction("density", "", seconds, memory, PACKED_NUMBER * numbers + HEADER, contents)
 
 
 def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
@@ -82,7 +89,7 @@ def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
     pilot = time.process_time() - began
     factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
     d1, d2 = len(problem.features), problem.model.channels
-    memory = 4.0 * NUMBER * RUNS * size.particles * (d1 + 3 * d2)
+    memory = 4.0 * BYTES_PER_NUMBER * RUNS * size.particles * (d1 + 3 * d2)
     seconds = (1.0 + factor) * pilot
     return Prediction("density", "", seconds, memory, HEADER + 1e6, "q, M, r, weights of interacting particles")
 

@@ -32,7 +32,7 @@ SHARES = (0.05, 0.15, 0.35, 0.6, 1.0)
 NEARLY_ONE = 0.995
 """Largest correlation but 1: beyond, the noise that the views do not share is too weak for activations with kinks."""
 
-GAIN = 1e-7
+LEAST_GAIN = 1e-7
 """Least relative gain of the objective for which rounds go on, and for which noise counts as better than none."""
 
 
@@ -158,9 +158,9 @@ def _best(value: Callable[[float, float], float], tried: list[tuple[float, Noise
             break
         before, near = highest, (max(rho - 0.5, -NEARLY_ONE), min(rho + 0.5, NEARLY_ONE))
         highest, rho = _along(lambda x: value(eta, x), near, (highest, rho))  # noqa: B023
-        if highest - before <= GAIN * abs(highest):
+        if highest - before <= LEAST_GAIN * abs(highest):
             break
-    if highest <= noiseless + GAIN * abs(noiseless):
+    if highest <= noiseless + LEAST_GAIN * abs(noiseless):
         return Optimum(0.0, 0.0, noiseless, noiseless)
     return Optimum(eta, rho, highest, noiseless)
 

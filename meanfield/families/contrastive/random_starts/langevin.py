@@ -20,10 +20,6 @@ from meanfield.numerics.ode import Tolerance
 from meanfield.numerics.paths import follow_paths
 from meanfield.typing import FloatArray
 
-LONGEST_GROWTH_STEP, LONGEST_DECAY_STEP = 0.1, 0.7
-"""Longest steps of noise, as multiples of the inverse rates of the fastest growth and of the fastest decay: the error
-of the splitting is of second order."""
-
 TOLERANCE = Tolerance(relative=1e-5, absolute=1e-6)
 """Tolerance of a step of drift: below the error of the splitting, and that of the table of the drift."""
 
@@ -64,9 +60,8 @@ def langevin_outcomes(
     rng = np.random.default_rng(seed)
     q = uniform_overlaps(rng, paths, features, N)
     rate = max(float(start.growth_rates[0]), start.field.problem.model.learning_rate)
-    steps = int(
-        np.ceil(stop / min(LONGEST_GROWTH_STEP / rate, LONGEST_DECAY_STEP / fastest_decay(start.drift, features)))
-    )
+    # The error of the splitting is of second order in these multiples of the inverse rates of growth and decay.
+    steps = int(np.ceil(stop / min(0.1 / rate, 0.7 / fastest_decay(start.drift, features))))
     step = stop / steps
     escape = np.full(paths, np.inf)
 

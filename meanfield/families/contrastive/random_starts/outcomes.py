@@ -25,7 +25,7 @@ SETTLED_RATE = 1e-4
 """Largest |b|/|q| at the end of a path, relative to the fastest growth. Paths that pass a saddle as close as that, and
 would be taken for undecided, have a chance of about 1e-4; they go on."""
 
-CLOSE = 1e-5
+SETTLED_DISTANCE = 1e-5
 """Distance from a stable state, relative to |q|, at which a path is at its end. Where decay is far faster than growth,
 as close to |q| = 1 with little noise, the error of a step keeps b above what `SETTLED_RATE` asks for."""
 
@@ -83,7 +83,7 @@ def limit_outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap
         slow = velocity < SETTLED_RATE * rate * radius
         # A stable state may be close.
         distance = _distance_to_rest(drift, q, speed, slow | (velocity < 1e-3 * decay * radius))
-        return np.asarray((slow & np.isfinite(distance)) | (distance < CLOSE * radius))
+        return np.asarray((slow & np.isfinite(distance)) | (distance < SETTLED_DISTANCE * radius))
 
     paths = follow_paths(
         drift,

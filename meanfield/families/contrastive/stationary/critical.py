@@ -25,7 +25,7 @@ BATCH_SIZE = "model.batch_size"
 """Key of the one whole number on which the limit depends; it enters through tau/m and 1/m, which make sense for any m
 >= 1."""
 
-MARGINAL = 1e-9
+CROSSING_MARGIN = 1e-9
 """Relative distance from a crossing below which a whole number counts as lying on it."""
 
 
@@ -49,8 +49,8 @@ class CriticalValues:
         """First and last whole number in each of these parts, for instance batch sizes; on a crossing nothing grows."""
         pairs = []
         for low, high in self.learnable:
-            inside_low = low * (1 + MARGINAL) if low in self.values else low
-            inside_high = high * (1 - MARGINAL) if high in self.values else high
+            inside_low = low * (1 + CROSSING_MARGIN) if low in self.values else low
+            inside_high = high * (1 - CROSSING_MARGIN) if high in self.values else high
             pairs.append((math.ceil(inside_low), math.floor(inside_high)))
         return tuple((first, last) for first, last in pairs if first <= last)
 

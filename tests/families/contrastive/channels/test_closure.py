@@ -112,7 +112,9 @@ def test_signs_of_a_covariance_by_a_fourier_integral():
     for others in (1.0, 2.0, 9.0, 99.0):
         right = erf((p + 0.3 * others) / (0.8 * np.sqrt(2 * others)))
         seen = np.abs(z) < 5  # nodes further out have the weight 1e-6, and larger frequencies
-        np.testing.assert_allclose(_mean_signs(weight, p, others)[seen], right[seen], atol=1e-10)  # VANISHED, with room
+        np.testing.assert_allclose(
+            _mean_signs(weight, p, others)[seen], right[seen], atol=1e-10
+        )  # terms below 1e-11 are left out, with room
 
 
 def test_fourier_integral_against_random_batches(monkeypatch):
@@ -181,7 +183,7 @@ def test_what_takes_too_many_nodes_or_numbers_is_refused(monkeypatch):
             standard(*TANH, ("= 3", "= 100000"), ("strength = 0.05", 'strength = 0.5\npenalty = "smooth_absolute"'))
         )
     monkeypatch.setattr(module, "ACCURATE", 0.0)
-    monkeypatch.setattr(module, "WORST", 0.0)
+    monkeypatch.setattr(module, "LARGEST_CHANGE", 0.0)
     with pytest.raises(InputError, match=r"model.activation = 'tanh': the quadrature .* changes by .* use a smooth"):
         at_start(standard(*TANH))
 

@@ -67,7 +67,7 @@ def test_noise_of_the_largest_similarity(design, closed_form):
     loss = lambda x: -similarity(drift, abs(x[0]), np.clip(x[1], -1, 1))  # noqa: E731
     right = minimize(loss, [eta, rho], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-12})
     found = design.similarity
-    assert found.value == pytest.approx(-right.fun, abs=1e-8)  # flat about the optimum: the square of ACCURACY
+    assert found.value == pytest.approx(-right.fun, abs=1e-8)  # flat about the optimum: the square of 1e-4
     assert found.strength == pytest.approx(right.x[0], abs=1e-3)  # the root of what rounding hides of the similarity
     assert found.correlation == np.clip(right.x[1], -1, 1) == -1.0
     assert found.noiseless == pytest.approx(similarity(drift, 0.0, 0.0), abs=1e-9)  # digits of closures
@@ -90,7 +90,7 @@ def test_strength_at_which_the_recovery_state_vanishes(closed_form, rho):
     drift, _ = closed_form
     found = vanishing_strength(quadratic(), rho)
     q = np.linspace(0.3, 0.9999, 20001)
-    below, above = (drift(q, found + shift, rho).max() for shift in (-5e-5, 5e-5))  # RESOLUTION times the strongest
+    below, above = (drift(q, found + shift, rho).max() for shift in (-5e-5, 5e-5))  # resolved to 1e-5 of the strongest
     assert below > 0 > above
 
 
@@ -100,7 +100,7 @@ def test_recovery_state_that_fades_into_q_equal_0():
     problem = make_problem("tanh", ({"law": "gaussian", "second_moment": 2.0},), tau=4.0, m=4)
     found = vanishing_strength(problem, 0.5)
     at = learnability(with_noise(problem, found, 0.5))
-    assert at.learnable_moments[0] == pytest.approx(2.0, abs=2e-4)  # RESOLUTION times its slope
+    assert at.learnable_moments[0] == pytest.approx(2.0, abs=2e-4)  # 1e-5 of the strongest times the slope
     assert math.isnan(vanishing_strength(problem, 0.5, 0.5 * found))
 
 

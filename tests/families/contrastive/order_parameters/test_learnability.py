@@ -85,7 +85,7 @@ def test_all_laws_agree_with_the_jacobian(name, hidden):
     found = learnability(problem)
     built = found.directions @ np.diag(found.growth_rates) @ found.directions.T
     right = VectorField(problem).jacobian(np.zeros(2))
-    np.testing.assert_allclose(built, right, atol=1e-9 * np.abs(right).max())  # differences, see LONGEST_DIFFERENCE
+    np.testing.assert_allclose(built, right, atol=1e-9 * np.abs(right).max())  # truncation of differences of 1e-3
 
 
 def test_mean_of_c_is_subtracted_where_outputs_are_centred():

@@ -15,8 +15,11 @@ from meanfield.families.contrastive.channels.density.frame import Frame
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
-CELLS, JOINT_CELLS = 240, 96
-"""Cells of an axis of single weights, and of both axes of two weights together."""
+CELLS = 240
+"""Cells of the density of a single weight that results hold."""
+
+JOINT_CELLS = 96
+"""Cells of each axis of the joint density of two weights that results hold."""
 
 REACH = 5.5
 """Standard deviations of the laws within the cells."""

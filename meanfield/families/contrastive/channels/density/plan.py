@@ -16,14 +16,8 @@ from meanfield.mckean_vlasov.density.plan import MEMORY_SHARE, NODES_TOLERANCE
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.numerics.schedule import Schedule
 
-FIRST_CELLS, USUAL_WIDTH = 16, 6.0
-"""Cells of an axis for a factor of 1, and the half-width in standard deviations for which they are."""
-
-FIXED_CELLS, FIXED_STEPS = 100, 10.0
-"""Cells of an axis, and half the steps per time scale, where only one of both is given."""
-
-LEARNT = 0.9
-"""Overlap of a channel with its feature in the state besides the start at which rates are looked at."""
+USUAL_WIDTH = 6.0
+"""Usual half-width of the cells, in standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -73,28 +67,29 @@ def coarse_plan(closure: ChannelClosure, settings: DensitySettings, tolerance: f
     schedule = Schedule(closure.problem.time.outputs_at, 5.0, rate, 0.1 / (rate + stiffest_rate(closure)))
     scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
     nodes = Nodes.of(closure.problem, settings.feature_nodes, scale)
-    return Plan(half_width, FIRST_CELLS * half_width / USUAL_WIDTH, schedule, nodes, scale)
+    # A factor of 1 has 16 cells on an axis of the usual width.
+    return Plan(half_width, 16 * half_width / USUAL_WIDTH, schedule, nodes, scale)
 
 
 def fixed_plan(closure: ChannelClosure, settings: DensitySettings, widening: float = 1.0) -> Plan:
     """Plan of given cells and steps, of which a factor of 1 has half as many."""
     times = closure.problem.time.outputs_at
     intervals, stop = len(times) - 1, float(times[-1])
-    steps = settings.steps or 2 * math.ceil(FIXED_STEPS * stop * fastest_rate(closure))
+    steps = settings.steps or 2 * math.ceil(10.0 * stop * fastest_rate(closure))
     per_output = math.ceil(steps / (2 * intervals))
     schedule = Schedule(times, 1.0, per_output * intervals / stop)
     nodes = Nodes.of(closure.problem, settings.feature_nodes, 1.0)
-    return Plan(widening * USUAL_WIDTH, 0.5 * (settings.cells or FIXED_CELLS), schedule, nodes)
+    return Plan(widening * USUAL_WIDTH, 0.5 * (settings.cells or 100), schedule, nodes)
 
 
 def fastest_rate(closure: ChannelClosure) -> float:
     """Rate of the dynamics at the start and with channels that have learnt a feature each, and by the prior."""
     problem, tau = closure.problem, closure.problem.model.learning_rate
     d1, learnt = len(problem.features), np.zeros((len(problem.features), 2))
-    learnt[np.arange(2) % d1, [0, 1]] = LEARNT
+    learnt[np.arange(2) % d1, [0, 1]] = 0.9
     states = [
         (problem.initial_overlap, problem.initial_channel_overlap),
-        (learnt, learnt.T @ learnt + (1 - LEARNT**2) * np.eye(2)),
+        (learnt, learnt.T @ learnt + (1 - 0.9**2) * np.eye(2)),
     ]
     rates = []
     for q, M in states:

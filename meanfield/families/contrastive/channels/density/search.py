@@ -35,14 +35,8 @@ from meanfield.typing import FloatArray
 FACTORS = (2, 3, 4, 6, 8, 12, 16)
 """Factors on the numbers of cells and steps of the levels, in the order in which they are solved."""
 
-SMOOTH_POWERS, KINKED_POWERS = (2, 4), (2,)
-"""Powers of the cell width that are eliminated. Kinks of the prior cross the cells of the frame and have no more."""
-
 SAFETY = 1.5
 """Factor on the change of the extrapolation from one level to the next, which is the error of the last but one."""
-
-WIDER, WIDEST = 1.25, 4.0
-"""Factor on the half-width when mass has reached the outermost cells, and the largest one altogether."""
 
 MOST_WORK = 4e9
 """Largest work of a level, as cells times nodes times steps; it takes minutes."""
@@ -72,7 +66,8 @@ class Search:
 
     def __init__(self, closure: ChannelClosure, settings: DensitySettings) -> None:
         self._closure, self._settings = closure, settings
-        self._powers = KINKED_POWERS if closure.problem.prior.functions.kinks else SMOOTH_POWERS
+        # These powers of the cell width are eliminated: kinks of the prior cross cells, and then there is one only.
+        self._powers = (2,) if closure.problem.prior.functions.kinks else (2, 4)
         self.errors: FloatArray | None = None
         problem = closure.problem
         starts = problem.initial_overlap.T
@@ -107,8 +102,8 @@ class Search:
                 return error
 
         def better(widening: float, result: BlowUpError | str) -> float | None:
-            wider = WIDER * widening
-            return wider if isinstance(result, NarrowCellsError) and wider <= WIDEST else None
+            wider = 1.25 * widening  # up to four times the half-width
+            return wider if isinstance(result, NarrowCellsError) and wider <= 4.0 else None
 
         try:
             result = retry(attempt, 1.0, better)

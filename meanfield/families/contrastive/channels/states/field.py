@@ -20,12 +20,8 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.fixed_points import MARGINAL
 from meanfield.typing import FloatArray
 
-ROOM_SHARE, LONGEST_DIFFERENCE = 0.1, 1e-3
-"""Length of differences: a share of the least eigenvalue of K, and the longest one."""
-
-INWARD_STEPS, INWARD_STEP, INWARD_STEP_OF_KINKS = 5, 2e-3, 0.03
-"""Number of points of an extrapolation, and their spacing in s; in the square root of s where an activation has kinks,
-whose averages are smooth functions of that root only."""
+ROOM_SHARE = 0.1
+"""Largest length of differences, as a share of the least eigenvalue of K."""
 
 
 class SmoothField(OverlapField):
@@ -86,9 +82,11 @@ class SmoothField(OverlapField):
         room = self.room(x)
         if room > 1e-5:  # closer by, shorter differences would lose digits to rounding
             return differences(self, x, room)
-        places = range(1, INWARD_STEPS + 1)
-        inwards = [(INWARD_STEP_OF_KINKS * k) ** 2 if self._has_kinks else INWARD_STEP * k for k in places]
-        weights = [(-1) ** (k + 1) * comb(INWARD_STEPS, k) for k in places]
+        points = 5  # of the extrapolation
+        places = range(1, points + 1)
+        # With kinks, averages are smooth functions of the square root of s only.
+        inwards = [(0.03 * k) ** 2 if self._has_kinks else 2e-3 * k for k in places]
+        weights = [(-1) ** (k + 1) * comb(points, k) for k in places]
         slopes = [differences(self, (1.0 - s) * x, s) for s in inwards]
         return np.asarray(np.einsum("k,kij->ij", weights, slopes))
 
@@ -103,7 +101,7 @@ def rough_differences(
 
 def differences(field: Callable[[FloatArray], FloatArray], x: FloatArray, room: float) -> FloatArray:
     """Jacobian of a field by central differences of fourth order, as short as the room that x has demands."""
-    h = min(LONGEST_DIFFERENCE, ROOM_SHARE * room)
+    h = min(1e-3, ROOM_SHARE * room)
     columns = [
         (field(x - 2 * h * unit) - 8 * field(x - h * unit) + 8 * field(x + h * unit) - field(x + 2 * h * unit))
         for unit in np.eye(len(x))

@@ -27,13 +27,10 @@ FLOW_TOLERANCE = Tolerance(relative=1e-4, absolute=1e-7)
 """Tolerance of a step on the way to an attractor, on which only the side of a border depends."""
 
 STAGES = (3e-2, 1e-4, 1e-6, 1e-8)
-"""Speeds, relative to the size, at which the end of a path is looked for by Newton's method."""
+"""Speeds, relative to the size of the velocity, at which the end of a path is looked for by Newton's method."""
 
-DEPARTURE, MOST_DEPARTURES = 1e-3, 4
-"""Distance, about, at which a path leaves an unstable state, and the largest number of states that it visits."""
-
-NEAR = 0.2
-"""Largest distance to the state at which it arrives."""
+ARRIVAL_DISTANCE = 0.2
+"""Largest distance between the end of a path and the state at which it has arrived."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ class ChannelStates:
         grows is 0 by symmetry. It leaves along the direction that grows fastest, as noise would make it do.
         """
         x = start
-        for _ in range(MOST_DEPARTURES):
+        for _ in range(4):  # states that a path may visit
             root = None
             for speed in STAGES:
                 x = self._slowed(x, speed)
@@ -125,11 +122,11 @@ class ChannelStates:
                     root = at_rest(space, space.restricted(x))
                     if root is not None and self._arrives(x, root):
                         return self.add(root)
-            if root is None or np.abs(x - root).max() > NEAR:
+            if root is None or np.abs(x - root).max() > ARRIVAL_DISTANCE:
                 return None
             rates, directions = np.linalg.eig(self.field.jacobian(root))
             along = directions[:, np.argmax(rates.real)].real
-            x = (1.0 - DEPARTURE) * root + DEPARTURE * np.copysign(ROOM_SHARE, along @ (x - root)) * along
+            x = (1.0 - 1e-3) * root + 1e-3 * np.copysign(ROOM_SHARE, along @ (x - root)) * along
         return None
 
     def _slowed(self, x: FloatArray, speed: float) -> FloatArray:
@@ -147,7 +144,7 @@ class ChannelStates:
     def _arrives(self, x: FloatArray, root: FloatArray) -> bool:
         """Whether a path at x ends at a state: it is not unstable, and near enough for x to move straight to it."""
         away = x - root
-        if np.abs(away).max() > NEAR:
+        if np.abs(away).max() > ARRIVAL_DISTANCE:
             return False
         slope = self.field.jacobian(root)
         if np.linalg.eigvals(slope).real.max() > self.field.resolution:

@@ -14,9 +14,6 @@ from meanfield.typing import FloatArray
 RADII = (0.97, 0.75)
 """Lengths |q_k| of the simple arrangements."""
 
-SMALL, SAME_RATE = 1e-3, 1e-6
-"""Largest overlap of channels that have hardly learnt anything, and relative difference of rates that agree."""
-
 MOST_ARRANGEMENTS = 150
 """Largest number of arrangements at each length; of more, a part is drawn with a fixed seed."""
 
@@ -44,8 +41,9 @@ def state_from_nothing(field: SmoothField, rates: FloatArray, M: FloatArray, rng
     rng : Generator
     """
     q = rng.normal(size=(field.features, field.channels))
-    q[rates < rates.max() - SAME_RATE * abs(rates.max())] = 0.0
-    return field.packed(SMALL * q / np.abs(q).max(), M)
+    # Rates that agree to 1e-6 are equal, by a symmetry.
+    q[rates < rates.max() - 1e-6 * abs(rates.max())] = 0.0
+    return field.packed(1e-3 * q / np.abs(q).max(), M)  # hardly anything is learnt
 
 
 def arrangements(features: int, channels: int) -> Iterator[FloatArray]:

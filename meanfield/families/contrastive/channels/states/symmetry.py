@@ -20,10 +20,10 @@ from meanfield.typing import FloatArray
 ANGLE = 0.6
 """Angle of the rotation of features that is tested."""
 
-ZERO, DIGITS = 1e-10, 9
-"""Size of an overlap below which it is rounding, and number of digits in which images are put in order."""
+ZERO = 1e-10
+"""Size of an overlap below which it is rounding."""
 
-SAME = 1e-6
+SAME_STATE = 1e-6
 """Largest distance of two states that are one."""
 
 
@@ -73,20 +73,20 @@ class Symmetries:
         images = self.images(np.where(np.abs(x) < ZERO, 0.0, x)) + 0.0
         q = images[:, : self._d1 * self._d2].reshape(-1, self._d1, self._d2)
         order = np.column_stack([np.einsum("nkk->n", q[:, : self._d2, : self._d1]), images])
-        return np.asarray(images[np.lexsort(np.round(order, DIGITS).T[::-1])[-1]])
+        return np.asarray(images[np.lexsort(np.round(order, 9).T[::-1])[-1]])  # ordered by nine digits
 
     def same(self, x: FloatArray, y: FloatArray) -> bool:
         """Whether overlaps are images of each other."""
         distances = np.abs(self._invariants(self.images(x)) - self._invariants(y[None])).max(axis=1)
-        return bool(distances.min() < SAME)
+        return bool(distances.min() < SAME_STATE)
 
     def copies(self, x: FloatArray) -> float:
         """Number of different images of overlaps, infinite if features can be rotated in them."""
         q, _ = self._field.unpacked(x)
-        if any(np.abs(q[c]).max() > SAME for c in self.rotating):
+        if any(np.abs(q[c]).max() > SAME_STATE for c in self.rotating):
             return np.inf
         images = self.images(x)
-        return len(images) / np.count_nonzero(np.abs(images - x).max(axis=1) < SAME)
+        return len(images) / np.count_nonzero(np.abs(images - x).max(axis=1) < SAME_STATE)
 
     def _invariants(self, x: FloatArray) -> FloatArray:
         """Numbers that tell states apart but for rotations of features, for overlaps of shape (states, n)."""
