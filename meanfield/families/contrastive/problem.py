@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from meanfield.families.contrastive.channels.start import overlap_of_channels, overlaps_of_features
+from meanfield.errors import InputError
+from meanfield.families.contrastive.initial_overlaps import overlap_of_channels, overlaps_of_features
 from meanfield.families.contrastive.settings import DecorrelationSettings, ParticleSettings
 from meanfield.ingredients.activation_part import NamesActivation
 from meanfield.ingredients.laws import (
@@ -56,7 +57,7 @@ class Model(NamesActivation):
         return self
 
     @model_serializer(mode="wrap")
-    def _as_ever(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _omit_default_channels(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The keys of a model of one channel are those that it had before there were several."""
         data: dict[str, Any] = write(self)
         return {key: value for key, value in data.items() if key != "channels" or value > 1}
@@ -197,7 +198,7 @@ class Problem(BaseProblem):
         return self
 
     @model_validator(mode="after")
-    def _one_channel_has_no_other(self) -> Problem:
+    def _refuse_channel_keys_for_one_channel(self) -> Problem:
         if self.model.channels > 1:
             if self.initial_residual != GaussianResidual():
                 raise ValueError(
@@ -290,3 +291,23 @@ class Problem(BaseProblem):
             "learning_rate": self.model.learning_rate,
             "batch_size": self.model.batch_size,
         }
+
+
+def check_one_channel(problem: Problem, what: str) -> None:
+    """Refuse several channels where a method knows only one.
+
+    Parameters
+    ----------
+    problem : Problem
+    what : str
+        The method in the plural, for the message.
+
+    Raises
+    ------
+    InputError
+    """
+    if problem.model.channels > 1:
+        raise InputError(
+            f"model.channels = {problem.model.channels}: {what} are known for a single channel; use the order "
+            "parameters or particles, or set model.channels to 1"
+        )

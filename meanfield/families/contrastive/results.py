@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from meanfield.families.contrastive.variables.channels import CHANNEL_STATES, CHANNELS
-from meanfield.families.contrastive.variables.random_starts import ESCAPES, RANDOM_STARTS
-from meanfield.families.contrastive.variables.states import BRANCHES, FIXED_POINTS, ONE_FEATURE, PORTRAIT, STATES
-from meanfield.families.contrastive.variables.sweeps import KEPT_BY_SWEEPS
+from meanfield.families.contrastive.variables.states import (
+    BRANCHES,
+    ESCAPES,
+    FIXED_POINTS,
+    KEPT_BY_SWEEPS,
+    ONE_FEATURE,
+    PORTRAIT,
+    RANDOM_STARTS,
+    STATES,
+)
 from meanfield.mckean_vlasov.declarations import KINDS as DENSITY_KINDS
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.family import Kind

@@ -22,8 +22,7 @@ from scipy.stats import kstest
 import meanfield
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.random_starts.escape import EscapeLaw, escape_law
-from meanfield.families.contrastive.random_starts.langevin import langevin_outcomes
-from meanfield.families.contrastive.random_starts.outcomes import limit_outcomes
+from meanfield.families.contrastive.random_starts.outcomes import langevin_outcomes, limit_outcomes
 from meanfield.families.contrastive.random_starts.separatrix import find_separatrix, selection_probability
 from meanfield.families.contrastive.random_starts.start import random_start
 from meanfield.plotting import COLOURS, curve_style, marker_style, place_legend, plot_chance, plot_escape_times

@@ -18,7 +18,8 @@ Source: several_channels.md, section 4.
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations_with_replacement, product
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,6 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.kinks import PanelRule
-from meanfield.families.contrastive.channels.monomials import Monomials
 from meanfield.families.contrastive.channels.one_sample import (
     OneSample,
     Rule,
@@ -38,11 +38,88 @@ from meanfield.families.contrastive.channels.rules import one_sample_of, rules_f
 from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray, IntArray
 
+Exponents = tuple[int, ...]
+
 MOST_NUMBERS = 2**24
 """Largest number of values of h at the nodes of one sample: 128 MB."""
 
 
-class Nodes(NamedTuple):
+class Monomials:
+    """Monomials of sums over other samples up to degree 4, and how averages over two samples are made of them.
+
+    Parameters
+    ----------
+    count : int
+        Number of sums T.
+
+    Attributes
+    ----------
+    all, low : list of tuple of int
+        Exponents of all monomials, and of those up to degree 2, which come first.
+    product : ndarray of int, shape (low, low)
+        Places of the products of the latter.
+    """
+
+    def __init__(self, count: int) -> None:
+        by_degree = [
+            [tuple(chosen.count(i) for i in range(count)) for chosen in combinations_with_replacement(range(count), d)]
+            for d in range(5 if count else 1)
+        ]
+        self.all = [exponents for degree in by_degree for exponents in degree]
+        self.low = [exponents for exponents in self.all if sum(exponents) <= 2]
+        place = {exponents: i for i, exponents in enumerate(self.all)}
+        self.degree = np.array([float(sum(exponents)) for exponents in self.all])
+        self._factorial = np.array([np.prod([[1, 1, 2, 6, 24][e] for e in exponents]) for exponents in self.all])
+        self._parts = [_parts(exponents, place) for exponents in self.all]
+        self.product = np.array([[place[_sum(a, b)] for b in self.low] for a in self.low])
+        self._shared = [
+            (t, j, u, i, _choose(self.low[t], self.low[i]) * _choose(self.low[u], self.low[j]), place[rest])
+            for t, j, u, i in product(range(len(self.low)), repeat=4)
+            if (rest := _rest(self.low[t], self.low[u], self.low[i], self.low[j])) is not None
+        ]
+
+    def of_sums(self, one: FloatArray, others: int) -> FloatArray:
+        """Moments of sums over some samples from those of one sample, shape (monomials,); see `polynomials`."""
+        a = one / self._factorial
+        f = np.zeros_like(a)
+        f[0] = 1.0
+        for whole, (part, rest) in enumerate(self._parts):
+            if whole:
+                share = (others + 1.0) * self.degree[part] / self.degree[whole] - 1.0
+                f[whole] = np.sum(share * a[part] * f[rest])
+        return np.asarray(f * self._factorial)
+
+    def of_two(self, moments: FloatArray) -> FloatArray:
+        """Coefficients w with <h(1) h(2)> = sum w[t, j, u, i] <h_t p^j> <h_u p^i>, by moments over the others."""
+        size = len(self.low)
+        result = np.zeros((size, size, size, size))
+        for t, j, u, i, factor, rest in self._shared:
+            result[t, j, u, i] = factor * moments[rest]
+        return result
+
+
+def _sum(a: Exponents, b: Exponents) -> Exponents:
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
+def _parts(whole: Exponents, place: dict[Exponents, int]) -> tuple[list[int], list[int]]:
+    """Places of the monomials other than 1 that divide one, and of what is left."""
+    parts = [part for part in product(*(range(e + 1) for e in whole)) if any(part)]
+    rests = [tuple(e - p for e, p in zip(whole, part, strict=True)) for part in parts]
+    return [place[part] for part in parts], [place[rest] for rest in rests]
+
+
+def _choose(whole: Exponents, part: Exponents) -> int:
+    return int(np.prod([comb(e, p) for e, p in zip(whole, part, strict=True)], dtype=int))
+
+
+def _rest(t: Exponents, u: Exponents, i: Exponents, j: Exponents) -> Exponents | None:
+    """Exponents t + u - i - j where i divides t and j divides u, else None."""
+    left = [(a - c, b - d) for a, b, c, d in zip(t, u, i, j, strict=True)]
+    return tuple(x + y for x, y in left) if all(x >= 0 and y >= 0 for x, y in left) else None
+
+
+class SampleNodes(NamedTuple):
     """Values and weights at the nodes of one sample.
 
     Parameters
@@ -103,7 +180,7 @@ class StepCovariance:
     def _laid(self, q: FloatArray, M: FloatArray) -> Rule:
         return self._rule.at(self._law, q, M) if isinstance(self._rule, PanelRule) else self._rule
 
-    def _nodes(self, q: FloatArray, M: FloatArray) -> Nodes:
+    def _nodes(self, q: FloatArray, M: FloatArray) -> SampleNodes:
         law, d2 = self._law, self._d2
         rule = self._laid(q, M)
         weight, theta, x = fill_nodes(law, rule, q, M)
@@ -116,7 +193,7 @@ class StepCovariance:
         sizes = np.full(len(law.probability), rule.weights.size) if rule.ends.size == 2 else np.diff(rule.ends)
         component = np.repeat(np.arange(len(law.probability)), sizes)
         products = np.array([y[0, k] * y[-1, j] for k, j in self._pairs]).reshape(len(self._pairs), weight.size)
-        return Nodes(
+        return SampleNodes(
             weight, component, products, theta.reshape(law.views, d2, -1), x.reshape(law.views, self._d1, -1),
             self._gains(y, s, products),
         )  # fmt: skip
@@ -141,7 +218,7 @@ class StepCovariance:
                 gains[view, k, 1 + place] += slope * other[j]
         return gains * s[:, :, None]
 
-    def _covariance(self, nodes: Nodes, q: FloatArray, M: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _covariance(self, nodes: SampleNodes, q: FloatArray, M: FloatArray) -> tuple[FloatArray, FloatArray]:
         m, basis, weight = self._model.batch_size, self._monomials, nodes.weight
         monomials = np.array([np.prod(nodes.products.T ** np.array(e), axis=1) for e in basis.all])
         one = monomials @ weight
@@ -161,7 +238,7 @@ class StepCovariance:
             mixed = np.outer(mean, mean)
         return mean, (square + (m - 1) * mixed) / m - np.outer(mean, mean)
 
-    def _functions(self, nodes: Nodes, q: FloatArray, M: FloatArray) -> FloatArray:
+    def _functions(self, nodes: SampleNodes, q: FloatArray, M: FloatArray) -> FloatArray:
         """Functions h of the packed overlaps as polynomials in the sums, shape (unknowns, monomials, n)."""
         tau, m, d1, d2 = self._model.learning_rate, self._model.batch_size, self._d1, self._d2
         law, gains, size = self._law, nodes.gains, 1 + len(self._pairs)
@@ -181,7 +258,7 @@ class StepCovariance:
         of_M = tau * (d + d.swapaxes(0, 1)) + s - M[:, :, None, None] * (own[:, None] + own)
         return np.concatenate([of_q.reshape(d1 * d2, terms, count), of_M[np.triu_indices(d2, 1)]])
 
-    def _unseen(self, nodes: Nodes, q: FloatArray, M: FloatArray, others: FloatArray) -> FloatArray:
+    def _unseen(self, nodes: SampleNodes, q: FloatArray, M: FloatArray, others: FloatArray) -> FloatArray:
         """Share in <h h^T> of c + eta given the pre-activations, about its mean."""
         law, d1, d2 = self._law, self._d1, self._d2
         size = 1 + len(self._pairs)

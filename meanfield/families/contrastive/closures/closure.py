@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.closures.brackets import bracket_table
 from meanfield.families.contrastive.closures.expectation import (
     BATCH,
@@ -37,6 +36,7 @@ from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_ou
 from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.families.contrastive.closures.row_moments import row_moments
+from meanfield.families.contrastive.problem import check_one_channel
 from meanfield.mckean_vlasov.closures import TabulatedClosure, register_closure, tabulated_values
 from meanfield.numerics.piecewise import with_values
 from meanfield.numerics.quadrature import gauss_rules

@@ -76,14 +76,14 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
         states="fixed points",
         parts=(*TABLES_OF_THE_ODES, *(("decorrelation",) if several else ())),
         equations=lambda limits: (
-            branches_of_channels(problem, key, limits) if several else [_Branches(problem, key, limits)]
+            branches_of_channels(problem, key, limits) if several else [_FixedPointEquations(problem, key, limits)]
         ),
         without=without_states(features, channels) if several else without_fixed_points(features),
         tolerance=CHANNEL_TOLERANCE if several else TOLERANCE,
     )
 
 
-class _Branches(CachedEquations[VectorField]):
+class _FixedPointEquations(CachedEquations[VectorField]):
     """Field b(q) relative to its size, for every value of a number of the problem."""
 
     def __init__(self, problem: Problem, key: str, limits: tuple[float, float]) -> None:
@@ -150,11 +150,11 @@ def stationary_similarity(branches: xr.Dataset, values: FloatArray) -> FloatArra
     outside = values[~((values >= limits[0]) & (values <= limits[1]))]
     if outside.size:
         raise InputError(f"{key} = {outside[0]:g}: branches go from {limits[0]:g} to {limits[1]:g}; give values there")
-    equations, parts = _Branches(problem_of(branches), key, limits), branches_of(branches)
+    equations, parts = _FixedPointEquations(problem_of(branches), key, limits), branches_of(branches)
     return np.array([_best(equations, parts, float(value)) for value in values])
 
 
-def _best(equations: _Branches, branches: list[xr.Dataset], value: float) -> float:
+def _best(equations: _FixedPointEquations, branches: list[xr.Dataset], value: float) -> float:
     best = np.nan
     for branch in branches:
         for guess in crossings(branch["q"].values, branch["parameter"].values, value):

@@ -10,17 +10,23 @@ zeros lie there only where Lambda vanishes: least squares over directions find t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 from scipy.ndimage import minimum_filter
-from scipy.optimize import least_squares
+from scipy.optimize import brentq, least_squares, minimize_scalar
 
-from meanfield.families.contrastive.fixed_points.line import line_roots
 from meanfield.families.contrastive.fixed_points.symmetry import copies, is_reflected
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.numerics.continuation import ball_starts, find_roots, newton
 from meanfield.typing import FloatArray
+
+SMALLEST_OVERLAPS = (1e-6, 1e-5, 1e-4, 1e-3)
+"""Smallest positive overlaps of the search, for a root that has just left 0."""
+
+TANGENCY_TOLERANCE = 1e-11
+"""Largest |f| at an extremum that counts as a double root."""
 
 TOLERANCE = 1e-11
 """Largest component of b at a zero, relative to its size in the ball: a hundred times the rounding of averages."""
@@ -113,7 +119,7 @@ class Face:
         """Zeros in the face, or only those with positive overlaps."""
         dimensions = len(self._kept)
         if dimensions == 1:
-            return [np.array([q]) for q in line_roots(lambda q: self(q[:, None])[:, 0], positive, 200 * fineness)]
+            return [np.array([q]) for q in _line_roots(lambda q: self(q[:, None])[:, 0], positive, 200 * fineness)]
         if dimensions <= MOST_GRID_FEATURES:
             found = self._zeros_on_grid(positive, fineness)
         else:
@@ -224,3 +230,48 @@ def _distinct(points: list[FloatArray]) -> list[FloatArray]:
         if not any(np.linalg.norm(x - other) < SAME_ZERO for other in kept):
             kept.append(x)
     return kept
+
+
+def _line_roots(function: Callable[[FloatArray], FloatArray], positive: bool, points: int) -> list[float]:
+    """Roots in q of a function of size one, in order.
+
+    Parameters
+    ----------
+    function : callable
+        q -> f(q), both of shape (n,), on the closed interval.
+    positive : bool
+        Whether to find roots in (0, 1] only, for f(0) = 0.
+    points : int
+        Number of points on (0, 1] at which signs are compared, evenly spaced in arcsin q.
+    """
+    angle = np.linspace(0.0, 0.5 * np.pi, points + 1)[1:]
+    q = np.concatenate([SMALLEST_OVERLAPS, np.sin(angle[np.sin(angle) > SMALLEST_OVERLAPS[-1]])])
+    q = np.minimum(q, 1.0) if positive else np.concatenate([-q[::-1], q])
+
+    def reduced(q: FloatArray) -> FloatArray:
+        return function(q) / q if positive else function(q)
+
+    values = reduced(q)
+    roots = [float(x) for x, f in zip(q, values, strict=True) if abs(f) <= TANGENCY_TOLERANCE and abs(x) == 1.0]
+    roots += [_between(reduced, q[i], q[i + 1]) for i in np.flatnonzero(values[:-1] * values[1:] < 0)]
+    size = np.abs(values)
+    turns = (size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:])
+    kept_sign = (values[:-2] * values[1:-1] > 0) & (values[1:-1] * values[2:] > 0)
+    for i in np.flatnonzero(turns & kept_sign):
+        roots += _touching(reduced, q[i], q[i + 2], float(np.sign(values[i + 1])))
+    snapped = [0.0 if abs(x) < 1e-9 and abs(function(np.zeros(1))[0]) <= TANGENCY_TOLERANCE else x for x in roots]
+    return sorted(set(snapped))
+
+
+def _between(function: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
+    return float(brentq(lambda x: function(np.array([x]))[0], low, high, xtol=1e-15, rtol=1e-15))
+
+
+def _touching(function: Callable[[FloatArray], FloatArray], low: float, high: float, sign: float) -> list[float]:
+    """Roots near a minimum of |f|: two, one double root or none."""
+    least = minimize_scalar(
+        lambda x: sign * function(np.array([x]))[0], bounds=(low, high), method="bounded", options={"xatol": 1e-10}
+    )
+    if least.fun < -TANGENCY_TOLERANCE:
+        return [_between(function, low, least.x), _between(function, least.x, high)]
+    return [float(least.x)] if least.fun <= TANGENCY_TOLERANCE else []

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.start import check_one_channel
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import Problem, check_one_channel
 from meanfield.mckean_vlasov import order_parameters as of_overlaps
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar

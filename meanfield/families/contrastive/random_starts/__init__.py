@@ -1,8 +1,7 @@
 """Random starts without information: the time at which SGD escapes from q = 0, and the feature that wins."""
 
 from meanfield.families.contrastive.random_starts.escape import EscapeLaw, escape_law
-from meanfield.families.contrastive.random_starts.langevin import langevin_outcomes
-from meanfield.families.contrastive.random_starts.outcomes import Outcomes, limit_outcomes
+from meanfield.families.contrastive.random_starts.outcomes import Outcomes, langevin_outcomes, limit_outcomes
 from meanfield.families.contrastive.random_starts.separatrix import Separatrix, find_separatrix, selection_probability
 from meanfield.families.contrastive.random_starts.start import RandomStart, random_start
 

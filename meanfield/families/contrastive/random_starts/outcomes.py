@@ -1,7 +1,8 @@
 """Outcomes of many paths of the ODE: their ends, and the times at which they escape from q = 0.
 
 The limit N -> infinity of a random start is deterministic once its amplitudes Y are drawn: the path that leaves the
-origin like sqrt(N) q = sum_k v_k exp(j_k t) Y_k. Source: theory.md, section 5.
+origin like sqrt(N) q = sum_k v_k exp(j_k t) Y_k (theory.md, section 5). At finite N the noise of every step acts on the
+paths, to the next order.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
+from meanfield.families.contrastive.order_parameters.noise import StepNoise
+from meanfield.families.contrastive.order_parameters.table import BallTable, into_ball
 from meanfield.families.contrastive.random_starts.start import RandomStart
 from meanfield.numerics.ode import Tolerance
 from meanfield.numerics.paths import Flags, Margin, Velocity, follow_paths
@@ -76,7 +80,7 @@ def limit_outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap
     start.check_grows()
     since, q = take_off(start, N, amplitudes)
     rate, drift = float(start.growth_rates[0]), start.drift
-    decay = fastest_decay(drift, q.shape[1])
+    decay = _fastest_decay(drift, q.shape[1])
 
     def settled(q: FloatArray, speed: FloatArray) -> Flags:
         radius, velocity = np.linalg.norm(q, axis=1), np.linalg.norm(speed, axis=1)
@@ -92,13 +96,13 @@ def limit_outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap
         first_step=0.1 / rate,
         longest_step=1.5 / decay,  # half of the stable step, so that paths come to rest
         arrived=settled,
-        margin=beyond(overlap),
+        margin=_beyond(overlap),
         stop=400.0 / rate,
     )
     return Outcomes(since + paths.event, paths.end)
 
 
-def beyond(overlap: float) -> Margin:
+def _beyond(overlap: float) -> Margin:
     """Margin |q| - overlap at many points: not negative where q has escaped."""
     return lambda q: np.asarray(np.linalg.norm(q, axis=1) - overlap)
 
@@ -118,7 +122,7 @@ def take_off(start: RandomStart, N: float, amplitudes: FloatArray) -> tuple[Floa
     return last, components @ start.directions[:, : start.growing].T
 
 
-def fastest_decay(drift: Velocity, features: int) -> float:
+def _fastest_decay(drift: Velocity, features: int) -> float:
     """Fastest decay rate of db/dq along paths from the origin."""
     directions = np.random.default_rng(0).standard_normal((24, features))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
@@ -146,3 +150,81 @@ def _distance_to_rest(drift: Velocity, q: FloatArray, speed: FloatArray, asked: 
         steps = np.linalg.solve(slopes[stable], speed[asked][stable, :, None])[..., 0]
         distance[np.flatnonzero(asked)[stable]] = np.linalg.norm(steps, axis=1)
     return distance
+
+
+def langevin_outcomes(
+    start: RandomStart, N: float, overlap: float, stop: float, paths: int = 4096, seed: int = 0
+) -> Outcomes:
+    """Paths of the overlaps with noise, from a random start at finite N.
+
+        dq = b(q) dt + N^(-1/2) S(q)^(1/2) dB,   sqrt(N) q(0) uniform on the sphere (theory.md, section 4)
+
+    What the limit leaves out and this has: noise that acts on paths that are no longer small, so that S(q) replaces
+    S(0) and pushes those near a separatrix to either side, and the law of the start at finite N. What both leave out is
+    that steps are 1/N apart, and may be large. The cost does not grow with N.
+
+    Parameters
+    ----------
+    start : RandomStart
+        Start of a problem with one or two features; no direction need grow.
+    N : float
+    overlap : float
+        Norm |q| that counts as escape.
+    stop : float
+        Time at which paths end.
+    paths : int
+        Number of paths: chances come with standard errors below 0.5/sqrt(paths).
+    seed : int
+
+    Returns
+    -------
+    Outcomes
+
+    Raises
+    ------
+    InputError
+        If there are more than two features, or S(q) is not known.
+
+    Notes
+    -----
+    Half a step of drift, a step of noise, half a step of drift: of weak order 2.
+    """
+    features = start.field.features
+    noise = BallTable(StepNoise(start.field), features)
+    rng = np.random.default_rng(seed)
+    q = uniform_overlaps(rng, paths, features, N)
+    rate = max(float(start.growth_rates[0]), start.field.problem.model.learning_rate)
+    # The error of the splitting is of second order in these multiples of the inverse rates of growth and decay.
+    steps = int(np.ceil(stop / min(0.1 / rate, 0.7 / _fastest_decay(start.drift, features))))
+    step = stop / steps
+    tolerance = Tolerance(relative=1e-5, absolute=1e-6)  # below the errors of the splitting and of the table
+    escape = np.full(paths, np.inf)
+
+    def drift(q: FloatArray, since: float, length: float) -> FloatArray:
+        found = follow_paths(start.drift, q, tolerance, first_step=length, margin=_beyond(overlap), stop=length)
+        np.minimum(escape, since + found.event, out=escape)
+        return into_ball(found.end)
+
+    q = drift(q, 0.0, 0.5 * step)
+    for k in range(steps):
+        now = (k + 0.5) * step
+        kick = np.einsum("nij,nj->ni", _lower(noise(q)), rng.standard_normal(q.shape))
+        q = drift(into_ball(q + np.sqrt(step / N) * kick), now, step if k < steps - 1 else 0.5 * step)
+    return Outcomes(escape, q)
+
+
+def uniform_overlaps(rng: Generator, paths: int, features: int, N: float) -> FloatArray:
+    """The first coordinates of points that are uniform on the unit sphere in N dimensions, shape (paths, features)."""
+    normals = rng.standard_normal((paths, features))
+    length = np.einsum("nk,nk->n", normals, normals) + rng.chisquare(N - features, paths)
+    return np.asarray(normals / np.sqrt(length)[:, None])
+
+
+def _lower(S: FloatArray) -> FloatArray:
+    """Lower Cholesky factors of covariances of at most two variables, singular ones included."""
+    factor = np.zeros_like(S)
+    factor[:, 0, 0] = np.sqrt(np.maximum(S[:, 0, 0], 0.0))
+    if S.shape[1] == 2:
+        factor[:, 1, 0] = np.divide(S[:, 1, 0], factor[:, 0, 0], out=np.zeros(len(S)), where=factor[:, 0, 0] > 0)
+        factor[:, 1, 1] = np.sqrt(np.maximum(S[:, 1, 1] - factor[:, 1, 0] ** 2, 0.0))
+    return factor

@@ -105,7 +105,7 @@ def selection_probability(separatrix: Separatrix, start: RandomStart, N: float) 
     -----
     Exact as N -> infinity, where it goes to 0. Corrections are of relative order 1/N, with a large factor: paths that
     are close to the separatrix escape along both features at once, and then noise of order 1/sqrt(N) pushes them to
-    either side. `meanfield.families.contrastive.random_starts.langevin` has them.
+    either side. `langevin_outcomes` has them.
     """
     fast, slow = np.sqrt(np.diag(start.covariance))
     p = separatrix.exponent

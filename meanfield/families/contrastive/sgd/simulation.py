@@ -1,25 +1,27 @@
-"""Simulation of contrastive SGD: choice of the kind of step, and results that are kept."""
+"""Simulation of contrastive SGD: choice of the kind of step, its memory, and results that are kept."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.identity import identity_of
+from meanfield.ensembles.memory import BYTES_PER_NUMBER
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.sgd import steppers as of_channels
-from meanfield.families.contrastive.channels.sgd.statistics import with_declared_statistics
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd import steppers as of_one_channel
-from meanfield.families.contrastive.sgd.memory import largest_key, working_set
+from meanfield.families.contrastive.sgd.steppers import DRAWN_AT_ONCE
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.base import check_problem
+from meanfield.problems.problem_keys import with_value
 from meanfield.results.solved import Solved, solver
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
@@ -68,7 +70,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     prepare = partial(prepare_steppers, problem, simulation.label)
     solved = run_ensemble(simulation, prepare, workers, record)
     if problem.model.channels > 1:
-        return replace(solved, arrays=with_declared_statistics(solved.arrays))
+        return replace(solved, arrays=_with_declared_statistics(solved.arrays))
     arrays = dict(solved.arrays)
     escape, winner = arrays.pop("escape"), arrays.pop("winner")
     if problem.particles.escape_overlap is not None:
@@ -103,9 +105,9 @@ def simulation_of(problem: Problem) -> Simulation:
         marks=() if several else ("escape", "winner"),
         quantiles=("q", "M") if several else ("q",),
         together=MOST_TOGETHER if chain else 1,
-        working_set=working_set(problem, method),
+        working_set=_working_set(problem, method),
         remedy="lower model.learning_rate, or prior.strength if it is large",
-        size=largest_key(problem, method),
+        size=_largest_key(problem, method),
     )
 
 
@@ -159,3 +161,40 @@ def chosen_method(problem: Problem) -> str:
             f"priors with linear phi ({closing}); set particles.method to 'projected', or change the prior"
         )
     return settings.method
+
+
+def _working_set(problem: Problem, method: str) -> int:
+    """Bytes that one worker needs to advance one block."""
+    N, d1, m = problem.particles.dimension, len(problem.features), problem.model.batch_size
+    several = problem.model.channels > 1
+    d2 = problem.model.channels
+    # what is drawn, and what is made of it
+    samples = m * (8 * d1 + 15 * d2 if several else 5 * d1 + 10) * BYTES_PER_NUMBER
+    if method == "chain":
+        return samples
+    start = (3 * d1 + (6 * d2 if several else 3)) * N * BYTES_PER_NUMBER  # features and weights made orthogonal
+    if method == "projected":
+        return samples + max(start, (d1 + 5 * d2) * N * BYTES_PER_NUMBER)
+    views = (2 if several or problem.noise_covariance.any() else 1) * m
+    hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * BYTES_PER_NUMBER
+    return samples + hidden + max(start, (d1 + 3 * d2 + views) * N * BYTES_PER_NUMBER)
+
+
+def _largest_key(problem: Problem, method: str) -> str:
+    """Key that most of the memory of a step comes from."""
+    small = with_value(problem, "model.batch_size", min(problem.model.batch_size, 2))
+    most_of_it = 2 * _working_set(small, method) < _working_set(problem, method)
+    return "model.batch_size" if most_of_it else "particles.dimension"
+
+
+def _with_declared_statistics(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Arrays of an ensemble with the dims of its results; those of single replicas stay as they are.
+
+    Covariances of q have the dims (time, feature, feature_, channel, channel_). Of M and r only variances are kept.
+    """
+    found = dict(arrays)
+    if "q_covariance" in found:
+        found["q_covariance"] = found["q_covariance"].swapaxes(2, 3)
+        found["r_variance"] = np.einsum("tkk->tk", found.pop("r_covariance"))
+        found["M_variance"] = np.einsum("tkjkj->tkj", found.pop("M_covariance"))
+    return found

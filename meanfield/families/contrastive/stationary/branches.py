@@ -11,7 +11,7 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.absence import NONE_FOUND, noise_ratio, what_is_missing, why_none
-from meanfield.families.contrastive.stationary.potential import potential_of
+from meanfield.families.contrastive.stationary.states import potential_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import StationaryBranches, check_features, missing_states, without_states
 from meanfield.problems.base import check_problem
@@ -58,10 +58,10 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     """
     check_problem(problem, Problem)
     check_features(len(problem.features))
-    made: list[_Branches] = []
+    made: list[_ContrastiveBranches] = []
 
-    def equations(limits: tuple[float, float]) -> list[_Branches]:
-        made.append(_Branches(problem, key, limits))
+    def equations(limits: tuple[float, float]) -> list[_ContrastiveBranches]:
+        made.append(_ContrastiveBranches(problem, key, limits))
         return made
 
     result = continue_states(
@@ -77,14 +77,14 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
         without=without_states(len(problem.features)),
         none_found=lambda: _why_none(problem, key, (start, stop)),
     )
-    at_ends = [_what_is_missing(made[0], problem, key, end, result) for end in (start, stop)]
+    at_ends = [_missing(made[0], problem, key, end, result) for end in (start, stop)]
     said = list(filter(None, [made[0].effort.warning, *at_ends]))
     if said:
         result.attrs[WARNING] = "; ".join(said)
     return result
 
 
-def _what_is_missing(equations: _Branches, problem: Problem, key: str, end: float, result: xr.Dataset) -> str:
+def _missing(equations: _ContrastiveBranches, problem: Problem, key: str, end: float, result: xr.Dataset) -> str:
     """Sentences about the states that branches lack at an end of the range, empty where they lack none."""
     points = result["q"].values[result["parameter"].values == end]
     # Two branches come to one state where five digits of the overlaps agree.
@@ -103,7 +103,7 @@ def _why_none(problem: Problem, key: str, ends: tuple[float, float]) -> str:
     return f"{NONE_FOUND}; at {key} = {ends[best]:g} and q = 0 {why_none(problems[best], closures[best])}"
 
 
-class _Branches(StationaryBranches):
+class _ContrastiveBranches(StationaryBranches):
     """Equations of stationary states for every value of a number of the problem."""
 
     def __init__(self, problem: Problem, key: str, limits: tuple[float, float]) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from meanfield.families.contrastive.channels.start import check_one_channel
+import numpy as np
+from scipy.integrate import quad
+
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import Problem, check_one_channel
 from meanfield.families.contrastive.stationary.absence import NONE_FOUND, what_is_missing, why_none
-from meanfield.families.contrastive.stationary.potential import potential_of
 from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.mckean_vlasov.stationary import (
     Found,
     all_states,
@@ -22,6 +25,7 @@ from meanfield.mckean_vlasov.stationary import (
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 from meanfield.results.states import stacked
+from meanfield.typing import FloatArray
 
 
 @solver
@@ -93,3 +97,24 @@ def check_stationary(problem: Problem) -> None:
     """Refuse problems whose stationary states cannot be searched for; see `find_stationary_states`."""
     check_one_channel(problem, "stationary states")
     check_features(len(problem.features))
+
+
+def potential_of(limit: Limit, q: FloatArray) -> dict[str, float]:
+    """Variable `potential` of a state; empty where no Lyapunov function of the dynamics is known.
+
+    For one feature and a linear prior dq/dt = b(q) closes whatever the density is, and V(q) = -int_0^q b falls along
+    every solution. With several features b = q (q.g - Lambda/2) - g is a gradient flow, in the metric of the sphere,
+    only where Lambda depends on |q| alone.
+
+    The drift gain is a gradient, g = -tau grad <s1 s2>, for every centring: <s_l> vanishes where outputs are centred,
+    so that it does not matter whether ybar is differentiated. If Lambda did not depend on q, the equation would be the
+    constrained gradient flow of F[P] = -tau <s1 s2>(q) + tau E[Phi(w)] + (Lambda/2) E[log P]. It does: Lambda is an
+    average of the same pre-activations. Then dF/dt holds (1/2) grad Lambda . dq/dt E[log P], of either sign, and F is
+    no Lyapunov function; none is known that is one, and none is claimed.
+    """
+    if len(limit.coordinates) > 1 or not limit.prior.functions.linear:
+        return {}
+    value, _ = quad(
+        lambda x: -float(rate(limit.closure, np.array([x]))[0]), 0.0, float(q[0]), epsabs=1e-11, epsrel=1e-11
+    )
+    return {"potential": float(value)}

@@ -1,9 +1,61 @@
-"""Variables of stationary states, fixed points, branches of them and portraits."""
+"""Variables of states: stationary ones, fixed points, branches, portraits, random starts, and what sweeps keep."""
 
 from __future__ import annotations
 
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY
 from meanfield.problems.variable import Variable
+
+KEPT_BY_SWEEPS = {
+    "similarity": Variable((), "largest cosine similarity |q| of a state that is not unstable", range=PROBABILITY),
+    "least_similarity": Variable((), "least cosine similarity |q| of a state that is not unstable", range=PROBABILITY),
+    "state_count": Variable((), "number of stationary states", range=POSITIVE),
+    "stable_count": Variable((), "number of stable states", range=POSITIVE),
+    "collapsed_share": Variable(
+        (), "share of the pairs of channels that have learnt one feature and coincide", range=PROBABILITY
+    ),
+    "tilted_share": Variable(
+        (), "share of the pairs of channels that have learnt one feature and do not coincide", range=PROBABILITY
+    ),
+    "distinct_share": Variable(
+        (), "share of the pairs of channels that have learnt different features", range=PROBABILITY
+    ),
+}
+
+RANDOM_STARTS = {
+    "uninformed_rate": Variable(
+        ("mode",),
+        "growth rate of small overlaps at q = 0, by feature if these are independent",
+        needs=("learnable_moment",),
+    ),
+    "learnable_moment": Variable(
+        ("bound",), "second moments of hidden variables that are learnable: from, to", range=POSITIVE
+    ),
+    "dimension": Variable(
+        ("dimension",), "dimension N of a random start", range=(1.0, float("inf")), gaps="never", increasing=True
+    ),
+    "escape_time_quantile": Variable(
+        ("dimension", "quantile"),
+        "quantile of the time at which |q| first escapes from 0",
+        needs=("dimension", "quantile"),
+    ),
+    "win_chance": Variable(
+        ("dimension", "feature"),
+        "chance that a feature has the largest |q_k| in the end",
+        range=PROBABILITY,
+        needs=("dimension",),
+    ),
+}
+
+ESCAPES = {
+    "escape_time": Variable(
+        ("replica",), "time t = k/N at which |q| first reached particles.escape_overlap", range=POSITIVE
+    ),
+    "winner": Variable(
+        ("replica",),
+        "index of the feature with the largest |q_k| at the end; -1 without escape by then",
+        range=(-1.0, float("inf")),
+    ),
+}
 
 TYPES_OF_FIXED_POINTS = ("stable node", "stable focus", "saddle", "unstable node", "unstable focus", "marginal")
 

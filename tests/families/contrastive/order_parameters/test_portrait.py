@@ -7,9 +7,14 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.attraction import attractor_of
-from meanfield.families.contrastive.fixed_points.curves import separatrices
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
-from meanfield.families.contrastive.fixed_points.portrait import OUTSIDE, phase_portrait, portrait_arrays, portrait_of
+from meanfield.families.contrastive.fixed_points.portrait import (
+    OUTSIDE,
+    phase_portrait,
+    portrait_arrays,
+    portrait_of,
+    separatrices,
+)
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.order_parameters.table import TABLE_TOLERANCE
 from meanfield.plotting import plot_portrait, plot_trajectories

@@ -9,8 +9,7 @@ import meanfield
 from meanfield import InputError
 from meanfield.families.contrastive.order_parameters.table import TABLE_TOLERANCE, BallTable
 from meanfield.families.contrastive.random_starts.escape import escape_law
-from meanfield.families.contrastive.random_starts.langevin import langevin_outcomes, uniform_overlaps
-from meanfield.families.contrastive.random_starts.outcomes import limit_outcomes
+from meanfield.families.contrastive.random_starts.outcomes import langevin_outcomes, limit_outcomes, uniform_overlaps
 from meanfield.families.contrastive.random_starts.separatrix import find_separatrix, selection_probability
 from meanfield.families.contrastive.random_starts.start import random_start
 from tests.example_problems import feature, features, gaussian, make_problem

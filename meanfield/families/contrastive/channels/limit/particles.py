@@ -10,14 +10,20 @@ Source: several_channels.md, section 5.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from meanfield.ensembles.streams import START, fill_normals
 from meanfield.families.contrastive.channels.closure import BatchAverages
-from meanfield.families.contrastive.channels.limit.coefficients import coefficients, semidefinite_factor
 from meanfield.families.contrastive.problem import Problem
 from meanfield.typing import FloatArray
+
+SINGULAR = 1e-10
+"""Eigenvalue of K below which weights are taken as functions of the features and of each other in its direction.
+
+H multiplies what is left of the weights there, of the size of the root of the eigenvalue: left out it is below 1e-5,
+while errors of the averages, 1e-9 or less, are divided by that root."""
 
 Averages = Callable[[FloatArray, FloatArray], BatchAverages]
 """Averages over a batch as a function of q and M; a `ChannelClosure`."""
@@ -58,7 +64,7 @@ class Particles:
         self._rows[: 1 + d1] = sample[: 1 + d1]
         self._ahead = self._rows[: 1 + d1 + 2 * d2].copy()
         self.features, self.weights = self._rows[self._u], self._rows[self._w]
-        self.weights[:] = q.T @ self.features + semidefinite_factor(M - q.T @ q) @ sample[1 + d1 :]
+        self.weights[:] = q.T @ self.features + _semidefinite_factor(M - q.T @ q) @ sample[1 + d1 :]
 
     def moments(self) -> FloatArray:
         """q, M and r in one vector, shape (d1 d2 + d2^2 + d2,)."""
@@ -74,12 +80,12 @@ class Particles:
         unit = self._unit_noise(products)
         here = np.zeros_like(unit)
         here[:, self._w] = np.eye(len(unit))
-        move = here + np.sqrt(dt) * semidefinite_factor(noise) @ unit
+        move = here + np.sqrt(dt) * _semidefinite_factor(noise) @ unit
         move[:, :last] += dt * drift
         if not _normalised(move @ rows, ahead[self._w]):
             return False
         drift_ahead, noise_ahead = self._drift(self._products(ahead))
-        move = here + np.sqrt(dt) * semidefinite_factor(0.5 * (noise + noise_ahead)) @ unit
+        move = here + np.sqrt(dt) * _semidefinite_factor(0.5 * (noise + noise_ahead)) @ unit
         move[:, :last] += 0.5 * dt * drift
         return _normalised(move @ rows + 0.5 * dt * drift_ahead @ ahead, self.weights)
 
@@ -138,3 +144,48 @@ def _normalised(weights: FloatArray, out: FloatArray) -> bool:
     length = np.sqrt(np.einsum("kn,kn->k", weights, weights) / weights.shape[1])
     np.divide(weights, length[:, None], out=out)
     return bool(np.all((length < 1.5) & (length > 1.0 / 1.5)))  # beyond these the step is far too long
+
+
+class WeightEquation(NamedTuple):
+    """Coefficients of the equation of the weights of several channels at one coordinate, given its features u.
+
+        dw_k = [ u.a_k + tau sum_l H_kl w_l - tau phi(w_k) - n_k w_k ] dt + dB_k,      d<B_k, B_l> = Lambda_kl dt
+        H = (D - P^T q) K^{-1},    a_k = tau (P_k - sum_l q_l H_kl),    n_k = tau D_kk + Lambda_kk/2 - tau r_k
+
+    with K = M - q^T q. Source: several_channels.md, section 5.
+
+    Parameters
+    ----------
+    of_features : ndarray, shape (d2, d1)
+        a.
+    of_weights : ndarray, shape (d2, d2)
+        tau H.
+    multiplier : ndarray, shape (d2,)
+        n + tau r.
+    noise : ndarray, shape (d2, d2)
+        Lambda.
+    """
+
+    of_features: FloatArray
+    of_weights: FloatArray
+    multiplier: FloatArray
+    noise: FloatArray
+
+
+def coefficients(averages: BatchAverages, q: FloatArray, M: FloatArray, tau: float) -> WeightEquation:
+    """WeightEquation at overlaps q, shape (d1, d2), and M, shape (d2, d2), from the averages there.
+
+    Where K is singular, channels are equal or lie in the span of the features, H is the one of least size: the rest of
+    it acts on nothing.
+    """
+    P, D, noise = averages
+    values, vectors = np.linalg.eigh(M - q.T @ q)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > SINGULAR)
+    H = (D - P.T @ q) @ (vectors * inverse) @ vectors.T
+    return WeightEquation(tau * (P.T - H @ q.T), tau * H, tau * np.diag(D) + 0.5 * np.diag(noise), noise)
+
+
+def _semidefinite_factor(covariance: FloatArray) -> FloatArray:
+    """F with F F^T = covariance, shape (d2, d2); rows that are equal in the covariance are equal."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

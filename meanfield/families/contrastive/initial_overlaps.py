@@ -1,4 +1,4 @@
-"""Start of several channels: the overlaps q(0) and M(0), and which of them unit vectors can have.
+"""Initial overlaps q(0) of the channels with features, and M(0) of channels: which of them unit vectors can have.
 
 The channels are vectors w_k with |w_k|^2 = N. Their overlaps with the features are q = U^T W/N, and with each other
 M = W^T W/N. What they do not share by the features is K = M - q^T q, a matrix of covariances.
@@ -6,40 +6,16 @@ M = W^T W/N. What they do not share by the features is K = M - q^T q, a matrix o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from meanfield.errors import InputError
 from meanfield.typing import FloatArray
-
-if TYPE_CHECKING:
-    from meanfield.families.contrastive.problem import Problem
 
 MATRIX_ROUNDING = 1e-9
 """Largest deviation of a matrix from being symmetric, of unit diagonal or positive semidefinite, by rounding."""
 
 KEY = "model.initial_channel_overlap"
-
-
-def check_one_channel(problem: Problem, what: str) -> None:
-    """Refuse several channels where a method knows only one.
-
-    Parameters
-    ----------
-    problem : Problem
-    what : str
-        The method in the plural, for the message.
-
-    Raises
-    ------
-    InputError
-    """
-    if problem.model.channels > 1:
-        raise InputError(
-            f"model.channels = {problem.model.channels}: {what} are known for a single channel; use the order "
-            "parameters or particles, or set model.channels to 1"
-        )
 
 
 def overlaps_of_features(given: list[Any], channels: int) -> FloatArray:
