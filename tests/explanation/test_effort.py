@@ -10,7 +10,7 @@ import pytest
 
 import meanfield
 from meanfield.ensembles.simulation import blocks_of
-from meanfield.families.alpha_contrastive.explanation import costs, training_costs
+from meanfield.families.alpha_contrastive import costs
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.explanation import particle_cost
@@ -74,14 +74,12 @@ def test_large_batches_are_tried_on_few_samples(name, changes, monkeypatch):
     problem = meanfield.with_values(meanfield.load_problem(PROBLEMS / f"{name}.toml"), changes)
     usual = meanfield.explain(meanfield.load_problem(PROBLEMS / f"{name}.toml"))  # loads what is compiled
     few = next(p.seconds for p in usual.predictions if p.method == "particles")
-    tried, stepper = [], training_costs.Replicas
-    monkeypatch.setattr(
-        training_costs, "Replicas", lambda trial, *block: (tried.append(trial), stepper(trial, *block))[1]
-    )
+    tried, stepper = [], costs.Replicas
+    monkeypatch.setattr(costs, "Replicas", lambda trial, *block: (tried.append(trial), stepper(trial, *block))[1])
     explained = meanfield.explain(problem)
     assert next(p.seconds for p in explained.predictions if p.method == "particles") > 20.0 * few
     sizes_of = [t.training.batch_size**2 * t.particles.test_batches for t in tried]  # of a batch, and of those scored
-    assert 0 < max(sizes_of) <= 2 * training_costs.TRIAL
+    assert 0 < max(sizes_of) <= 2 * costs.TRIAL
 
 
 def test_large_batches_are_tried_for_one_step(monkeypatch):
@@ -110,13 +108,11 @@ def test_large_batches_are_tried_for_one_step(monkeypatch):
 def test_many_filters_are_tried_on_few(monkeypatch):
     """A million filters took half a minute and gigabytes; each has as many weights and costs as much as any other."""
     tokens = meanfield.load_problem(PROBLEMS / "tokens.toml")
-    tried, flow = [], training_costs.Flow
+    tried, flow = [], costs.Flow
     monkeypatch.setattr(
-        training_costs, "Flow", lambda problem, drift: (tried.append(problem.filters.count), flow(problem, drift))[1]
+        costs, "Flow", lambda problem, drift: (tried.append(problem.filters.count), flow(problem, drift))[1]
     )
-    few, many = (
-        training_costs.population(meanfield.with_value(tokens, "filters.count", count)) for count in (4096, 2**20)
-    )
+    few, many = (costs.population(meanfield.with_value(tokens, "filters.count", count)) for count in (4096, 2**20))
     assert set(tried) == {4096}
     assert many.seconds > 100.0 * few.seconds  # 256 times, but for the clock
     places, _, coordinates = tokens.shape

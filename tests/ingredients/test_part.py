@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 import meanfield
 from meanfield import InputError
-from meanfield.families.alpha_contrastive.model import Model
+from meanfield.families.alpha_contrastive.settings import Model
 from meanfield.ingredients.part import NamedNumbers, Part
 from meanfield.problems.known_families import families, find_family
 from meanfield.problems.problem_keys import number_keys, value_of

@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 from meanfield.families.alpha_contrastive.filters import Filters, FourierStart, GivenStart
 from meanfield.families.alpha_contrastive.importance import Importance
 from meanfield.families.alpha_contrastive.laws import DataLaw, Images, Tokens
-from meanfield.families.alpha_contrastive.model import Model
 from meanfield.families.alpha_contrastive.settings import (
     DensitySettings,
+    Model,
     ParticleSettings,
     PopulationSettings,
     SearchSettings,

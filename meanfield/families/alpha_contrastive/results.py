@@ -2,19 +2,219 @@
 
 from __future__ import annotations
 
-from meanfield.families.alpha_contrastive.variables.critical_points import BRANCHES, CRITICAL_POINTS
-from meanfield.families.alpha_contrastive.variables.density import DENSITY, SPHERE
-from meanfield.families.alpha_contrastive.variables.filters import FILTERS, NETWORKS, OPTIMAL
-from meanfield.families.alpha_contrastive.variables.training import STATISTICS, TRAINING
+from math import inf
+
+from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
+from meanfield.problems.variable import Variable
+
+FILTERS = {
+    "w": Variable(("time", "coordinate"), "filter w, of length 1", range=(-1.0 - 1e-9, 1.0 + 1e-9), gaps="never"),
+}
+
+NETWORKS = {
+    "G": Variable((), "objective G of the network", optional_dims=("time",), gaps="unfinished"),
+    "certificate_gap": Variable(
+        (),
+        "E_alpha of the best filter above its average over the network, a bound of what is missing to the best G",
+        optional_dims=("time",),
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+}
+
+OPTIMAL = {
+    "weight": Variable(("time",), "weight of a filter, its share of the network", range=PROBABILITY, gaps="never"),
+}
+
+YES_OR_NO = (0.0, 1.0)
+
+CRITICAL_POINTS = {
+    "energy": Variable(
+        ("time",),
+        "energy E_alpha = tr C_alpha[f]/2 of the outputs f",
+        optional_dims=("replica",),
+        gaps="unfinished",
+        compared=True,
+    ),
+    "objective": Variable(("time",), "objective G of a network of this filter alone", gaps="never"),
+    "eigenvalue": Variable(("time",), "w.A w, the eigenvalue of a filter that is an eigenvector of A(w)", gaps="never"),
+    "rate": Variable(("time",), "largest growth rate of small deviations, alpha moving with the filter"),
+    "rate_frozen": Variable(("time",), "largest growth rate of small deviations, alpha held fixed"),
+    "stable": Variable(("time",), "1 where filters come to it from all sides, else 0", range=YES_OR_NO, gaps="never"),
+    "wall": Variable(("time",), "1 on a wall w.x = 0 of an atom, else 0", range=YES_OR_NO, gaps="never"),
+    "lme": Variable(
+        ("time",),
+        "1 for a locally maximal eigenvector: of the simple top eigenvalue of A(w)",
+        range=YES_OR_NO,
+        gaps="never",
+    ),
+    "gap": Variable(("time",), "gap of the two largest eigenvalues of A(w)", range=POSITIVE, gaps="never"),
+    "basin_share": Variable(
+        ("time",), "share of the sphere from which filters come to it", range=PROBABILITY, gaps="never"
+    ),
+    "roughness": Variable(
+        ("time",), "largest rate at which A(v) w changes with v along the sphere, between walls", range=POSITIVE
+    ),
+    "power_factor": Variable(
+        ("time",),
+        "factor by which a step of power iteration takes filters beside it towards it, if less than 1, or away",
+        range=POSITIVE,
+    ),
+    "cosine_top": Variable(("time",), "c, the cosine of the filter and the top eigenvector of A(w)", range=PROBABILITY),
+    "mu": Variable(("time",), "mu = (1 + c)/(2 c^2) (l_2/l_1)^2 of the existence theorem", range=POSITIVE),
+    "nu": Variable(
+        ("time",), "nu = 2 kappa L^2 (1 + mu c) + (2 L/gap) sqrt(mu (1 + mu c)) of that theorem", range=POSITIVE
+    ),
+    "omega": Variable(("time",), "omega = mu + nu: below 1 around it, power iteration converges", range=POSITIVE),
+}
+
+BRANCHES = {
+    "parameter": Variable(("time",), "value of the key that is varied", gaps="never", coordinate=True),
+    "branch": Variable(
+        ("time",),
+        "number of the branch that a point belongs to; points are in its order",
+        range=POSITIVE,
+        gaps="never",
+        coordinate=True,
+    ),
+    "turning": Variable(
+        ("time",), "1 where the parameter has an extremum along the branch", range=YES_OR_NO, gaps="never"
+    ),
+}
+
+MOMENT = (-1.01, 1.01)
+"""Range of a moment, with room for the correction of its average over cells."""
+
+DENSITY = {
+    "time": Variable(("time",), "time t = eta k after k steps", range=POSITIVE, gaps="never", increasing=True),
+    **cell_variables("angle", "angle of a filter in radians", "middle of a cell, or at the wall if there is one"),
+    "rho": Variable(
+        ("time", "angle"),
+        "density of filters on the circle, averaged over a cell",
+        range=(-1e-9, inf),
+        gaps="unfinished",
+    ),
+    "harmonic": Variable(("harmonic",), "order k of a moment", range=POSITIVE, gaps="never", increasing=True),
+    "moment_cos": Variable(
+        ("time", "harmonic"), "moment E[cos k theta] of the filters", range=MOMENT, gaps="unfinished", compared=True
+    ),
+    "moment_sin": Variable(
+        ("time", "harmonic"), "moment E[sin k theta] of the filters", range=MOMENT, gaps="unfinished", compared=True
+    ),
+    "moment_cos_error": Variable(("time", "harmonic"), "estimated error of that moment", range=POSITIVE),
+    "moment_sin_error": Variable(("time", "harmonic"), "estimated error of that moment", range=POSITIVE),
+    "G_error": Variable(("time",), "estimated error of the objective G", range=POSITIVE),
+}
+
+SPHERE = {
+    **SPHERE_CELLS,
+    "rho_on_sphere": Variable(
+        ("time", "polar", "azimuth"),
+        "density of filters on the sphere, averaged over a cell",
+        range=(0.0, inf),
+        gaps="unfinished",
+    ),
+    "mean": Variable(("time", "coordinate"), "mean E[w] of the filters", range=MOMENT, gaps="unfinished"),
+    "second_moment": Variable(
+        ("time", "coordinate", "other_coordinate"),
+        "second moment E[w w^T] of the filters",
+        range=MOMENT,
+        gaps="unfinished",
+    ),
+    "mean_error": Variable(("time", "coordinate"), "estimated error of that moment", range=POSITIVE),
+    "second_moment_error": Variable(
+        ("time", "coordinate", "other_coordinate"), "estimated error of that moment", range=POSITIVE
+    ),
+}
+
+_RUNS = ("replica",)
+
+SCORE = (-1.0 - 1e-9, 1.0 + 1e-9)
+
+TRAINING = {
+    "covariance_trace": Variable(
+        ("time",),
+        "trace of C_alpha of the filters' outputs, which the top layer reads",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "weights": Variable(
+        ("time", "place", "filter", "coordinate"),
+        "filters w of each place; one layer is a single place",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+    ),
+    "top": Variable(
+        ("time", "output", "place", "filter"),
+        "weights V of the top layer",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+    ),
+    "chi_plus": Variable(
+        ("time",),
+        "chi_+, mean over tokens that generators mark of the best match among the filters of their place",
+        optional_dims=_RUNS,
+        range=SCORE,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "chi_minus": Variable(
+        ("time",),
+        "chi_-, mean over tokens that no generator marks of the best match among the filters of their place",
+        optional_dims=_RUNS,
+        range=SCORE,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "loss": Variable(("time",), "mean loss of the samples of a batch", optional_dims=_RUNS, gaps="unfinished"),
+    "top_rank": Variable(
+        ("time",),
+        "effective rank (sum s^2)^2/sum s^4 of the top layer, from its singular values s",
+        optional_dims=_RUNS,
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+    "filter_rank": Variable(
+        ("time", "place"),
+        "effective rank of the filters of a place",
+        optional_dims=_RUNS,
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+}
+
+_WORDS = {
+    "energy": "energy",
+    "covariance_trace": "trace of C_alpha",
+    "loss": "mean loss",
+    "chi_plus": "chi_+",
+    "chi_minus": "chi_-",
+}
+
+STATISTICS = {
+    "count": Variable((), "number of replicas in the statistics", range=POSITIVE, gaps="never"),
+    "quantile": Variable(("quantile",), "probability of a quantile", range=PROBABILITY, gaps="never", increasing=True),
+    "energy_quantile": Variable(("quantile", "time"), "quantile of the energy over replicas", gaps="unfinished"),
+}
+
+for name, words in _WORDS.items():
+    STATISTICS[f"{name}_mean"] = Variable(("time",), f"mean of the {words} over replicas", gaps="unfinished")
+    STATISTICS[f"{name}_variance"] = Variable(
+        ("time",), f"variance of the {words} over replicas by eta", range=(0.0, inf), gaps="allowed"
+    )
 
 VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | BRANCHES | DENSITY | SPHERE | TRAINING | STATISTICS
 
 SCORES = ("chi_plus", "chi_minus", "loss")
 
 CHECKS = "meanfield.families.alpha_contrastive.checks:faults"
+
 NUMBERS = "meanfield.families.alpha_contrastive.key_numbers"
+
 FIGURES = "meanfield.families.alpha_contrastive.figures"
+
 IN_TRAINING = "meanfield.families.alpha_contrastive.training_display"
 
 OF_A_BRANCH = ("energy", "objective", "eigenvalue", "rate", "rate_frozen", "stable", "lme", "gap")

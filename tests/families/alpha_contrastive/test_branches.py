@@ -5,7 +5,7 @@ import pytest
 
 import meanfield
 from meanfield.families.alpha_contrastive.critical_points.branches import at_value
-from meanfield.families.alpha_contrastive.critical_points.power_iteration import SECOND_ORDER_BOUND, existence_constants
+from meanfield.families.alpha_contrastive.critical_points.solver import SECOND_ORDER_BOUND, existence_constants
 from meanfield.families.alpha_contrastive.limit.fields import mixture_field
 from meanfield.numerics.continuation import crossings
 from meanfield.results.states import branches_of

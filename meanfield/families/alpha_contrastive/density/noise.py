@@ -16,9 +16,8 @@ from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import expm_multiply
 
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.density.circle import HARMONICS, angles_of
+from meanfield.families.alpha_contrastive.density.cells import HARMONICS, angles_of, masses
 from meanfield.families.alpha_contrastive.density.grid import make_grid
-from meanfield.families.alpha_contrastive.density.start import masses
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField

@@ -11,14 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.density.best import best_energy
-from meanfield.families.alpha_contrastive.density.circle import CircleCells
+from meanfield.families.alpha_contrastive.critical_points.circle import circle_points
+from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
+from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
+from meanfield.families.alpha_contrastive.density.cells import CircleCells, MovedCells
 from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, Flow, MixtureFlow, carry
 from meanfield.families.alpha_contrastive.density.noise import check_noise, noisy_path
-from meanfield.families.alpha_contrastive.density.sphere import MovedCells
 from meanfield.families.alpha_contrastive.filters import FourierStart, UniformStart
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
-from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
+from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential
+from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
+from meanfield.families.alpha_contrastive.limit.fields import AnyField, discrete_field, mixture_field, scale_of_angles
+from meanfield.families.alpha_contrastive.limit.networks import best_on_circle
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
@@ -218,3 +222,25 @@ def carried_path(problem: Problem, cells: int) -> Path:
 def _noisy(problem: Problem, cells: int) -> Path:
     """Density of one filter over runs of SGD, on one set of cells."""
     return Path(*noisy_path(problem, cells))
+
+
+def best_energy(problem: Problem) -> Callable[[AnyField], float]:
+    """Function of a field of filters that returns the largest energy of one of them."""
+    settings = problem.critical_points
+
+    def in_plane(field: AnyField) -> float:
+        longest = scale_of_angles(problem)
+        if isinstance(field, DiscreteField):
+            return float(best_on_circle(field, longest)[1].max(initial=0.0))
+        points = circle_points(tangential(field), np.empty(0), longest)
+        return float(field.energy(on_circle(np.array([point.angle for point in points]))).max(initial=0.0))
+
+    def in_space(field: AnyField) -> float:
+        if isinstance(field, DiscreteField):
+            points = [point.w for point in sphere_points(field, settings.starts, settings.seed)[0]]
+        else:
+            points = [w for w, _ in mixture_points(field, settings.starts, settings.seed)]
+        return float(field.energy(np.array(points).reshape(-1, 3)).max(initial=0.0))
+
+    assert not isinstance(problem.data, Tokens)
+    return in_plane if problem.data.dimension == 2 else in_space

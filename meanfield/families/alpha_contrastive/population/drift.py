@@ -1,16 +1,22 @@
-"""Interface of the exact drift of a network."""
+"""Exact drift of a network: its interface, and averages over the points of a discrete law."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from meanfield.families.alpha_contrastive.initial import Weights
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw
+from meanfield.families.alpha_contrastive.limit.fields import discrete_field
+from meanfield.families.alpha_contrastive.limit.networks import network_of, with_importance
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.problems.problem_keys import with_value
 
 
 @dataclass(frozen=True)
-class Found:
+class EnergyAndSlope:
     """Energy of a network, and its slope with the importances held fixed.
 
     Parameters
@@ -31,10 +37,36 @@ class Found:
 class Drift(Protocol):
     """Exact averages over the data."""
 
-    def __call__(self, weights: Weights) -> Found:
+    def __call__(self, weights: Weights) -> EnergyAndSlope:
         """Energy and slope at some weights."""
 
 
 def share_of_pairs(problem: Problem) -> float:
     """Share of the pairs of a batch that are not of a sample with itself; 1 for large batches."""
     return 1.0 - 1.0 / problem.training.batch_size if problem.population.finite_batch else 1.0
+
+
+class PointDrift:
+    """Drift of the filters of one layer, all of which decide the importance.
+
+    Samples of a batch are drawn independently, so that other samples may be at the same atom: sums over a batch become
+    averages over all atoms.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        assert isinstance(problem.data, DiscreteLaw)
+        self._field = discrete_field(with_value(problem, "importance.diagonal", "include"), problem.data)
+        self._share = share_of_pairs(problem)
+
+    def __call__(self, weights: Weights) -> EnergyAndSlope:
+        """See `Drift.__call__`."""
+        w, field = weights.filters[0], self._field
+        outputs = field.filter.value(w @ field.atoms.T)
+        network = network_of(field, outputs, np.full(len(w), 1.0 / len(w)))
+        energy = self._share * network.mean_energy
+        slope = self._share * with_importance(field, network).field(w)
+        return EnergyAndSlope(energy, 2.0 * energy, Weights(slope[None], np.zeros_like(weights.top)))

@@ -13,8 +13,7 @@ from meanfield.families.alpha_contrastive.initial import Weights, initial_weight
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
-from meanfield.families.alpha_contrastive.population.drift import Drift
-from meanfield.families.alpha_contrastive.population.points import PointDrift
+from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift
 from meanfield.families.alpha_contrastive.population.tokens import TokenDrift
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import effective_rank, matches

@@ -1,8 +1,9 @@
-"""Wording of problems: sentences about data, network, importance, filters, training and time."""
+"""Problems with pairwise importance in words, and warnings of what a run will meet."""
 
 from __future__ import annotations
 
 from meanfield.errors import InputError
+from meanfield.explanation.prediction import Prediction
 from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStart, GivenStart, RandomStart
 from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE, Importance
 from meanfield.families.alpha_contrastive.laws import (
@@ -20,6 +21,9 @@ from meanfield.problems.problem_keys import with_values
 
 Statement = tuple[str, str]
 """Label of a sentence, and the sentence."""
+
+IN_SUMS = ("infonce", "soft_triplet")
+"""Importances with an epsilon beside, or in front of, a sum over the batch."""
 
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
@@ -120,3 +124,21 @@ def toward_limit(problem: Problem) -> str:
     except InputError:  # there is no exact drift of batches
         pass
     return f"a larger training.batch_size{known}, and with a smaller training.learning_rate"
+
+
+def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
+    """Warnings about a problem, each a sentence with a remedy.
+
+    Parameters
+    ----------
+    problem : Problem
+    predicted : list of Prediction
+        From `meanfield.explanation.prediction`.
+    """
+    importance = problem.importance
+    if problem.model.layers == 1 and importance.kind in IN_SUMS and importance.epsilon != 0.0:
+        return [
+            f"importance.epsilon = {importance.epsilon:g} has no effect in the limit of large batches, in which it is "
+            "beside a sum over the batch, or cancels; meanfield.contrastive_covariance takes it in for a batch"
+        ]
+    return []

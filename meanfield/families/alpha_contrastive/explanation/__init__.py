@@ -1,1 +1,0 @@
-"""Problems of contrastive learning with pairwise importance in words."""

@@ -1,1 +1,0 @@
-"""Declarations of the variables of results, one module for each method."""
