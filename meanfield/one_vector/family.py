@@ -47,7 +47,7 @@ def vector_family(name: str, title: str, problem: str, example: str) -> Family:
                 "particles",
                 f"{METHODS}:simulate_sgd",
                 ("particles", "ensemble"),
-                check=f"{METHODS}:check_simulation",
+                check=f"{METHODS}:simulation_of",
                 resumes=True,
                 threads=True,
                 keep=tuple(declarations.REDUCTIONS),

@@ -118,16 +118,6 @@ def simulation_of(problem: VectorProblem) -> Simulation:
     )
 
 
-def check_simulation(problem: VectorProblem) -> None:
-    """Refuse problems for which SGD cannot give what is asked for.
-
-    Raises
-    ------
-    InputError
-    """
-    _ = simulation_of(problem).snapshot_index
-
-
 @solver
 def simulate_sgd(problem: VectorProblem, workers: int | None = None, record: Record | None = None) -> Solved:
     """Replicas of SGD at finite N."""

@@ -63,7 +63,7 @@ FAMILY = Family(
             "particles",
             f"{HERE}.sgd.simulation:simulate_sgd",
             ("particles", "ensemble"),
-            check=f"{HERE}.sgd.simulation:check_simulation",
+            check=f"{HERE}.sgd.simulation:simulation_of",
             cost=f"{COSTS}:particles",
             resumes=True,
             threads=True,

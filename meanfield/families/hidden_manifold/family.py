@@ -27,7 +27,7 @@ FAMILY = Family(
             "particles",
             f"{HERE}.particles.simulation:simulate_sgd",
             ("particles", "ensemble"),
-            check=f"{HERE}.particles.simulation:check_simulation",
+            check=f"{HERE}.particles.simulation:simulation_of",
             cost=f"{HERE}.particles.cost:cost",
             resumes=True,
             threads=True,

@@ -42,7 +42,7 @@ FAMILY = Family(
             "particles",
             f"{HERE}.particles.simulation:simulate_sgd",
             ("particles", "ensemble"),
-            check=f"{HERE}.particles.simulation:check_simulation",
+            check=f"{HERE}.particles.simulation:simulation_of",
             cost=f"{HERE}.explanation.costs:particles",
             resumes=True,
             threads=True,

@@ -76,16 +76,6 @@ def simulation_of(problem: Problem) -> Simulation:
     )
 
 
-def check_simulation(problem: Problem) -> None:
-    """Refuse problems for which SGD cannot give what is asked for.
-
-    Raises
-    ------
-    InputError
-    """
-    _ = simulation_of(problem).snapshot_index
-
-
 def numbers_of_a_step(problem: Problem) -> int:
     """Number of inputs, activations and pairs of a batch."""
     places, filters, coordinates = problem.shape

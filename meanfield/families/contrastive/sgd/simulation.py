@@ -133,16 +133,6 @@ def check_escape(problem: Problem) -> None:
         )
 
 
-def check_simulation(problem: Problem) -> None:
-    """Refuse problems for which no kind of step gives what is asked for.
-
-    Raises
-    ------
-    InputError
-    """
-    _ = simulation_of(problem).snapshot_index
-
-
 def chosen_method(problem: Problem) -> str:
     """Kind of step: the one that the problem names, or the cheapest that gives what is asked for.
 

@@ -98,16 +98,6 @@ def simulation_of(problem: Problem) -> Simulation:
     )
 
 
-def check_simulation(problem: Problem) -> None:
-    """Refuse problems for which no kind of step gives what is asked for.
-
-    Raises
-    ------
-    InputError
-    """
-    _ = simulation_of(problem).snapshot_index
-
-
 def chosen_method(problem: Problem) -> str:
     """Kind of step: the one that the problem names, or the chain where it has the law of plain SGD.
 

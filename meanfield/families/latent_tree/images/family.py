@@ -33,7 +33,7 @@ FAMILY = Family(
             "particles",
             f"{HERE}.simulation:train_on_images",
             ("image_training", "image_statistics"),
-            check=f"{HERE}.simulation:check_training",
+            check=f"{HERE}.simulation:simulation_of",
             cost=f"{HERE}.costs:particles",
             resumes=True,
             threads=True,

@@ -71,16 +71,6 @@ def simulation_of(problem: ImageProblem) -> Simulation:
     )
 
 
-def check_training(problem: ImageProblem) -> None:
-    """Refuse problems for which training cannot give what is asked for.
-
-    Raises
-    ------
-    InputError
-    """
-    _ = simulation_of(problem).snapshot_index
-
-
 def numbers_of_a_batch(problem: ImageProblem) -> int:
     """Number of inputs and activations of all views of a batch."""
     return problem.training.batch_size * problem.loss.views * sum(problem.widths)

@@ -76,16 +76,6 @@ def simulation_of(problem: Problem) -> Simulation:
     )
 
 
-def check_simulation(problem: Problem) -> None:
-    """Refuse problems for which SGD cannot give what is asked for.
-
-    Raises
-    ------
-    InputError
-    """
-    _ = simulation_of(problem).snapshot_index
-
-
 def activations_of_a_batch(problem: Problem) -> int:
     """Number of inputs and activations of all views of a batch."""
     shape = problem.shape
