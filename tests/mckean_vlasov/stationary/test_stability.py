@@ -8,7 +8,7 @@ from scipy.linalg import eigvals
 
 from meanfield import find_stationary_states, solve_density
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.order_parameters.field import rate
+from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.mckean_vlasov.stationary import variables
 from meanfield.mckean_vlasov.stationary.coordinates import Tilts
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 
 import meanfield
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.order_parameters.field import rate
+from meanfield.mckean_vlasov.order_parameters import rate
 from validation.contrastive import finite_size, linearised
 
 pytestmark = pytest.mark.slow  # a study with code of its own, which takes longer to compile than to run

@@ -10,8 +10,8 @@ from scipy.integrate import quad, solve_ivp
 
 import meanfield
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.order_parameters import rate
 from tests.example_problems import feature, features, make_problem
 from validation.references import element_mesh
 from validation.references import spectral_elements as spectral

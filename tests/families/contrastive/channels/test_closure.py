@@ -10,7 +10,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.fourier import _mean_signs
 from meanfield.families.contrastive.channels.trajectory import OverlapField, velocity
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.order_parameters.field import rate
+from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.numerics.quadrature import gaussian_trapezoid
 from tests.families.contrastive.channels.problems import standard
 

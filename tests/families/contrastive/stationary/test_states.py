@@ -11,8 +11,8 @@ import meanfield
 from meanfield import find_stationary_states, solve_density
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.order_parameters.field import rate
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
+from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.mckean_vlasov.stationary import search
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.results import schema
