@@ -42,8 +42,8 @@ from .families.contrastive.stationary import (
     growth_rate_at_zero as growth_rate_at_zero,
 )
 from .families.hidden_manifold.assumptions.samples import examine_samples as examine_samples
-from .families.hidden_manifold.order_parameters.own_start import solve_from_run as solve_from_run
-from .families.hidden_manifold.order_parameters.own_start import solve_from_weights as solve_from_weights
+from .families.hidden_manifold.order_parameters.start_from_run import solve_from_run as solve_from_run
+from .families.hidden_manifold.order_parameters.start_from_run import solve_from_weights as solve_from_weights
 from .ingredients.activations import Activation as Activation
 from .ingredients.penalties import Penalty as Penalty
 from .ingredients.priors import Prior as Prior

@@ -13,9 +13,14 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from meanfield.families.hidden_manifold.order_parameters.observables import observables
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
-from meanfield.families.hidden_manifold.order_parameters.system import System, make_system, start_of, unpacked
+from meanfield.families.hidden_manifold.order_parameters.system import (
+    System,
+    make_system,
+    observables,
+    start_of,
+    unpacked,
+)
 from meanfield.families.hidden_manifold.problem import Problem
 
 

@@ -3,6 +3,8 @@
 The objective is concave in the law of the filters. Each round holds the importance fixed, adds all filters that are
 local maxima of E_alpha, and solves for the weights; it ends where no filter is above the average, which is the
 certificate (alpha_contrastive.md, section 4).
+
+The weights maximise a concave function on the simplex, by Newton's method on the filters that are used.
 """
 
 from __future__ import annotations

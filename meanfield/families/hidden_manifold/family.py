@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meanfield.families.hidden_manifold.results import KINDS, VARIABLES
-from meanfield.families.hidden_manifold.variables.weights import DISTANCES
+from meanfield.families.hidden_manifold.variables import DISTANCES
 from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.hidden_manifold"
@@ -21,14 +21,14 @@ FAMILY = Family(
             f"{HERE}.order_parameters:solve_order_parameters",
             ("order_parameters",),
             check=f"{HERE}.order_parameters.trajectory:check_order_parameters",
-            cost=f"{HERE}.explanation.costs:order_parameters",
+            cost=f"{HERE}.costs:order_parameters",
         ),
         "particles": Method(
             "particles",
             f"{HERE}.particles.simulation:simulate_sgd",
             ("particles", "ensemble"),
             check=f"{HERE}.particles.simulation:simulation_of",
-            cost=f"{HERE}.particles.cost:cost",
+            cost=f"{HERE}.costs:cost",
             resumes=True,
             threads=True,
         ),
@@ -37,14 +37,14 @@ FAMILY = Family(
             f"{HERE}.density:solve_density",
             ("density",),
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
-            cost=f"{HERE}.explanation.costs:density",
+            cost=f"{HERE}.costs:density",
         ),
         "fixed_points": Method(
             "fixed points",
             f"{HERE}.fixed_points:find_fixed_points",
             ("fixed_points",),
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
-            cost=f"{HERE}.explanation.costs:fixed_points",
+            cost=f"{HERE}.costs:fixed_points",
         ),
         "assumptions": Method(
             "assumptions",
@@ -65,8 +65,8 @@ FAMILY = Family(
     measure_distances=f"{HERE}.density.weights:distances",
     measure_deviations=f"{HERE}.density.weights:deviations",
     leaves_out=f"{HERE}.density.weights:left_out",
-    wording=f"{HERE}.explanation.wording:in_words",
-    warnings=f"{HERE}.explanation.warnings:warnings_of",
+    wording=f"{HERE}.wording:in_words",
+    warnings=f"{HERE}.wording:warnings_of",
     key_words={
         r"inputs\.aspect_ratio": r"latents per input $\delta = D/N$",
         r"training\.learning_rate": r"learning rate $\eta$",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from meanfield.families.hidden_manifold.variables.assumptions import ASSUMPTIONS
-from meanfield.families.hidden_manifold.variables.order_parameters import (
+from meanfield.families.hidden_manifold.variables import (
+    ASSUMPTIONS,
     AVERAGED,
+    DENSITY,
+    DISTANCES,
+    ESCAPE,
     FLUCTUATION_ERRORS,
     FLUCTUATIONS,
     OF_FRESH_SAMPLES,
     ORDER_PARAMETERS,
     ROWS,
     SPECTRUM,
+    STATES,
     STATISTICS,
+    WEIGHTS,
 )
-from meanfield.families.hidden_manifold.variables.plateau import ESCAPE, STATES
-from meanfield.families.hidden_manifold.variables.weights import DENSITY, DISTANCES, WEIGHTS
 from meanfield.mckean_vlasov.declarations import POSITIVE, TIMES
 from meanfield.problems.family import Kind
 from meanfield.problems.variable import Variable

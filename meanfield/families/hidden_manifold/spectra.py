@@ -1,4 +1,7 @@
-"""Spectra of the features: laws of the eigenvalues rho of F F^T/N, and quadrature nodes of averages over them."""
+"""Spectra of the features: laws of the eigenvalues rho of F F^T/N, and quadrature nodes of averages over them.
+
+Order parameters are entire functions of the eigenvalue, so that polynomials through the nodes give them elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -192,3 +195,26 @@ def _gauss(rho: tuple[float, ...], weight: tuple[float, ...], count: int) -> tup
         basis.append(v / size)
     nodes, vectors = eigh_tridiagonal(np.array(diagonal), np.array(off))
     return np.maximum(nodes, 0.0), vectors[0] ** 2
+
+
+def interpolated(nodes: FloatArray, values: FloatArray, x: FloatArray) -> FloatArray:
+    """Values at x of the polynomial through values at nodes, by the barycentric formula.
+
+    Parameters
+    ----------
+    nodes : ndarray, shape (nodes,)
+    values : ndarray, shape (nodes, ...)
+    x : ndarray, any shape
+
+    Returns
+    -------
+    ndarray, shape (*x.shape, ...)
+    """
+    capacity = max(0.25 * float(np.ptp(nodes)), np.finfo(float).tiny)
+    apart = (nodes[:, None] - nodes) / capacity
+    np.fill_diagonal(apart, 1.0)
+    weight = 1.0 / apart.prod(axis=1)
+    away = x[..., None] - nodes
+    there = away == 0.0
+    share = np.where(there.any(axis=-1, keepdims=True), there, weight / np.where(there, 1.0, away))
+    return np.asarray(np.tensordot(share / share.sum(axis=-1, keepdims=True), values, axes=1))

@@ -5,8 +5,8 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.hidden_manifold.assumptions.gaussian import follow_gaussian, gaussian_rates, matched
 from meanfield.families.hidden_manifold.assumptions.laws import kurtosis
+from meanfield.families.hidden_manifold.assumptions.report import follow_gaussian, gaussian_rates, matched
 from meanfield.families.hidden_manifold.assumptions.wording import describe
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import make_system, packed, start_of, unpacked

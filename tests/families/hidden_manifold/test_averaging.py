@@ -10,11 +10,10 @@ from scipy.special import erf
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.assumptions.wording import describe
-from meanfield.families.hidden_manifold.explanation.warnings import warnings_of
 from meanfield.families.hidden_manifold.order_parameters.averaging import stationary_averages
-from meanfield.families.hidden_manifold.order_parameters.observables import observables
 from meanfield.families.hidden_manifold.order_parameters.rates import fields, rates_of_expectations
-from meanfield.families.hidden_manifold.order_parameters.system import make_system, start_of, unpacked
+from meanfield.families.hidden_manifold.order_parameters.system import make_system, observables, start_of, unpacked
+from meanfield.families.hidden_manifold.wording import warnings_of
 from tests.families.hidden_manifold.problems import problem, solved
 
 UNCENTRED = {"nonlinearity": "tests.families.hidden_manifold.problems:shifted_sign", "centered": False}

@@ -5,14 +5,18 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.hidden_manifold.escape import amplification as solver_of_growth
-from meanfield.families.hidden_manifold.escape.amplification import amplification, linearised
+from meanfield.families.hidden_manifold.escape import solver as solver_of_growth
 from meanfield.families.hidden_manifold.escape.display import describe
-from meanfield.families.hidden_manifold.escape.solver import escape_times
-from meanfield.families.hidden_manifold.fixed_points.search import fixed_points_along, symmetrised
+from meanfield.families.hidden_manifold.escape.solver import amplification, escape_times, linearised
+from meanfield.families.hidden_manifold.fixed_points import fixed_points_along, symmetrised
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
-from meanfield.families.hidden_manifold.order_parameters.observables import observables
-from meanfield.families.hidden_manifold.order_parameters.system import make_system, packed, start_of, unpacked
+from meanfield.families.hidden_manifold.order_parameters.system import (
+    make_system,
+    observables,
+    packed,
+    start_of,
+    unpacked,
+)
 from tests.families.hidden_manifold.problems import problem, solved
 
 START = {"initial": "random", "variance": 1.0, "on_teacher": None, "elsewhere": None}

@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
+from meanfield.families.hidden_manifold.expectations.choice import linear_expectations
 from meanfield.families.hidden_manifold.expectations.erf import erf_expectations
-from meanfield.families.hidden_manifold.expectations.linear import linear_expectations
-from meanfield.families.hidden_manifold.expectations.orthants import correlate, orthant
-from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, quadrature_expectations
-from meanfield.families.hidden_manifold.expectations.relu import relu_expectations
-from meanfield.families.hidden_manifold.expectations.tables import TABLE_POINTS, fill_table, multiply_by_table
+from meanfield.families.hidden_manifold.expectations.quadrature import (
+    TABLE_POINTS,
+    fill_table,
+    make_rule,
+    multiply_by_table,
+    quadrature_expectations,
+)
+from meanfield.families.hidden_manifold.expectations.relu import correlate, orthant, relu_expectations
 from meanfield.ingredients.activations import make_activation
 
 C = np.array([[0.9, 0.2, 0.4, 0.1], [0.2, 0.7, -0.1, 0.3], [0.4, -0.1, 1.1, 0.2], [0.1, 0.3, 0.2, 1.3]])

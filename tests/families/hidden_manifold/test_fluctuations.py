@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.families.hidden_manifold.order_parameters.fluctuations import covariance
-from meanfield.families.hidden_manifold.order_parameters.fluctuations.start import start_covariance
-from meanfield.families.hidden_manifold.order_parameters.fluctuations.step_noise import sampled_steps
+from meanfield.families.hidden_manifold.order_parameters import fluctuations as covariance
+from meanfield.families.hidden_manifold.order_parameters.fluctuations import sampled_steps, start_covariance
 from meanfield.families.hidden_manifold.order_parameters.jacobian import rates_at
 from meanfield.families.hidden_manifold.order_parameters.system import State, make_system, packed, start_of
 from meanfield.families.hidden_manifold.particles.eigenspaces import draw_gram, spaces_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from meanfield.errors import InputError
-from meanfield.families.hidden_manifold.order_parameters.fluctuations import covariance
+from meanfield.families.hidden_manifold.order_parameters import fluctuations as covariance
 from tests.families.hidden_manifold.problems import FIRST, numbers, solved
 
 DIGITS = 6e-10

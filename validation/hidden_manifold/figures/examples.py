@@ -16,9 +16,9 @@ from validation.hidden_manifold.figures.discrepancy import over_units
 from validation.hidden_manifold.figures.laws import GAUSSIAN, Law, Samples, make_law
 from validation.hidden_manifold.figures.measured import METRICS
 from validation.hidden_manifold.figures.mixtures import FloatArray
-from validation.hidden_manifold.figures.own_start import solve_from
 from validation.hidden_manifold.figures.runs import AT_ONCE, DIMS, STEPS, N, order_parameters, start_of, train
 from validation.hidden_manifold.figures.sgd import ACTIVATIONS, Start, Student
+from validation.hidden_manifold.figures.start_from_run import solve_from
 
 SEED, RUNS, ALPHA, M = 0, 10, 9.0, 2
 TESTS = 8192

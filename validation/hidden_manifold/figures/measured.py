@@ -12,8 +12,8 @@ from validation import ROOT
 from validation.hidden_manifold.figures.discrepancy import log_rmse, printed_log_rmse
 from validation.hidden_manifold.figures.laws import GAUSSIAN
 from validation.hidden_manifold.figures.mixtures import divergence, standardisation
-from validation.hidden_manifold.figures.own_start import solve_from, solve_limit
 from validation.hidden_manifold.figures.runs import NUMBERS, start_of
+from validation.hidden_manifold.figures.start_from_run import solve_from, solve_limit
 
 METRICS = ("Q", "R", "v")
 

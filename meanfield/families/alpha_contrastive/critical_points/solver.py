@@ -1,4 +1,9 @@
-"""Critical points of a problem: position, stability and basin, and whether the power iteration finds them."""
+"""Critical points of a problem: position, stability and basin, and whether the power iteration finds them.
+
+The power iteration is w <- A(w) w/|A(w) w|. For h(z) = h'(z) z the field is A(w) w, so that the change of A comes from
+the Jacobian J on the tangent space: with l = w.A w and A_t, A on the tangent space, d(A(v) w)/dv = J + l - A_t, and the
+iteration has the Jacobian (J + l)/l (alpha_contrastive.md, section 3).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Cells of the circle and the sphere that move with filters, and their masses as seen on fixed cells."""
+"""Cells of the circle and the sphere that move with filters, and their masses as seen on fixed cells.
+
+On the circle the flow carries the edges of cells, so that each keeps its mass. Where the field jumps there are two
+edges at first, one for each side; between them a gap without filters may open.
+
+On the sphere it carries the corners of cells, each of which keeps its mass; a corner stands for a quarter of the cells
+around it. Cells are seen on the fixed ones by points inside them. They are turned against the axes, so that no wall of
+data that lie on the axes goes along their edges.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 Given the generator, tokens of different places are independent. So means given the generator decide everything but
 covariances within a place, and these count only where views share what generators do not mark, or where a batch is
 finite and a sample makes a pair with itself.
+
+A Gaussian importance is averaged by exp(-|y - y'|^2/(2 tau)) = E[exp(i xi.y) exp(-i xi.y')] over xi ~ N(0, 1/tau): an
+output y is a sum over places that are independent given the generator, so that the average is one of products over
+places.
 """
 
 from __future__ import annotations

@@ -1,23 +1,31 @@
-"""Report on the assumptions of the conventional theory: what it, and a matched Gaussian, get wrong in time."""
+"""Report on the assumptions of the conventional theory: what it, and a matched Gaussian, get wrong in time.
+
+Latents that are one Gaussian N(mean, s^2 I + low rank) need no quadrature over the latter: the fields are jointly
+Gaussian, and by Stein's lemma a random direction xi V of the latents pulls the student along V by the sum of A times
+the loadings of the fields on xi (hidden_manifold.md, section 4).
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanfield.families.hidden_manifold.assumptions.gaussian import (
-    Gaussian,
-    conventional,
-    fields_of,
-    follow_gaussian,
-    matched,
-)
+from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.assumptions.laws import MEANS, kurtosis, law_arrays
+from meanfield.families.hidden_manifold.expectations.choice import QUADRATURE, expectations, kind_of_expectations
+from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, no_rule
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
 from meanfield.families.hidden_manifold.order_parameters.integration import Path
-from meanfield.families.hidden_manifold.order_parameters.system import State
+from meanfield.families.hidden_manifold.order_parameters.system import (
+    State,
+    System,
+    moving_means,
+    packed,
+    start_of,
+    unpacked,
+)
 from meanfield.families.hidden_manifold.order_parameters.trajectory import (
     FEWEST_NODES,
     LOWEST_ORDER,
@@ -28,9 +36,13 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import averages_close
 from meanfield.families.hidden_manifold.spectra import Nodes
+from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
+
+BLOWN_UP = 1e12
+"""Order parameter beyond which a run has blown up."""
 
 
 @solver
@@ -108,3 +120,156 @@ def _kurtosis(found: dict[str, Any], chance: FloatArray) -> FloatArray:
     """Kurtosis of the student's fields, shape (times, students)."""
     Q = found.get("Q_component", found["Q"][:, None])
     return kurtosis(chance, found["field_mean"], np.einsum("tqkk->tqk", Q))
+
+
+class Gaussian(NamedTuple):
+    """Equations for latents of one Gaussian law.
+
+    Parameters
+    ----------
+    system : System
+        With one component; its columns are the teacher's vectors, directions in which latents spread, and the mean.
+    spread : slice
+        Columns of the directions, each of the length of the standard deviation along it.
+    """
+
+    system: System
+    spread: slice
+
+
+def conventional(problem: Problem, nodes: Nodes, order: int) -> Gaussian:
+    """Equations that take each latent for a standard Gaussian, and inputs for centred."""
+    nothing = np.zeros(problem.teachers)
+    return _gaussian(problem, nodes, order, 1.0, nothing, np.zeros((0, 1)), np.zeros((0, problem.teachers)))
+
+
+def matched(problem: Problem, nodes: Nodes, order: int) -> Gaussian:
+    """Equations for one Gaussian with the mean and the covariance of the latents."""
+    means, norms = moving_means(problem)
+    chance, scale = np.array(problem.inputs.gaussians).T
+    vectors = np.hstack([means, np.diag(norms)])
+    mean = chance @ vectors
+    _, sizes, directions = np.linalg.svd(np.sqrt(chance)[:, None] * (vectors - mean), full_matrices=False)
+    rounding = 1e-12 * np.abs(vectors).max(initial=0.0)
+    kept = sizes > rounding
+    spread = sizes[kept, None] * directions[kept]
+    M = problem.teachers
+    s = float(np.sqrt(chance @ scale**2))
+    if np.abs(mean).max() <= rounding:
+        mean = np.zeros(len(mean))
+    return _gaussian(problem, nodes, order, s, mean[:M], np.vstack([spread[:, M:], mean[None, M:]]), spread[:, :M])
+
+
+def _gaussian(
+    problem: Problem,
+    nodes: Nodes,
+    order: int,
+    scale: float,
+    mean: FloatArray,
+    elsewhere: FloatArray,
+    spread: FloatArray,
+) -> Gaussian:
+    """Equations; the last row of `elsewhere` belongs to the mean, those before it to `spread`."""
+    T, M = problem.teacher_overlap, problem.teachers
+    has_mean = bool(mean.any() or elsewhere[-1:].any())
+    rows = np.vstack([spread, mean]) if has_mean else spread
+    apart = np.vstack([np.zeros((M, elsewhere.shape[1])), elsewhere[: len(rows)]])
+    on_teacher = np.vstack([np.eye(M), rows])
+    found = problem.inputs.function.moments(scale)
+    activations = problem.student.activation_functions, problem.teacher.activation_functions
+    kind = kind_of_expectations(*activations, means=has_mean)
+    variance = found.square - found.mean**2
+    system = System(
+        kind=kind,
+        students=problem.students,
+        teachers=M,
+        rates=np.array([problem.training.learning_rate, problem.training.second_layer]),
+        aspect_ratio=float(problem.inputs.aspect_ratio),
+        rho=nodes.rho,
+        weight=nodes.weight,
+        t=nodes.teacher[:, None, None] * (on_teacher @ T @ on_teacher.T) + apart @ apart.T,
+        chance=np.ones(1),
+        slope=np.array([found.slope]),
+        scale=np.array([scale]),
+        rest=np.array([max(variance - found.slope**2, 0.0)]),
+        variance=np.array([variance]),
+        constant=np.zeros(1),
+        column=np.array([M + len(spread) if has_mean else -1], dtype=np.int64),
+        teacher_weights=np.array(problem.teacher.output_weights, dtype=float),
+        rule=make_rule(*activations, order) if kind == QUADRATURE else no_rule(),
+    )
+    return Gaussian(system, slice(M, M + len(spread)))
+
+
+class Fields(NamedTuple):
+    """Law of the fields (lambda, nu) in a state.
+
+    Parameters
+    ----------
+    C, m : ndarray, shape (fields, fields) and (fields,)
+        Covariance and mean.
+    loadings : ndarray, shape (fields, directions)
+        Fields per unit of xi.
+    """
+
+    C: FloatArray
+    m: FloatArray
+    loadings: FloatArray
+
+
+def fields_of(law: Gaussian, state: State) -> Fields:
+    """Law of the fields in a state."""
+    system, M = law.system, law.system.teachers
+    b, s = float(system.slope[0]), float(system.scale[0])
+    r, t = (np.tensordot(system.weight, part, axes=1) for part in (state.r, system.t))
+    Q = system.rest[0] * state.Omega + b**2 * np.tensordot(system.weight, state.sigma, axes=1)
+    R = b * s * r[:, :M]
+    each = np.vstack([b / s * r, t[:M]])  # what a column adds to the fields
+    loadings = each[:, law.spread]
+    C = np.block([[Q, R], [R.T, s**2 * t[:M, :M]]]) + loadings @ loadings.T
+    column = int(system.column[0])
+    return Fields(C, each[:, column].copy() if column >= 0 else np.zeros(len(C)), loadings)
+
+
+def gaussian_rates(law: Gaussian, y: FloatArray) -> tuple[FloatArray, float]:
+    """Rates of change of a state, and its generalisation error."""
+    system = law.system
+    state, K, M = unpacked(system, y), system.students, system.teachers
+    C, m, loadings = fields_of(law, state)
+    u = np.append(state.v, -system.teacher_weights)
+    A, H, G, D = np.zeros((K, K + M)), np.zeros((K, K)), np.zeros(K), np.zeros(K)
+    error = float(expectations(system.kind, K, C, m, u, system.rule, A, H, G, D))
+    (eta, eta_v), delta = system.rates, system.aspect_ratio
+    b, s, rest = float(system.slope[0]), float(system.scale[0]), float(system.rest[0])
+    pull = np.zeros((K, system.t.shape[1]))
+    pull[:, :M] = b * s * A[:, K:]
+    pull[:, law.spread] = b / s * A @ loadings
+    if system.column[0] >= 0:
+        pull[:, system.column[0]] = b / s * G
+    rho = system.rho[:, None, None]
+    own = (rest * delta + b**2 * rho) * A[:, :K]
+    dr = -eta / delta * (own @ state.r + rho * pull @ system.t)
+    half = -eta / delta * (own @ state.sigma + rho * pull @ state.r.swapaxes(1, 2))
+    dsigma = half + half.swapaxes(1, 2) + eta**2 * (rest * rho + b**2 / delta * rho**2) * H
+    change = A @ C[:K].T + np.outer(G, m[:K])
+    dOmega = -eta * (change + change.T) + eta**2 * system.variance[0] * H
+    return packed(State(dr, dsigma, dOmega, -eta_v * D)), error
+
+
+def follow_gaussian(problem: Problem, law: Gaussian, times: FloatArray, step: float, label: str) -> Path:
+    """Order parameters along the path of a problem, with a tolerance of a step; NaN where it was not reached."""
+    found = solve_ode(
+        lambda _, y: gaussian_rates(law, y)[0],
+        start_of(problem, law.system),
+        times,
+        Tolerance(step, step),
+        integrator="DOP853",
+        stops=[lambda _, y: BLOWN_UP - float(np.abs(y).max())],
+        label=label,
+    )
+    status = found.status
+    if found.stopped_by is not None:
+        what = f"order parameters grow beyond {BLOWN_UP:g}"
+        status = BlowUpError(found.end_time, what, "lower training.learning_rate").status
+    errors = [gaussian_rates(law, y)[1] if np.isfinite(y).all() else np.nan for y in found.values]
+    return Path(unpacked(law.system, found.values), np.array(errors), status)

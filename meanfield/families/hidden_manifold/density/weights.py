@@ -17,8 +17,8 @@ from scipy.special import ndtr
 
 from meanfield.comparison.rotations import Deviations
 from meanfield.families.hidden_manifold.checks import is_kernel
-from meanfield.families.hidden_manifold.interpolation import interpolated
-from meanfield.families.hidden_manifold.variables.weights import DISTANCES
+from meanfield.families.hidden_manifold.spectra import interpolated
+from meanfield.families.hidden_manifold.variables import DISTANCES
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,
     expected_wasserstein,

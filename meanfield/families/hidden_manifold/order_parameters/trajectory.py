@@ -10,14 +10,14 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADRATURE, kind_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
-from meanfield.families.hidden_manifold.order_parameters.fluctuations.covariance import fluctuations, has_fluctuations
+from meanfield.families.hidden_manifold.order_parameters.fluctuations import fluctuations, has_fluctuations
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
-from meanfield.families.hidden_manifold.order_parameters.observables import observables
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
     make_system,
     moving_means,
+    observables,
     start_of,
 )
 from meanfield.families.hidden_manifold.problem import Problem

@@ -12,8 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.families.hidden_manifold.expectations.choice import QUADRATURE, kind_of_expectations
-from meanfield.families.hidden_manifold.expectations.generalisation import generalisation_errors
+from meanfield.families.hidden_manifold.expectations.choice import (
+    QUADRATURE,
+    generalisation_errors,
+    kind_of_expectations,
+)
 from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, no_rule
 from meanfield.families.hidden_manifold.particles.start import gaussian_means
 from meanfield.families.hidden_manifold.problem import Problem

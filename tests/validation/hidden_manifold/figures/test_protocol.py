@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from meanfield.families.hidden_manifold.order_parameters.observables import observables
-from meanfield.families.hidden_manifold.order_parameters.system import unpacked
+from meanfield.families.hidden_manifold.order_parameters.system import observables, unpacked
 from validation.hidden_manifold.figures.laws import LAWS, MATCHED, STANDARDISED, Samples, draw_means, make_law
 from validation.hidden_manifold.figures.mixtures import divergence
-from validation.hidden_manifold.figures.own_start import own_system, solve_from, solve_limit
 from validation.hidden_manifold.figures.runs import order_parameters, train
 from validation.hidden_manifold.figures.sgd import Start, Student, advance, draw_start, students_of
+from validation.hidden_manifold.figures.start_from_run import own_system, solve_from, solve_limit
 
 ALPHA, M, D, SAMPLES = 3.0, 3, 12, 20000
 

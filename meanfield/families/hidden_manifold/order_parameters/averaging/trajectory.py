@@ -10,8 +10,13 @@ import numpy as np
 from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import GROUPS, FastChains
 from meanfield.families.hidden_manifold.order_parameters.integration import Path
-from meanfield.families.hidden_manifold.order_parameters.observables import observables
-from meanfield.families.hidden_manifold.order_parameters.system import System, make_system, start_of, unpacked
+from meanfield.families.hidden_manifold.order_parameters.system import (
+    System,
+    make_system,
+    observables,
+    start_of,
+    unpacked,
+)
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray

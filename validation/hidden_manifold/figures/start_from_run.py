@@ -7,11 +7,10 @@ import math
 import numpy as np
 import xarray as xr
 
-from meanfield.families.hidden_manifold.order_parameters import own_start
+from meanfield.families.hidden_manifold.order_parameters import start_from_run
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
-from meanfield.families.hidden_manifold.order_parameters.observables import observables
-from meanfield.families.hidden_manifold.order_parameters.own_start import OwnStart
-from meanfield.families.hidden_manifold.order_parameters.system import System
+from meanfield.families.hidden_manifold.order_parameters.start_from_run import OwnStart
+from meanfield.families.hidden_manifold.order_parameters.system import System, observables
 from meanfield.families.hidden_manifold.order_parameters.trajectory import refined
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.problems.file import problem_from
@@ -60,7 +59,7 @@ def own_system(start: Start, activation: str) -> tuple[System, FloatArray]:
     problem = problem_with(activation, Wt @ Wt.T / D, start, D / N)
     students = (W @ F.T / math.sqrt(N) @ axes).T
     own = OwnStart(rho, students, (Wt @ axes).T, W @ W.T / N, start.v.copy())
-    return own_start.own_system(problem, own, NO_ORDER)
+    return start_from_run.own_system(problem, own, NO_ORDER)
 
 
 def problem_with(activation: str, overlap: FloatArray, start: Start, aspect_ratio: float) -> Problem:

@@ -1,1 +1,0 @@
-"""Hidden-manifold problems in words, and warnings about them."""

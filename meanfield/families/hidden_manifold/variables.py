@@ -1,0 +1,269 @@
+"""Declarations of the variables of hidden-manifold results; names are the symbols of hidden_manifold.md."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from meanfield.mckean_vlasov.declarations import DENSITY as LIMIT
+from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, TIMES
+from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
+from meanfield.problems.variable import Variable
+
+_RUNS = ("replica",)
+
+_STUDENTS = ("time", "student", "student_")
+
+ORDER_PARAMETERS = {
+    "Q": Variable(
+        _STUDENTS,
+        "covariance Q of the student's fields, averaged over components",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "R": Variable(
+        ("time", "student", "teacher"),
+        "covariance R of student's and teacher's fields, averaged over components",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "generalisation_error": Variable(
+        ("time",),
+        "generalisation error E[Delta^2]/2",
+        optional_dims=_RUNS,
+        range=POSITIVE,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "v": Variable(("time", "student"), "second layer v of the student", optional_dims=_RUNS, gaps="unfinished"),
+    "Omega": Variable(_STUDENTS, "overlap W.W/N of the student's weights", optional_dims=_RUNS, gaps="unfinished"),
+    "Sigma": Variable(
+        _STUDENTS, "overlap S.S/D of the student's weights in latent space", optional_dims=_RUNS, gaps="unfinished"
+    ),
+    "T": Variable(("teacher", "teacher_"), "overlap T of the teacher's vectors", gaps="never"),
+    "field_mean": Variable(
+        ("time", "component", "student"),
+        "mean of the student's fields in a component",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+    ),
+    "Q_component": Variable(
+        ("time", "component", "student", "student_"),
+        "covariance of the student's fields in a component",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+    ),
+    "R_component": Variable(
+        ("time", "component", "student", "teacher"),
+        "covariance of student's and teacher's fields in a component",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+    ),
+    "component_weight": Variable(
+        ("component",), "probability of a component", range=PROBABILITY, gaps="never", coordinate=True
+    ),
+    "component_scale": Variable(
+        ("component",), "standard deviation of latents in a component", range=POSITIVE, gaps="never", coordinate=True
+    ),
+    "Q_error": Variable(_STUDENTS, "estimated error of Q", range=POSITIVE),
+    "R_error": Variable(("time", "student", "teacher"), "estimated error of R", range=POSITIVE),
+    "generalisation_error_error": Variable(
+        ("time",),
+        "estimated error of the generalisation error, of SGD the standard error of its samples",
+        optional_dims=_RUNS,
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+}
+
+SPECTRUM = {
+    "rho": Variable(("node",), "eigenvalue rho of F F^T/N at a node", range=POSITIVE, gaps="never", coordinate=True),
+    "rho_weight": Variable(("node",), "weight of a node", range=PROBABILITY, gaps="never", coordinate=True),
+    "r": Variable(
+        ("time", "node", "student", "teacher"),
+        "density r(rho) of the overlap of student and teacher along eigenvectors",
+        gaps="unfinished",
+    ),
+    "sigma": Variable(
+        ("time", "node", "student", "student_"),
+        "density sigma(rho) of the student's overlap along eigenvectors",
+        gaps="unfinished",
+    ),
+}
+
+ROWS = ("Q", "R", "Omega", "Sigma", "v", "generalisation_error", "field_mean")
+"""Order parameters that SGD keeps of every replica."""
+
+DENSITY = {
+    "P": Variable(
+        ("time", "student", "node", "w"),
+        "density of a student's weights along eigenvectors, given the eigenvalue, averaged over a cell",
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+    "P_w": Variable(
+        ("time", "student", "w"),
+        "density of a student's weights along eigenvectors, averaged over a cell",
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+    "w": replace(LIMIT["w"], long_name="component w of weights along an eigenvector, cell centre"),
+    "w_bnds": LIMIT["w_bnds"],
+    "regression": Variable(
+        ("time", "node", "student", "teacher"),
+        "mean of a student's weights given the eigenvalue, per component of the teacher",
+        gaps="unfinished",
+    ),
+    "spread": Variable(
+        ("time", "node", "student"),
+        "standard deviation of a student's weights given the eigenvalue and the teacher's components",
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+}
+
+WEIGHTS = {
+    "snapshot_time": TIMES["snapshot_time"],
+    "S": Variable(
+        ("replica", "snapshot_time", "student", "coordinate"),
+        "components S = W F^T/sqrt(N) of the student's weights along eigenvectors",
+        gaps="unfinished",
+        needs=("snapshot_time", "teacher_components", "rho_of_coordinate"),
+    ),
+    "teacher_components": Variable(
+        ("replica", "coordinate", "teacher"), "components of the teacher's vectors along eigenvectors", gaps="never"
+    ),
+    "rho_of_coordinate": Variable(
+        ("replica", "coordinate"), "eigenvalue of F F^T/N of an eigenvector", range=POSITIVE, gaps="never"
+    ),
+}
+
+_PLACES = ("pair", "snapshot_time", "student")
+
+DISTANCES = {
+    "W1": Variable(_PLACES, "Wasserstein-1 distance of residuals of weights", range=POSITIVE, judged=True),
+    "W1_expected": Variable(_PLACES, "mean of W1 for independent samples of that size", range=POSITIVE),
+    "KS": Variable(_PLACES, "Kolmogorov-Smirnov distance of residuals of weights", range=PROBABILITY, judged=True),
+    "KS_expected": Variable(_PLACES, "mean of KS for independent samples of that size"),
+}
+"""Distances of densities and weights, by `meanfield.families.hidden_manifold.density.weights`."""
+
+STATES = {
+    "residual": Variable(
+        ("time",),
+        "largest rate of change at a fixed point",
+        range=POSITIVE,
+        conserved=("equations of the fixed point, largest residual", 0.0),
+    ),
+    "growth_rate": Variable(("time",), "largest growth rate of small perturbations"),
+    "unstable_directions": Variable(
+        ("time",), "number of independent perturbations that grow", range=POSITIVE, gaps="never"
+    ),
+    "stability": Variable(
+        ("time",),
+        "1 stable, 0 marginal to the accuracy of eigenvalues, -1 unstable",
+        range=(-1.0, 1.0),
+        gaps="never",
+    ),
+    "eigenvalue_real": Variable(("time", "mode"), "leading eigenvalue of small perturbations, real part"),
+    "eigenvalue_imag": Variable(("time", "mode"), "leading eigenvalue of small perturbations, imaginary part"),
+    "leading_direction": Variable(
+        ("time", "student", "teacher"), "change of R along the leading perturbation, with largest entry 1"
+    ),
+}
+
+ESCAPE = {
+    "antisymmetric_part": Variable(
+        ("time",),
+        "length of the part of R that tells students apart, a standard deviation for random starts",
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+    "antisymmetric_part_error": Variable(("time",), "estimated error of that length", range=POSITIVE),
+    "antisymmetric_rate": Variable(("time",), "growth rate of that length"),
+    "escape_time_quantile": Variable(
+        ("quantile",), "time by which a share of starts has left the symmetric plateau", range=POSITIVE
+    ),
+}
+
+_THEORIES = {
+    "conventional": "by the theory of standard Gaussian latents",
+    "matched": "by one Gaussian with the mean and covariance of the latents",
+}
+
+ASSUMPTIONS = {
+    "regime": Variable(
+        (),
+        "kind of latents: Gaussian, I component per coordinate, II per sample, III means of length sqrt(N)",
+        words=True,
+        choices=("Gaussian", "I", "II", "III"),
+    ),
+    "component_mean_norm": Variable(
+        ("component",), "length of the mean of latents in a component", range=POSITIVE, gaps="never"
+    ),
+    "teacher_field_mean": Variable(
+        ("component", "teacher"), "mean of the teacher's fields in a component", gaps="never"
+    ),
+    "input_mean": Variable(
+        ("component",), "root mean square of the means of inputs in a component", range=POSITIVE, gaps="never"
+    ),
+    "f_slope": Variable(("component",), "b = E[u f(s u)] in a component", gaps="never"),
+    "f_square": Variable(("component",), "c = E[f(s u)^2] in a component", range=POSITIVE, gaps="never"),
+    "radius_variance": Variable((), "variance of |C|^2/D from sample to sample, in the limit", range=POSITIVE),
+    "kurtosis": Variable(("time", "student"), "kurtosis of the student's fields, 3 if Gaussian", range=POSITIVE),
+    "teacher_kurtosis": Variable(("teacher",), "kurtosis of the teacher's fields, 3 if Gaussian", range=POSITIVE),
+} | {
+    f"{name}_{theory}": Variable(
+        ORDER_PARAMETERS[name].dims,
+        f"{ORDER_PARAMETERS[name].long_name.partition(',')[0]} {words}",
+        gaps="unfinished",
+    )
+    for theory, words in _THEORIES.items()
+    for name in ("Q", "R", "generalisation_error")
+}
+
+
+def _statistics(name: str) -> dict[str, Variable]:
+    """Mean, covariance and quantiles over replicas of an order parameter; dims that occur twice are marked by _."""
+    row = ORDER_PARAMETERS[name]
+    what, dims, again = row.long_name.partition(",")[0], row.dims, list(row.dims)
+    for dim in row.dims[1:]:
+        while dim in again:
+            dim += "_"
+        again.append(dim)
+    spread = "covariance" if len(dims) > 1 else "variance"
+    return {
+        f"{name}_mean": Variable(dims, f"mean of the {what} over replicas", gaps="unfinished"),
+        f"{name}_{spread}": Variable(tuple(again), f"N times the {spread} of the {what} over replicas"),
+        f"{name}_quantile": Variable(("quantile", *dims), f"quantile of the {what} over replicas", gaps="unfinished"),
+    }
+
+
+STATISTICS = {"count": SGD_STATISTICS["count"], "quantile": SGD_STATISTICS["quantile"]} | {
+    name: variable for row in ROWS for name, variable in _statistics(row).items()
+}
+
+
+OF_FRESH_SAMPLES = _statistics("generalisation_error_error")
+"""Statistics of standard errors, which ensembles of earlier versions do not have."""
+
+
+AVERAGED = {
+    "relaxation_steps": Variable(
+        ("time",),
+        "relaxation time of the means of the student's fields in steps of SGD, where these move within single steps",
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+}
+
+
+FLUCTUATIONS = ("Q_covariance", "R_covariance", "v_covariance", "generalisation_error_variance")
+"""Statistics over runs of SGD that order parameters predict to leading order in 1/N."""
+
+
+FLUCTUATION_ERRORS = {
+    f"{name}_error": Variable(STATISTICS[name].dims, f"estimated error of {STATISTICS[name].long_name}", range=POSITIVE)
+    for name in FLUCTUATIONS
+}
