@@ -8,27 +8,52 @@ A problem goes into a method, which returns an xarray Dataset:
 >>> sgd = meanfield.simulate_sgd(problem)
 >>> report = meanfield.compare(density, sgd)
 
-Public names are listed in `__init__.pyi`; each is imported when it is first used, because numba, scipy and xarray take
-seconds that `--help` and Ctrl-C should not wait for.
+The same verbs take problems of every family; what only one family has stands in its namespace, such as
+`meanfield.contrastive`. Public names are listed in `__init__.pyi`, and each is imported when it is first used.
 """
 
-from types import FunctionType
+import warnings
+from importlib import import_module
 
-import lazy_loader
-
-from meanfield.process.floating_point import with_own_errstate
-from meanfield.process.numba_settings import check_numba_settings
+from meanfield.process.public_names import homes_in_stub, importer
 
 __version__ = "0.1.0"
 
-_public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+NAMESPACES = ("alpha_contrastive", "contrastive", "hidden_manifold", "latent_tree")
+"""Modules with what belongs to a single family of problems."""
+
+_VERBS = (  # that everybody needs
+    "compare",
+    "explain",
+    "find_stationary_states",
+    "load",
+    "load_problem",
+    "run_sweep",
+    "save",
+    "simulate_sgd",
+    "solve",
+    "solve_density",
+    "solve_order_parameters",
+    "with_value",
+)
+
+_HOMES = homes_in_stub(__file__)
+_MOVED = {name: home for name, home in _HOMES.items() if home.removeprefix("meanfield.") in NAMESPACES}
+_public = importer(__name__, _HOMES)
+
+__all__ = sorted(_HOMES.keys() - _MOVED.keys())
+
+
+def __dir__() -> list[str]:
+    """Names that everybody needs; `__all__` has those of functions of one's own, long runs and tables, too."""
+    return sorted({*_VERBS, *NAMESPACES, "InputError", "Problem", "extend", "plotting"})
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name, unless the compiled loops that most of them need cannot run."""
-    if name in __all__:
-        check_numba_settings()
-    found = _public(name)
-    if isinstance(found, FunctionType):
-        found = globals()[name] = with_own_errstate(found, __name__)
-    return found
+    """Import a public name; one that has moved to the namespace of its family warns once, with the new one."""
+    if name in _MOVED:
+        new = f"{_MOVED[name]}.{name}"
+        warnings.warn(f"meanfield.{name} is deprecated; use {new}", DeprecationWarning, stacklevel=2)
+        found = globals()[name] = getattr(import_module(_MOVED[name]), name)
+        return found
+    return _public(name)

@@ -5,6 +5,6 @@ Everything else in the package may move at any time. Each name is imported when 
 `extend.pyi`.
 """
 
-import lazy_loader
+from meanfield.process.public_names import public_names
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub("meanfield", __file__)
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -14,12 +14,12 @@ from meanfield.problems.problem_keys import with_value
 from meanfield.report import report
 from tests.example_problems import feature, features, make_problem
 
-OF_A_PROBLEM = [
-    name
-    for name in meanfield.__all__
-    if inspect.isfunction(getattr(meanfield, name))
-    and next(iter(inspect.signature(getattr(meanfield, name)).parameters)) == "problem"
-]
+OF_A_PROBLEM = {
+    name: found
+    for module in (meanfield, *(getattr(meanfield, name) for name in meanfield.NAMESPACES))
+    for name, found in ((name, getattr(module, name)) for name in module.__all__)
+    if inspect.isfunction(found) and next(iter(inspect.signature(found).parameters)) == "problem"
+}
 MORE = {
     "solve": ("density",),
     "critical_values": ("prior.strength", 0.0, 1.0),
@@ -35,12 +35,12 @@ PATH = r"a text is no problem; call meanfield\.load_problem\('first\.toml'\) fir
 
 
 def test_many_functions_take_a_problem():
-    assert len(OF_A_PROBLEM) >= 12
+    assert len(OF_A_PROBLEM) >= 25
 
 
 @pytest.mark.parametrize("name", OF_A_PROBLEM)
 def test_a_path_is_no_problem(name):
-    function, more = getattr(meanfield, name), MORE.get(name, ())
+    function, more = OF_A_PROBLEM[name], MORE.get(name, ())
     with pytest.raises(meanfield.InputError, match=PATH):
         function("first.toml", *more)
     with pytest.raises(meanfield.InputError, match="Dataset is no problem; give what meanfield"):
@@ -62,7 +62,7 @@ class Other(BaseProblem):
 
 def test_functions_of_one_family_refuse_problems_of_others():
     with pytest.raises(meanfield.InputError, match=r"families\.contrastive\.problem, not of .*test_arguments; .*solve"):
-        check_problem(Other(), meanfield.Problem)
+        check_problem(Other(), meanfield.contrastive.Problem)
     check_problem(Other())
 
 
@@ -147,28 +147,55 @@ OUTPUTS = np.ones((4, 2))
         ),
         (lambda: meanfield.solve(make_problem(), "dynamics", seed=2), "seed: .*takes none; settings are keys"),
         (lambda: meanfield.solve_density(make_problem(), backend=3), "backend = 3: choose one of numba, fipy"),
-        (lambda: meanfield.continue_fixed_points(make_problem(), 3, 0.1, 1.0), "key = 3: give a text, such as"),
-        (lambda: meanfield.continue_fixed_points(make_problem(), *RANGE, "5"), "points = '5': give a whole number"),
-        (lambda: meanfield.continue_fixed_points(make_problem(), *RANGE, 5.5), "points = 5.5: give a whole number"),
-        (lambda: meanfield.critical_values(make_problem(), 3, 0.1, 1.0), "key = 3: give a text"),
-        (lambda: meanfield.critical_values(make_problem(), [], 0.1, 1.0), r"key = <tuple>: give a key"),
         (
-            lambda: meanfield.critical_values(make_problem(), "model.learning_rate", "0.1", 1.0),
+            lambda: meanfield.contrastive.continue_fixed_points(make_problem(), 3, 0.1, 1.0),
+            "key = 3: give a text, such as",
+        ),
+        (
+            lambda: meanfield.contrastive.continue_fixed_points(make_problem(), *RANGE, "5"),
+            "points = '5': give a whole number",
+        ),
+        (
+            lambda: meanfield.contrastive.continue_fixed_points(make_problem(), *RANGE, 5.5),
+            "points = 5.5: give a whole number",
+        ),
+        (lambda: meanfield.contrastive.critical_values(make_problem(), 3, 0.1, 1.0), "key = 3: give a text"),
+        (lambda: meanfield.contrastive.critical_values(make_problem(), [], 0.1, 1.0), r"key = <tuple>: give a key"),
+        (
+            lambda: meanfield.contrastive.critical_values(make_problem(), "model.learning_rate", "0.1", 1.0),
             "low = '0.1': give a number",
         ),
-        (lambda: meanfield.best_augmentation(make_problem(), "2"), "strongest = '2': give a positive variance"),
-        (lambda: meanfield.phase_portrait(TWO, cells="9"), "cells = '9': give a whole number"),
-        (lambda: meanfield.phase_portrait(TWO, plane="z"), "plane = 'z': give 'q' or 'Q'"),
-        (lambda: meanfield.stationary_similarity("x.nc", [1.0]), r"call meanfield\.load\('x\.nc'\) first"),
-        (lambda: meanfield.stationary_similarity(xr.Dataset(), [1.0]), "give what continue_fixed_points returns"),
-        (lambda: meanfield.examine_samples(np.eye(100, 10), seed="x"), "seed = 'x': give a whole number"),
-        (lambda: meanfield.examine_samples(np.eye(100, 10), teacher="x"), "teacher = 'x': give an array of 10 rows"),
         (
-            lambda: meanfield.contrastive_covariance(OUTPUTS, OUTPUTS, temperature="1"),
+            lambda: meanfield.contrastive.best_augmentation(make_problem(), "2"),
+            "strongest = '2': give a positive variance",
+        ),
+        (lambda: meanfield.contrastive.phase_portrait(TWO, cells="9"), "cells = '9': give a whole number"),
+        (lambda: meanfield.contrastive.phase_portrait(TWO, plane="z"), "plane = 'z': give 'q' or 'Q'"),
+        (lambda: meanfield.contrastive.stationary_similarity("x.nc", [1.0]), r"call meanfield\.load\('x\.nc'\) first"),
+        (
+            lambda: meanfield.contrastive.stationary_similarity(xr.Dataset(), [1.0]),
+            "give what continue_fixed_points returns",
+        ),
+        (
+            lambda: meanfield.hidden_manifold.examine_samples(np.eye(100, 10), seed="x"),
+            "seed = 'x': give a whole number",
+        ),
+        (
+            lambda: meanfield.hidden_manifold.examine_samples(np.eye(100, 10), teacher="x"),
+            "teacher = 'x': give an array of 10 rows",
+        ),
+        (
+            lambda: meanfield.alpha_contrastive.contrastive_covariance(OUTPUTS, OUTPUTS, temperature="1"),
             "temperature = '1': give a number",
         ),
-        (lambda: meanfield.contrastive_covariance(OUTPUTS, OUTPUTS, epsilon=None), "epsilon = None: give a finite"),
-        (lambda: meanfield.contrastive_covariance(OUTPUTS, OUTPUTS, first=3), "first = 3: give two arrays"),
+        (
+            lambda: meanfield.alpha_contrastive.contrastive_covariance(OUTPUTS, OUTPUTS, epsilon=None),
+            "epsilon = None: give a finite",
+        ),
+        (
+            lambda: meanfield.alpha_contrastive.contrastive_covariance(OUTPUTS, OUTPUTS, first=3),
+            "first = 3: give two arrays",
+        ),
         (lambda: meanfield.Activation(abs, kinks=0.0), r"kinks = 0.0: give a list of numbers, such as \[0\.0\]"),
         (lambda: meanfield.Prior(abs, kinks="0"), "kinks = '0': give a list of numbers"),
         (lambda: meanfield.Penalty(abs, kinks=["0"]), r"kinks\[0\] = '0': give a list of numbers"),

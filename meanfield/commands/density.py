@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 from meanfield.commands.solving import add_problem_and_output, say_where, solve_and_save
 from meanfield.errors import InputError
@@ -44,12 +45,14 @@ def run(arguments: Namespace) -> int:
 def _solve_both(arguments: Namespace) -> int:
     """Solve for the density of each weight and for that of both weights together, and save them."""
     with start_up():
-        from meanfield import load_problem, save, solve_joint_density
+        from meanfield import load_problem, save
         from meanfield.commands.outputs import check_outputs
+        from meanfield.contrastive import solve_joint_density
     if arguments.backend == "fipy":
         raise InputError("--backend fipy with --joint: joint densities have 'numba' alone; leave --backend out")
     check_outputs([arguments.problem], [arguments.output, arguments.joint])
-    density, joint = solve_joint_density(load_problem(arguments.problem))
+    problem: Any = load_problem(arguments.problem)  # one of another family is refused with the words of the method
+    density, joint = solve_joint_density(problem)
     save(density, arguments.output)
     save(joint, arguments.joint)
     code = say_where(arguments, density, resumable=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 from meanfield.cli import at_least
 from meanfield.commands.outputs import check_outputs
@@ -30,12 +31,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Find the states or their branches, save them, and draw them."""
     with start_up():
-        from meanfield import continue_stationary_states, load_problem, solve
+        from meanfield import load_problem, solve
+        from meanfield.contrastive import continue_stationary_states
         from meanfield.plotting import plot_branches
     check_outputs([arguments.problem], [arguments.output], arguments.figure)
     if arguments.figure and not arguments.vary:
         raise InputError("--figure draws branches, and there are none without --vary; add --vary KEY START STOP")
-    problem = load_problem(arguments.problem)
+    problem: Any = load_problem(arguments.problem)  # one of another family is refused with the words of the method
     if arguments.vary:
         key, start, stop = arguments.vary
         result = continue_stationary_states(problem, key, _number(start), _number(stop), arguments.points)

@@ -32,7 +32,7 @@ def plot_branches(continuation: xr.Dataset) -> Figure:
     Parameters
     ----------
     continuation : xarray.Dataset
-        From `meanfield.continue_stationary_states` or `continue_fixed_points`.
+        From `meanfield.contrastive.continue_stationary_states` or `continue_fixed_points`.
     """
     panels: list[tuple[str, xr.DataArray]] = [
         ("overlap $q$" if continuation.sizes["feature"] == 1 else f"overlap $q_{k + 1}$", continuation["q"][:, k])

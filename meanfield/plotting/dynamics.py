@@ -26,7 +26,7 @@ def plot_dynamics(dynamics: xr.Dataset) -> Figure:
     Parameters
     ----------
     dynamics : xarray.Dataset
-        From `meanfield.analyse_dynamics`. Panels of what it does not hold are left out.
+        From `meanfield.contrastive.analyse_dynamics`. Panels of what it does not hold are left out.
     """
     panels: list[Panel] = [_plot_states]
     if "arrangement" in dynamics:

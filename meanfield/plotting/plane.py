@@ -35,7 +35,7 @@ def plot_joint_density(
     Parameters
     ----------
     density : xarray.Dataset
-        The second result of `meanfield.solve_joint_density`.
+        The second result of `meanfield.contrastive.solve_joint_density`.
     axes : Axes
         A colour bar is put beside it.
     time : float, optional

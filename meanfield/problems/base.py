@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -98,13 +98,52 @@ def _faults_in_words(model: type[Part]) -> Iterator[None]:
         raise InputError(message(error, model)) from error
 
 
-class BaseProblem(Whole):
-    """Base class of problems; a family adds tables of its own.
+class Problem(Whole):
+    """Problem of any family: the base of the classes of all, to which a family adds tables of its own.
+
+    Parameters
+    ----------
+    family : str
+        Name or address of the family, as in a problem file; `contrastive` by default.
+    **keys
+        Tables and keys of a problem of that family, whose class the problem gets.
 
     Notes
     -----
     A problem knows no method. `fixed_dims` names the dims of results whose sizes the problem decides.
+
+    Examples
+    --------
+    >>> import meanfield
+    >>> problem = meanfield.load_problem("data/problems/latent_tree.toml")
+    >>> isinstance(problem, meanfield.Problem), isinstance(problem, meanfield.latent_tree.Problem)
+    (True, True)
     """
+
+    def __new__(cls, *given: object, **keys: Any) -> Self:
+        """Problem of the family that is named, if the class is that of no family."""
+        if cls is Problem and not given:
+            cls = _class_named(keys)
+        return super().__new__(cls, *given, **keys)
+
+    def __init__(self, /, **keys: Any) -> None:
+        family = keys.pop("family", None)
+        if family is not None and _class_named(keys | {"family": family}) is not type(self):
+            raise InputError(
+                f"family = {family!r:.60}: {type(self).__module__}.{type(self).__name__} is another one; leave the key "
+                "out, or call meanfield.Problem"
+            )
+        super().__init__(**keys)
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # see `Whole`
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """Validate data; see `meanfield.problems.base.Whole.model_validate`."""
+        if cls is Problem and isinstance(obj, Mapping):
+            cls = _class_named(obj)
+            obj = {key: obj[key] for key in obj if key != "family"}
+        return super().model_validate(obj, **options)
 
     keys_besides: ClassVar[tuple[str, ...]] = ("family",)
 
@@ -173,6 +212,16 @@ class BaseProblem(Whole):
         return self.model_dump(exclude=others | {"time": {"stop", "outputs"}})
 
 
+BaseProblem = Problem
+
+
+def _class_named(keys: Mapping[str, Any]) -> Any:
+    """Class of problems with some keys, by their family."""
+    from meanfield.problems.known_families import class_named  # which knows problems
+
+    return class_named(keys)
+
+
 def parts_in(value: Any, path: str = "") -> Iterator[tuple[str, Part]]:
     """Parts of a problem with their keys, the problem itself first."""
     if isinstance(value, Part):
@@ -187,7 +236,7 @@ def parts_in(value: Any, path: str = "") -> Iterator[tuple[str, Part]]:
             yield from parts_in(inner, f"{path}[{index}]")
 
 
-def check_problem(given: object, wanted: type[BaseProblem] = BaseProblem) -> None:
+def check_problem(given: object, wanted: type[Problem] = Problem) -> None:
     """Refuse what is no problem of a class, and say how to get one.
 
     Raises
@@ -196,7 +245,7 @@ def check_problem(given: object, wanted: type[BaseProblem] = BaseProblem) -> Non
     """
     if isinstance(given, wanted):
         return
-    if isinstance(given, BaseProblem):
+    if isinstance(given, Problem):
         raise InputError(
             f"this function takes problems of {wanted.__module__}, not of {type(given).__module__}; "
             "meanfield.solve(problem, method) takes those of every family"

@@ -12,15 +12,15 @@ import tomli_w
 from meanfield.arguments import as_path, as_text
 from meanfield.errors import InputError
 from meanfield.ingredients.part import Part
-from meanfield.problems.base import BaseProblem
-from meanfield.problems.known_families import DEFAULT, find_family, written_name
+from meanfield.problems.base import Problem
+from meanfield.problems.known_families import DEFAULT, class_named, written_name
 from meanfield.problems.toml_faults import described
 from meanfield.process.text_files import read_utf8
 
-P = TypeVar("P", bound=BaseProblem)
+P = TypeVar("P", bound=Problem)
 
 
-def load_problem(path: str | Path) -> Any:
+def load_problem(path: str | Path) -> Problem:
     """Read and validate a problem file.
 
     Parameters
@@ -30,8 +30,8 @@ def load_problem(path: str | Path) -> Any:
 
     Returns
     -------
-    BaseProblem
-        Of the family that the file names: `meanfield.Problem` if it names none.
+    Problem
+        Of the class of the family that the file names, such as `meanfield.contrastive.Problem` if it names none.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def read_text(path: Path, kind: str, examples: str) -> str:
         raise InputError(f"{path}: cannot be read as text ({error}); give a TOML {kind}") from error
 
 
-def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -> Any:
+def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -> Problem:
     """Validate the text of a problem file; see `load_problem`.
 
     Parameters
@@ -80,8 +80,8 @@ def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -
 
     Returns
     -------
-    BaseProblem
-        Of the family that the text names: `meanfield.Problem` if it names none.
+    Problem
+        Of the class of the family that the text names, such as `meanfield.contrastive.Problem` if it names none.
 
     Raises
     ------
@@ -122,11 +122,10 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise InputError("not a problem file: lists or tables are nested hundreds of levels deep") from error
 
 
-def problem_from(data: dict[str, Any], folder: Path | None = None, trusted: bool = True) -> Any:
+def problem_from(data: dict[str, Any], folder: Path | None = None, trusted: bool = True) -> Problem:
     """Validate the data of a problem; see `parse_problem`."""
-    rest = dict(data)
-    family = find_family(rest.pop("family", DEFAULT), folder, trusted)
-    return validated(family.part(rest).problem_class, rest, folder, trusted)
+    chosen: type[Problem] = class_named(data, folder, trusted)
+    return validated(chosen, {key: data[key] for key in data if key != "family"}, folder, trusted)
 
 
 def validated(
@@ -143,12 +142,12 @@ def validated(
     return model.model_validate(data, context={"trusted": trusted, "folder": folder, "kept": kept})
 
 
-def format_problem(problem: BaseProblem) -> str:
+def format_problem(problem: Problem) -> str:
     """TOML text of a problem, with all defaults written out; `parse_problem` returns an equal problem."""
     return tomli_w.dumps(plain_data(problem))
 
 
-def plain_data(problem: BaseProblem) -> dict[str, Any]:
+def plain_data(problem: Problem) -> dict[str, Any]:
     """Data of a problem for `problem_from`, with all defaults; its family is left out where it is the default."""
     name = written_name(problem)
     family = {} if name == DEFAULT else {"family": name}

@@ -5,7 +5,7 @@ The table holds names only; a family is imported when a problem or a result asks
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +78,11 @@ def find_family(name: Any, folder: Path | None = None, trusted: bool = True) -> 
     if name not in _found:
         _remember(name, *_installed(name))
     return _found[name]
+
+
+def class_named(keys: Mapping[str, Any], folder: Path | None = None, trusted: bool = True) -> Any:
+    """Class of the problem with some keys, those of a file, of which `family` names its family; see `find_family`."""
+    return find_family(keys.get("family", DEFAULT), folder, trusted).part(keys).problem_class
 
 
 def _remember(name: str, found: Any, address: str) -> Family:

@@ -45,6 +45,7 @@ def checks_of(family: Family) -> Iterator[Check]:
     for of_example in (
         declarations.check_keys,
         methods.check_problem_file,
+        methods.check_verbs,
         methods.check_explanation,
         methods.check_comparison,
         methods.check_report,

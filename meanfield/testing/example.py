@@ -29,8 +29,7 @@ class Example:
     @cached_property
     def problem(self) -> BaseProblem:
         """Problem in the example file."""
-        found: BaseProblem = load_problem(self.family.example_path)
-        return found
+        return load_problem(self.family.example_path)
 
     @property
     def data(self) -> dict[str, Any]:

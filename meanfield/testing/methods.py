@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -18,6 +19,7 @@ from meanfield.ensembles.arrays import State
 from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.errors import InputError
 from meanfield.explanation import explain
+from meanfield.methods import VERBS
 from meanfield.plotting import plot_comparison, plot_result
 from meanfield.problems.file import format_problem, parse_problem, plain_data, problem_from
 from meanfield.problems.known_families import family_of
@@ -55,13 +57,15 @@ def check_problem_file(example: Example, folder: Path) -> None:
         assert math.isfinite(value), f"the label '{name}' is {value}"
     for name in problem.settings:
         assert name in type(problem).model_fields, f"settings names '{name}', which is no table of the problem"
-    assert "nonsense_" in _refusal(plain_data(problem) | {"nonsense_": 1}), "an unknown key is not refused by its name"
+    assert "nonsense_" in _refusal(problem_from, plain_data(problem) | {"nonsense_": 1}), (
+        "an unknown key is not refused by its name"
+    )
 
 
-def _refusal(data: dict[str, Any]) -> str:
-    """Message with which data of a problem are refused; empty if they are not."""
+def _refusal(function: Callable[[Any], Any], given: Any) -> str:
+    """Message with which a function refuses what it is given; empty if it does not."""
     try:
-        problem_from(data)
+        function(given)
     except InputError as error:
         return str(error)
     return ""
@@ -87,8 +91,17 @@ def check_result(example: Example, method: str, folder: Path) -> None:
 
 
 def check_repetition(example: Example, method: str, folder: Path) -> None:
-    """Check that solving again gives the same bits."""
-    _same(example.result(method), example.solve(method), "solving again")
+    """Check that solving again, by the verb that there is for the method, gives the same bits."""
+    again = VERBS[method](example.problem) if method in VERBS else example.solve(method)
+    _same(example.result(method), again, "solving again")
+
+
+def check_verbs(example: Example, folder: Path) -> None:
+    """Check that the verb of a method that the family does not have refuses the problem, and says what it has."""
+    for method in VERBS.keys() - example.family.methods.keys():
+        said = _refusal(VERBS[method], example.problem)
+        wanted = example.family.lacking.get(method, ", ".join(sorted(example.family.methods)))
+        assert wanted in said, f"'{VERBS[method].__name__}' does not say which methods there are: {said}"
 
 
 def check_file(example: Example, method: str, folder: Path) -> None:

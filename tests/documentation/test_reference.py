@@ -9,6 +9,7 @@ import sys
 import types
 from dataclasses import replace
 from inspect import unwrap
+from operator import attrgetter
 from typing import get_args
 
 import pytest
@@ -21,6 +22,7 @@ from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.penalties import PENALTIES
 from meanfield.ingredients.priors import PRIORS
+from meanfield.methods import VERBS
 from meanfield.problems.known_families import families
 from meanfield.sweep import Sweep
 from tests import PACKAGE, ROOT
@@ -29,7 +31,7 @@ ROOMS = [
     ".".join(path.parent.relative_to(PACKAGE.parent).parts)
     for path in sorted(PACKAGE.rglob("__init__.py"))
     if "__all__" in path.read_text() and path.parent.name not in ("laws", "own_numba")
-]
+] + [f"meanfield.{namespace}" for namespace in meanfield.NAMESPACES]
 NO_PAGE = ("Equations", "COLOURS", "FAMILY", "LINES", "MARKERS")
 """A type of functions, the looks of lines, and declarations, whose tables are in the reference of results."""
 
@@ -131,8 +133,8 @@ def test_a_sweep_can_keep_all_that_is_listed(page):
 
 
 def test_functions_that_make_results_exist():
-    for kind in FAMILY.all_kinds.values():
-        assert callable(getattr(meanfield, kind.made_by))
+    made_by = [kind.made_by for family in families() for part in family.parts for kind in part.all_kinds.values()]
+    assert all(callable(attrgetter(name)(meanfield)) for name in made_by if name)
 
 
 @pytest.mark.parametrize("generator", ["problem_reference", "result_reference"])
@@ -184,9 +186,10 @@ def test_every_public_name_has_a_page(room):
     objects = [resolve(name) for name in listed()]
     module = importlib.import_module(room)
     public = {name: unwrap(getattr(module, name)) for name in module.__all__ if name not in NO_PAGE}
+    verbs = [verb.__name__ for verb in VERBS.values()] if room.startswith("meanfield.families.") else []
     rooms = [name for name, found in public.items() if isinstance(found, types.ModuleType)]
     missing = [name for name, found in public.items() if not any(found is one for one in objects)]
-    assert missing == rooms  # of which every public name has a page
+    assert set(missing) - set(verbs) == set(rooms)  # every public name of rooms has a page; verbs stand for methods
 
 
 def listed():

@@ -76,4 +76,4 @@ def axes():
 @pytest.fixture(scope="session")
 def branches():
     problem = parse_problem(TEXT)
-    return meanfield.continue_fixed_points(problem, "model.learning_rate", 0.02, 0.05, points=3)
+    return meanfield.contrastive.continue_fixed_points(problem, "model.learning_rate", 0.02, 0.05, points=3)

@@ -144,7 +144,7 @@ def test_states_of_one_density_share_a_curve(states, axes):
 
 
 def test_branches_and_portrait(branches):
-    drawn(meanfield.phase_portrait(parse_problem(TEXT)))
+    drawn(meanfield.contrastive.phase_portrait(parse_problem(TEXT)))
     assert drawn(branches).axes[0].get_xlabel() == r"learning rate $\tau$"
 
 

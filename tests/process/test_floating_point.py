@@ -24,7 +24,8 @@ def test_an_underflow_is_none_in_a_program_that_raises_on_all():
 
 
 def test_every_public_function_has_the_errstate_of_the_library():
-    public = [getattr(meanfield, name) for name in meanfield.__all__]
+    modules = [meanfield, *(getattr(meanfield, name) for name in (*meanfield.NAMESPACES, "extend"))]
+    public = [getattr(module, name) for module in modules for name in module.__all__]
     functions = [found for found in public if inspect.isfunction(found)]
     assert len(functions) > 25
     for function in functions:

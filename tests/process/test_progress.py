@@ -73,17 +73,21 @@ CHANNELS = meanfield.load_problem(ROOT / "data" / "problems" / "two_channels.tom
     "verb",
     [
         lambda: meanfield.explain(meanfield.load_problem(ROOT / "data" / "problems" / "latent_tree.toml")),
-        lambda: meanfield.phase_portrait(TWO),
-        lambda: meanfield.best_augmentation(make_problem()),
-        lambda: meanfield.critical_values(make_problem(), "model.learning_rate", 0.01, 0.1),
-        lambda: meanfield.collapse_threshold(CHANNELS),
-        lambda: meanfield.mixing_threshold(CHANNELS),
-        lambda: meanfield.learning_threshold(CHANNELS),
-        lambda: meanfield.continue_fixed_points(TWO, "model.learning_rate", 0.02, 0.03, points=3),
-        lambda: meanfield.continue_stationary_states(make_problem(), "model.learning_rate", 0.02, 0.03, points=3),
-        lambda: meanfield.continue_critical_points(FILTERS, "importance.temperature", 0.5, 0.6, points=3),
+        lambda: meanfield.contrastive.phase_portrait(TWO),
+        lambda: meanfield.contrastive.best_augmentation(make_problem()),
+        lambda: meanfield.contrastive.critical_values(make_problem(), "model.learning_rate", 0.01, 0.1),
+        lambda: meanfield.contrastive.collapse_threshold(CHANNELS),
+        lambda: meanfield.contrastive.mixing_threshold(CHANNELS),
+        lambda: meanfield.contrastive.learning_threshold(CHANNELS),
+        lambda: meanfield.contrastive.continue_fixed_points(TWO, "model.learning_rate", 0.02, 0.03, points=3),
+        lambda: meanfield.contrastive.continue_stationary_states(
+            make_problem(), "model.learning_rate", 0.02, 0.03, points=3
+        ),
+        lambda: meanfield.alpha_contrastive.continue_critical_points(
+            FILTERS, "importance.temperature", 0.5, 0.6, points=3
+        ),
         lambda: meanfield.compare(*[meanfield.load(ROOT / "tests" / "compatibility" / "density-2.nc")] * 2),
-        lambda: meanfield.examine_samples(np.random.default_rng(0).standard_normal((100, 10))),
+        lambda: meanfield.hidden_manifold.examine_samples(np.random.default_rng(0).standard_normal((100, 10))),
         lambda: report({"run": meanfield.load(ROOT / "tests" / "compatibility" / "density-2.nc")}),
     ],
 )

@@ -88,12 +88,16 @@ def results():
         "ensemble": meanfield.simulate_sgd(ensemble),
         "comparison": meanfield.compare(density, sgd),
         "stationary": meanfield.find_stationary_states(problem),
-        "dynamics": meanfield.analyse_dynamics(quiet),
-        "continuation": meanfield.continue_stationary_states(quiet, "model.learning_rate", 0.04, 0.05, points=2),
-        "fixed_point_branches": meanfield.continue_fixed_points(quiet, "model.learning_rate", 0.04, 0.05, points=2),
-        "portrait": meanfield.phase_portrait(pair),
+        "dynamics": meanfield.contrastive.analyse_dynamics(quiet),
+        "continuation": meanfield.contrastive.continue_stationary_states(
+            quiet, "model.learning_rate", 0.04, 0.05, points=2
+        ),
+        "fixed_point_branches": meanfield.contrastive.continue_fixed_points(
+            quiet, "model.learning_rate", 0.04, 0.05, points=2
+        ),
+        "portrait": meanfield.contrastive.phase_portrait(pair),
         "limit_particles": meanfield.solve_density(channels),
-        "joint_density": meanfield.solve_joint_density(cells)[1],
+        "joint_density": meanfield.contrastive.solve_joint_density(cells)[1],
         "sweep": sweep_of(density),
     }
     assert found.keys() == FAMILY.all_kinds.keys()

@@ -41,7 +41,9 @@ def few(example, tmp_path_factory):
 
 def test_thresholds_are_those_of_proposition_3(example, few):
     for tau in few["learning_rate"].values:
-        threshold, _ = meanfield.learnability(with_value(example.problem, TAU, float(tau))).learnable_moments
+        threshold, _ = meanfield.contrastive.learnability(
+            with_value(example.problem, TAU, float(tau))
+        ).learnable_moments
         assert np.array_equal(region_of(few).sel(learning_rate=tau) == 2, few["second_moment"] > threshold)
         # theory.md, sections 7 and 8: at q = 0 Lambda = 240 tau^2/m and A = 12
         assert threshold == pytest.approx(1 + 10 * tau / example.problem.model.batch_size, rel=1e-12)  # rounding
@@ -73,8 +75,8 @@ def test_the_whole_diagram_follows_branches(example, tmp_path):
     m2 = whole["second_moment"].values
     for tau in whole["learning_rate"].values:
         problem = with_value(example.problem, TAU, float(tau))
-        branches = meanfield.continue_fixed_points(problem, M2, m2[0], m2[-1], points=21)
-        expected = meanfield.stationary_similarity(branches, m2)
+        branches = meanfield.contrastive.continue_fixed_points(problem, M2, m2[0], m2[-1], points=21)
+        expected = meanfield.contrastive.stationary_similarity(branches, m2)
         found = whole["similarity"].sel(learning_rate=tau)
         assert np.allclose(found, expected, rtol=0, atol=1e-9)  # roots of the same equations to 1e-11 of their size
 

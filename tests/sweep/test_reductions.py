@@ -60,7 +60,7 @@ def test_similarities_and_numbers_of_states(problem):
 
 
 def test_fixed_points_are_those_of_the_dynamics(problem):
-    fast, whole = solve_fixed_points(problem), meanfield.analyse_dynamics(problem)
+    fast, whole = solve_fixed_points(problem), meanfield.contrastive.analyse_dynamics(problem)
     for name in set(fast.variables):
         assert fast[name].identical(whole[name])
 
@@ -73,7 +73,7 @@ def test_growth_is_nan_where_no_overlap_is_not_stationary():
     table = f"{{ hidden = {gaussian(1.2)}, initial_overlap = 0.5 }}"
     learnt = make_problem(features(table))
     kept = reduced(solve_fixed_points(learnt), ["growth"])
-    assert np.array_equal(kept["uninformed_rate"].values, meanfield.learnability(learnt).growth_rates)
+    assert np.array_equal(kept["uninformed_rate"].values, meanfield.contrastive.learnability(learnt).growth_rates)
 
 
 def test_everything_is_kept_as_numbers_or_words(problem):

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 import meanfield
-from meanfield import Problem
+from meanfield.contrastive import Problem
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.sgd.steppers import prepare_steppers
 from meanfield.families.contrastive.channels.thresholds import collapse_threshold

@@ -14,7 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from meanfield import Problem
+from meanfield.contrastive import Problem
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.closures.brackets import bracket_table
 from meanfield.families.contrastive.closures.outputs import mean_outputs

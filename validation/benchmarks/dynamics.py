@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from meanfield import Problem
+from meanfield.contrastive import Problem
 from meanfield.families.contrastive.fixed_points.attraction import attraction_shares
 from meanfield.families.contrastive.fixed_points.branches import continue_fixed_points
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points

@@ -15,7 +15,8 @@ import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from meanfield import Problem, simulate_sgd
+from meanfield import simulate_sgd
+from meanfield.contrastive import Problem
 from meanfield.ensembles.streams import VECTOR, fill_normals, stream_key
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.sgd.batch import training_of

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 
-from meanfield import Problem
+from meanfield.contrastive import Problem
 from meanfield.families.contrastive.sgd.batch import training_of
 from meanfield.families.contrastive.sgd.start import draw_features, draw_weights
 

@@ -10,7 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from meanfield import Problem, continue_stationary_states, find_stationary_states, load_problem
+from meanfield import find_stationary_states, load_problem
+from meanfield.contrastive import Problem, continue_stationary_states
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.line import Line

@@ -106,7 +106,7 @@ METHODS: dict[str, Solver] = {
     "density": _density,
     "order_parameters": lambda problem, tolerance: meanfield.solve_order_parameters(problem),
     "stationary": lambda problem, tolerance: meanfield.find_stationary_states(problem),
-    "dynamics": lambda problem, tolerance: meanfield.analyse_dynamics(problem),
+    "dynamics": lambda problem, tolerance: meanfield.contrastive.analyse_dynamics(problem),
     "particles": _particles,
 }
 """Methods that the study is about, by name."""

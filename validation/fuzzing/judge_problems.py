@@ -165,7 +165,7 @@ def _methods_of(problem: BaseProblem, everything: bool) -> dict[str, Callable[[A
     if problem.model.channels > 2 and problem.model.activation_functions.kinks:
         del methods["order parameters"]  # products of panels in three directions take minutes
     if everything:
-        methods |= {"dynamics": meanfield.analyse_dynamics}
+        methods |= {"dynamics": meanfield.contrastive.analyse_dynamics}
     if everything and len(problem.features) == 1:  # for two a search may take minutes
         methods |= {"states": meanfield.find_stationary_states}
     return methods

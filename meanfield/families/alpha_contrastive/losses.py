@@ -93,7 +93,7 @@ def contrastive_covariance(
     >>> import meanfield
     >>> f = np.array([[1.0, 0.0], [0.5, 1.0], [-1.0, 0.5], [0.0, -1.0]])
     >>> view = np.array([[0.8, 0.1], [0.6, 0.7], [-0.9, 0.8], [0.3, -1.0]])
-    >>> found = meanfield.contrastive_covariance(f, view, "infonce", temperature=0.5)
+    >>> found = meanfield.alpha_contrastive.contrastive_covariance(f, view, "infonce", temperature=0.5)
     >>> print(f"{np.trace(found.matrix):.12f}")
     0.256196035780
     """

@@ -139,6 +139,7 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
     if problem.model.layers == 1 and importance.kind in IN_SUMS and importance.epsilon != 0.0:
         return [
             f"importance.epsilon = {importance.epsilon:g} has no effect in the limit of large batches, in which it is "
-            "beside a sum over the batch, or cancels; meanfield.contrastive_covariance takes it in for a batch"
+            "beside a sum over the batch, or cancels; meanfield.alpha_contrastive.contrastive_covariance takes it in "
+            "for a batch"
         ]
     return []

@@ -31,7 +31,7 @@ SPACE = {"law": "points", "points": [[1.0, 0.2, 0.1], [-0.3, 1.1, 0.2], [0.2, -0
 )
 def test_branches_cross_every_critical_point_in_between(activation, law, importance, key, start, stop, turning):
     given = problem(activation, law, importance)
-    result = meanfield.continue_critical_points(given, key, start, stop, 21)
+    result = meanfield.alpha_contrastive.continue_critical_points(given, key, start, stop, 21)
     assert turning is None or int(result["turning"].sum()) == turning  # folds, where pairs of points appear
     value = start + 0.37 * (stop - start)
     points = meanfield.solve(at_value(given, key, value), "critical_points")
@@ -43,7 +43,7 @@ def test_branches_cross_every_critical_point_in_between(activation, law, importa
 
 def test_branches_end_at_walls():
     """Points of ReLU between walls at tau = 0.3, which come from walls as the temperature falls."""
-    result = meanfield.continue_critical_points(
+    result = meanfield.alpha_contrastive.continue_critical_points(
         problem("relu", LAW_F, kernel("gaussian", 0.3)), "importance.temperature", 0.3, 2.0
     )
     for branch in branches_of(result):
@@ -55,7 +55,7 @@ def test_branches_end_at_walls():
 
 def test_what_branches_do_not_depend_on():
     with pytest.raises(meanfield.InputError, match="critical points do not depend on it; vary a number of importance"):
-        meanfield.continue_critical_points(problem(), "time.stop", 1.0, 2.0)
+        meanfield.alpha_contrastive.continue_critical_points(problem(), "time.stop", 1.0, 2.0)
 
 
 def test_sweeps_count_critical_points():

@@ -96,7 +96,7 @@ def test_sum_over_all_pairs_and_over_different_ones():
                 chance, index = np.prod(p[list(samples)]) / 4.0**N, list(samples)
                 f, view = (means[index] + scatter[index] * np.array(part) for part in (signs[:N], signs[N:]))
                 for diagonal in found:
-                    C = meanfield.contrastive_covariance(f[:, None], view[:, None], diagonal=diagonal)
+                    C = meanfield.alpha_contrastive.contrastive_covariance(f[:, None], view[:, None], diagonal=diagonal)
                     found[diagonal] += chance * float(C.matrix[0, 0])
         np.testing.assert_allclose(found["exclude"], (1.0 - 1.0 / N) * among, rtol=1e-12)  # rounding
         np.testing.assert_allclose(found["include"], (1.0 - 1.0 / N) * among - within / N, rtol=1e-12)  # rounding

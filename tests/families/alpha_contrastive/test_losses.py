@@ -26,12 +26,12 @@ REFERENCES = [
 
 @pytest.mark.parametrize(("kind", "more", "alpha", "trace", "entry"), REFERENCES)
 def test_references(kind, more, alpha, trace, entry):
-    found = meanfield.contrastive_covariance(F, VIEW, kind, temperature=0.5, **more)
+    found = meanfield.alpha_contrastive.contrastive_covariance(F, VIEW, kind, temperature=0.5, **more)
     values = found.importance[0, 1], np.trace(found.matrix), found.matrix[0, 1], 2.0 * found.energy
     np.testing.assert_allclose(values, (alpha, trace, entry, trace), rtol=0.0, atol=5.1e-13)  # digits of the page
 
 
-OWN = meanfield.PairLoss(
+OWN = meanfield.alpha_contrastive.PairLoss(
     np.sqrt, lambda x: np.exp(0.7 * x), lambda x: 0.5 / np.sqrt(x), lambda x: 0.7 * np.exp(0.7 * x)
 )
 LOSSES = [(kind, more) for kind, more, *_ in REFERENCES if kind != "gaussian"] + [(OWN, {})]
@@ -44,7 +44,7 @@ def test_gradients_of_losses_are_those_of_the_energy_with_fixed_importance(kind,
     x, view, B, step = rng.standard_normal((6, 3)), rng.standard_normal((6, 3)), rng.standard_normal((3, 2)), 2e-4
 
     def found(B):
-        return meanfield.contrastive_covariance(x @ B, view @ B, kind, temperature=0.5, **more)
+        return meanfield.alpha_contrastive.contrastive_covariance(x @ B, view @ B, kind, temperature=0.5, **more)
 
     differences = np.empty_like(B)
     for place in np.ndindex(B.shape):
@@ -59,7 +59,7 @@ def test_gradients_of_losses_are_those_of_the_energy_with_fixed_importance(kind,
         gradient += alpha[i, j] * np.outer(x[i] - x[j], (x[i] - x[j]) @ B)
         gradient -= alpha[i, j] * np.outer(x[i] - view[i], (x[i] - view[i]) @ B)
     gradient /= 2.0 * len(x) ** 2
-    again = meanfield.contrastive_covariance(
+    again = meanfield.alpha_contrastive.contrastive_covariance(
         x @ B, view @ B, kind, temperature=0.5, first=(x, view), second=(x @ B, view @ B), **more
     )
     np.testing.assert_allclose(again.matrix, gradient, atol=1e-13)  # rounding of sums of size 1
@@ -68,7 +68,7 @@ def test_gradients_of_losses_are_those_of_the_energy_with_fixed_importance(kind,
 
 
 def test_no_temperature_overflows():
-    found = meanfield.contrastive_covariance(100.0 * F, VIEW, "infonce", temperature=1e-3)
+    found = meanfield.alpha_contrastive.contrastive_covariance(100.0 * F, VIEW, "infonce", temperature=1e-3)
     np.testing.assert_allclose(found.importance.sum(axis=1), 1.0, rtol=1e-14)  # rounding
 
 
@@ -89,4 +89,4 @@ def test_no_temperature_overflows():
 )
 def test_what_is_no_batch(arguments, more, words):
     with pytest.raises(InputError, match=words):
-        meanfield.contrastive_covariance(*arguments, **more)
+        meanfield.alpha_contrastive.contrastive_covariance(*arguments, **more)

@@ -150,7 +150,7 @@ SAMPLES = {
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples(name):
     """Latents of every regime; a seed is fixed, and by chance fewer than 1 in 100 others would be taken for another."""
-    found = meanfield.examine_samples(SAMPLES[name], teacher=TEACHER)
+    found = meanfield.hidden_manifold.examine_samples(SAMPLES[name], teacher=TEACHER)
     assert " ".join(found.regimes) == name
     assert all(f"  {regime}: " in str(found) for regime in found.regimes)
     if name == "II":
@@ -160,21 +160,24 @@ def test_samples(name):
 
 def test_inputs_with_a_mean():
     x = np.maximum(NORMAL, 0.0)
-    assert meanfield.examine_samples(x, "inputs").regimes == ("III",)
-    assert meanfield.examine_samples(x - x.mean(axis=0), "inputs").regimes == ("I",)
+    assert meanfield.hidden_manifold.examine_samples(x, "inputs").regimes == ("III",)
+    assert meanfield.hidden_manifold.examine_samples(x - x.mean(axis=0), "inputs").regimes == ("I",)
 
 
 def test_gaussian_samples_are_rarely_taken_for_something_else():
     """At most one of 150 arrays: with a true rate of 1 in 1000 two happen once in 100."""
     rng = np.random.default_rng(11)
-    others = [meanfield.examine_samples(rng.standard_normal((150, 20))).regimes != ("Gaussian",) for _ in range(150)]
+    others = [
+        meanfield.hidden_manifold.examine_samples(rng.standard_normal((150, 20))).regimes != ("Gaussian",)
+        for _ in range(150)
+    ]
     assert sum(others) <= 1
 
 
 def test_a_regime_is_a_matter_of_size():
     """A spread of |C|^2/D by .2 is 15 errors from 0, and moves R by .004: no mixture; in words, with its size."""
     scale = np.sqrt(1.0 + 0.2 * SIDES)
-    found = meanfield.examine_samples(NORMAL * scale[:, None])
+    found = meanfield.hidden_manifold.examine_samples(NORMAL * scale[:, None])
     assert found.radius_spread > 10 * found.radius_error
     assert found.regimes == ("I",)  # coordinates have the kurtosis 3.12, and the conventional theory holds
     assert "beyond chance, and too little to matter, as the conventional theory is off by about 0.004" in str(found)
@@ -186,7 +189,9 @@ def test_a_regime_is_a_matter_of_size():
 def test_heavy_tails_with_a_common_radius_are_a_mixture_though_their_spread_has_no_error():
     """Student's t with five degrees of freedom: |C|^2/D has no fourth moment, so that its spread is no evidence."""
     rng = np.random.default_rng(0)
-    found = meanfield.examine_samples(np.sqrt(5 / rng.chisquare(5, 300))[:, None] * rng.standard_normal((300, 100)))
+    found = meanfield.hidden_manifold.examine_samples(
+        np.sqrt(5 / rng.chisquare(5, 300))[:, None] * rng.standard_normal((300, 100))
+    )
     assert found.radius_spread < 5 * found.radius_error
     assert found.field_kurtosis > 5.0
     assert found.regimes == ("II",)
@@ -194,7 +199,7 @@ def test_heavy_tails_with_a_common_radius_are_a_mixture_though_their_spread_has_
 
 
 def test_only_what_is_at_fault_is_named():
-    found = str(meanfield.examine_samples(SAMPLES["III II IV"]))
+    found = str(meanfield.hidden_manifold.examine_samples(SAMPLES["III II IV"]))
     assert "the leading direction has the share 0.239 of the variance" in found
     assert "the mean has" not in found  # its share is -0.00011, of chance
 
@@ -211,9 +216,9 @@ def test_only_what_is_at_fault_is_named():
 )
 def test_samples_that_say_nothing_are_refused(samples, kind, words):
     with pytest.raises(InputError, match=words):
-        meanfield.examine_samples(samples, kind)
+        meanfield.hidden_manifold.examine_samples(samples, kind)
     with pytest.raises(InputError, match="a column of 100 numbers"):
-        meanfield.examine_samples(NORMAL, teacher=np.zeros(100))
+        meanfield.hidden_manifold.examine_samples(NORMAL, teacher=np.zeros(100))
 
 
 def test_a_blow_up_is_reported_up_to_where_it_happens():

@@ -30,7 +30,7 @@ def matrices(seed=0, size=N):
 
 
 def test_a_run_starts_where_its_own_order_parameters_do(run):
-    ode = meanfield.solve_from_run(INFORMED, run)
+    ode = meanfield.hidden_manifold.solve_from_run(INFORMED, run)
     for name in ("Q", "R", "Omega", "Sigma", "v"):
         first = run[name].isel(replica=0, time=0)
         np.testing.assert_allclose(ode[name].isel(time=0), first, rtol=0, atol=1e-9)  # rounding of D products
@@ -42,7 +42,10 @@ def test_sgd_follows_its_own_start_more_closely_than_the_limit(run):
     random = {"output_weights": [1.0, 1.0], "initial": "random"}
     slow = problem_from(data(time=SHORT, particles=PARTICLES, training={"learning_rate": 0.02}) | {"student": random})
     sgd = meanfield.solve(slow, "particles")
-    found = {"own": meanfield.solve_from_run(slow, sgd), "limit": meanfield.solve(slow, "order_parameters")}
+    found = {
+        "own": meanfield.hidden_manifold.solve_from_run(slow, sgd),
+        "limit": meanfield.solve(slow, "order_parameters"),
+    }
     away = {name: float(np.abs(sgd["Q"].isel(replica=0) - ode["Q"]).max()) for name, ode in found.items()}
     assert away["own"] < 0.2 * away["limit"]  # 0.013 to 0.09 over ten other seeds
 
@@ -50,7 +53,7 @@ def test_sgd_follows_its_own_start_more_closely_than_the_limit(run):
 def test_matrices_have_the_limit_of_their_spectrum():
     """Given the products of a start, the ODEs do not know which vectors have them: blocks are as good as nodes."""
     F, W, Wt = matrices()
-    ode = meanfield.solve_from_weights(problem(time=SHORT), F, W, Wt)
+    ode = meanfield.hidden_manifold.solve_from_weights(problem(time=SHORT), F, W, Wt)
     rho, axes = np.linalg.eigh(F @ F.T / N)
     S, teacher = W @ F.T @ axes / np.sqrt(N), Wt @ axes
     lower = rho < 1.0
@@ -67,8 +70,8 @@ def test_a_rotation_of_latents_and_inputs_changes_nothing():
     F, W, Wt = matrices()
     rng = np.random.default_rng(1)
     left, right = (np.linalg.qr(rng.standard_normal((n, n)))[0] for n in (D, N))
-    first = meanfield.solve_from_weights(problem(time=SHORT), F, W, Wt)
-    second = meanfield.solve_from_weights(problem(time=SHORT), left @ F @ right, W @ right, Wt @ left.T)
+    first = meanfield.hidden_manifold.solve_from_weights(problem(time=SHORT), F, W, Wt)
+    second = meanfield.hidden_manifold.solve_from_weights(problem(time=SHORT), left @ F @ right, W @ right, Wt @ left.T)
     for name in ("Q", "R", "generalisation_error"):
         np.testing.assert_allclose(first[name], second[name], rtol=0, atol=1e-9)  # ten times the tolerance
 
@@ -88,7 +91,7 @@ def test_means_along_the_teacher_are_columns():
     W = S @ F / np.sqrt(N)
     rest = np.linalg.qr(np.hstack([F.T, rng.standard_normal((N, 2))]))[0][:, -2:].T
     W += np.sqrt(0.49 * 0.5 * N) * rest  # so that W W^T/N is delta X X^T + G
-    ode = meanfield.solve_from_weights(problem(inputs=inputs, time=SHORT), F, W, Wt[:2])
+    ode = meanfield.hidden_manifold.solve_from_weights(problem(inputs=inputs, time=SHORT), F, W, Wt[:2])
     limit = meanfield.solve(problem(inputs=inputs, time=SHORT), "order_parameters")
     for name in ("Q", "R", "generalisation_error"):
         np.testing.assert_allclose(ode[name], limit[name], rtol=0, atol=1e-8)  # rounding of D products, 100 tolerances
@@ -106,16 +109,16 @@ WRONG = {
 @pytest.mark.parametrize("words", WRONG)
 def test_matrices_that_do_not_fit(words):
     with pytest.raises(InputError, match=words):
-        meanfield.solve_from_weights(problem(time=SHORT), *WRONG[words](*matrices()))
+        meanfield.hidden_manifold.solve_from_weights(problem(time=SHORT), *WRONG[words](*matrices()))
 
 
 def test_runs_and_problems_without_what_is_needed(run):
     with pytest.raises(InputError, match=r"replica = 3: the run has replicas 0 to 0"):
-        meanfield.solve_from_run(INFORMED, run, 3)
+        meanfield.hidden_manifold.solve_from_run(INFORMED, run, 3)
     with pytest.raises(InputError, match=r"particles.snapshots = \[0.0\]"):
-        meanfield.solve_from_run(INFORMED, run.drop_vars("S"))
+        meanfield.hidden_manifold.solve_from_run(INFORMED, run.drop_vars("S"))
     with pytest.raises(InputError, match="is of another problem"):
-        meanfield.solve_from_run(problem(time=SHORT), run)
+        meanfield.hidden_manifold.solve_from_run(problem(time=SHORT), run)
     inputs = {"nonlinearity": "sign", "aspect_ratio": 0.5, "components": [{"weight": 1.0, "mean_elsewhere": 1.0}]}
     with pytest.raises(InputError, match="mean_elsewhere = 1: the direction of a mean"):
-        meanfield.solve_from_weights(problem(inputs=inputs, time=SHORT), *matrices())
+        meanfield.hidden_manifold.solve_from_weights(problem(inputs=inputs, time=SHORT), *matrices())

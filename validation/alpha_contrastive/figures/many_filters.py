@@ -65,7 +65,7 @@ def theory() -> xr.Dataset:
     )
 
 
-def _problem(tau: float, **tables: object) -> meanfield.Problem:
+def _problem(tau: float, **tables: object) -> meanfield.alpha_contrastive.Problem:
     if np.isinf(tau):
         return make_problem("relu", FIVE.table, **tables)
     return make_problem("relu", FIVE.table, "gaussian", temperature=tau, **tables)

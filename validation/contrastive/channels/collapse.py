@@ -1,9 +1,9 @@
 """Collapse against the strength of the penalty: below lambda_c channels that begin alike become one, above they part.
 
-Two channels begin near the same feature, and nearly equal. The threshold is that of `meanfield.collapse_threshold`; the
-ODE and SGD as a chain say what becomes of the channels on either side of it, for the square with population centring in
-batches of ten and of a hundred, and for the absolute value without centring, where it is linear in C. Features are
-three-point with m2 = 1.1 and m4 = 6.05, sigma(x) = x^2, tau = 0.005.
+Two channels begin near the same feature, and nearly equal. The threshold is that of
+`meanfield.contrastive.collapse_threshold`; the ODE and SGD as a chain say what becomes of the channels on either side
+of it, for the square with population centring in batches of ten and of a hundred, and for the absolute value without
+centring, where it is linear in C. Features are three-point with m2 = 1.1 and m4 = 6.05, sigma(x) = x^2, tau = 0.005.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def closed_form(case: str) -> float:
 
 def theory() -> xr.Dataset:
     """Thresholds, and where the ODE ends on either side of them."""
-    thresholds = [meanfield.collapse_threshold(near_collapse(case, strength=0.0)) for case in CASES]
+    thresholds = [meanfield.contrastive.collapse_threshold(near_collapse(case, strength=0.0)) for case in CASES]
     ends = [
         [end_of(near_collapse(case, strength=factor * threshold, stop=FOREVER))[1][0, 1] for factor in FACTORS]
         for case, threshold in zip(CASES, thresholds, strict=True)
@@ -95,7 +95,7 @@ def simulate() -> xr.Dataset:
     """The chain from the same starts."""
     means, errors = [], []
     for case in CASES:
-        threshold = meanfield.collapse_threshold(near_collapse(case, strength=0.0))
+        threshold = meanfield.contrastive.collapse_threshold(near_collapse(case, strength=0.0))
         for seed, factor in enumerate(SGD):
             settings = {"dimension": N, "replicas": REPLICAS, "seed": seed, "method": "chain"}
             problem = near_collapse(case, strength=factor * threshold, stop=T, **settings)

@@ -71,8 +71,12 @@ def theory() -> xr.Dataset:
         {
             "second": (dims, second, "largest overlap of a channel with a second feature"),
             "first": (dims, first, "least overlap of a channel with its first feature"),
-            "collapse": ((), meanfield.collapse_threshold(pair), "strength at which collapsed channels part"),
-            "mixing": ((), meanfield.mixing_threshold(pair), "strength at which features mix"),
+            "collapse": (
+                (),
+                meanfield.contrastive.collapse_threshold(pair),
+                "strength at which collapsed channels part",
+            ),
+            "mixing": ((), meanfield.contrastive.mixing_threshold(pair), "strength at which features mix"),
             "mixture": (
                 ("feature", "channel"),
                 end_of(near_mixture())[0],

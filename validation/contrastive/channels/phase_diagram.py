@@ -75,10 +75,10 @@ def theory() -> xr.Dataset:
             "share": (("m", "strength", "kind"), found, "share of the random starts"),
             "collapse": (
                 "m",
-                [meanfield.collapse_threshold(at(0.0, m)) for m in SIZES],
+                [meanfield.contrastive.collapse_threshold(at(0.0, m)) for m in SIZES],
                 "where collapsed channels part",
             ),
-            "mixing": ("m", [meanfield.mixing_threshold(at(0.0, m)) for m in SIZES], "where features mix"),
+            "mixing": ("m", [meanfield.contrastive.mixing_threshold(at(0.0, m)) for m in SIZES], "where features mix"),
             "mixing_closed_form": ("m", [mixing_closed_form(m) for m in SIZES], "where features mix as tau -> 0"),
         },
         m=list(SIZES),

@@ -72,7 +72,7 @@ def theory() -> xr.Dataset:
         for k, N in enumerate(DIMENSIONS):
             ends = [end_of(trained(strength, y / np.sqrt(N), 0.0)) for y in Y]
             found[i, k] = counts([kind_of(*end) for end in ends])
-    threshold = meanfield.collapse_threshold(trained(0.0, np.zeros((2, 2)), 0.0))
+    threshold = meanfield.contrastive.collapse_threshold(trained(0.0, np.zeros((2, 2)), 0.0))
     return labelled(
         {
             "count": (("strength", "dimension", "outcome"), found, "outcomes of the limit from random amplitudes"),

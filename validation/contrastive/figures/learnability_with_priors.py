@@ -74,7 +74,9 @@ def threshold(prior: str, strength: float) -> float:
     """The least learnable second moment; NaN where there is no state with q = 0."""
     try:
         problem = problem_with(prior, strength, PROP_3)
-        return float(meanfield.critical_values(problem, "features[0].hidden.second_moment", 1.0, 3.0).values[0])
+        return float(
+            meanfield.contrastive.critical_values(problem, "features[0].hidden.second_moment", 1.0, 3.0).values[0]
+        )
     except InputError:
         return np.nan
 
@@ -82,9 +84,9 @@ def threshold(prior: str, strength: float) -> float:
 def slowing(prior: str, strength: float) -> float:
     """The growth rate at 1.05 times the threshold in units of that without a prior; NaN as above."""
     m2 = 1.05 * PROP_3
-    without = float(meanfield.learnability(problem_with("none", 1.0, m2)).growth_rates[0])
+    without = float(meanfield.contrastive.learnability(problem_with("none", 1.0, m2)).growth_rates[0])
     try:
-        return meanfield.growth_rate_at_zero(problem_with(prior, strength, m2)) / without
+        return meanfield.contrastive.growth_rate_at_zero(problem_with(prior, strength, m2)) / without
     except InputError:
         return np.nan
 
@@ -105,7 +107,7 @@ def theory() -> xr.Dataset:
             "case_rate": (
                 ("case", "factor"),
                 [
-                    [meanfield.growth_rate_at_zero(problem_with(*case, f * m2)) for f in FACTORS]
+                    [meanfield.contrastive.growth_rate_at_zero(problem_with(*case, f * m2)) for f in FACTORS]
                     for case, m2 in zip(CASES, at_cases, strict=True)
                 ],
                 {"long_name": "growth rate of small overlaps"},

@@ -64,7 +64,7 @@ def gaussian(m2: float) -> dict:
 
 def threshold(problem: Problem) -> float:
     """The right-hand side of Prop. 3."""
-    return meanfield.learnability(problem).learnable_moments[0]
+    return meanfield.contrastive.learnability(problem).learnable_moments[0]
 
 
 @cache
@@ -75,7 +75,7 @@ def learning_rate(activation: str) -> float:
 
 def growth_rate(activation: str, hidden: dict, tau: float, centering: str = "none") -> float:
     """Of a small overlap."""
-    return float(meanfield.learnability(problem_with(activation, hidden, tau, centering)).growth_rates[0])
+    return float(meanfield.contrastive.learnability(problem_with(activation, hidden, tau, centering)).growth_rates[0])
 
 
 def theory() -> xr.Dataset:

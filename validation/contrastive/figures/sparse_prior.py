@@ -31,7 +31,7 @@ LAWS = {
 """Laws of u; of the sparse ones, the part of the coordinates that is not 0."""
 
 STRONGEST = {"Gaussian": 7.0, "1 in 5": 13.1, "1 in 20": 36.5}
-"""Strength of the prior just below which the recovery state vanishes, by `meanfield.continue_stationary_states`."""
+"""Strength of the prior just below which the recovery state vanishes: `contrastive.continue_stationary_states`."""
 
 STRENGTHS = 36
 """Number of strengths of the prior for each law; they are closer to each other towards the end, where the branch

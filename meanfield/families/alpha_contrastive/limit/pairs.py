@@ -163,7 +163,7 @@ def make_pairs(importance: Importance, probability: FloatArray) -> Pairs:
     if kind == "lifted":
         raise InputError(
             "importance.kind = 'lifted' grows with the logarithm of the batch size and has no limit; take 'infonce', "
-            "or meanfield.contrastive_covariance for a batch"
+            "or meanfield.alpha_contrastive.contrastive_covariance for a batch"
         )
     return Pairs(probability, _own(importance))
 

@@ -73,6 +73,7 @@ def uninformed_rates(problem: Problem) -> FloatArray:
     InputError
         If there is no closure of the problem, or its averages take random batches.
     """
+    check_problem(problem, Problem)
     field = SmoothField(problem)
     at = np.zeros(field.unknowns)
     return np.array([_own_rate(field, at, i) for i in range(field.features * field.channels)]).reshape(
@@ -99,6 +100,7 @@ def conditional_rates(problem: Problem) -> FloatArray:
     InputError
         If there is no closure of the problem, or its averages take random batches.
     """
+    check_problem(problem, Problem)
     field = SmoothField(problem)
     rates = np.full((field.features, field.features), np.nan)
     for learnt in range(field.features):
@@ -291,6 +293,7 @@ def _with_strength(problem: Problem, strength: float) -> Problem:
 
 
 def _field_of_two(problem: Problem) -> SmoothField:
+    check_problem(problem, Problem)
     if problem.model.channels != 2:
         raise InputError(
             f"model.channels = {problem.model.channels}: states of pairs of channels are known for 2; set it to 2"

@@ -110,7 +110,7 @@ def test_sgd_agrees(prior):
         "density.tolerance": 5e-3,
     }
     problem = with_values(PROBLEM, settings)
-    (density, joint), sgd = meanfield.solve_joint_density(problem), meanfield.solve(problem, "particles")
+    (density, joint), sgd = meanfield.contrastive.solve_joint_density(problem), meanfield.solve(problem, "particles")
     assert density.attrs["status"] == "complete"
     report = meanfield.compare(density, sgd)
     assert str(report["verdict"].values[0]) == "AGREES", str(report["reason"].values[0])
@@ -161,7 +161,7 @@ def test_the_start_is_known():
 
 
 def test_densities_belong_together():
-    run, together = meanfield.solve_joint_density(L1)
+    run, together = meanfield.contrastive.solve_joint_density(L1)
     w, h = run["w"], float(np.diff(run["w_bnds"])[0, 0])
     second = h * (run["P_w"] * w**2).sum("w")
     assert second.values == pytest.approx(1.0, abs=2e-3)  # cells of the display, and P_error times w^2
@@ -175,7 +175,7 @@ def test_densities_belong_together():
 
 
 def test_densities_under_linear_priors_have_the_moments_of_the_overlaps():
-    run, together = meanfield.solve_joint_density(PROBLEM)
+    run, together = meanfield.contrastive.solve_joint_density(PROBLEM)
     w, h = run["w"], float(np.diff(run["w_bnds"])[0, 0])
     mean = h * (run["P"] * w).sum("w").isel(u=1, time=-1).values
     assert mean == pytest.approx(run["q"].values[-1, 0], abs=1e-6)  # tails beyond the cells
@@ -233,7 +233,7 @@ def test_what_cells_are_not_for_is_refused(changes, words):
 )  # fmt: skip
 def test_weights_without_a_plane_have_no_joint_density(changes, words):
     with pytest.raises(InputError, match=words):
-        meanfield.solve_joint_density(with_values(L1, changes))
+        meanfield.contrastive.solve_joint_density(with_values(L1, changes))
 
 
 def test_one_channel_has_no_scheme_of_several():
@@ -241,4 +241,4 @@ def test_one_channel_has_no_scheme_of_several():
     with pytest.raises(InputError, match=r"'finite_volumes' with model.channels = 1"):
         meanfield.solve(with_values(problem, {"density": {"scheme": "finite_volumes"}}), "density")
     with pytest.raises(InputError, match=r"model.channels = 1: a joint density is one of .*; take solve_density"):
-        meanfield.solve_joint_density(problem)
+        meanfield.contrastive.solve_joint_density(problem)

@@ -217,8 +217,10 @@ def test_gaussian_features_can_be_rotated():
 
 def test_collapsed_branch_loses_its_stability_where_channels_part():
     problem = standard(ONE_FEATURE, ("= 3", "= 10"), ('"none"', '"population"'))
-    threshold = meanfield.collapse_threshold(problem)
-    found = meanfield.continue_fixed_points(problem, "decorrelation.strength", 0.5 * threshold, 1.5 * threshold, 6)
+    threshold = meanfield.contrastive.collapse_threshold(problem)
+    found = meanfield.contrastive.continue_fixed_points(
+        problem, "decorrelation.strength", 0.5 * threshold, 1.5 * threshold, 6
+    )
     learnt = np.abs(found["q"].isel(feature=0, channel=0, drop=True)) > 0.9
     collapsed = found.isel(point=(found["arrangement"] == "collapsed") & learnt)
     order = np.argsort(collapsed["parameter"].values)
@@ -280,9 +282,9 @@ def test_what_has_no_states_is_refused():
     with pytest.raises(InputError, match="starts = 0: shares are of random starts"):
         solve_channel_states(standard(), starts=0)
     with pytest.raises(InputError, match=r"model.channels = 2: portraits, learnability and"):
-        meanfield.phase_portrait(standard())
+        meanfield.contrastive.phase_portrait(standard())
     with pytest.raises(InputError, match="fixed points do not depend on it"):
-        meanfield.continue_fixed_points(standard(), "model.initial_channel_overlap", 0.0, 0.2)
+        meanfield.contrastive.continue_fixed_points(standard(), "model.initial_channel_overlap", 0.0, 0.2)
     with pytest.raises(InputError, match=r"channels = 2: they have none of the sort|known for a single channel"):
         meanfield.find_stationary_states(standard())
 

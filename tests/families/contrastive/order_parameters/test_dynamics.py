@@ -38,7 +38,7 @@ def two():
     problem = problem_with(GAUSSIAN, THREE_POINT)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(analysis, "DIMENSIONS", (1e3, 1e6))
-        return problem, meanfield.analyse_dynamics(problem)
+        return problem, meanfield.contrastive.analyse_dynamics(problem)
 
 
 def test_two_features_have_all_parts(two):
@@ -70,7 +70,7 @@ def test_chances_are_those_of_the_separatrix(two):
 
 def test_one_feature_escapes_by_the_law_in_closed_form():
     problem = problem_with(THREE_POINT)
-    dynamics = meanfield.analyse_dynamics(problem)
+    dynamics = meanfield.contrastive.analyse_dynamics(problem)
     assert "win_chance" not in dynamics
     law = escape_law(random_start(problem), float(dynamics["escape_time_quantile"].attrs["escape_overlap"]))
     for i, N in enumerate(dynamics["dimension"].values[1:], 1):
@@ -102,7 +102,7 @@ def test_one_feature_escapes_by_the_law_in_closed_form():
 )
 def test_what_a_problem_does_not_have_is_absent(problem, absent, said, tmp_path, monkeypatch):
     monkeypatch.setattr(analysis, "AMPLITUDES", 16)  # what is there does not depend on how many
-    dynamics = meanfield.analyse_dynamics(problem)
+    dynamics = meanfield.contrastive.analyse_dynamics(problem)
     assert not absent & set(dynamics.variables)
     assert said in describe(dynamics)
     save(dynamics, tmp_path / "dynamics.nc")
@@ -113,4 +113,4 @@ def test_what_a_problem_does_not_have_is_absent(problem, absent, said, tmp_path,
 def test_priors_that_do_not_close_are_refused():
     problem = make_problem('prior = { name = "l1", strength = 1.0 }')
     with pytest.raises(meanfield.InputError, match=r"prior\.name = 'l1'"):
-        meanfield.analyse_dynamics(problem)
+        meanfield.contrastive.analyse_dynamics(problem)

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from meanfield import Problem
+from meanfield.contrastive import Problem
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.sgd.batch import add_batch, draw_numbers, numbers_for, room_for, training_of
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield import continue_stationary_states, find_stationary_states
+from meanfield import find_stationary_states
+from meanfield.contrastive import continue_stationary_states
 from meanfield.errors import InputError
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.description import describe

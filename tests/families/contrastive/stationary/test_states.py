@@ -218,7 +218,7 @@ def test_an_answer_that_rare_coordinates_could_change_says_so(law, warned):
 
 def test_branches_without_a_state_say_where_it_comes_closest_and_why_some_may_be_missing(monkeypatch):
     monkeypatch.setattr(search, "MOST_DENSITIES", 1)
-    found = meanfield.continue_stationary_states(
+    found = meanfield.contrastive.continue_stationary_states(
         make_problem(prior("l1", 100.0)), "prior.strength", 100.0, 50.0, points=5
     )
     assert found.sizes["point"] == 0

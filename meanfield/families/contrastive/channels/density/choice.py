@@ -52,7 +52,7 @@ def solve_several(problem: Problem) -> Solved:
 
 
 def solve_joint(problem: Problem) -> tuple[Solved, Solved]:
-    """Density of two channels and that of both weights together; see `meanfield.solve_joint_density`.
+    """Density of two channels and that of both weights together; see `meanfield.contrastive.solve_joint_density`.
 
     Raises
     ------
