@@ -20,10 +20,10 @@ from meanfield.numerics.compiled.differences import difference
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 from meanfield.typing import FloatArray
 
-ROUNDING = 1e-13
+INTERPOLATION_ROUNDING = 1e-13
 """Largest difference between a polynomial activation and its interpolation, relative to the sum of its terms."""
 
-ELSEWHERE = np.concatenate([-np.geomspace(0.03, 300.0, 41), np.geomspace(0.03, 300.0, 41)])
+CHECK_POINTS = np.concatenate([-np.geomspace(0.03, 300.0, 41), np.geomspace(0.03, 300.0, 41)])
 """Where that difference is looked at."""
 
 
@@ -90,10 +90,11 @@ class Activation:
         coefficients = np.linalg.solve(powers, self.values(nodes))
         if not np.all(np.isfinite(coefficients)):
             return ()
-        coefficients[np.abs(coefficients) < ROUNDING * np.abs(coefficients).max()] = 0.0
-        powers = np.vander(ELSEWHERE, nodes.size, increasing=True)
-        off = np.abs(self.values(ELSEWHERE) - powers @ coefficients)
-        if not np.all(off <= ROUNDING * (np.abs(powers) @ np.abs(coefficients))):  # also where values are not finite
+        coefficients[np.abs(coefficients) < INTERPOLATION_ROUNDING * np.abs(coefficients).max()] = 0.0
+        powers = np.vander(CHECK_POINTS, nodes.size, increasing=True)
+        off = np.abs(self.values(CHECK_POINTS) - powers @ coefficients)
+        # Negated, because values may be no numbers.
+        if not np.all(off <= INTERPOLATION_ROUNDING * (np.abs(powers) @ np.abs(coefficients))):
             return ()
         return tuple(float(a) for a in np.trim_zeros(coefficients, "b"))
 

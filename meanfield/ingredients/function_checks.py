@@ -16,12 +16,6 @@ from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile
 POINTS = np.linspace(-6.0, 6.0, 61) + 0.0123
 """Numbers at which functions of users are checked."""
 
-SAME_VALUE = 1e-6
-"""Largest difference of a compiled function from the same in Python, relative to 1 plus its size: rounding."""
-
-SAME_SLOPE = 1e-6
-"""Largest difference of a derivative from the numerical one, relative to 1 plus its size."""
-
 _NO_REASONS = ("Failed in nopython mode", "During: ", "File ", "[1m", "\x1b")
 """Beginnings of lines in numba's messages that name a place and no reason."""
 
@@ -57,7 +51,7 @@ def check_function(function: Any, what: str, kinks: tuple[float, ...] = (), leas
     points = np.setdiff1d([0.0, *POINTS[least <= POINTS]], kinks)
     values = np.array([_value(plain, x, what) for x in points.tolist()])
     compiled = evaluate(function, points)
-    off = ~(np.abs(compiled - values) <= SAME_VALUE * (1.0 + np.abs(values)))
+    off = ~(np.abs(compiled - values) <= 1e-6 * (1.0 + np.abs(values)))  # more is no rounding
     if off.any():
         x, value, other = (array[off][0] for array in (points, values, compiled))
         raise ValueError(
@@ -130,7 +124,8 @@ def check_slope(
     numerical: Any = numerical_derivative(partial(evaluate, function), points, initial_step=0.05, order=8)
     given = evaluate(slope, points)
     with np.errstate(invalid="ignore"):
-        wrong = ~(np.abs(given - numerical.df) <= SAME_SLOPE * (1 + np.abs(numerical.df)) + 10 * numerical.error)
+        # Differences are good to 1e-6, or to ten times the error that they estimate.
+        wrong = ~(np.abs(given - numerical.df) <= 1e-6 * (1 + np.abs(numerical.df)) + 10 * numerical.error)
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         raise ValueError(

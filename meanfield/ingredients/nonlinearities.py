@@ -19,19 +19,13 @@ from meanfield.ingredients.user_functions import build, is_address, make_own
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 from meanfield.typing import FloatArray
 
-FARTHEST = 38.0
+LAST_U = 38.0
 """Largest |u| of averages over u ~ N(0, 1): the normal density is 1e-314 there, the least normal double."""
 
 MOMENT_ACCURACY = 1e-11
 """Largest error of a moment relative to E[f^2], or to 1 if that is less."""
 
-RULES = (20, 15)
-"""Orders of the two rules: even and odd, or they would agree about a jump in the middle of a panel."""
-
-MOST_HALVINGS = 60
-"""Number of halvings of a panel about a jump after which nothing is left of it to rounding."""
-
-LARGEST = 1e12
+LARGEST_SQUARE = 1e12
 """Largest E[f^2]."""
 
 
@@ -80,12 +74,13 @@ class Nonlinearity:
 @lru_cache(maxsize=256)
 def _moments(f: Nonlinearity, scale: float) -> Moments:
     """Moments by Gauss-Legendre rules on panels, which are halved where two rules disagree, as about unknown jumps."""
-    ends = sorted({*np.linspace(-FARTHEST, FARTHEST, 39), *(k / scale for k in f.kinks if abs(k) < scale * FARTHEST)})
+    ends = sorted({*np.linspace(-LAST_U, LAST_U, 39), *(k / scale for k in f.kinks if abs(k) < scale * LAST_U)})
     panels = np.array([ends[:-1], ends[1:]])
     total, size = np.zeros(3), 1.0
     with np.errstate(all="ignore"):
-        for _ in range(MOST_HALVINGS):
-            fine, coarse = (_integrals(f, scale, panels, order) for order in RULES)
+        for _ in range(60):  # after 60 nothing is left of a panel about a jump, to rounding
+            # Even and odd: rules of equal parity would agree about a jump in the middle of a panel.
+            fine, coarse = (_integrals(f, scale, panels, order) for order in (20, 15))
             size = max(size, float(np.abs(fine[2]).sum()))
             rough = np.abs(fine - coarse).max(axis=0) > MOMENT_ACCURACY * size / len(ends)
             if not np.all(np.isfinite(fine)):
@@ -95,11 +90,11 @@ def _moments(f: Nonlinearity, scale: float) -> Moments:
             panels = np.array([[*left, *(0.5 * (left + right))], [*(0.5 * (left + right)), *right]])
             if not panels.size:
                 break
-        last = np.abs(evaluate(f.value, scale * np.array([-FARTHEST, FARTHEST])) ** 2 * _density(FARTHEST)).max()
-    if not np.all(np.isfinite(total)) or not last <= MOMENT_ACCURACY * size or not size < LARGEST:
+        last = np.abs(evaluate(f.value, scale * np.array([-LAST_U, LAST_U])) ** 2 * _density(LAST_U)).max()
+    if not np.all(np.isfinite(total)) or not last <= MOMENT_ACCURACY * size or not size < LARGEST_SQUARE:
         raise ValueError(
-            f"E[f(s u)^2] at s = {scale:g} is not finite, or beyond {LARGEST:g}: f overflows; take one that grows like "
-            "a power, with smaller values"
+            f"E[f(s u)^2] at s = {scale:g} is not finite, or beyond {LARGEST_SQUARE:g}: f overflows; take one that "
+            "grows like a power, with smaller values"
         )
     if panels.size:
         raise ValueError("its moments do not converge; take a function with finitely many jumps")

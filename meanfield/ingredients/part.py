@@ -12,13 +12,6 @@ from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.ingredients.nearest import nearest
 
-FEW_KEYS = 8
-"""Largest number of keys of a table that are all listed in the message about an unknown one."""
-
-LARGEST_EXACT = 2**53
-"""Largest number below which a double stands for one whole number."""
-
-
 CHANGED = "meanfield.with_value(problem, 'prior.strength', 2.0) returns a checked copy with another value under a key"
 """How to get another problem, for messages to those who would change one in place or copy it unchecked."""
 
@@ -139,7 +132,8 @@ def _number(key: str, value: Any, wanted: Any) -> Any:
     few = [number for kind in kinds if get_origin(kind) is Literal for number in get_args(kind)]
     if isinstance(value, bool) and few and all(type(number) is int for number in few):
         raise FieldError(key, f"= {value}: should be {' or '.join(map(str, few))}")
-    exact = isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT
+    # Beyond 2^53 a double stands for several integers.
+    exact = isinstance(value, float) and value.is_integer() and abs(value) <= 2**53
     return int(value) if exact and int in kinds else value
 
 
@@ -157,4 +151,5 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
 def _hint(key: str, known: list[str]) -> str:
     """Suggestion for an unknown key, with all keys of the table where they are few."""
     suggestion, listed = nearest(key, known), f"known: {', '.join(sorted(known))}"
-    return suggestion if suggestion == listed or len(known) > FEW_KEYS else f"{suggestion} ({listed})"
+    # More than eight keys would not be read.
+    return suggestion if suggestion == listed or len(known) > 8 else f"{suggestion} ({listed})"

@@ -23,9 +23,6 @@ ENDS = np.linspace(-6.0, 6.0, 1201) + 0.00123
 JUMP_HALVINGS, CORNER_HALVINGS = 34, 20
 """Times that an interval is halved, to 6e-13 and 1e-8."""
 
-SLOPE_STEP = 1e-9
-"""Step of the differences that give slopes, less than the last intervals and far more than the rounding of w."""
-
 COMPARED, SHRINKS = 7, 0.5
 """Last halvings over which changes are compared, and what is left of those of smooth functions, at most: 2^-7 if the
 intervals are short enough."""
@@ -33,10 +30,10 @@ intervals are short enough."""
 LEAST_JUMP, LEAST_CORNER = 1e-6, 1e-4
 """Changes that count, relative to the largest force, and slope or force; slopes are rounded to some 1e-7."""
 
-SAME = 1e-6
+KINK_DISTANCE = 1e-6
 """Distance of kinks below which they are one."""
 
-SAID = 3
+MOST_LISTED = 3
 """Kinks that a message describes one by one."""
 
 
@@ -70,7 +67,8 @@ def unnamed_kinks(prior: Prior) -> tuple[list[Kink], list[Kink]]:
 
 
 def _slope(function: ScalarFunction, w: FloatArray) -> FloatArray:
-    low, high = w - SLOPE_STEP, w + SLOPE_STEP
+    # Less than the last intervals, and far more than the rounding of w.
+    low, high = w - 1e-9, w + 1e-9
     return (evaluate(function, high) - evaluate(function, low)) / (high - low)
 
 
@@ -78,9 +76,9 @@ def _jumps(
     function: Callable[[FloatArray], FloatArray], known: tuple[float, ...], halvings: int, least: float
 ) -> list[Kink]:
     """Jumps of more than `least`, away from those that are known."""
-    ends = np.sort([*ENDS, *(kink + side * SAME for kink in known for side in (-1.0, 1.0))])
+    ends = np.sort([*ENDS, *(kink + side * KINK_DISTANCE for kink in known for side in (-1.0, 1.0))])
     low, high = ends[:-1], ends[1:]
-    away = np.array([all(abs(middle - kink) > SAME for kink in known) for middle in 0.5 * (low + high)])
+    away = np.array([all(abs(middle - kink) > KINK_DISTANCE for kink in known) for middle in 0.5 * (low + high)])
     low, high = low[away], high[away]
     before, after = function(low), function(high)
     for halving in range(halvings):
@@ -110,11 +108,11 @@ def kinks_to_name(name: str, prior: Prior) -> str:
     said += [f"bends at w = {_number(each.place)}" for each in corners]
     if not said:
         return ""
-    others = f", and has {len(said) - SAID} more kinks" if len(said) > SAID else ""
+    others = f", and has {len(said) - MOST_LISTED} more kinks" if len(said) > MOST_LISTED else ""
     places = sorted([*prior.kinks, *(each.place for each in (*jumps, *corners))])
     kinks = ", ".join(map(_number, places)) + "," * (len(places) == 1)
     return (
-        f"prior.name = '{name}': its force {', '.join(said[:SAID])}{others}, which it does not name; make it "
+        f"prior.name = '{name}': its force {', '.join(said[:MOST_LISTED])}{others}, which it does not name; make it "
         f"meanfield.Prior(force, kinks=({kinks}))"
     )
 

@@ -18,9 +18,6 @@ from meanfield.networks.normalisation import Normalisation
 from meanfield.networks.population import Evaluation, Views
 from meanfield.typing import FloatArray
 
-RANK = 1e-13
-"""Size of an eigenvalue of M, relative to the largest, that rounding may leave of 0."""
-
 
 def pair_matrix(evaluation: Evaluation, views: Views) -> FloatArray:
     """Matrix M with which a loss has the derivative -2 M y by the outputs y, shape (views, views).
@@ -117,7 +114,7 @@ class Connections:
     def operator(self, layer: int, M: FloatArray) -> Operator:
         """Operator of a layer, counted from 0, for a matrix M of views."""
         values, vectors = np.linalg.eigh(M)
-        kept = np.abs(values) > RANK * np.abs(values).max()
+        kept = np.abs(values) > 1e-13 * np.abs(values).max()  # smaller eigenvalues of M are rounding
         rows = (vectors[:, kept] * np.sqrt(np.abs(values[kept]))).T
         right = self._mixed(self._right, layer, rows)
         left = right if self._left is self._right else self._mixed(self._left, layer, rows)

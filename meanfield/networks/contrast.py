@@ -20,10 +20,6 @@ TRIPLES = ("simple", "triplet", "infonce", "beta")
 """Losses that are means over triples."""
 
 
-WIDEST = 30.0
-"""Largest range of exponents whose sums of exponentials are taken as they are: their logarithms lose 1e-15."""
-
-
 class Slopes(NamedTuple):
     """Value of a loss for each triple, and its derivatives by the distances.
 
@@ -136,7 +132,8 @@ class Contrast:
 def _soft_plus_of_difference(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """log(1 + e^(x - y)) and its derivative by x; of all pairs of few x and y with exponentials of these alone."""
     low, high = min(x.min(), y.min()), max(x.max(), y.max())
-    if x.size + y.size >= np.broadcast(x, y).size or not high - low <= WIDEST:
+    # Over a range of exponents up to 30, logarithms of sums of exponentials lose no more than 1e-15.
+    if x.size + y.size >= np.broadcast(x, y).size or not high - low <= 30.0:
         return _soft_plus(x - y)
     e, e_ = np.exp(x - low), np.exp(y - low)
     total = e + e_

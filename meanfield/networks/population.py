@@ -18,12 +18,6 @@ from meanfield.networks.triples import SUMMED, Triples
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-BLOCK = 1 << 18
-"""Number of pairs that are taken at once: they fit into the caches."""
-
-TRIPLES = 40.0
-"""Usual time of a pair of views in losses of triples, relative to that in a loss of pairs."""
-
 MOMENTS = ("simple", "beta", "batch_ratio")
 """Losses that depend on the means and variances of outputs given the sample alone."""
 
@@ -78,7 +72,8 @@ def terms(contrast: Contrast, views: int) -> float:
     """Time that a loss takes with a number of views, in terms of a loss of pairs."""
     if contrast.kind in MOMENTS:
         return float(views)
-    return float(views) ** 2 * (1.0 if contrast.kind == "exact" else TRIPLES)
+    # A pair in losses of triples takes some 40 times as long.
+    return float(views) ** 2 * (1.0 if contrast.kind == "exact" else 40.0)
 
 
 def evaluate(
@@ -130,7 +125,8 @@ def _weights(contrast: Contrast, views: Views, outputs: FloatArray, unaugmented:
         return contrast.weight(distances(unaugmented, unaugmented))
     different, place = merged(outputs[0])
     chance = np.array([np.bincount(place, row, len(different)) for row in views.whole])
-    found, step = np.zeros((len(chance), len(chance))), max(1, BLOCK // len(different))
+    # 2^18 pairs fit into the caches.
+    found, step = np.zeros((len(chance), len(chance))), max(1, (1 << 18) // len(different))
     with progress_bar(len(different), "weights of pairs", "sample") as bar:
         for first in range(0, len(different), step):
             some = slice(first, first + step)

@@ -6,9 +6,6 @@ import numpy as np
 
 from meanfield.typing import FloatArray, IntArray
 
-RIDGE = 1e-3
-"""Ridge of the least-squares classifier, relative to the variance of a feature: features may depend on each other."""
-
 
 def probe_accuracy(features: FloatArray, labels: IntArray, held_out: FloatArray, wanted: IntArray) -> float:
     """Share of held-out samples that a linear least-squares classifier with ridge gets right.
@@ -31,6 +28,6 @@ def probe_accuracy(features: FloatArray, labels: IntArray, held_out: FloatArray,
     kept = deviation > 1e-12 * max(float(deviation.max()), 1e-300)
     x, x_out = ((side[:, kept] - mean[kept]) / deviation[kept] for side in (features, held_out))
     targets = np.eye(int(max(labels.max(), wanted.max())) + 1)[labels]
-    matrix = x.T @ x / len(x) + RIDGE * np.eye(x.shape[1])
+    matrix = x.T @ x / len(x) + 1e-3 * np.eye(x.shape[1])  # a ridge, because features may depend on each other
     slope = np.linalg.solve(matrix, x.T @ (targets - targets.mean(axis=0)) / len(x))
     return float(np.mean((x_out @ slope + targets.mean(axis=0)).argmax(axis=1) == wanted))

@@ -37,9 +37,6 @@ TERMS = 6
 """Number of terms of the polynomial in e^(s - x) below the table, the constant included: their relative error is
 e^(-5.4 5)/720, 3e-15."""
 
-BLOCK = 1 << 17
-"""Number of values that are computed at once: they fit into the caches."""
-
 _POINTS = np.asarray(chebyshev.chebpts1(POLYNOMIALS))
 _TO_SERIES = np.linalg.inv(chebyshev.chebvander(_POINTS, POLYNOMIALS - 1))
 _IN_INTERVAL = WIDTH * (0.5 + 0.5 * _POINTS)
@@ -140,7 +137,7 @@ class Lattice:
 
     def _blocks(self, rows: int) -> list[slice]:
         """Blocks of rows whose tables fit into the caches."""
-        step = max(1, BLOCK // (self.intervals * len(self._places)))
+        step = max(1, (1 << 17) // (self.intervals * len(self._places)))  # they fit into the caches
         return [slice(first, first + step) for first in range(0, rows, step)]
 
     @property

@@ -25,9 +25,6 @@ from meanfield.networks.contrast import Contrast
 from meanfield.networks.scale_functions import ABOVE, FAR, NEAR, POLYNOMIALS, PULL, STEP, WIDTH, Lattice
 from meanfield.typing import FloatArray, IntArray
 
-DECAY = 36.0
-"""Negative exponent of what is left out at small t: 2e-16."""
-
 
 @dataclass(frozen=True)
 class Sums:
@@ -172,4 +169,5 @@ def _lattices(contrast: Contrast, reach: float) -> tuple[Lattice, Lattice]:
 
 def _before(contrast: Contrast) -> float:
     """Number of groups below all distances, without the margin."""
-    return (DECAY + math.log(contrast.each * contrast.together)) / WIDTH
+    # What is left out at small t is exp(-36) = 2e-16.
+    return (36.0 + math.log(contrast.each * contrast.together)) / WIDTH

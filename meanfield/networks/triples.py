@@ -29,17 +29,11 @@ MOST_TRIPLES = 1e9
 MOST_GROUPS, FEWEST = 1e7, 500
 """Largest number of groups of scales of all anchors, of which there are `FEWEST` at least: a minute, 50 megabytes."""
 
-MOST_SERIES = 1e6
-"""Usual number of coefficients of a block of anchors: they fit into the caches."""
-
 MOST_KEPT = 1e7
 """Largest number of sums that are kept for what else is asked for: 80 megabytes."""
 
 BLOCK = 1 << 15
 """Number of terms that are computed at once: they fit into the caches."""
-
-LEAST = 64
-"""Least number of anchors that are taken together, for products of matrices."""
 
 COST_OF_AN_ANCHOR, COST_OF_SCALES, COST_OF_A_PAIR, COST_OF_A_GROUP = 15_000.0, 200_000.0, 2.0, 110.0
 """Usual times relative to that of a term of the enumeration, 5 ns: of an anchor of the enumeration and, of sums over
@@ -113,8 +107,10 @@ class Triples:
     def _blocks(self) -> Iterable[tuple[slice, Sums]]:
         """Blocks of anchors and their sums, which are kept where they are small."""
         count, functions = len(self._y), 1 + len(self._p) * len(self._negative_laws)
-        most = min(MOST_KEPT / count, MOST_SERIES / (POLYNOMIALS * self._groups)) / functions
-        step = max(1, int(min(max(LEAST, BLOCK // count), most)))
+        # A million coefficients of a block of anchors fit into the caches.
+        most = min(MOST_KEPT / count, 1e6 / (POLYNOMIALS * self._groups)) / functions
+        # At least 64 anchors are taken together, for products of matrices.
+        step = max(1, int(min(max(64, BLOCK // count), most)))
         blocks = [slice(first, min(first + step, count)) for first in range(0, count, step)]
         if count**2 * functions > MOST_KEPT:
             return self._shown(blocks)

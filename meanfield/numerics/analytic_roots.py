@@ -17,24 +17,6 @@ from meanfield.typing import FloatArray
 NODES = 16
 """Chebyshev nodes of an interval."""
 
-RESOLVED = 1e-12
-"""Size of the last coefficients, relative to the largest value on the interval, of a function that is resolved."""
-
-FLAT = 1e-14
-"""Largest value, relative to the size of its terms, that is 0 to rounding."""
-
-MOST_INTERVALS = 100_000
-"""Number of intervals that wait to be resolved beyond which the function is none that can be."""
-
-MOST_HALVINGS = 36
-"""Halvings of an interval after which it is as short as rounding."""
-
-IMAGINARY = 1e-6
-"""Largest imaginary part of an eigenvalue that is a real root, double ones included."""
-
-SAME = 1e-11
-"""Distance of two roots that are one, which neighbouring intervals share, relative to the length of all."""
-
 _ANGLES = np.pi * (np.arange(NODES) + 0.5) / NODES
 _POINTS = -np.cos(_ANGLES)
 _TO_COEFFICIENTS = 2.0 / NODES * np.cos(np.outer(np.arange(NODES), np.pi - _ANGLES))
@@ -67,14 +49,15 @@ def roots_between(
     edges = np.asarray(ends, dtype=float)
     low, high = edges[:-1], edges[1:]
     found: list[float] = []
-    for _ in range(MOST_HALVINGS):
+    for _ in range(36):  # an interval is then as short as rounding
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
         points = (middle[:, None] + half[:, None] * _POINTS).ravel()
         values, sizes = (part.reshape(-1, NODES) for part in function(points))
         coefficients = values @ _TO_COEFFICIENTS.T
-        size, rounding = np.abs(values).max(axis=1), FLAT * np.abs(sizes).max(axis=1)
+        # Values below 1e-14 of their terms are 0 to rounding.
+        size, rounding = np.abs(values).max(axis=1), 1e-14 * np.abs(sizes).max(axis=1)
         tail = np.abs(coefficients[:, -3:]).max(axis=1)
-        resolved = tail <= RESOLVED * size + rounding
+        resolved = tail <= 1e-12 * size + rounding  # the last coefficients of a resolved function are rounding
         # what the first coefficient outweighs has no root, resolved or not
         empty = resolved & (np.abs(coefficients[:, 0]) > np.abs(coefficients[:, 1:]).sum(axis=1) + tail)
         for k in np.flatnonzero(resolved & ~empty & (size > rounding)):
@@ -83,9 +66,10 @@ def roots_between(
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
         if not low.size:
             break
-        if low.size > MOST_INTERVALS:
+        if low.size > 100_000:  # so many wait to be resolved for no function that can be
             raise ArithmeticError(f"the function is not resolved by {low.size} intervals")
-    return _each_once(sorted(found), SAME * float(edges[-1] - edges[0]))
+    # Neighbouring intervals share a root at their common end.
+    return _each_once(sorted(found), 1e-11 * float(edges[-1] - edges[0]))
 
 
 def _roots(coefficients: FloatArray) -> FloatArray:
@@ -95,7 +79,7 @@ def _roots(coefficients: FloatArray) -> FloatArray:
     if degree == 0:
         return np.empty(0)
     roots = np.linalg.eigvals(chebcompanion(coefficients[: degree + 1]))
-    real = roots.real[(np.abs(roots.imag) <= IMAGINARY) & (np.abs(roots.real) <= 1.0 + 1e-9)]
+    real = roots.real[(np.abs(roots.imag) <= 1e-6) & (np.abs(roots.real) <= 1.0 + 1e-9)]  # double roots, too
     return np.asarray(np.clip(real, -1.0, 1.0))
 
 

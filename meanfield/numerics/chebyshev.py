@@ -13,9 +13,6 @@ from meanfield.typing import FloatArray
 NODES = 10
 """Number of values of an interval."""
 
-MOST_INTERVALS = 128
-"""Largest number of intervals."""
-
 _POINTS = np.asarray(chebyshev.chebpts1(NODES))
 _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
 
@@ -39,7 +36,7 @@ def interpolant(
     Raises
     ------
     InputError
-        If the function is not finite, or not resolved by `MOST_INTERVALS` intervals.
+        If the function is not finite, or not resolved by 128 intervals.
     """
     found: dict[float, FloatArray] = {}
     left = [(start, stop)]
@@ -47,7 +44,8 @@ def interpolant(
         low, high = left.pop()
         values = np.array([function(0.5 * (low + high) + 0.5 * (high - low) * x) for x in _POINTS])
         coefficients = np.tensordot(_TO_COEFFICIENTS, values, axes=1)
-        if not np.isfinite(values).all() or len(found) + len(left) >= MOST_INTERVALS:
+        # More would take longer than the function itself.
+        if not np.isfinite(values).all() or len(found) + len(left) >= 128:
             raise InputError(f"{what} between t = {low:.6g} and {high:.6g}: not finite, or not smooth")
         if np.abs(coefficients[-2:]).max() <= accuracy * np.abs(values).max():
             found[low] = coefficients

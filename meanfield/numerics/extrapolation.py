@@ -17,21 +17,12 @@ SMOOTH_POWERS = (2, 4, 6)
 KINKED_POWERS = (2, 3, 4, 6)
 """Powers of the cell width and the time step in the error, in order of elimination."""
 
-CORRECTIONS = 3
-"""Number of corrections of masses by a smooth factor; each leaves a tenth of the error or less."""
-
 MOST_CORRECTED = 2.0
 """Largest factor by which extrapolation may change the probability of a cell; far tails are not asymptotic."""
 
 
 SLACK, LEAST_SHARE = 0.1, 0.01
 """Largest share of the last difference of solutions that is not of second order, and the largest one that may grow."""
-
-FIRST_SAFETY = 3.0
-"""Safety factor on the first estimated error, which has no other to be compared with."""
-
-SLOWEST = 0.9
-"""Ratio of two estimates in a row from which the series does not count as converging."""
 
 
 def extrapolation_weights(factors: Sequence[int], powers: Sequence[int]) -> FloatArray:
@@ -96,9 +87,9 @@ class ErrorSeries:
         """
         before, self._before = self._before, (size, leading)
         if before is None or size == 0.0:
-            return FIRST_SAFETY
+            return 3.0  # a safety factor: the first estimate has no other to be compared with
         expected = before[0] * leading / before[1]
-        ratio = min(size / before[0], SLOWEST)
+        ratio = min(size / before[0], 0.9)  # a series with a larger ratio does not count as converging
         return max(1.0, expected / size) / (1.0 - ratio) ** 2
 
 
@@ -122,7 +113,7 @@ def sharpen(masses: FloatArray, density: FloatArray, h: float) -> FloatArray:
     several = density.shape[-1] // wide
     P = np.maximum(density, 0.0)
     if several > 1:
-        for _ in range(CORRECTIONS):
+        for _ in range(3):  # each leaves a tenth of the error or less
             P *= _correction(masses, P, h) @ _cubic(wide, several)
     P *= np.repeat(_correction(masses, P, h), several, axis=-1)
     return np.asarray(P / (h * P.sum(axis=-1, keepdims=True)))

@@ -19,7 +19,7 @@ from meanfield.typing import FloatArray
 FINEST, COARSEST = 1e-3, 0.25
 """Least and largest distance of nodes."""
 
-NEGLIGIBLE = 1e-8
+PROBABILITY_LEFT_OUT = 1e-8
 """Probability at each end of a law that rules leave out."""
 
 SPLINE_REACH = 40
@@ -93,7 +93,7 @@ def _nodes(rule: Rule) -> tuple[FloatArray, FloatArray]:
     cuts = [_halved(np.array(ends), values, spacing) for ends in pairwise(law.support)]
     x, weight = panel_rule(np.concatenate([cuts[0], *(each[1:] for each in cuts[1:])]), law.density)
     below = np.cumsum(weight)
-    kept = (below > NEGLIGIBLE) & (x < 0.0 if rule.halved else below - weight < 1.0 - NEGLIGIBLE)
+    kept = (below > PROBABILITY_LEFT_OUT) & (x < 0.0 if rule.halved else below - weight < 1.0 - PROBABILITY_LEFT_OUT)
     return x[kept], weight[kept] / weight[kept].sum()
 
 

@@ -12,9 +12,6 @@ from meanfield.typing import FloatArray
 MARGINAL = 1e-7
 """Resolution of growth rates, relative to the size of the field: smaller ones count as zero."""
 
-FOCUS_TOLERANCE = 1e-9
-"""Imaginary part of an eigenvalue, relative to the size of the field, above which a node is a focus."""
-
 
 @dataclass(frozen=True)
 class FixedPoint:
@@ -54,5 +51,6 @@ class FixedPoint:
             return "marginal"
         if 0 < self.unstable_directions < len(self.eigenvalues):
             return "saddle"
-        rotates = np.any(np.abs(self.eigenvalues.imag) > FOCUS_TOLERANCE / MARGINAL * self.resolution)
+        # Rounding of imaginary parts, relative to the size of the field.
+        rotates = np.any(np.abs(self.eigenvalues.imag) > 1e-9 / MARGINAL * self.resolution)
         return f"{'unstable' if self.unstable_directions else 'stable'} {'focus' if rotates else 'node'}"

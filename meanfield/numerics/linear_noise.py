@@ -19,9 +19,6 @@ TOLERANCE = Tolerance(relative=1e-9, absolute=1e-8)
 """Tolerance of a step of the logarithms of variances, and of correlations: the next order in 1/N is far larger at any N
 that is simulated."""
 
-LEAST_SHARE = 1e-12
-"""Least offset of a variance under its logarithm, relative to the largest: a direction may have no noise."""
-
 LARGEST_COVARIANCE = 1e12
 """Largest N times the covariance: overlaps lie in the unit ball, so it is at most N, and no N is larger than this."""
 
@@ -56,7 +53,8 @@ def covariance_along(
     # The integrator asks several times for the same t: corrections, and differences in C.
     drift_and_noise = lru_cache(maxsize=1)(drift_and_noise)
     variances = np.diag(drift_and_noise(times[0])[1]) * (times[-1] - times[0])
-    offset = np.maximum(variances, max(LEAST_SHARE * float(variances.max()), np.finfo(float).tiny))
+    # Variances are offset under their logarithm, because a direction may have no noise.
+    offset = np.maximum(variances, max(1e-12 * float(variances.max()), np.finfo(float).tiny))
 
     def covariance(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         R = y.reshape(size, size).copy()

@@ -28,29 +28,11 @@ from meanfield.numerics.mixed_laws import Block, Mixture, distance
 from meanfield.process import own_numba as numba
 from meanfield.typing import BoolArray, FloatArray
 
-RESOLVED_STEP = 0.6
-"""Largest step of normal scores between neighbouring nodes up to which their sum is exact to exp(-2 pi^2/0.6^2)."""
-
-GOOD_STEP = 1.4
-"""Largest step up to which the sum is better than interpolation, where they disagree: its error is some 1e-4 there."""
-
 FINE_STEP = 1.0
 """Step of normal scores between nodes of a rule for interpolated laws, which leaves an L1 error of 8e-7."""
 
-VISIBLE_SCORE = 3.0
-"""Largest score that counts in steps between nodes: beyond lies 0.1 % of the probability."""
-
-VISIBLE_WEIGHT = 1e-7
-"""Least weight of neighbouring nodes between which a step counts."""
-
 GOOD_ENOUGH = 3e-5
 """Error of a mixture with which no other interpolation is tried, where it is all that is shown."""
-
-LEAST_ERROR = 5e-6
-"""What rules for interpolated laws, and straight tails of scores, leave at most."""
-
-LEAST_STEEPNESS = 0.1
-"""Least slope of normal scores in u for which the error of a quadrature rule is computed."""
 
 SAFETY = 2.0
 """Safety factor on the distance of two interpolations, both of which may be wrong, but not alike."""
@@ -58,14 +40,11 @@ SAFETY = 2.0
 SMOOTH_DEGREE, ROUGH_DEGREE = 5, 3
 """Degree of splines in u, and that of splines which must bear with laws that change much from node to node."""
 
-FARTHEST_SCORE = 6.0
+LARGEST_CURVE_SCORE = 6.0
 """Largest score of points of a curve, and of those for which its probability is computed: beyond lies 1e-9."""
 
-ROWS = 128
+LAWS_AT_ONCE = 128
 """Number of laws that are interpolated at a time: their scores stay in the fast memory of a processor."""
-
-CURVE_POINTS = (201, 1201)
-"""Numbers of points of a curve, the second for laws with jumps."""
 
 
 def resolved(
@@ -103,15 +82,16 @@ def resolved(
     step = largest_step(weight, z)
     if len(u) < 2:
         return nodes
-    if spacing is None and step <= RESOLVED_STEP:
+    if spacing is None and step <= 0.6:  # their sum is then exact to exp(-2 pi^2/0.6^2)
         return replace(nodes, error=_error_of_rule(law, u.tobytes(), weight.tobytes(), _steepness(u, weight, z)))
     rule = Rule.between(law, u, np.minimum(spacing or COARSEST, _resolving_spacings(u, weight, z)), mirrored)
     best = replace(nodes, error=np.inf)
-    for mixture in _candidates(nodes, edges, z, rule, spacing is None and step <= GOOD_STEP):
+    # Up to a step of 1.4 the sum, with an error of some 1e-4, is better than interpolation where they disagree.
+    for mixture in _candidates(nodes, edges, z, rule, spacing is None and step <= 1.4):
         best = min(best, mixture, key=lambda each: each.error)
         if best.error <= good_enough:
             break
-    return replace(best, error=best.error + LEAST_ERROR)
+    return replace(best, error=best.error + 5e-6)  # of rules for interpolated laws, and of straight tails
 
 
 def _candidates(nodes: Mixture, edges: FloatArray, z: FloatArray, rule: Rule, sum_is_good: bool) -> Iterator[Mixture]:
@@ -123,7 +103,7 @@ def _candidates(nodes: Mixture, edges: FloatArray, z: FloatArray, rule: Rule, su
     if sum_is_good:
         return
     masses = np.diff(ndtr(z))
-    for count in CURVE_POINTS:
+    for count in (201, 1201):  # laws with jumps take the second
         curves = _curves(z, masses, edges, count)
         every, error = _by_curves(u, curves, edges, rule), _error_of_points(u, curves, masses, edges, rule)
         few = _Curves(curves.points, curves.v[half], curves.mean[half])
@@ -152,15 +132,16 @@ def _resolving_spacings(u: FloatArray, weight: FloatArray, z: FloatArray) -> Flo
 def _largest_steps(weight: FloatArray, z: FloatArray) -> FloatArray:
     """Largest steps of visible normal scores from each node to the next, shape (nodes - 1,)."""
     below, above = z[:-1], z[1:]
-    visible = (np.minimum(np.abs(below), np.abs(above)) < VISIBLE_SCORE) | (below * above < 0)
-    visible &= (np.minimum(weight[:-1], weight[1:]) > VISIBLE_WEIGHT)[:, None]
+    visible = (np.minimum(np.abs(below), np.abs(above)) < 3.0) | (below * above < 0)  # 0.1 % lies beyond
+    visible &= (np.minimum(weight[:-1], weight[1:]) > 1e-7)[:, None]  # steps between lighter nodes do not
     return np.asarray(np.max(np.abs(above - below), axis=1, where=visible, initial=0.0))
 
 
 def _steepness(u: FloatArray, weight: FloatArray, z: FloatArray) -> float:
     """Largest slope of visible normal scores in u; the next power of sqrt(2), so that there are few."""
     slope = float((_largest_steps(weight, z) / np.diff(u)).max(initial=0.0))
-    return float(2.0 ** (0.5 * np.ceil(2.0 * np.log2(max(slope, LEAST_STEEPNESS)))))
+    # Errors of rules are computed from this slope on.
+    return float(2.0 ** (0.5 * np.ceil(2.0 * np.log2(max(slope, 0.1)))))
 
 
 @lru_cache(maxsize=16)
@@ -185,16 +166,16 @@ def _by_scores(u: FloatArray, z: FloatArray, rule: Rule, degree: int) -> Mixture
     matrix, x = rule.interpolation(u, degree), rule.nodes[0]
     gap = np.where((x > u[0]) & (x < u[-1]), np.searchsorted(u, x) - 1, -1)  # the last one stands for none
     none = np.zeros((1, z.shape[1]), dtype=bool)
-    below = np.concatenate([np.maximum(z[:-1], z[1:]) < -FARTHEST_SCORE, none])
-    above = np.concatenate([np.minimum(z[:-1], z[1:]) > FARTHEST_SCORE, none])
+    below = np.concatenate([np.maximum(z[:-1], z[1:]) < -LARGEST_CURVE_SCORE, none])
+    above = np.concatenate([np.minimum(z[:-1], z[1:]) > LARGEST_CURVE_SCORE, none])
 
     def scores(rows: slice) -> tuple[slice, FloatArray]:
         met = np.unique(gap[rows])
         near = _columns(below[met].all(axis=0), above[met].all(axis=0))
         nodes = rule.neighbours(u, rows)
         between = matrix[rows, nodes] @ z[nodes, near]
-        between[below[gap[rows], near]] = -FARTHEST_SCORE
-        between[above[gap[rows], near]] = FARTHEST_SCORE
+        between[below[gap[rows], near]] = -LARGEST_CURVE_SCORE
+        between[above[gap[rows], near]] = LARGEST_CURVE_SCORE
         return near, between
 
     return _from_scores(rule, z.shape[1], scores)
@@ -231,7 +212,7 @@ def _curves(z: FloatArray, masses: FloatArray, edges: FloatArray, count: int) ->
     mean = masses @ (0.5 * (edges[1:] + edges[:-1]))
     v = edges - mean[:, None]
     along = z + v
-    ends = [np.interp((-FARTHEST_SCORE, FARTHEST_SCORE), *pair) for pair in zip(z, along, strict=True)]
+    ends = [np.interp((-LARGEST_CURVE_SCORE, LARGEST_CURVE_SCORE), *pair) for pair in zip(z, along, strict=True)]
     points = np.linspace(np.min(ends), np.max(ends), count)
     return _Curves(points, np.array([np.interp(points, *pair) for pair in zip(along, v, strict=True)]), mean)
 
@@ -253,8 +234,8 @@ def _by_curves(u: FloatArray, curves: _Curves, edges: FloatArray, rule: Rule) ->
         each = matrix[rows, nodes]
         inner, means = _increasing(each @ v[nodes]), each @ mean[nodes]
         reached = points - inner
-        first = np.maximum(np.argmax(reached > -FARTHEST_SCORE, axis=1) - 1, 0)
-        beyond = reached >= FARTHEST_SCORE
+        first = np.maximum(np.argmax(reached > -LARGEST_CURVE_SCORE, axis=1) - 1, 0)
+        beyond = reached >= LARGEST_CURVE_SCORE
         last = np.where(beyond.any(axis=1), np.argmax(beyond, axis=1), len(points) - 1)
         here = np.arange(len(each))
         ends = float(np.min(means + inner[here, first])), float(np.max(means + inner[here, last]))
@@ -304,11 +285,11 @@ def _from_scores(rule: Rule, edges: int, scores: Callable[[slice], tuple[slice, 
     """
     u, weight = rule.nodes
     average, blocks = np.zeros(edges), []
-    for first in range(0, len(u), ROWS):
-        rows = slice(first, first + ROWS)
+    for first in range(0, len(u), LAWS_AT_ONCE):
+        rows = slice(first, first + LAWS_AT_ONCE)
         columns, between = scores(rows)
-        z = _increasing(np.clip(between, -FARTHEST_SCORE, FARTHEST_SCORE))
-        near = np.abs(z) < FARTHEST_SCORE
+        z = _increasing(np.clip(between, -LARGEST_CURVE_SCORE, LARGEST_CURVE_SCORE))
+        near = np.abs(z) < LARGEST_CURVE_SCORE
         F = np.array(z > 0.0, dtype=float)
         F[near] = ndtr(z[near])
         # What lies beyond the cells is put into the outermost ones.

@@ -15,12 +15,12 @@ from meanfield.typing import FloatArray
 LARGEST_SCORE = 5.0
 """Largest score that is taken from probabilities: 3e-7 lies beyond, about as much as a numerical solution errs by."""
 
-EMPTY = 8.0
+EMPTY_SCORE = 8.0
 """Score of a probability of zero, where a law is so narrow that no edge has a smaller score."""
 
-EMPTY_TAIL = float(ndtr(-EMPTY))
+EMPTY_TAIL = float(ndtr(-EMPTY_SCORE))
 
-ROWS = 32
+LAWS_AT_ONCE = 32
 """Number of laws at a time: they stay in the fast memory of a processor."""
 
 
@@ -40,8 +40,8 @@ def normal_scores(edges: FloatArray, masses: FloatArray) -> FloatArray:
     """
     rows = masses.reshape(-1, masses.shape[-1])
     z = np.empty((len(rows), len(edges)))
-    for first in range(0, len(rows), ROWS):
-        block = slice(first, first + ROWS)
+    for first in range(0, len(rows), LAWS_AT_ONCE):
+        block = slice(first, first + LAWS_AT_ONCE)
         z[block] = _raw_scores(rows[block])
         _straighten(edges, z[block])
     return z.reshape(*masses.shape[:-1], len(edges))
@@ -53,7 +53,7 @@ def _raw_scores(masses: FloatArray) -> FloatArray:
     np.cumsum(masses, axis=1, out=below[:, 1:])
     np.cumsum(masses[:, ::-1], axis=1, out=above[:, -2::-1])
     tail = np.minimum(below, above)  # the smaller one has the digits
-    z = np.full_like(tail, -EMPTY)
+    z = np.full_like(tail, -EMPTY_SCORE)
     near = tail > EMPTY_TAIL
     z[near] = ndtri(tail[near])  # `where=` of SciPy's functions corrupts memory
     return np.asarray(np.where(below < above, z, -z))

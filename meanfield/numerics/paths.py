@@ -33,9 +33,6 @@ MOST_STEPS = 100_000
 SAFETY, SHORTER, LONGER = 0.9, 0.2, 5.0
 """Share of the step length that the error estimate would allow, and bounds of its change."""
 
-BISECTIONS = 52
-"""Number of bisections of a step to find an event, the number of bits of a share of the step."""
-
 
 @dataclass(frozen=True)
 class Paths:
@@ -169,7 +166,7 @@ class _Run:
             return
         curve = length[meets, None, None] * np.einsum("snk,sp->nkp", slopes[:, meets], RK45.P)
         low, high = np.zeros(len(curve)), np.ones(len(curve))
-        for _ in range(BISECTIONS):
+        for _ in range(52):  # the bits of a share of the step
             share = 0.5 * (low + high)
             powers = share[:, None] ** np.arange(1, curve.shape[2] + 1)
             after = margin(before[meets] + np.einsum("nkp,np->nk", curve, powers)) >= 0.0

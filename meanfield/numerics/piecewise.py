@@ -22,9 +22,6 @@ ORDER = 16
 WIDTH = 1.5
 """Largest width of a panel near the origin, narrow enough for most Gaussian weights to use its nodes as they are."""
 
-CORE = 12.0
-"""Distance from the origin within which panels obey WIDTH; further out they may grow by a quarter of the distance."""
-
 RESOLVED = 1e-12
 """Largest size of the last Legendre coefficients of a resolved row, relative to the row's largest value on the
 panel."""
@@ -37,12 +34,6 @@ THIN = 1e-2
 MOST_SLACK = 30.0
 """Largest factor `slack` by which panels of half-width THIN / slack may miss RESOLVED: they weigh little, and lie where
 functions are made of others that have been resolved no better."""
-
-NARROWEST = 1e-8
-"""Least half-width of a panel; one that is narrower and still not resolved hides a kink."""
-
-CONTINUOUS = 1e-8
-"""Largest jump between neighbouring panels, relative to the values there, that resolution explains."""
 
 MOST_PANELS = 6000
 """Largest number of panels; more make a closure take milliseconds, as an oscillating activation does under a law with
@@ -205,7 +196,7 @@ def with_derivatives(table: Table, count: int) -> Table:
 
 def _first_edges(breaks: FloatArray, reach: float) -> FloatArray:
     """Edges of panels of the largest width, before any function is evaluated."""
-    core = min(reach, CORE)
+    core = min(reach, 12.0)  # further out, panels grow by a quarter of the distance
     positive = list(np.linspace(0.0, core, math.ceil(core / WIDTH) + 1))
     while positive[-1] < reach:
         positive.append(min(1.25 * positive[-1], reach))
@@ -229,7 +220,7 @@ def _check_finite(values: FloatArray, points: FloatArray, what: str) -> None:
 
 
 def _check_effort(centre: FloatArray, half: FloatArray, panels: int, most: int, what: str, remedy: str) -> None:
-    if half.size and half.min() < NARROWEST:
+    if half.size and half.min() < 1e-8:  # a panel so narrow that is not resolved hides a kink
         raise InputError(f"{what} is not smooth near {centre[half.argmin()]:.6g}: {remedy}")
     if panels > most:
         raise InputError(
@@ -282,7 +273,8 @@ def _check_continuous(
     remedy: str,
 ) -> None:
     """Refuse a jump at an edge that is no break: the panels on both sides are resolved, and would hide it."""
-    hidden = np.any(jumps > CONTINUOUS * (np.maximum(local[1:], local[:-1]) + 1e-4 * core), axis=1) & ~declared
+    # Resolution explains jumps of 1e-8.
+    hidden = np.any(jumps > 1e-8 * (np.maximum(local[1:], local[:-1]) + 1e-4 * core), axis=1) & ~declared
     if hidden.any():
         where = inner[np.flatnonzero(hidden)[0]]
         raise InputError(f"{what} is not smooth near {where:.6g}: {remedy}")

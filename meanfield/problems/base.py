@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw
 
 
-SAME_TIME = 1e-6
-"""Largest difference, relative to the last one, of times that are one but for rounding, in single precision too."""
-
-
 class Time(Part):
     """End of a run, and its output times."""
 
@@ -63,7 +59,8 @@ def same_times(known: FloatArray, times: FloatArray, allowed: float = 0.0) -> In
     right = np.searchsorted(known, times).clip(max=len(known) - 1)
     left = np.maximum(right - 1, 0)
     nearest = np.where(np.abs(known[left] - times) <= np.abs(known[right] - times), left, right)
-    largest = min(max(SAME_TIME * known[-1], allowed), 0.25 * np.diff(known).min(initial=np.inf))
+    # Times that differ by 1e-6 of the last one are one but for rounding, in single precision too.
+    largest = min(max(1e-6 * known[-1], allowed), 0.25 * np.diff(known).min(initial=np.inf))
     return np.where(np.abs(known[nearest] - times) <= largest, nearest, -1)
 
 

@@ -11,9 +11,6 @@ from types import FrameType
 
 SIGNALS = signal.SIGINT, signal.SIGTERM
 
-AGAIN_AFTER = 0.01
-"""Seconds after which a Ctrl-C that a callback swallowed comes again: callbacks take microseconds."""
-
 
 @contextmanager
 def uninterrupted() -> Iterator[Sequence[object]]:
@@ -48,7 +45,8 @@ def swallowed_interrupts_again() -> Iterator[None]:
 
     def report(unraisable: sys.UnraisableHookArgs) -> None:
         if isinstance(unraisable.exc_value, KeyboardInterrupt):
-            again = threading.Timer(AGAIN_AFTER, signal.raise_signal, (signal.SIGINT,))
+            # Seconds: the callback, which takes microseconds, has returned then.
+            again = threading.Timer(0.01, signal.raise_signal, (signal.SIGINT,))
             again.daemon = True  # a run that ends meanwhile needs no Ctrl-C
             again.start()
         else:

@@ -16,9 +16,6 @@ from tqdm import tqdm
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-LARGEST_FULL_TOTAL = 1e5
-"""Largest total of a bar that is shown in full; larger ones are shown with k, M, G."""
-
 _HIDDEN = ContextVar("_HIDDEN", default=False)
 
 _UPDATES_LEFT: ContextVar[list[int] | None] = ContextVar("_UPDATES_LEFT", default=None)
@@ -63,7 +60,7 @@ def progress_bar(total: float, label: str, unit: str = "output", done: int = 0) 
         Where it begins.
     """
     hidden = _HIDDEN.get() or None
-    scaled = total >= LARGEST_FULL_TOTAL
+    scaled = total >= 1e5  # larger totals are shown with k, M, G
     return _Bar(
         total=total, desc=label, unit=unit, delay=1.0, disable=hidden, leave=False, unit_scale=scaled, initial=done
     )

@@ -20,9 +20,6 @@ from meanfield.ingredients.images.labelled import Images, checked_images
 GZIP = b"\x1f\x8b"
 """First bytes of a file that gzip has compressed."""
 
-BYTES_WITHOUT_SIGN = 0x08
-"""Type of numbers of 8 bits without sign."""
-
 
 def read_mnist(path: Path, labels: Path | None = None) -> Images:
     """Images of MNIST, or of another set in its format.
@@ -67,7 +64,7 @@ def read_idx(path: Path, dims: int) -> NDArray[np.uint8]:
 
 def _read(file: Any, path: Path, dims: int) -> NDArray[np.uint8]:
     head = file.read(4)
-    if head != bytes([0, 0, BYTES_WITHOUT_SIGN, dims]):
+    if head != bytes([0, 0, 0x08, dims]):  # 8 is the type of unsigned bytes
         raise InputError(
             f"{path}: begins with {head.hex(' ') or 'nothing'}, and an idx file of {dims} dim(s) of bytes with 00 00 "
             f"08 {dims:02x}; give {'images' if dims == 3 else 'labels'} of MNIST's format"

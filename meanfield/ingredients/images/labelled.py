@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 from meanfield.errors import InputError
 from meanfield.typing import FloatArray, IntArray
 
-LARGEST = 1e6
+LARGEST_PIXEL = 1e6
 """Largest size of a pixel that is a float."""
 
 CHANNELS = (1, 3, 4)
 """Numbers of channels of grey and coloured pictures."""
-
-WHITE = 255.0
-"""Largest value of a pixel of 8 bits, which becomes 1."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Images:
         """Pixels of chosen images as floats, divided by `white`."""
         pixels, white = self.pixels[chosen], self.white
         if white is None:
-            white = WHITE if pixels.dtype == np.uint8 else 1.0
+            white = 255.0 if pixels.dtype == np.uint8 else 1.0  # the largest byte becomes 1
         return np.asarray(pixels / white, dtype=float)
 
 
@@ -86,11 +83,11 @@ def checked_images(source: str, pixels: Any, labels: Any = None, source_of_label
             f"{pixels.shape[3]} channels, which look like channels first; give numpy.moveaxis(images, 1, -1)"
         )
     if pixels.dtype.kind == "f":
-        wrong = ~(np.abs(pixels).max(axis=(1, 2, 3)) <= LARGEST)
+        wrong = ~(np.abs(pixels).max(axis=(1, 2, 3)) <= LARGEST_PIXEL)
         if wrong.any():
             raise InputError(
-                f"{source}: image {int(np.argmax(wrong))} holds a pixel that is not finite, or beyond {LARGEST:g}; "
-                "remove or rescale it"
+                f"{source}: image {int(np.argmax(wrong))} holds a pixel that is not finite, or beyond "
+                f"{LARGEST_PIXEL:g}; remove or rescale it"
             )
     if labels is None:
         return Images(pixels)

@@ -23,9 +23,6 @@ from meanfield.typing import IntArray
 
 Paths = Annotated[tuple[str, ...], Field(strict=False, min_length=1, max_length=1000)]
 
-SPLIT = 0
-"""Seed of the draw of the images that are held out: every run holds out the same."""
-
 
 class ArrayData(NamesFunctions, FilePart):
     """Images, and how they are augmented."""
@@ -154,7 +151,7 @@ class ArrayData(NamesFunctions, FilePart):
     def split(self) -> tuple[IntArray, IntArray]:
         """Numbers of the images that are trained on, and of those that are held out."""
         count = len(self.read)
-        order = np.random.default_rng(SPLIT).permutation(count)
+        order = np.random.default_rng(0).permutation(count)  # one seed: every run holds out the same
         held = round(self.held_out * count)
         return np.sort(order[held:]), np.sort(order[:held])
 

@@ -15,7 +15,7 @@ from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma
 from meanfield.numerics.quadrature import gauss_rules
 from meanfield.typing import FloatArray
 
-NEGLIGIBLE = 1e-14
+RULE_TOLERANCE = 1e-14
 """Largest probability mass, and relative error of moments, that the trapezoidal rule may miss."""
 
 
@@ -30,9 +30,9 @@ def gamma_trapezoid(shape: float, low_power: float, high_power: float) -> tuple[
         Functions that are averaged grow at most like x^-low_power at 0 and like x^high_power at infinity.
     """
     low = _log_quantile(shape - low_power)
-    high = math.log(gammainccinv(shape + high_power, NEGLIGIBLE))
+    high = math.log(gammainccinv(shape + high_power, RULE_TOLERANCE))
     step = 0.5
-    while _aliasing(shape - low_power, step) > NEGLIGIBLE or _aliasing(shape + high_power, step) > NEGLIGIBLE:
+    while _aliasing(shape - low_power, step) > RULE_TOLERANCE or _aliasing(shape + high_power, step) > RULE_TOLERANCE:
         step *= 0.95
     y = np.linspace(low, high, math.ceil((high - low) / step) + 1)
     weight = np.exp(shape * y - np.exp(y) - gammaln(shape))
@@ -40,9 +40,9 @@ def gamma_trapezoid(shape: float, low_power: float, high_power: float) -> tuple[
 
 
 def _log_quantile(shape: float) -> float:
-    """Logarithm of x with P(Gamma(shape) < x) = NEGLIGIBLE, from its leading power where x is tiny."""
-    leading = (math.log(NEGLIGIBLE) + gammaln(shape + 1)) / shape
-    return leading if leading < -10 else math.log(gammaincinv(shape, NEGLIGIBLE))
+    """Logarithm of x with P(Gamma(shape) < x) = RULE_TOLERANCE, from its leading power where x is tiny."""
+    leading = (math.log(RULE_TOLERANCE) + gammaln(shape + 1)) / shape
+    return leading if leading < -10 else math.log(gammaincinv(shape, RULE_TOLERANCE))
 
 
 def _aliasing(shape: float, step: float) -> float:

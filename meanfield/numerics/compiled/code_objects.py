@@ -11,16 +11,14 @@ from typing import Any
 _UNSEEN = frozenset({"EXTENDED_ARG", "NOP", "CACHE", "RESUME", "PRECALL"})
 """Instructions that do nothing, or that only say how another is stored."""
 
-_OF_ARGUMENTS = 0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200
-"""Flags of code that count: variable arguments, generators and coroutines."""
-
 
 def contents(code: CodeType) -> Iterator[Any]:
     """Instructions and constants, code of functions within included, without where they stand in a file.
 
     A docstring is none of them, because no instruction takes it. Names of variables are.
     """
-    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & _OF_ARGUMENTS
+    flags = code.co_flags & (0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200)  # variable arguments, generators, coroutines
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, flags
     arguments = code.co_argcount + code.co_kwonlyargcount + bool(counts[3] & 0x04) + bool(counts[3] & 0x08)
     yield counts, code.co_varnames[:arguments], code.co_exceptiontable
     for step in dis.get_instructions(code):

@@ -28,7 +28,7 @@ LARGEST_ERROR = 1e-10
 POINTS = np.linspace(-6.0, 6.0, 241) + 0.00123
 """Numbers at which errors are estimated, and beside the kinks."""
 
-BESIDE = 1e-4
+DISTANCE_FROM_KINK = 1e-4
 """Distance of numbers beside a kink from it."""
 
 _ANGLES = np.pi * (np.arange(NODES) + 0.5) / NODES
@@ -83,7 +83,7 @@ def difference(function: ScalarFunction, kinks: tuple[float, ...] = (), least: f
 
 def _best_reach(function: ScalarFunction, ends: FloatArray) -> float:
     """The reach with the smallest estimate of the largest error."""
-    points = np.concatenate([POINTS, ends - BESIDE, ends + BESIDE])
+    points = np.concatenate([POINTS, ends - DISTANCE_FROM_KINK, ends + DISTANCE_FROM_KINK])
     points = points[(points > ends[0]) & np.isfinite(points)]
     errors = {reach: estimates(function, points, ends, reach) for reach in REACHES}
     best = min(REACHES, key=lambda reach: float(np.max(errors[reach])))

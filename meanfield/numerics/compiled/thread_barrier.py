@@ -21,9 +21,6 @@ from meanfield.typing import IntArray
 APART = 16
 """Distance of the counters of different threads in an array: they lie on cache lines of their own."""
 
-SPINS = 2000
-"""Number of reads of another thread's counter, a few microseconds, before the processor is offered to others."""
-
 
 def counters(threads: int) -> IntArray:
     """Counters of the barriers that each thread has reached; new ones for every march."""
@@ -97,5 +94,5 @@ def meet(arrived, thread, meeting, give_way):  # type: ignore[no-untyped-def]
         spins = 0
         while _observe(arrived, other * APART) < meeting:
             spins += 1
-            if spins > SPINS:
+            if spins > 2000:  # a few microseconds, before the processor is offered to others
                 _call(give_way)

@@ -10,12 +10,6 @@ import math
 from meanfield.numerics.compiled.array_operations import add, dot
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 
-DEPENDENT = 1e-14
-"""Part of the squared length of a vector outside the span of those before it that is rounding, by products."""
-
-NEARLY_DEPENDENT = 1e-28
-"""The same where the vectors themselves are known, and not only their products."""
-
 
 @without_reference_counts(inline="always")
 def factorise(gram, factor):  # type: ignore[no-untyped-def]
@@ -27,7 +21,7 @@ def factorise(gram, factor):  # type: ignore[no-untyped-def]
         pivot = gram[b, b]
         for c in range(b):
             pivot -= factor[b, c] * factor[b, c]
-        independent = pivot > DEPENDENT * gram[b, b]
+        independent = pivot > 1e-14 * gram[b, b]  # less is the rounding of products
         factor[b, b] = math.sqrt(pivot) if independent else 0.0
         for a in range(b + 1, gram.shape[0]):
             rest = gram[a, b]
@@ -50,7 +44,7 @@ def factorise_products(vectors, factor):  # type: ignore[no-untyped-def]
         whole = rest
         for c in range(b):
             whole += factor[b, c] * factor[b, c]
-        if rest <= NEARLY_DEPENDENT * whole:
+        if rest <= 1e-28 * whole:  # less is the rounding of the vectors themselves
             for a in range(b, count):
                 factor[a, b] = 0.0
             continue

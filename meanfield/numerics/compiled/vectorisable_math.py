@@ -26,7 +26,7 @@ inlined = numba.njit(inline="always", error_model="numpy")
 PAST_EXPONENTS = 1400.0
 """Size of an argument at which exp is 0 or infinite, and exp of its half is not."""
 
-ONE = 20.0
+TANH_ONE = 20.0
 """Argument from which on tanh is 1 to rounding."""
 
 # erf(x)/x as a polynomial in x^2 for |x| < 1, and (1 + 2 x) exp(x^2) erfc(x) as one in (x - 3)/(x + 3) for x >= 1, by
@@ -43,12 +43,10 @@ ERFC = (
     -7.690089846893481e-07, 3.506570397278174e-06, 4.181196714621574e-07, -7.289923436990407e-07,
     -1.39381850636494e-07, 2.1986616460766364e-07, -5.184686222487149e-08, 1.5504385277988663e-09,
 )  # fmt: skip
-MIDDLE = 3.0
+ERFC_CENTRE = 3.0
 
 FEW_BITS = 1.5 * 2.0**32
 """Number whose sum with another one rounds that to multiples of 2^-20."""
-
-SIXTH = 1.0 / 6.0
 
 NO_TAIL = 28.0
 """Argument from which on erfc is 0."""
@@ -56,8 +54,6 @@ NO_TAIL = 28.0
 # Parts of pi, so short that their products with integers up to 2^26 are exact, and Taylor coefficients of sin(r)/r in
 # r^2, which are exact to rounding for |r| <= pi/2.
 PI_HIGH, PI_MIDDLE, PI_LOW = 3.141592651605606, 1.984187036896401e-09, 1.2246467991473532e-16
-LAST_ANGLE = 1e15
-"""Angle beyond which sin and cos are not a number: the next double is a tenth of a turn away, or more."""
 
 SINE = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(12))
 
@@ -104,7 +100,7 @@ def log1p(x):  # type: ignore[no-untyped-def]
 def tanh(x):  # type: ignore[no-untyped-def]
     """tanh(x), by exp(-2 |x|) - 1."""
     size = abs(x)
-    excess = expm1_between(-2.0 * (ONE if size > ONE else size))
+    excess = expm1_between(-2.0 * (TANH_ONE if size > TANH_ONE else size))
     found = -excess / (excess + 2.0)
     return -found if x < 0.0 else found
 
@@ -117,9 +113,9 @@ def _erfc_tail(size):  # type: ignore[no-untyped-def]
     rest = (x - rounded) * (x + rounded)
     root = exp_between(-0.5 * rounded * rounded)
     scale = 1.0 + 2.0 * x
-    inverse = 1.0 / (scale * (x + MIDDLE))  # divisions take longest
-    series = _erfc_series((x - MIDDLE) * scale * inverse) * (x + MIDDLE) * inverse
-    return root * (root * series * (1.0 - rest * (1.0 - rest * (0.5 - rest * SIXTH))))
+    inverse = 1.0 / (scale * (x + ERFC_CENTRE))  # divisions take longest
+    series = _erfc_series((x - ERFC_CENTRE) * scale * inverse) * (x + ERFC_CENTRE) * inverse
+    return root * (root * series * (1.0 - rest * (1.0 - rest * (0.5 - rest * (1.0 / 6.0)))))
 
 
 @inlined
@@ -147,7 +143,7 @@ def _sine(n, x, shift):  # type: ignore[no-untyped-def]
     half = 0.5 * n
     odd = abs(half - ((half + INTEGER_SHIFT) - INTEGER_SHIFT))  # 0 or 1/2
     found = (1.0 - 4.0 * odd) * r * _sine_series(r * r)
-    return found if abs(x) < LAST_ANGLE else math.nan
+    return found if abs(x) < 1e15 else math.nan  # beyond, doubles lie a tenth of a turn apart, or more
 
 
 @inlined

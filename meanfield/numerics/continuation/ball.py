@@ -9,12 +9,6 @@ import numpy as np
 
 from meanfield.typing import FloatArray
 
-RADII = (0.35, 0.7, 0.9, 0.97)
-"""Radii at which the search starts, besides 0 and the axes."""
-
-SCATTERED = 64
-"""Number of starting points, for each unknown, that fill the ball evenly."""
-
 
 def directions(n: int) -> Iterator[FloatArray]:
     """Unit vectors along all sums of axes."""
@@ -24,11 +18,12 @@ def directions(n: int) -> Iterator[FloatArray]:
 def ball_starts(n: int) -> Iterator[FloatArray]:
     """Points of the n-dimensional ball: 0, symmetric directions at several radii, then points that fill it."""
     yield np.zeros(n)
-    for radius in RADII:
+    for radius in (0.35, 0.7, 0.9, 0.97):  # radii of starts, besides 0 and the axes
         yield from (radius * direction for direction in directions(n))
     from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
 
-    cube = qmc.Sobol(n, scramble=False).random(4 * SCATTERED * n) * 2.0 - 1.0
+    # Of evenly scattered points of the cube, those in the ball.
+    cube = qmc.Sobol(n, scramble=False).random(256 * n) * 2.0 - 1.0
     yield from cube[np.linalg.norm(cube, axis=1) < 0.999]
 
 

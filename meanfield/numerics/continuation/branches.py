@@ -17,32 +17,8 @@ from meanfield.numerics.continuation.roots import STEP_ROUNDING, TOLERANCE, newt
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-SHORTEST = 1e-6
-"""Length of a step, relative to the longest one, below which a branch goes no further."""
-
-CROWDED = 0.05
-"""Least distance of points where a branch ends inside the range, relative to the longest step."""
-
-STEEP_TANGENT = 0.7
-"""Component of the tangent along p above which points are corrected at fixed p, which is cheaper."""
-
-MOST_CORRECTIONS = 8
-"""Largest number of Newton steps of the corrector, before the step along the branch is halved."""
-
 LEAST_COSINE = 0.9
 """Least cosine of the angle between tangents of neighbours; a sharper bend is taken in shorter steps."""
-
-MOST_POINTS = 5000
-"""Largest number of points to one side of the beginning of a branch."""
-
-FARTHEST = 1.5
-"""Largest distance of neighbouring points, relative to the step."""
-
-TURNING_TANGENT = 1e-9
-"""Component of the tangent along p below which a point is a turning point."""
-
-MOST_TURNING_TRIALS = 30
-"""Largest number of points that are tried to find where a branch turns."""
 
 
 class ParametricEquations(Protocol):
@@ -189,9 +165,9 @@ class _Walker:
         It lies in the plane orthogonal to the tangent, or, where p changes fast, at that p: this needs no dF/dp.
         """
         guess = z = here.z + ds * here.tangent
-        steep = abs(here.tangent[-1]) > STEEP_TANGENT
+        steep = abs(here.tangent[-1]) > 0.7  # correction at fixed p is cheaper
         normal = np.eye(len(z))[-1] if steep else here.tangent
-        for _ in range(MOST_CORRECTIONS):
+        for _ in range(8):  # Newton steps before the step along the branch is halved
             if not 0.0 <= z[-1] <= 1.0:
                 return None
             values, slope = self._equations.equations(z[:-1], self.parameter(z))
@@ -213,7 +189,8 @@ class _Walker:
     def _walk(self, start: Locus, count: Callable[[], object]) -> tuple[list[Step], str]:
         steps: list[Step] = []
         here, ds = start, 0.2 * self._longest
-        while len(steps) < MOST_POINTS and ds >= SHORTEST * self._longest:
+        # A branch with 5000 points, or steps of a millionth of the longest one, goes no further.
+        while len(steps) < 5000 and ds >= 1e-6 * self._longest:
             crosses = not 0.0 < here.z[-1] + ds * here.tangent[-1] < 1.0
             there = self._at_limit(here) if crosses else self._corrected(here, ds)
             if there is None or not _continues(here, there, ds):
@@ -228,7 +205,7 @@ class _Walker:
             if len(steps) > 3 and _passes(start, here, there):
                 return [*steps[:-1], Step(start.z, False)], "closed"
             here, ds = there, min(1.5 * ds, self._longest)
-        return _thinned(start, steps, CROWDED * self._longest), "lost"
+        return _thinned(start, steps, 0.05 * self._longest), "lost"  # no closer, where a branch ends inside the range
 
     def _at_limit(self, here: Locus) -> Locus | None:
         """The root on the limit that the tangent crosses."""
@@ -247,14 +224,14 @@ class _Walker:
         far = float(np.linalg.norm(there.z - here.z))
         near, far_value, near_value, side = 0.0, float(there.tangent[-1]), float(here.tangent[-1]), 0
         best = min(here, there, key=lambda locus: abs(float(locus.tangent[-1])))
-        for _ in range(MOST_TURNING_TRIALS):
+        for _ in range(30):  # secant steps and bisections; few are usual
             at = (near * far_value - far * near_value) / (far_value - near_value)
             trial = self._corrected(chord, at)
             if trial is None:
                 break
             value = float(trial.tangent[-1])
             best = min(best, trial, key=lambda locus: abs(float(locus.tangent[-1])))
-            if abs(value) < TURNING_TANGENT:
+            if abs(value) < 1e-9:  # the tangent has no component along p: a turning point
                 break
             if value * far_value > 0:
                 far, far_value, near_value = at, value, near_value * (0.5 if side == 1 else 1.0)
@@ -268,7 +245,8 @@ class _Walker:
 def _continues(here: Locus, there: Locus, ds: float) -> bool:
     """Whether a step of length ds stayed on its branch."""
     straight = here.tangent @ there.tangent > LEAST_COSINE
-    return bool(straight and np.linalg.norm(there.z - here.z) < FARTHEST * ds)
+    # A longer distance is a jump to another branch.
+    return bool(straight and np.linalg.norm(there.z - here.z) < 1.5 * ds)
 
 
 def _thinned(start: Locus, steps: list[Step], least: float) -> list[Step]:

@@ -13,14 +13,8 @@ from meanfield.numerics.continuation.roots import TOLERANCE, newton
 from meanfield.process.progress import counted
 from meanfield.typing import FloatArray
 
-SEARCH_POSITIONS = (0.5, 0.25, 0.75)
-"""Positions, relative to the range, at which roots are searched that no branch from its ends leads to."""
-
 SAME_BRANCH = 1e-5
 """Distance below which two roots belong to one branch."""
-
-DIFFERENCE_STEP = 1e-5
-"""Step of finite differences by the parameter, relative to its range."""
 
 
 def by_difference(
@@ -28,7 +22,7 @@ def by_difference(
 ) -> FloatArray:
     """Derivative dF/dp where F(p) = values, by a difference in the range; for `ParametricEquations.by_parameter`."""
     low, high = limits
-    step = DIFFERENCE_STEP * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)
+    step = 1e-5 * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)  # one-sided, into the range
     return np.asarray((function(p + step) - values) / step)
 
 
@@ -68,7 +62,8 @@ def all_branches(
             break
         longest *= 0.5
         branches = _from_ends(equations, begins, longest, tolerance)
-    for share in counted(SEARCH_POSITIONS, "states in between", "place"):
+    # No branch from the ends need lead to roots at these shares of the range.
+    for share in counted((0.5, 0.25, 0.75), "states in between", "place"):
         p = ends[0] + share * (ends[1] - ends[0])
         crossings = [_polished(equations, x, p, tolerance) for branch in branches for x in branch.crossings(p)]
         known = [x for x in crossings if x is not None]

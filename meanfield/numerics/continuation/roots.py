@@ -16,18 +16,6 @@ TOLERANCE = 1e-12
 STEP_ROUNDING = 1e-15
 """Length below which a Newton step is rounding, whatever F is: its derivative may be huge."""
 
-MOST_STEPS = 20
-"""Largest number of steps of Newton's method from one start."""
-
-MOST_HALVINGS = 6
-"""Largest number of halvings of a step that does not reduce F, or leaves the domain."""
-
-SAME_ROOT = 1e-6
-"""Distance below which two roots are one."""
-
-PATIENCE = 12
-"""Number of starts in a row, for each unknown, that bring nothing new before the search ends."""
-
 
 def newton(
     equations: Equations, x: FloatArray, known: Sequence[FloatArray] = (), tolerance: float = TOLERANCE
@@ -51,7 +39,7 @@ def newton(
         None if no root was reached.
     """
     values, slope = equations(x)
-    for _ in range(MOST_STEPS):
+    for _ in range(20):  # of Newton's method, which converges in fewer or not at all
         if not (np.all(np.isfinite(values)) and np.all(np.isfinite(slope))):
             return None
         step = _newton_step(values, slope)
@@ -62,7 +50,7 @@ def newton(
         stretch = 1.0 - float(gradient @ step) / factor
         step = step / stretch if abs(stretch) > 1e-3 else 1e3 * step
         size = factor * float(np.linalg.norm(values))
-        for _ in range(MOST_HALVINGS):
+        for _ in range(6):  # of a step that does not reduce F, or leaves the domain
             trial = x + step
             values, slope = equations(trial)
             trial_size = _deflation(trial, known)[0] * float(np.linalg.norm(values))
@@ -125,7 +113,7 @@ def find_roots(
             root = newton(equations, start, [*known, *found], tolerance)
         if root is None or is_among(root, [*known, *found]):
             idle.append(start)
-            if len(idle) >= PATIENCE * len(start):
+            if len(idle) >= 12 * len(start):  # starts in a row, for each unknown, that brought nothing new
                 break
             continue
         idle = []
@@ -157,4 +145,4 @@ def is_among(root: FloatArray, roots: Sequence[FloatArray]) -> bool:
     root : ndarray, shape (unknowns,)
     roots : sequence of ndarray
     """
-    return any(np.linalg.norm(root - other) < SAME_ROOT for other in roots)
+    return any(np.linalg.norm(root - other) < 1e-6 for other in roots)  # roots are far more accurate

@@ -11,9 +11,6 @@ import numpy as np
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
-NO_DIFFUSION = 1e-30
-"""Diffusion coefficient between nodes: not zero, for which FiPy would compute a Peclet number 0/0."""
-
 
 def import_fipy() -> Any:
     """Import FiPy where it is needed, because it takes seconds, and with an empty `sys.argv`, which it reads."""
@@ -54,7 +51,8 @@ class FiPyStep:
         velocity = np.zeros(self._velocity.shape)
         velocity[0, self._faces] = (faces[self._face_index] + tilts[self._face_node]) * diffusion / self._h
         self._velocity.setValue(velocity)
-        diffusion_at_faces = np.full(self._diffusion.shape, NO_DIFFUSION)
+        # Between nodes there is no diffusion, but for a zero FiPy would compute a Peclet number 0/0.
+        diffusion_at_faces = np.full(self._diffusion.shape, 1e-30)
         diffusion_at_faces[self._faces] = diffusion
         self._diffusion.setValue(diffusion_at_faces)
         # A convection term keeps the diffusion coefficient that it met first, so terms do not outlive a step.

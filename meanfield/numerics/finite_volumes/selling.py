@@ -11,9 +11,6 @@ import numpy as np
 
 from meanfield.typing import FloatArray, IntArray
 
-MOST_REDUCTIONS = 1000
-"""Largest number of steps of the reduction, which grows like the square root of the anisotropy."""
-
 
 def selling(D: FloatArray) -> tuple[FloatArray, IntArray]:
     """Weights and directions with D = sum_s rho_s e_s e_s^T.
@@ -38,7 +35,7 @@ def selling(D: FloatArray) -> tuple[FloatArray, IntArray]:
     if not (D[0, 0] > 0 and D[0, 0] * D[1, 1] - D[0, 1] * D[1, 0] > 0):
         raise ValueError("the matrix is not positive definite")
     basis = np.array([[-1, -1], [1, 0], [0, 1]])
-    for _ in range(MOST_REDUCTIONS):
+    for _ in range(1000):  # steps, whose number grows like the square root of the anisotropy
         products = np.array([basis[(s + 1) % 3] @ D @ basis[(s + 2) % 3] for s in range(3)])
         worst = int(np.argmax(products))
         if products[worst] <= 0:

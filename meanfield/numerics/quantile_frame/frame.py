@@ -44,9 +44,6 @@ DAMPING = 0.5
 DAMPED_SPACING = 0.2
 """Spacing at which half of the damping of points is left where y is as large as the noise: that of the first level."""
 
-LEAST_NOISE = 1e-200
-"""What is added to the noise, so that there is no division by zero."""
-
 UNRESOLVED = 1e9
 """Ratio of neighbouring rises at which that ratio is cut, so that its powers stay finite."""
 
@@ -125,7 +122,7 @@ def damping(y, noise, share, spacing):  # type: ignore[no-untyped-def]
     refined = spacing * (1.0 / DAMPED_SPACING)
     refined = refined * refined
     noise = noise * refined
-    inverse = 1.0 / (where_less(y, 0.0, -1.0 * y, y) + (noise + LEAST_NOISE))
+    inverse = 1.0 / (where_less(y, 0.0, -1.0 * y, y) + (noise + 1e-200))  # no division by zero
     strength = DAMPING * still * still
     part = y * y * inverse
     by_y = strength * spacing * y * inverse * (1.0 + noise * inverse)

@@ -9,12 +9,6 @@ import numpy as np
 from meanfield.numerics.quantile_frame.frame import BOUNDED
 from meanfield.process import own_numba as numba
 
-MOST_ITERATIONS = 200
-"""Largest number of Newton steps and bisections for a point; three or four are usual."""
-
-ROUNDING = 1e-15
-"""Residual of a point, relative to the terms that it is the sum of, after which one more step is the last one."""
-
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _value(x, slope, shift, terms):  # type: ignore[no-untyped-def]
@@ -48,7 +42,7 @@ def invert(y, slope, shift, terms, x, derivatives):  # type: ignore[no-untyped-d
     for i in range(y.size):
         low, high = -np.inf, np.inf
         scale = 1.0 + abs(y[i]) + abs(shift)
-        for iteration in range(MOST_ITERATIONS):
+        for iteration in range(200):  # Newton steps and bisections; three or four are usual
             value, derivative = _value(at, slope, shift, terms)
             residual = y[i] - value
             if residual > 0.0:
@@ -57,7 +51,7 @@ def invert(y, slope, shift, terms, x, derivatives):  # type: ignore[no-untyped-d
                 high = at
             following = at + residual / derivative
             bounded = high - low < np.inf
-            if abs(residual) <= ROUNDING * scale or following == at:
+            if abs(residual) <= 1e-15 * scale or following == at:  # one more step is the last one
                 at = following
                 break
             if bounded and (not low < following < high or iteration % 8 == 7):

@@ -27,9 +27,6 @@ KNOWN = ("builtins", "copyreg", "meanfield", "numba", "numpy")
 
 DIGEST = sha256().digest_size
 
-LONGEST = 150
-"""Length of the readable part of a file's name."""
-
 
 def is_versioned(function: Callable[..., Any]) -> bool:
     """Whether the digest of sources knows a function: one of them holds it, or it is numba's own."""
@@ -106,7 +103,8 @@ class Cache:
 
     def _name(self) -> str:
         name = f"{self._function.__module__}.{self._function.__qualname__}"
-        return name.replace("<", "").replace(">", "")[-LONGEST:]
+        # File systems allow 255 characters, some of which the rest of the name takes.
+        return name.replace("<", "").replace(">", "")[-150:]
 
     def _path(self, key: tuple[Any, ...]) -> Path:
         return folder() / f"{self._name()}.{sha256(str(key).encode()).hexdigest()[:20]}.nbc"

@@ -9,12 +9,9 @@ from contextlib import contextmanager
 from multiprocessing import parent_process
 from typing import Any
 
-PATIENCE = 2.0
-"""Time in seconds for which a process compiles without saying so."""
-
 
 class CompilationNotice:
-    """Context of a compilation, perhaps within another; it says so once it has lasted longer than `PATIENCE` in all.
+    """Context of a compilation, perhaps within another; it says so once it has lasted longer than two seconds in all.
 
     Parameters
     ----------
@@ -33,7 +30,7 @@ class CompilationNotice:
         self._depth += 1
         if self._depth == 1:
             self._started = self._clock()
-        elif not self._said and self._spent + self._clock() - self._started > PATIENCE:
+        elif not self._said and self._spent + self._clock() - self._started > 2.0:  # seconds without a word
             self._said = True
             _say(function)
         try:
