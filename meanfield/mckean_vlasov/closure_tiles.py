@@ -19,7 +19,7 @@ from meanfield.numerics.compiled.array_operations import copy
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
-FEATURES = 2
+TILED_FEATURES = 2
 """Number of features whose closures are tiled: one is fast enough as it is, and tiles of three would never pay."""
 
 DEGREES = 10
@@ -30,9 +30,6 @@ TILE_TOLERANCE = 1e-10
 
 LARGEST, SMALLEST = 4, 10
 """Binary logarithms of one over the sides of the largest and smallest tiles."""
-
-NEAREST = 0.25
-"""Largest side of a tile in units of the distance of its centre from the circle."""
 
 MOST_TILES, MOST_DIVIDED = 400, 40
 """Largest number of tiles, and of those that were too large, after which no others are made."""
@@ -75,14 +72,14 @@ class TiledClosure(NamedTuple):
 
 def tiled(closure: Any, features: int) -> Any:
     """Closure with tiles, all of which are still to be made; itself unless it has two features."""
-    if features != FEATURES:
+    if features != TILED_FEATURES:
         return closure
     return TiledClosure(
         closure,
         Tiles(
             np.zeros((MOST_TILES, 3), dtype=np.int64),
             np.zeros(MOST_TILES, dtype=np.int64),
-            np.zeros((MOST_TILES, DEGREES, DEGREES, FEATURES + 1)),
+            np.zeros((MOST_TILES, DEGREES, DEGREES, TILED_FEATURES + 1)),
             np.zeros(3, dtype=np.int64),
         ),
     )
@@ -123,7 +120,8 @@ def _tile_of(tiled, p):  # type: ignore[no-untyped-def]
         side = 0.5**size
         place[0], place[1], place[2] = size, math.floor(p[0] / side), math.floor(p[1] / side)
         radius = side * math.sqrt((place[1] + 0.5) ** 2 + (place[2] + 0.5) ** 2)
-        if side > NEAREST * (1.0 - radius):
+        # A tile is at most a quarter as wide as its centre is far from the circle.
+        if side > 0.25 * (1.0 - radius):
             continue
         number = 0
         while number < tiles.counts[0] and not _is_same(tiles.places[number], place):

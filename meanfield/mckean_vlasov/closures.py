@@ -24,18 +24,6 @@ from meanfield.typing import FloatArray
 ClosureFunction = Callable[[FloatArray], tuple[FloatArray, float]]
 """Function from q, shape (d1,), to g, shape (d1,), and Lambda."""
 
-TABLE_ENDS = (0.01, 0.1, 0.5)
-"""Values of sqrt(1 - q^2) at which a table may end; the smallest that works is taken."""
-
-MOST_PANELS = 60
-"""Largest number of panels of a table, each of which takes 16 calls of the closure."""
-
-PROBES = 33
-"""Number of overlaps at which a table is compared with the closure."""
-
-TABLE_TOLERANCE = 1e-10
-"""Largest error of a table relative to the largest values of g and Lambda; the tightest tolerance of q is 1e-10."""
-
 
 @runtime_checkable
 class CompiledClosure(Protocol):
@@ -151,14 +139,15 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
 
 def _tabulated(closure: ClosureFunction) -> tuple[TabulatedClosure, float]:
     """Table of a closure over the widest range that is accurate."""
-    for end in TABLE_ENDS:
+    for end in (0.01, 0.1, 0.5):  # values of sqrt(1 - q^2): the smallest that works
         reach = math.acos(end)
         try:
-            table = tabulate(_rows_of(closure), (), reach, "the closure", groups=(0, 1), most_panels=MOST_PANELS)
+            # Each of at most 60 panels takes 16 calls of the closure.
+            table = tabulate(_rows_of(closure), (), reach, "the closure", groups=(0, 1), most_panels=60)
         except InputError:
             continue
         tabulated = TabulatedClosure(table)
-        if _error(closure, tabulated, reach) <= TABLE_TOLERANCE:
+        if _error(closure, tabulated, reach) <= 1e-10:  # the tightest tolerance of q
             return tabulated, math.sin(reach)
     return TabulatedClosure(_no_table()), -1.0
 
@@ -169,7 +158,7 @@ def _rows_of(closure: ClosureFunction) -> Callable[[FloatArray], FloatArray]:
 
 def _error(closure: ClosureFunction, tabulated: TabulatedClosure, reach: float) -> float:
     """Largest error of the table, relative to the largest value of each row."""
-    angles = reach * np.sin(np.arange(PROBES) + 0.5)  # dense, and not symmetric about the origin
+    angles = reach * np.sin(np.arange(33) + 0.5)  # dense, and not symmetric about the origin
     exact = _rows_of(closure)(angles)
     found = np.array([tabulated_values(tabulated, q) for q in np.sin(angles)[:, None]]).T
     largest = np.abs(exact).max(axis=1, keepdims=True)

@@ -9,9 +9,6 @@ from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
 
-NEGLIGIBLE_NODE = 1e-13
-"""Least weight of a node of the tensor product that is kept: lighter ones in the corners only widen the range of w."""
-
 
 def feature_quadrature(
     coordinates: Sequence[CoordinateLaw], nodes: int | None, scale: float = 1.0
@@ -34,4 +31,5 @@ def feature_quadrature(
     """
     d1 = len(coordinates)
     rules = [law.quadrature(math.ceil(scale * (nodes or law.default_nodes[d1 - 1]))) for law in coordinates]
-    return tensor_rule(rules, NEGLIGIBLE_NODE)
+    # Lighter nodes, in the corners, only widen the range of w.
+    return tensor_rule(rules, 1e-13)

@@ -19,20 +19,8 @@ from meanfield.numerics.mixtures import GOOD_ENOUGH, largest_step, resolved, res
 from meanfield.numerics.normal_scores import normal_scores
 from meanfield.typing import FloatArray, IntArray
 
-MOST_APART = 2.0
-"""Largest L1 distance of two densities."""
-
-VANISHING = 1e-100
-"""Probability of a cell that is set to zero, because processors take long for the least numbers that there are."""
-
 MIRROR_ROUNDING = 1e-13
 """Largest difference of nodes or edges from their mirror images by rounding, relative to the largest value."""
-
-UNLIKELY = 1e-6
-"""Probability of values of the other coordinates for which laws are added up as they are."""
-
-SHOWN_SPACING = 0.25
-"""Largest distance of nodes in a coordinate given which laws are shown."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +118,8 @@ class Laws:
     ) -> Mixture:
         """Mixture over one coordinate for given values of the others."""
         u, weight, share = self.u[line, axis], self.weight[line], float(self.weight[line].sum())
-        if share < UNLIKELY:
-            return Mixture.of(u, weight / share, self.F[line], MOST_APART)
+        if share < 1e-6:  # laws of so unlikely values are added up as they are
+            return Mixture.of(u, weight / share, self.F[line], 2.0)  # an error as large as L1 distances can be
         return resolved(law, u, weight / share, self.edges, self.F[line], self.z[line], spacing, good_enough, mirrored)
 
 
@@ -156,21 +144,22 @@ def laws_given(
     P : ndarray, shape (nodes, cells)
         P(w|u) averaged over cells.
     feature : int, optional
-        Number of the coordinate that is not averaged out. If it is continuous, nodes in it are at most `SHOWN_SPACING`
-        apart.
+        Number of the coordinate that is not averaged out. If it is continuous, nodes in it are at most 0.25 apart.
     good_enough : float
         Error by interpolation in u with which no better way is looked for.
     """
     masses = P * np.diff(edges)
     F = np.zeros((len(u), len(edges)))
-    np.cumsum(np.where(masses > VANISHING, masses, 0.0), axis=1, out=F[:, 1:])
+    # Without the least numbers that there are, for which processors take long.
+    np.cumsum(np.where(masses > 1e-100, masses, 0.0), axis=1, out=F[:, 1:])
     laws = Laws(edges, u, u_weight, F, mirrored=_are_images(u, u_weight, edges, P))
     continuous = {k: law for k, law in enumerate(coordinates) if isinstance(law, ContinuousLaw)}
     others = [k for k in continuous if k != feature]
     for k in sorted(others, key=laws.sharpness, reverse=True) if len(others) > 1 else others:
         laws = laws.averaged(k, continuous[k], good_enough, summed=feature is None)
     if feature is not None and feature in continuous:
-        return laws.refined(feature, continuous[feature], SHOWN_SPACING)
+        # Laws are shown given nodes at most 0.25 apart.
+        return laws.refined(feature, continuous[feature], 0.25)
     return laws
 
 

@@ -44,7 +44,7 @@ def interpolant(
         low, high = left.pop()
         values = np.array([function(0.5 * (low + high) + 0.5 * (high - low) * x) for x in _POINTS])
         coefficients = np.tensordot(_TO_COEFFICIENTS, values, axes=1)
-        # More would take longer than the function itself.
+        # What is smooth needs no more than 128 intervals.
         if not np.isfinite(values).all() or len(found) + len(left) >= 128:
             raise InputError(f"{what} between t = {low:.6g} and {high:.6g}: not finite, or not smooth")
         if np.abs(coefficients[-2:]).max() <= accuracy * np.abs(values).max():

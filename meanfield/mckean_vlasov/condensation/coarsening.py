@@ -17,18 +17,6 @@ from meanfield.ingredients.priors import Prior
 from meanfield.mckean_vlasov.condensation.pull import bounded_pull, critical_weight
 from meanfield.typing import FloatArray
 
-FARTHEST = 8.5
-"""Largest standardised weight at the start; the flow is followed until one in 1e15 weights is left."""
-
-POINTS = 851
-"""Number of points: shares of weights then have an error of a percent."""
-
-RELATIVE_STEP = 1e-2
-"""Step in units of 1/gamma: shares then have an error of a percent more."""
-
-FEWEST = 1e-14
-"""Share of the weights at which the flow ends."""
-
 
 class Coarsening(NamedTuple):
     """Weights that run away, as functions of s = tau strength t.
@@ -73,7 +61,8 @@ def coarsening(prior: Prior, elapsed: float) -> Coarsening:
     For l1 P(|w| > w_c) goes to 2/(e s)^2 up to slow corrections, for cauchy to 1/(e (1 + 2 s)). Source: theory.md,
     section 6.
     """
-    xi = np.linspace(0.0, FARTHEST, POINTS)
+    # Until one in 1e15 weights is left; with 851 points, their shares have an error of a percent.
+    xi = np.linspace(0.0, 8.5, 851)
     mass = np.exp(-0.5 * xi**2)
     mass[0] *= 0.5
     mass /= mass.sum()
@@ -85,9 +74,10 @@ def coarsening(prior: Prior, elapsed: float) -> Coarsening:
         times.append(s)
         ratios.append(ratio)
         maps.append(w)
-        if s >= elapsed or 2.0 * ndtr(-xi[w > 0.0][0]) < FEWEST:
+        if s >= elapsed or 2.0 * ndtr(-xi[w > 0.0][0]) < 1e-14:  # the flow ends when no weight is left
             break
-        step = min(RELATIVE_STEP / float(mass @ (w * np.abs(pull))), elapsed - s)
+        # Steps of a hundredth of 1/gamma leave an error of a percent more.
+        step = min(1e-2 / float(mass @ (w * np.abs(pull))), elapsed - s)
         moved = np.maximum(w - step * pull, 0.0)
         w = moved / np.sqrt(mass @ moved**2)
         s += step

@@ -20,14 +20,8 @@ FAR = 2.0**500
 NEARER, GROWS = 2.0**250, 0.5
 """Factor between two weights at which phi(w)/w is compared, and the relative growth that shows that it has no limit."""
 
-ROUNDED = 1e-9
-"""Largest pull, in units of the l2 part, that is rounding: such a prior is linear."""
-
 SMALLEST, LARGEST = 1e-12, 1e12
 """Range of critical weights."""
-
-HALVINGS = 60
-"""Halvings of that range on a logarithmic scale: they leave a relative error of 5e-17."""
 
 
 @lru_cache(maxsize=256)
@@ -46,7 +40,7 @@ def is_held(prior: Prior) -> bool:
     if prior.linear or math.isinf(kappa):
         return True
     force = prior.forces(w)
-    return bool(np.all(np.abs(force - kappa * w) <= ROUNDED * np.abs(force)))
+    return bool(np.all(np.abs(force - kappa * w) <= 1e-9 * np.abs(force)))  # such a prior is linear, to rounding
 
 
 def bounded_pull(prior: Prior, w: FloatArray) -> FloatArray:
@@ -72,7 +66,7 @@ def critical_weight(prior: Prior, ratio: FloatArray) -> FloatArray:
     ratio = np.asarray(ratio, dtype=float)
     low = np.full(ratio.shape, math.log(SMALLEST))
     high = np.full(ratio.shape, math.log(LARGEST))
-    for _ in range(HALVINGS):
+    for _ in range(60):  # halvings leave a relative error of 5e-17
         middle = 0.5 * (low + high)
         w = np.exp(middle)
         runs_away = ratio * w > bounded_pull(prior, w)

@@ -17,9 +17,6 @@ LEAST_WEIGHTS = 100.0
 NOTABLE = 0.1
 """Share of the weights beyond w_c below which the norm counts as condensed; at the start it is some 0.2."""
 
-HUGE = 1e13
-"""Number from which on powers of ten are easier to read than zeros."""
-
 SMALLEST_SHARE = 1e-300
 """Share that stands for none, whose logarithm is taken."""
 
@@ -108,4 +105,5 @@ def enough_weights(share: float) -> str:
     """The N that leaves LEAST_WEIGHTS of a share of the weights, rounded up to one digit."""
     needed = LEAST_WEIGHTS / max(share, SMALLEST_SHARE)
     digit = 10.0 ** math.floor(math.log10(needed))
-    return f"{math.ceil(needed / digit) * digit:,.0f}" if needed < HUGE else f"{needed:.0e}"
+    # From 1e13 on, powers of ten are easier to read than zeros.
+    return f"{math.ceil(needed / digit) * digit:,.0f}" if needed < 1e13 else f"{needed:.0e}"

@@ -8,9 +8,6 @@ from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.density.evolution import LongStepsError
 from meanfield.mckean_vlasov.density.level import NarrowCellsError
 
-MORE_STEPS = 4.0
-"""Factor on the number of steps after an attempt whose steps were too long for the dynamics."""
-
 
 class Factors(NamedTuple):
     """Factors on the default half-width of the cells and on the default number of steps."""
@@ -31,5 +28,5 @@ class Factors(NamedTuple):
         if isinstance(fault, NarrowCellsError):
             return self._replace(widening=wider * self.widening)
         if isinstance(fault, LongStepsError):
-            return self._replace(refinement=MORE_STEPS * self.refinement)
+            return self._replace(refinement=4.0 * self.refinement)  # steps were too long for the dynamics
         return None

@@ -28,11 +28,8 @@ THRESHOLDS = Thresholds(norm=0.05, negative=1e-14, edge=1e-9, edge_mean=1e-9)
 CELL_STEP = 2e-9
 """Seconds for each cell, node and step; docs/cost.md has 1.3 to 2 ns."""
 
-LONGEST = 86_400.0
+LONGEST_TIME = 86_400.0
 """Largest predicted time in seconds of a solution, a day."""
-
-WIDER = 1.5
-"""Factor on the half-width when mass has reached the outermost cells."""
 
 
 def solve_fixed(limit: Limit, settings: DensitySettings, make_step: MakeStep | None) -> Solution:
@@ -46,7 +43,7 @@ def solve_fixed(limit: Limit, settings: DensitySettings, make_step: MakeStep | N
             return levels, error.status, error
 
     def better(factors: Factors, result: tuple[_Attempt, str, BlowUpError | None]) -> Factors | None:
-        following = factors.answering(result[2], WIDER)
+        following = factors.answering(result[2], 1.5)  # mass has reached the outermost cells
         # A plan that cannot change, because the settings fix it or it is at its limits, is not tried twice.
         if following is None or following.widening > WIDEST:
             return None
@@ -72,10 +69,10 @@ def check_work(limit: Limit, settings: DensitySettings, plan: Plan) -> float:
     """
     nodes, cells = Mirror.of(limit, plan.grid(limit)).solved.shape
     work = float(nodes) * cells * plan.schedule.total * sum(k * k for k in levels_of(settings))
-    if CELL_STEP * work > LONGEST:
+    if CELL_STEP * work > LONGEST_TIME:
         raise InputError(
             f"density: {plan.schedule.total:.4g} steps on {nodes} nodes x {cells} cells would take about "
-            f"{CELL_STEP * work / LONGEST:,.2g} days, and may take one; lower density.steps, density.cells or "
+            f"{CELL_STEP * work / LONGEST_TIME:,.2g} days, and may take one; lower density.steps, density.cells or "
             "density.feature_nodes, or give density.tolerance in their place"
         )
     return work

@@ -26,12 +26,6 @@ from meanfield.typing import FloatArray, IntArray
 EXTRAPOLATED_STEPS = 4
 """Number of past steps from which q and r at the end of the next step are extrapolated."""
 
-START_ITERATIONS = 4
-"""Number of solves of each of the first steps, which have too few past steps to extrapolate from."""
-
-LONGEST_STEP = 2.0
-"""Longest step of the midpoint rule, in units of the relaxation time: longer ones reflect modes, not damp them."""
-
 DONE, LONG_STEP, BLOWN_UP, STOPPED = range(4)
 """Codes of the ends of a march."""
 
@@ -176,7 +170,8 @@ def march(  # type: ignore[no-untyped-def]
     own = first_block * lanes
     meetings = attempted = 0
     for step in range(known, ends.size):
-        attempts = 1 if step >= EXTRAPOLATED_STEPS else START_ITERATIONS
+        # Each of the first steps is solved four times: there are too few past steps to extrapolate from.
+        attempts = 1 if step >= EXTRAPOLATED_STEPS else 4
         first = step - EXTRAPOLATED_STEPS if step >= EXTRAPOLATED_STEPS else max(0, step - 2)
         _extrapolate(ends[first:step], history[first:step], ends[step], guess)
         dt = ends[step] - ends[step - 1]
@@ -191,7 +186,7 @@ def march(  # type: ignore[no-untyped-def]
             else:
                 values = closure_values(closure, half[:d1])
             D, rate = _coefficients(half, values, dt, field, own, room)
-            if dt * rate > LONGEST_STEP:
+            if dt * rate > 2.0:  # longer midpoint steps reflect modes, and do not damp them
                 return step - known, LONG_STEP, rate
             if calls.step != 0:
                 calls.of_step[0], calls.of_step[1], calls.of_step[2] = D, dt, (step - known) % 2

@@ -20,12 +20,6 @@ from meanfield.numerics.schedule import Schedule
 CELL_WIDTH = 0.024
 """Default cell width; order 4 then leaves an error of q below 1e-6 in the linear problem."""
 
-STEP = 0.025
-"""Default time step, as a fraction of the fastest time scale of the coefficients."""
-
-MOST_STEPS = 50_000
-"""Largest default number of steps; faster dynamics needs `density.steps`."""
-
 TAIL = 6.5
 """Number of standard deviations of a conditional density within the cells by default."""
 
@@ -40,14 +34,8 @@ COARSE_WIDTH, COARSE_TOLERANCE, COARSE_POWER = 0.32, 1e-6, 1 / 18
 
 The error has order 6, so that a power of 1/6 would leave nothing to the levels, whose number follows the problem."""
 
-COARSE_TICKS = 1.25
-"""Steps of the first level per time scale, chosen so that steps and cells contribute equally to the error."""
-
 NODES_TOLERANCE = 1e-8
 """Accuracy for which the default numbers of nodes are a good start; errors fall exponentially with the nodes."""
-
-MOST_COARSE_STEPS = 5000
-"""Largest number of steps of the coarsest level."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +74,8 @@ def fixed_plan(limit: Limit, settings: DensitySettings, widening: float = 1.0, r
     """
     half_width, cells = _cells(limit, settings, CELL_WIDTH, widening)
     rate, stop = refinement * _fastest_rate(limit), float(limit.times[-1])
-    steps = settings.steps or min(MOST_STEPS, math.ceil(stop * rate / STEP))
+    # Steps are a fortieth of the fastest time scale of the coefficients; faster dynamics needs `density.steps`.
+    steps = settings.steps or min(50_000, math.ceil(stop * rate / 0.025))
     intervals = len(limit.times) - 1
     steps_per_output = math.ceil(steps / intervals)
     schedule = Schedule(limit.times, 1.0, steps_per_output * intervals / stop)
@@ -111,8 +100,8 @@ def coarse_plan(
     half_width, cells = _cells(limit, settings, width, widening)
     rate = _fastest_rate(limit)
     onset = 0.1 / (rate + _stiffest_rate(limit))
-    ticks = refinement * COARSE_TICKS * COARSE_WIDTH / width
-    ticks *= min(1.0, MOST_COARSE_STEPS / (ticks * rate * float(limit.times[-1])))
+    ticks = refinement * 1.25 * COARSE_WIDTH / width  # with them steps and cells contribute equally to the error
+    ticks *= min(1.0, 5000 / (ticks * rate * float(limit.times[-1])))  # no more on the coarsest level
     schedule = Schedule(limit.times, ticks, rate, onset)
     scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
     return Plan(half_width, cells, settings.feature_nodes, schedule, scale)

@@ -44,12 +44,6 @@ from meanfield.typing import FloatArray
 FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Factors on the numbers of cells and steps of the levels, in the order in which they are solved."""
 
-ROUGH_FACTOR = 6
-"""Largest factor of a level that may fail without ending the search: it is too coarse."""
-
-ROUGH_NORM = 0.5
-"""Deviation of E[w^2] from 1 at which a level is useless."""
-
 NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE = 1e-2, 1e2, 1e-3
 """In units of the tolerance: what ringing may do, and the probability at the edges, for one node and averaged over u.
 Far nodes of hardly any weight come close to the edges first."""
@@ -57,32 +51,8 @@ Far nodes of hardly any weight come close to the edges first."""
 NODE_LEVELS = (2, 3, 4, 6, 8, 12, 16)
 """Factors of the levels on which numbers of nodes in u are compared, until the error of the cells is small enough."""
 
-STAGNANT = 0.5
-"""Ratio of two changes in a row below which more nodes in u pay; above it the cells are too wide to tell."""
-
-MORE_NODES = 1.35
-"""Factor on the number of nodes in u from one trial to the next."""
-
-NODES_SHARE = 0.2
-"""Share of the tolerance that is left to the error of the nodes in u."""
-
-SAFE_SHARE = 0.7
-"""Share of the tolerance that an estimated error may reach, because it is only an estimate."""
-
-RESOLVED = 0.5
-"""Largest cell width, in conditional standard deviations, with which levels can be compared."""
-
-DISPLAYED_WIDTH = 0.06
-"""Largest width of the cells on which P is given, if a level has such cells."""
-
 MOST_WORK = 1e10
 """Largest work of a level, as cells times nodes times steps; it takes some ten seconds."""
-
-MOST_REFINED = 64.0
-"""Largest factor on the number of steps; where it does not suffice, the solution fails."""
-
-WIDER = 1.25
-"""Factor on the half-width when mass has reached the outermost cells."""
 
 
 Watch = Callable[[Level, Errors | None], None]
@@ -118,8 +88,8 @@ def solve_to_tolerance(
         return lambda: found, None
 
     def better(factors: Factors, result: Attempt) -> Factors | None:
-        following = factors.answering(result[1], WIDER)
-        if following is None or following.refinement > MOST_REFINED or following.widening > widest:
+        following = factors.answering(result[1], 1.25)  # mass has reached the outermost cells
+        if following is None or following.refinement > 64.0 or following.widening > widest:  # no more steps help
             return None
         return following
 
@@ -142,7 +112,8 @@ class _Search:
         self._limit, self._settings, self._plan, self._make_step = limit, settings, plan, make_step
         self._tolerance, self._watch = tolerance, watch
         ringing, edge, edge_mean = (share * tolerance for share in (NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE))
-        self._thresholds = Thresholds(ROUGH_NORM, ringing, edge, edge_mean)
+        # A level whose E[w^2] is off by 0.5 is useless.
+        self._thresholds = Thresholds(0.5, ringing, edge, edge_mean)
         self._powers = KINKED_POWERS if limit.prior.functions.kinks else SMOOTH_POWERS
         self._mirrors: dict[float, Mirror] = {}
         self._levels: list[Level] = []
@@ -163,7 +134,7 @@ class _Search:
                 if self._errors is None:
                     continue
                 error, of_nodes = float(self._errors.moments.max()), float(np.max(self._node_error))
-                if error <= SAFE_SHARE * self._tolerance:
+                if error <= 0.7 * self._tolerance:  # the error is only an estimate
                     return self.solution("complete")
                 if error <= 2 * of_nodes:
                     break  # no level makes up for too few nodes
@@ -200,7 +171,7 @@ class _Search:
         except NarrowCellsError:
             raise
         except BlowUpError:
-            if self._levels or factor >= ROUGH_FACTOR:
+            if self._levels or factor >= 6:  # coarser levels may fail
                 raise
             return
         self._levels.append(level)
@@ -241,15 +212,15 @@ class _Search:
         """Take more nodes while they pay on this level, and return whether the last change was small."""
         before = np.inf
         while True:
-            more = replace(self._plan, node_scale=MORE_NODES * self._plan.node_scale)
+            more = replace(self._plan, node_scale=1.35 * self._plan.node_scale)  # a third more nodes in each trial
             if self._mirror(more).solved.shape == self._mirror(self._plan).solved.shape:
                 return True  # laws of the coordinates with finitely many values
             few, many = self._node_level(factor, self._plan), self._node_level(factor, more)
             self._node_error = difference = np.abs(few.moments - many.moments)[:, :-2]
             change = float(difference.max())
-            if change <= NODES_SHARE * self._tolerance or self._settings.feature_nodes:
+            if change <= 0.2 * self._tolerance or self._settings.feature_nodes:  # the rest is for cells and steps
                 return True
-            if change > STAGNANT * before:
+            if change > 0.5 * before:  # the cells are too wide to tell whether more nodes pay
                 return False
             before, self._plan = change, more
 
@@ -289,7 +260,8 @@ class _Search:
         """
         finest = self._levels[-1]
         squares = (finest.moments[:, :-3] ** 2).sum(axis=1)
-        return finest.grid.h**2 <= RESOLVED**2 * (1.0 - min(float(squares.max()), 1.0))
+        # Levels with cells wider than half of a conditional deviation cannot be compared.
+        return finest.grid.h**2 <= 0.5**2 * (1.0 - min(float(squares.max()), 1.0))
 
     def _missed(self) -> str:
         error = np.inf if self._errors is None else float(self._errors.moments.max())
@@ -327,4 +299,5 @@ def displayed_cells(width: float, factor: int) -> int:
     """
     least = factor // 2 if factor % 2 == 0 else factor
     divisors = [k for k in range(1, least + 1) if least % k == 0]
-    return next((k for k in divisors if width / k <= DISPLAYED_WIDTH), least)
+    # P is given on cells of this width, if a level has such.
+    return next((k for k in divisors if width / k <= 0.06), least)

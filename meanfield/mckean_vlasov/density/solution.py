@@ -20,13 +20,10 @@ MOST_VALUES = 4e6
 """Number of probabilities of cells beyond which the first way to interpolate between nodes has to do: others take
 minutes."""
 
-SAMPLED_OUTPUTS = 5
-"""Number of output times that stand for all where errors of densities are looked at."""
-
 
 def sampled(outputs: int) -> IntArray:
     """Numbers of some outputs, from the first to the last."""
-    return np.unique(np.linspace(0, outputs - 1, SAMPLED_OUTPUTS).astype(int))
+    return np.unique(np.linspace(0, outputs - 1, 5).astype(int))  # times that stand for all
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,6 @@ MARGINAL_TOLERANCE = 1e-3
 """Estimated L1 error of the density of w alone by interpolation in u, above which more nodes are taken. The estimate
 compares with every other node; the error itself is some ten times less."""
 
-INTERPOLATION_ORDER = 2
-"""Power of the distance of nodes with which that error falls at least, where narrow laws bend."""
-
 LEAST_MORE_NODES, MORE_NODES, MOST_NODES = 1.4, 2.0, 4.0
 """Least and largest factor on the number of nodes from one solution to the next, and the largest altogether."""
 
@@ -133,7 +130,8 @@ def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float],
             best, least = solution, error
         if error <= MARGINAL_TOLERANCE or scale >= MOST_NODES:
             break
-        factor = (error / MARGINAL_TOLERANCE) ** (1 / INTERPOLATION_ORDER)
+        # By interpolation the error falls at least like the square of the distance of nodes, where narrow laws bend.
+        factor = (error / MARGINAL_TOLERANCE) ** (1 / 2)
         scale = min(MOST_NODES, scale * float(np.clip(factor, LEAST_MORE_NODES, MORE_NODES)))
         better = more(scale)
         if better is None or better.status != "complete":

@@ -24,23 +24,8 @@ from meanfield.typing import FloatArray
 MIRROR_ROUNDING = 1e-13
 """Largest difference of two mirror images by rounding, relative to the largest value."""
 
-PANEL = 1.5
-"""Largest width of panels in u for averages at t = 0, on the scale on which weights given u, or the law of u, vary."""
-
-MOST_NODES = 200_000
-"""Largest number of nodes in u of these averages."""
-
-LEAST_DEVIATION = 1e-4
-"""Least deviation of weights given u for which there are such rules."""
-
-NEGLIGIBLE = 1e-17
-"""Least weight of a node that is kept."""
-
 PER_DEVIATION, DEGREE = 12.0, 7
 """Values of an average over Gaussian weights by their deviation, and degree of the spline between them."""
-
-GAUSSIAN_NODES = 65
-"""Nodes of averages over a Gaussian, for what is left of a force without its kinks."""
 
 
 def initial_density(limit: Limit, grid: Grid) -> FloatArray:
@@ -116,12 +101,12 @@ def gaussian_work(prior: PriorSettings, coordinates: Sequence[CoordinateLaw], q:
         NaN where it is not found: weights given u are too narrow for rules of a moderate size.
     """
     deviation = math.sqrt(max(1.0 - float(q @ q), 0.0))
-    if deviation < LEAST_DEVIATION:
+    if deviation < 1e-4:  # no such rules
         return math.nan
     rules = [_rule(law, deviation / max(abs(q_k), deviation)) for law, q_k in zip(coordinates, q, strict=True)]
-    if math.prod(len(weight) for _, weight in rules) > MOST_NODES:
+    if math.prod(len(weight) for _, weight in rules) > 200_000:  # too many for these averages
         return math.nan
-    u, weight = tensor_rule(rules, NEGLIGIBLE)
+    u, weight = tensor_rule(rules, 1e-17)  # weights of nodes that move no average
     means = u @ q
     reach = float(np.abs(means).max()) + deviation
     grid = np.linspace(-reach, reach, math.ceil(2.0 * reach * PER_DEVIATION / deviation) + DEGREE)
@@ -133,14 +118,15 @@ def _rule(law: CoordinateLaw, scale: float) -> tuple[FloatArray, FloatArray]:
     """Rule for functions of a coordinate that vary on a scale of at most 1."""
     if not isinstance(law, ContinuousLaw):
         return law.quadrature(law.default_nodes[0])
-    pieces = [np.linspace(a, b, math.ceil((b - a) / (PANEL * scale)) + 1) for a, b in pairwise(law.support)]
+    # Narrow enough for weights given u, and the law of u.
+    pieces = [np.linspace(a, b, math.ceil((b - a) / (1.5 * scale)) + 1) for a, b in pairwise(law.support)]
     return panel_rule(np.unique(np.concatenate(pieces)), law.density)
 
 
 def _work_given_means(prior: PriorSettings, means: FloatArray, deviation: float) -> FloatArray:
     """E[w phi(w)] for Gaussian weights w of some means; kinks of phi are integrated exactly, the rest by sums."""
     kinks, jumps, bends = kinks_of(prior)
-    z, weight = gaussian_trapezoid(GAUSSIAN_NODES)
+    z, weight = gaussian_trapezoid(65)  # what is left of a force without its kinks is smooth
     w = means[:, None] + deviation * z
     force = prior.force(w)
     exact = np.zeros_like(means)

@@ -13,9 +13,6 @@ from meanfield.mckean_vlasov.stationary.variables import state_variables
 from meanfield.numerics.continuation import CachedEquations
 from meanfield.typing import FloatArray
 
-MOST_RUNG = 2
-"""Largest rung of the nodes in u along branches; `quadrature_error` says what error they leave."""
-
 
 class StationaryBranches(CachedEquations[StationaryEquations]):
     """The equations of stationary states for every value of a parameter.
@@ -55,7 +52,7 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
         if p not in self.limits:
             return all_overlaps(self.at(p), known)
         equations, orbits = resolved(self._limit_at(p), self.effort)
-        needed = min(equations.coordinates.rung, MOST_RUNG)
+        needed = min(equations.coordinates.rung, 2)  # `quadrature_error` says what error these nodes leave
         if needed > self._rung:
             self._rung = needed
             self.forget()

@@ -18,19 +18,9 @@ from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
 
-LADDERS = ((47, 71, 107), (47, 71, 107), (15, 31, 71))
-"""Numbers of nodes of a coordinate whose law has a density, in the order in which they are tried (rungs), where one,
-two or three coordinates need nodes."""
-
-MOST_WITH_LAYERS = 2
-"""Largest number of coordinates with nodes for which nodes resolve layers: three would take a million of them."""
-
 CELLS = 100
 """Number of cells of a piece whose nodes are merged: averages are polynomials of degree 19 on it, and change by little
 in a cell, so that growth rates have three digits or so."""
-
-NEGLIGIBLE_NODE = 1e-17
-"""Largest weight of a node of a tensor product that is left out."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +92,14 @@ class Coordinates:
         drawn = ([GaussianCoordinate()] if self._gaussian.any() else []) + own
         self._continuous = {k: law for k, law in enumerate(drawn) if isinstance(law, ContinuousLaw)}
         self.exact = not self._continuous
-        self.takes_layers = 1 <= len(self._continuous) <= MOST_WITH_LAYERS
+        self.takes_layers = 1 <= len(self._continuous) <= 2  # the layers of three would take a million nodes
         self.has_tails = any(map(has_tails, self._continuous.values()))
-        ladder = LADDERS[max(len(self._continuous), 1) - 1]
+        # Rungs: numbers of nodes of a coordinate whose law has a density, where one, two or three need nodes.
+        ladder = ((47, 71, 107), (47, 71, 107), (15, 31, 71))[max(len(self._continuous), 1) - 1]
         self._rungs = len(ladder) if self._continuous else 1
         self.rung = min(rung, self._rungs - 1)
         self._rules = [law.quadrature(ladder[self.rung]) for law in drawn]
-        self._tensor = tensor_rule(self._rules, NEGLIGIBLE_NODE)
+        self._tensor = tensor_rule(self._rules, 1e-17)  # lighter nodes move no average
 
     @property
     def finer(self) -> Coordinates | None:

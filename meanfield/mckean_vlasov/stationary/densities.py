@@ -20,9 +20,6 @@ from meanfield.typing import FloatArray
 CELLS = 400
 """Number of cells in w; their width grows like sqrt(1 + w^2), because some states have tails that reach far."""
 
-SAME_TILT = 1e-14
-"""Difference of tilts, relative to the largest, that is rounding."""
-
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
@@ -90,7 +87,7 @@ def _fill(
 ) -> None:
     """P(w|u) averaged over cells, shape (nodes, cells); nodes whose tilts differ by rounding share one density."""
     tilt = u @ state.coefficients.g
-    rounding = max(SAME_TILT * float(np.abs(tilt).max()), np.finfo(float).tiny)
+    rounding = max(1e-14 * float(np.abs(tilt).max()), np.finfo(float).tiny)  # tilts that differ by less are one
     keys = np.round(tilt / rounding)
     new = [i for i, key in zip(*np.unique(keys, return_index=True)[::-1], strict=True) if key not in known]
     if new:

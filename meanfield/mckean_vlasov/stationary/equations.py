@@ -36,10 +36,7 @@ from meanfield.mckean_vlasov.stationary.unit_norm import Norm, Scale, multiplier
 from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
 from meanfield.typing import FloatArray
 
-STEP = 1e-3
-"""Step of differences of g and Lambda, which have nine digits or more; their error is of order four."""
-
-CUTS = 2
+CUTS_OF_PIECES = 2
 """Number of panels in u on each piece on which averages over w are resolved, as polynomials of degree 19."""
 
 PROBES = np.geomspace(1e-3, 100.0, 97)
@@ -97,7 +94,8 @@ class Check(NamedTuple):
 def coefficients(closure: Callable[[FloatArray], tuple[FloatArray, float]], q: FloatArray) -> Coefficients:
     """Closure and its derivatives inside the unit ball, by central differences of order four."""
     g, diffusion = closure(q)
-    h = min(STEP, 0.2 * (1.0 - math.sqrt(q @ q)))
+    # The step of differences of order four; g and Lambda have nine digits or more.
+    h = min(1e-3, 0.2 * (1.0 - math.sqrt(q @ q)))
     slopes = []
     for k in range(len(q)):
         shifted = np.repeat(q[None, :], 4, axis=0)
@@ -281,7 +279,7 @@ class StationaryEquations:
     def layers(self, states: Sequence[State]) -> Layers:
         """Coordinates with nodes that resolve averages over w in these states."""
         ends = np.unique(np.concatenate([self._pieces(state) for state in states]))
-        return Layers(self.coordinates.laws, ends, CUTS, self.coordinates.rung)
+        return Layers(self.coordinates.laws, ends, CUTS_OF_PIECES, self.coordinates.rung)
 
     def _pieces(self, state: State) -> FloatArray:
         c = state.coefficients
@@ -341,7 +339,7 @@ class StationaryEquations:
             if not self.coordinates.takes_layers:
                 return self.coordinates.law_of_tilt(g, self._pieces(state))
             other = self.coordinates.rung - 1 if self.coordinates.rung else 1
-            tilts = Layers(self.coordinates.laws, self._pieces(state), 2 * CUTS, other).tilts(g)
+            tilts = Layers(self.coordinates.laws, self._pieces(state), 2 * CUTS_OF_PIECES, other).tilts(g)
         return tilts.tilt, tilts.weight, tilts.mean
 
     def node_error(self, q: FloatArray) -> float:

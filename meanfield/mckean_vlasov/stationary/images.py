@@ -17,7 +17,7 @@ from meanfield.mckean_vlasov.stationary.equations import Coefficients, coefficie
 from meanfield.numerics.continuation import signed_permutations
 from meanfield.typing import FloatArray
 
-ALIKE = 1e-7
+IMAGE_TOLERANCE = 1e-7
 """Largest difference of coefficients of images, relative to the largest: overlaps are found to many digits more."""
 
 PROBE = np.array([0.43, -0.29, 0.17])
@@ -59,8 +59,8 @@ def symmetries(limit: Limit) -> list[FloatArray]:
 
     def follows(T: FloatArray) -> bool:
         mapped, other = limit.closure(T @ probe)
-        same = np.abs(mapped - T @ g).max() <= ALIKE * np.abs(g).max()
-        return bool(same and abs(other - diffusion) <= ALIKE * diffusion)
+        same = np.abs(mapped - T @ g).max() <= IMAGE_TOLERANCE * np.abs(g).max()
+        return bool(same and abs(other - diffusion) <= IMAGE_TOLERANCE * diffusion)
 
     return [T for T in _of_laws(limit) if follows(T)]
 
@@ -77,8 +77,8 @@ def _of_laws(limit: Limit) -> Iterator[FloatArray]:
 def _maps(T: FloatArray, q: FloatArray, there: Coefficients, image: FloatArray, here: Coefficients) -> bool:
     """Whether T maps a state to another one."""
     mapped, found = (np.concatenate([np.ravel(part) for part in c]) for c in (mapped_coefficients(T, there), here))
-    alike = np.abs(mapped - found).max() <= ALIKE * np.abs(found).max()
-    return bool(alike and np.abs(T @ q - image).max() <= ALIKE)
+    alike = np.abs(mapped - found).max() <= IMAGE_TOLERANCE * np.abs(found).max()
+    return bool(alike and np.abs(T @ q - image).max() <= IMAGE_TOLERANCE)
 
 
 def mapped_coefficients(T: FloatArray, c: Coefficients) -> Coefficients:

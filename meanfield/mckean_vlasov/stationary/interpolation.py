@@ -24,13 +24,6 @@ FEWEST = 10 * NODES
 ACCURACY = 3e-14
 """Accuracy to some roundings, see `at_many`."""
 
-RESOLVED = 1e-11
-"""Largest size of the last three coefficients on a piece that ends where averages need it."""
-
-NARROWEST = 1e-9
-"""Least width of such a piece that is halved, relative to the line: the layers of noise are wider, unless they hardly
-matter."""
-
 MOST_PIECES = 400
 """Number of pieces from which on none is halved."""
 
@@ -93,7 +86,7 @@ def at_many(functions: Functions, places: FloatArray, accuracy: float = ACCURACY
 
 
 def resolved_pieces(functions: Rounded, low: float, high: float) -> FloatArray:
-    """Ends of pieces of a line on each of which functions are polynomials of a moderate degree to `RESOLVED`.
+    """Ends of pieces of a line on each of which functions are polynomials of a moderate degree to 1e-11.
 
     Parameters
     ----------
@@ -119,13 +112,13 @@ def resolved_pieces(functions: Rounded, low: float, high: float) -> FloatArray:
             break
         values, roundings = (part.reshape(len(pieces), NODES, -1) for part in found)
         tails = np.abs(np.einsum("kn,pnf->pkf", _TO_COEFFICIENTS[-3:], values)).max(axis=1)
-        allowed = np.maximum(RESOLVED * np.maximum(np.abs(values).max(axis=1), 1.0), roundings.max(axis=1))
+        # A piece ends when its last three coefficients are below what averages need.
+        allowed = np.maximum(1e-11 * np.maximum(np.abs(values).max(axis=1), 1.0), roundings.max(axis=1))
         coarse = np.any(tails > allowed, axis=1)
         cut = [(a, 0.5 * (a + b), b) for (a, b), more in zip(pieces, coarse, strict=True) if more]
         ends.update(middle for _, middle, _ in cut)
-        pieces = [
-            half for a, middle, b in cut for half in ((a, middle), (middle, b)) if b - a > NARROWEST * (high - low)
-        ]
+        # Layers of noise are wider than 1e-9 of the line, unless they hardly matter.
+        pieces = [half for a, middle, b in cut for half in ((a, middle), (middle, b)) if b - a > 1e-9 * (high - low)]
     return np.array(sorted(ends))
 
 

@@ -19,15 +19,6 @@ from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import panel_rule, tensor_rule
 from meanfield.typing import FloatArray
 
-WIDEST = 1.0
-"""Largest width of panels; the density of a coordinate with unit variance varies little on them."""
-
-UNLIKELY = 1e-13
-"""Largest probability of a node of the coordinates without panels that is left out."""
-
-UNLIKELIEST = 1e-32
-"""Largest probability of a node that is left out: it carries less than 1e-16 of E[w^2] = 1 with any w up to 1e8."""
-
 
 class Layers(Coordinates):
     """Law of u with nodes on panels that end where those of some averages over w do.
@@ -64,19 +55,22 @@ class Layers(Coordinates):
         if gains[k] == 0.0:
             return super()._nodes(gains)
         rules = [rule for i, rule in enumerate(self._rules) if i != k]
-        others, chances = tensor_rule(rules, UNLIKELY) if rules else (np.empty((1, 0)), np.ones(1))
+        # Nodes lighter than 1e-13 move no average.
+        others, chances = tensor_rule(rules, 1e-13) if rules else (np.empty((1, 0)), np.ones(1))
         found = [
             self._on_panels(self._continuous[k], (self._ends - s) / gains[k]) for s in others @ np.delete(gains, k)
         ]
         sizes = [len(x) for x, _ in found]
         points = np.insert(np.repeat(others, sizes, axis=0), k, np.concatenate([x for x, _ in found]), axis=1)
         weight = np.concatenate([chance * part for chance, (_, part) in zip(chances, found, strict=True)])
-        kept = weight > UNLIKELIEST
+        # Lighter nodes carry less than 1e-16 of E[w^2] = 1, with any w up to 1e8.
+        kept = weight > 1e-32
         return points[kept], weight[kept]
 
     def _on_panels(self, law: ContinuousLaw, places: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nodes of a coordinate on panels that end at these places and where its density asks for it."""
-        return panel_rule(panel_ends(law, WIDEST, places), law.density)
+        # On such panels the density of a coordinate with unit variance varies little.
+        return panel_rule(panel_ends(law, 1.0, places), law.density)
 
 
 def _cut(ends: FloatArray, cuts: int) -> FloatArray:

@@ -19,14 +19,8 @@ from meanfield.mckean_vlasov.stationary.panels import FLOOR, NODES, ORDER, WEIGH
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 
-INVERSIONS = 4
-"""Number of times that the inverse of L is applied to the functions that span the space."""
-
-DEGREE = 9
+RESOLVENT_DEGREE = 9
 """Degree of the polynomials that stand for (rate - L)^-1 on a panel: good to 1e-6, which the spectrum has squared."""
-
-NOTHING_NEW = 1e-7
-"""Least relative distance of a function from the span of the others: for linear priors w and w^2 span all."""
 
 
 class Functions(NamedTuple):
@@ -122,7 +116,7 @@ class Line:
 
         They are orthonormal in the average over P and u.
         """
-        most = len(starts) * (1 + INVERSIONS)
+        most = len(starts) * 5  # they, and the inverse of L applied to them four times
         values, slopes = np.empty((2, most, *self._mass.shape))
         count = 0
         for i in range(most):
@@ -153,7 +147,7 @@ class Line:
             slope = slope - np.tensordot(shares, slopes[:count], 1)
         value = self._centred(value)  # a constant left by rounding would not relax
         length = self._length(value)
-        if not length > NOTHING_NEW * before > 0.0:
+        if not length > 1e-7 * before > 0.0:  # for linear priors w and w^2 span all
             return False
         values[count], slopes[count] = value / length, slope / length
         return True
@@ -172,7 +166,7 @@ class Line:
         mass, slope_mass = self._mass, self._diffusion * self._mass / half**2
         matrix = rate * (_BASIS * mass[:, :, None, :]) @ _BASIS.T
         matrix += (_BASIS_SLOPE * slope_mass[:, :, None, :]) @ _BASIS_SLOPE.T
-        matrix[~inside] = np.eye(DEGREE + 1)
+        matrix[~inside] = np.eye(RESOLVENT_DEGREE + 1)
         loads = np.stack([-(self._diffusion * mass / half * slope) @ _BASIS_SLOPE.T for _, slope in starts], axis=-1)
         solved = np.linalg.solve(matrix[:, :, 2:, 2:], np.concatenate([matrix[:, :, 2:, :2], loads[:, :, 2:]], axis=-1))
         coupling, bubbles = solved[..., :2], solved[..., 2:]
@@ -206,10 +200,10 @@ _INTEGRATION = _integration_matrix()
 
 
 def _basis() -> tuple[FloatArray, FloatArray]:
-    """Two hats, then polynomials that vanish at both ends: values and derivatives at the nodes, (DEGREE + 1, ORDER)."""
-    polynomials = np.zeros((DEGREE + 1, DEGREE + 1))
+    """Two hats, then polynomials that vanish at both ends: values and derivatives at the nodes, (functions, ORDER)."""
+    polynomials = np.zeros((RESOLVENT_DEGREE + 1, RESOLVENT_DEGREE + 1))
     polynomials[0, :2], polynomials[1, :2] = (0.5, -0.5), (0.5, 0.5)
-    for j in range(1, DEGREE):
+    for j in range(1, RESOLVENT_DEGREE):
         polynomials[j + 1, j + 1], polynomials[j + 1, j - 1] = 1.0, -1.0
     slopes = legendre.legder(polynomials.T)
     return np.asarray(legendre.legval(NODES, polynomials.T)), np.asarray(legendre.legval(NODES, slopes))

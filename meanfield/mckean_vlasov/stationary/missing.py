@@ -17,9 +17,6 @@ from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import index_of, probes
 from meanfield.typing import FloatArray
 
-PROBES = 9
-"""Number of overlaps between two states that are asked for a density."""
-
 
 class Missing(NamedTuple):
     """What is missing in a list of states.
@@ -61,7 +58,7 @@ def missing_states(equations: StationaryEquations, overlaps: Sequence[FloatArray
 
 def _between(equations: StationaryEquations, start: float, stop: float, index: float) -> Missing:
     """What is missing on a line between neighbours with one index."""
-    inside = np.linspace(start, stop, PROBES + 2)[1:-1]
+    inside = np.linspace(start, stop, 11)[1:-1]  # nine overlaps between two states
     inside[np.argmin(np.abs(inside))] *= abs(inside).min() > 1e-9  # exactly 0, of which more can be said
     return Missing(f"between q = {start:.4g} and {stop:.4g}", index < 0, _empty(equations, inside[:, None]))
 

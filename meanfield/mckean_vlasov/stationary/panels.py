@@ -21,24 +21,12 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
 VARIATION = 4.0
 """Largest variation of E over a panel: the rule then has a relative error of 1e-14, for exp(-4 x^2) and exp(2 x)."""
 
-WIDEST = 1.0
-"""Largest width of a panel near 0: phi may vary on this scale where E hardly does; far out on the scale of |w|."""
-
-FAR_OUT = 8.0
-"""Least distance from 0, in its own widths, of a panel that is wider than WIDEST."""
-
 DEPTH = 38.0
 """Depth below the maximum of E from which on E + 3 log|w| is negligible: exp(-38) = 3e-17, of E[w^2] too if tails are
 powers."""
 
-BURIED = 1e3
-"""Depth below the maximum of E at which exp(E) is 0 in doubles, however wide a wall is."""
-
 FLOOR = 60.0
 """Largest depth of E between two peaks, where it is raised: their exchange takes exp(60) relaxation times."""
-
-FLAT = 0.1
-"""Least difference of E to places on both sides that a climb goes on for."""
 
 MOST_PANELS = 600
 """Largest number of panels of one density."""
@@ -80,7 +68,7 @@ def _climbed(potential, a, b, s, w, width):  # type: ignore[no-untyped-def]
         right = _exponent(potential, a, b, s, best + width)
         if left > top or right > top:
             best, top = (best - width, left) if left > right else (best + width, right)
-        elif top - min(left, right) < FLAT:
+        elif top - min(left, right) < 0.1:  # a climb goes on for larger differences
             break
     return best, top
 
@@ -115,7 +103,8 @@ def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
     if not ends < top - DEPTH:  # an l1 prior against G > 0: E falls at first
         return math.nan, math.nan
     best, highest = _climbed(potential, a, b, s, best, (high - low) / 64)
-    while abs(best) < 0.5 * high <= 8.0 and _is_wall(potential, a, b, s, 0.5 * high, high, highest - BURIED):
+    # So far below the maximum exp(E) is 0 in doubles, however wide a wall is.
+    while abs(best) < 0.5 * high <= 8.0 and _is_wall(potential, a, b, s, 0.5 * high, high, highest - 1e3):
         high *= 0.5
     return high, highest
 
@@ -182,7 +171,8 @@ def find_panels(potential, a, b, s, kinks, fineness, edges):  # type: ignore[no-
             e = _exponent(potential, a, b, s, low + (high - low) * i / (SAMPLES - 1))
             least, most = min(least, e), max(most, e)
         top = max(top, most)
-        widest = max(WIDEST, min(abs(low), abs(high)) / FAR_OUT)
+        # Near 0 phi may vary on the scale of 1 where E hardly does; far out on the scale of |w|.
+        widest = max(1.0, min(abs(low), abs(high)) / 8.0)
         # samples of a wider panel may miss peaks
         negligible = 2.0 * most - least < top - _depth(max(abs(low), abs(high))) and high - low <= widest
         fine = most - least <= VARIATION / fineness and high - low <= widest / fineness

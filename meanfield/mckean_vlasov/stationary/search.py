@@ -28,23 +28,11 @@ from meanfield.typing import FloatArray
 MOST_FEATURES = 3
 """Largest number of features: the numbers of starts and of nodes grow like powers with it."""
 
-ROUGH = 1e-8
+ROUGH_ROOT = 1e-8
 """Largest component of F/V at a root before it is polished: V may be so small that rounding allows no less."""
-
-MOST_ROUNDS = 4
-"""Largest number of searches, each of which ends with starts that bring nothing new."""
-
-OUTERMOST = 0.97
-"""Value of |q| up to which a density of unit norm must exist for the indices of states to add up."""
 
 SEARCH = Accuracy(norm=1e-6, averages=1e-8, fineness=0.5)
 """Accuracy far from roots."""
-
-NEAR = 1e-4
-"""Largest Newton step that is made with full accuracy: those of `SEARCH` are good to 1e-6 or so."""
-
-NARROW = 1e-4
-"""Largest V that asks for full accuracy everywhere: errors of `SEARCH` are divided by it."""
 
 MOST_DENSITIES = 500_000
 """Number of densities from which on a search takes no more starts: they take 20 to 45 microseconds each, 10 to 23 s."""
@@ -85,8 +73,8 @@ def all_overlaps(equations: StationaryEquations, known: Sequence[FloatArray] = (
             bar.update()
             return _by_spread(rough, equations, q)
 
-        for _ in range(MOST_ROUNDS):
-            found += polished(equations, find_roots(watched, starts, signed_permutations, found, ROUGH, alike))
+        for _ in range(4):  # searches: each ends with starts that bring nothing new
+            found += polished(equations, find_roots(watched, starts, signed_permutations, found, ROUGH_ROOT, alike))
             if sum(index_of(equations, q) for q in found) == 1 or not _exists_everywhere(equations):
                 break
     effort.cut_short |= effort.densities >= latest
@@ -101,7 +89,9 @@ def _by_spread(
     if state is None:
         return rough.nowhere(q)
     values, slopes = rough.scaled(state)
-    if state.spread > NARROW and np.abs(np.linalg.lstsq(slopes, -values, rcond=None)[0]).max() > NEAR:
+    # Newton steps below 1e-4 are made with full accuracy, and so is a state with V up to 1e-4, by which the errors of
+    # `SEARCH` of 1e-6 or so are divided.
+    if state.spread > 1e-4 and np.abs(np.linalg.lstsq(slopes, -values, rcond=None)[0]).max() > 1e-4:
         return values, slopes
     accurate.hint = rough.hint
     return accurate.by_spread(q)
@@ -125,7 +115,7 @@ def polished(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> 
         latest = equations.effort.densities + MOST_FOR_A_ROOT
         root = newton(_until(latest, equations, equations), q)
         if root is None:
-            root = newton(_until(latest, equations, equations.by_spread), q, tolerance=ROUGH)
+            root = newton(_until(latest, equations, equations.by_spread), q, tolerance=ROUGH_ROOT)
         roots.append(root)
     return [root for root in roots if root is not None]
 
@@ -143,7 +133,8 @@ def index_of(equations: StationaryEquations, q: FloatArray) -> float:
 
 def probes(d1: int) -> list[FloatArray]:
     """Overlaps at which densities of unit norm are the last to exist: the centre, and others towards the sphere."""
-    return [np.zeros(d1), *(OUTERMOST * direction for direction in directions(d1))]
+    # A density of unit norm must exist up to |q| = 0.97 for the indices of states to add up.
+    return [np.zeros(d1), *(0.97 * direction for direction in directions(d1))]
 
 
 def _exists_everywhere(equations: StationaryEquations) -> bool:

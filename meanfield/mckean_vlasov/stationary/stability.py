@@ -28,24 +28,6 @@ from meanfield.mckean_vlasov.stationary.line import Functions, Line
 from meanfield.numerics.growth_rates import sorted_rates, verdict_of
 from meanfield.typing import FloatArray
 
-DEPENDENT = 1e-11
-"""Least eigenvalue of the inner products of functions, relative to the largest, that is more than rounding."""
-
-RIDGE = 1e-12
-"""Regularisation of inner products of functions that may be dependent at some u."""
-
-MOST_REFINEMENTS = 4
-"""Largest number of times that the space of functions is extended."""
-
-RESOLVED = 1e-3
-"""Relative change of a positive growth rate at which its refinement ends; the error left is about the square."""
-
-ROUGH = 1e-2
-"""Relative difference up to which rates from weights of both signs are those from positive ones of lower order."""
-
-MARGINAL = 1e-7
-"""Resolution of growth rates, relative to Lambda/2 + |dg/dq|: smaller ones count as zero."""
-
 
 class Stability(NamedTuple):
     """Growth rates and modes of small perturbations of a state.
@@ -73,7 +55,8 @@ class Stability(NamedTuple):
     def agrees_with(self, rough: Stability) -> bool:
         """Whether these rates are those of rougher ones, which exist for certain."""
         size = np.nanmax(np.abs(rough.eigenvalues), initial=0.0)
-        return bool(np.allclose(self.eigenvalues, rough.eigenvalues, rtol=0.0, atol=ROUGH * size, equal_nan=True))
+        # Rates from weights of both signs are right if those from positive ones, of lower order, differ by a percent.
+        return bool(np.allclose(self.eigenvalues, rough.eigenvalues, rtol=0.0, atol=0.01 * size, equal_nan=True))
 
 
 def stability(line: Line, state: State) -> Stability:
@@ -95,9 +78,9 @@ def stability(line: Line, state: State) -> Stability:
     problem = _Ritz(line, state, odd, even)
     gap, values = problem.gap(), problem.eigenvalues()
     before = 0.0
-    for _ in range(MOST_REFINEMENTS):
+    for _ in range(4):  # extensions of the space of functions
         largest = values[np.argmax(values.real)]
-        if largest.real <= 0 or abs(largest.real - before) <= RESOLVED * largest.real:
+        if largest.real <= 0 or abs(largest.real - before) <= 1e-3 * largest.real:  # the error left is about the square
             break
         before = largest.real
         images = line.resolvents([line.w, line.square, line.energy], abs(largest))
@@ -106,7 +89,7 @@ def stability(line: Line, state: State) -> Stability:
     leading = np.full(d1 + 2, np.nan + 0j)
     leading[: len(values)] = sorted_rates(values)[: d1 + 2]
     c = state.coefficients
-    resolution = MARGINAL * (0.5 * c.diffusion + float(np.linalg.norm(c.g_slope)))
+    resolution = 1e-7 * (0.5 * c.diffusion + float(np.linalg.norm(c.g_slope)))  # smaller growth rates count as zero
     return Stability(leading, gap, verdict_of(max(float(leading[0].real), -gap), resolution))
 
 
@@ -130,7 +113,8 @@ class _Ritz:
         )
         scale = 1.0 / np.sqrt(np.einsum("cii->ci", stiffness))
         both = scale[:, :, None] * scale[:, None, :]
-        factor = np.linalg.inv(np.linalg.cholesky(both * stiffness + RIDGE * np.eye(stiffness.shape[1])))
+        # A ridge, because the functions may be dependent at some u.
+        factor = np.linalg.inv(np.linalg.cholesky(both * stiffness + 1e-12 * np.eye(stiffness.shape[1])))
         slowest = np.linalg.eigvalsh(factor @ (both * inner) @ factor.transpose(0, 2, 1))[:, -1]
         return 0.5 * self._state.coefficients.diffusion / float(slowest.max())
 
@@ -171,5 +155,5 @@ def _orthonormal(inner: FloatArray) -> FloatArray:
         raise np.linalg.LinAlgError(f"inner products of a function with itself: {squares.min():.2g} among them")
     scale = 1.0 / np.sqrt(squares)
     size, directions = np.linalg.eigh(inner * np.outer(scale, scale))
-    kept = size > DEPENDENT * size[-1]
+    kept = size > 1e-11 * size[-1]  # smaller eigenvalues are rounding
     return np.asarray(scale[:, None] * directions[:, kept] / np.sqrt(size[kept]))

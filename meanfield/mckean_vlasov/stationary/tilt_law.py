@@ -2,7 +2,7 @@
 
 Averages over u of what depends on s alone need the density of s and E[u|s] times it. They are convolved one coordinate
 after the other, the one with the largest part in s first, on panels that end at all sums of points where densities are
-not smooth. So they are exact to about `DROPPED`, also for averages over w that pass through narrow layers in s.
+not smooth. So they are exact to about 1e-12, also for averages over w that pass through narrow layers in s.
 """
 
 from __future__ import annotations
@@ -22,18 +22,9 @@ WIDEST = 4.0
 NODES = 16
 """Nodes of a panel, and coefficients of its polynomials."""
 
-DROPPED = 1e-12
-"""Largest part of a coordinate in s, relative to the largest, that moves no average."""
-
-DISTINCT = 1e-13
-"""Least width of panels, relative to the range of s: narrower ones are rounding."""
-
 TAIL = 2.0
 """Factor by which the range of a law with a tail is wider than its `support`. The variance beyond is below 1e-20, and
 where a weak prior lets weights grow from some u within the `support` on, less than 1e-9 of E[w^2] lies there."""
-
-CUT_SHORT = 1e-8
-"""Largest density at the ends of the `support` of a law with a tail."""
 
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
 _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
@@ -85,7 +76,8 @@ def tilt_rule(
     s, weight : ndarray, shape (nodes,)
     mean : ndarray, shape (nodes, coordinates)
     """
-    order = [k for k in np.argsort(-np.abs(gains)) if abs(gains[k]) > DROPPED * np.abs(gains).max()]
+    # Smaller parts move no average.
+    order = [k for k in np.argsort(-np.abs(gains)) if abs(gains[k]) > 1e-12 * np.abs(gains).max()]
     if not order:
         return np.zeros(1), np.ones(1), np.zeros((1, len(gains)))
     ends, found = np.zeros(1), None
@@ -115,7 +107,8 @@ def panel_ends(law: ContinuousLaw, widest: float, places: Sequence[float] | Floa
 def _distinct(ends: FloatArray) -> FloatArray:
     """Increasing ends without those that differ by rounding."""
     ends = np.sort(ends)
-    apart: FloatArray = ends[np.append(True, np.diff(ends) > DISTINCT * np.abs(ends).max())]
+    # Narrower panels are rounding.
+    apart: FloatArray = ends[np.append(True, np.diff(ends) > 1e-13 * np.abs(ends).max())]
     return apart
 
 
@@ -152,4 +145,4 @@ def range_of(law: ContinuousLaw) -> FloatArray:
 
 def has_tails(law: ContinuousLaw) -> bool:
     """Whether a law goes on beyond its `support`, where it has hardly any probability."""
-    return bool(law.density(np.array(law.support[-1:]))[0] < CUT_SHORT)
+    return bool(law.density(np.array(law.support[-1:]))[0] < 1e-8)  # at the end of a `support` that cuts a tail

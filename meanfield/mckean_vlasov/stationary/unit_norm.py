@@ -18,23 +18,8 @@ from meanfield.typing import FloatArray
 UNIT_NORM = 1e-13
 """Largest deviation of E[w^2] from 1 at the multiplier G of a state."""
 
-ROUNDED_NORM = 1e-10
-"""Largest deviation of E[w^2] from 1 by the rounding of its own sum."""
-
-ROUNDINGS = 1e-15
-"""Relative error of G by rounding, which moves E[w^2] by its product with G and the derivative of E[w^2]."""
-
-LARGEST_ROUNDED_NORM = 1e-6
-"""Largest deviation of E[w^2] from 1 by rounding that is accepted: at a jump the derivative is arbitrarily large."""
-
-NEAREST = 1e-10
-"""Least distance of G from its limit, in units of Lambda; a Gaussian would have a width of 7e4 there."""
-
-LONGEST = 3.0
+LONGEST_STEP = 3.0
 """Largest step on the scale: steps of E[w^2] make derivatives poor guides further away."""
-
-MOST_TRIALS = 200
-"""Largest number of values of G that are tried."""
 
 
 class Norm(NamedTuple):
@@ -63,7 +48,8 @@ class Scale:
     @property
     def last(self) -> float:
         """The largest G that is tried."""
-        return self.highest - max(NEAREST * self.diffusion, 1e-15 * abs(self.highest))
+        # A Gaussian so close to the limit of G would have a width of 7e4.
+        return self.highest - max(1e-10 * self.diffusion, 1e-15 * abs(self.highest))
 
     def at(self, G: float) -> float:
         """Position of G on the scale: minus the logarithm of its distance from the limit, if there is one."""
@@ -82,7 +68,7 @@ class Scale:
     def extrapolated(self, G: float, change: float) -> float:
         """G after a change that a derivative foretells, which stays below the limit."""
         G = min(G, self.last)
-        return self.moved(G, min(max(change / self.rate(G), -LONGEST), LONGEST))
+        return self.moved(G, min(max(change / self.rate(G), -LONGEST_STEP), LONGEST_STEP))
 
 
 def multiplier(
@@ -106,7 +92,7 @@ def multiplier(
     """
     low, high = -math.inf, math.inf
     G = min(guess, scale.last)
-    for _ in range(MOST_TRIALS):
+    for _ in range(200):  # values of G
         norm = norm_at(G)
         if abs(norm.value - 1.0) <= accuracy:
             return G, norm.moments
@@ -115,7 +101,9 @@ def multiplier(
             return None
         trial = _newton(norm, G, scale)
         if math.isfinite(norm.value):
-            rounded = min(ROUNDED_NORM + ROUNDINGS * abs(G) * norm.slope, LARGEST_ROUNDED_NORM)
+            # Rounding leaves 1e-10 by the sum, and 1e-15 of G times the derivative, which is arbitrarily large at a
+            # jump.
+            rounded = min(1e-10 + 1e-15 * abs(G) * norm.slope, 1e-6)
             if abs(trial - G) <= 4e-16 * abs(G) and abs(norm.value - 1.0) <= rounded:
                 return G, norm.moments
         if not low < trial < high:
@@ -131,13 +119,13 @@ def _newton(norm: Norm, G: float, scale: Scale) -> float:
     if not (math.isfinite(norm.value) and norm.value > 0.0 and norm.slope > 0.0):
         return math.nan
     step = -math.log(norm.value) * norm.value / (norm.slope * scale.rate(G))
-    return scale.moved(G, min(max(step, -LONGEST), LONGEST))
+    return scale.moved(G, min(max(step, -LONGEST_STEP), LONGEST_STEP))
 
 
 def _halfway(low: float, high: float, scale: Scale) -> float:
     """The middle of a bracket on the scale, or a step beyond its only end."""
     if math.isinf(low):
-        return scale.moved(high, -LONGEST)
+        return scale.moved(high, -LONGEST_STEP)
     if math.isinf(high):
-        return scale.moved(low, LONGEST)
+        return scale.moved(low, LONGEST_STEP)
     return scale.moved(low, 0.5 * (scale.at(high) - scale.at(low)))

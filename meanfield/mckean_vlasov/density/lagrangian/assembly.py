@@ -15,20 +15,6 @@ from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
-STEP_SAFETY = 1.0
-"""Share of the change by that factor that counts as the error of the steps. A tenth of it is expected, but a step next
-to a corner has a lower order, and few steps are as long as their growth allows, whatever they may leave."""
-
-SHAPE_SHARE = 1.0
-"""Share of the change of P by extrapolation that counts as its error: two levels do not tell whether they follow the
-assumed power yet."""
-
-LARGEST_DISTANCE = 2.0
-"""L1 distance of two laws that have nothing in common."""
-
-CUT = 2e-10
-"""L1 error of P by tails beyond the outermost edges, whose probability of up to 8e-11 is put into the last cells."""
-
 
 @dataclass
 class Parts:
@@ -110,8 +96,11 @@ def assembled(found: Found | None, levels: list[Level], status: str) -> Solution
     errors = None
     if found is not None:
         moments[:, :-1] += found.correction.moments
-        shape = SHAPE_SHARE * shape + STEP_SAFETY * _steps_of_shape(found, finest, edges) + CUT
-        errors = Errors(found.parts.total, np.minimum(shape + _moved(found, moments[:, :-3]), LARGEST_DISTANCE))
+        # The change by extrapolation counts in full: two levels do not tell whether they follow the assumed power yet.
+        # The cut tails leave 2e-10: a probability of up to 8e-11 beyond the outermost edges is put into the last cells.
+        shape = shape + _steps_of_shape(found, finest, edges) + 2e-10
+        # The L1 distance of laws that have nothing in common.
+        errors = Errors(found.parts.total, np.minimum(shape + _moved(found, moments[:, :-3]), 2.0))
     moments[:, -1] = (P @ np.diff(edges)) @ nodes.u_weight
     effort: dict[str, object] = {
         "points": [level.points for level in (found.levels if found else levels)],
@@ -158,5 +147,7 @@ def _steps_of_shape(found: Found, finest: Level, edges: FloatArray) -> float:
 def steps_error(level: Level, looser: Level) -> FloatArray:
     """Error of the time steps of a level, from the same one with longer ones."""
     change = np.abs(looser.moments - level.moments)[:, :-2]
-    # Both begin with the same short steps, whose error their difference does not show: the largest counts always.
-    return np.broadcast_to(STEP_SAFETY * change.max(axis=0), change.shape)
+    # A tenth of the change is expected, but a step next to a corner has a lower order, and few steps are as long as
+    # their growth allows. Both begin with the same short steps, whose error their difference does not show: the largest
+    # counts always.
+    return np.broadcast_to(change.max(axis=0), change.shape)

@@ -10,38 +10,24 @@ from meanfield.numerics.quantile_frame.crossing import crossings
 from meanfield.numerics.quantile_frame.frame import ROOT_TWO_PI
 from meanfield.typing import FloatArray
 
-SHOWN = 6.5
-"""Largest quantile, on the scale of the normal law, that the cells of P reach at any node and time."""
-
 WIDTH = 0.06
 """Largest width of cells where nothing is narrow."""
 
 PER_DEVIATION = 0.25
 """Width of cells in units of the local width of a conditional density."""
 
-DENSE = 3.0
-"""Largest quantile at which the width of a density counts."""
-
 MOST_CELLS, MOST_EQUAL_CELLS = 1200, 600
 """Largest number of cells, and of cells of equal width."""
 
-LEAST_WEIGHT = 1e-5
-"""Weight of a node, relative to the largest one, below which its widths are not resolved."""
-
-FARTHEST = 37.0
+LARGEST_QUANTILE = 37.0
 """Largest quantile with a probability beyond it that is a normal number; what lies further off counts as empty."""
-
-VALUE_WORK = 2.0
-"""Work of a value of P, with its share in P_w, in units of a step of a point: some 0.2 us."""
-
-SMOOTHING = 25
-"""Number of times that the density of edges is averaged with its neighbours."""
 
 
 def work_of(level: Level) -> float:
     """Work of showing P and P_w at all nodes, in points times steps."""
     cells = len(edges_for(level)) - 1
-    return VALUE_WORK * len(level.moments) * len(level.frames.nodes.u_weight) * cells
+    # A value of P, with its share in P_w, takes as long as two steps of a point.
+    return 2.0 * len(level.moments) * len(level.frames.nodes.u_weight) * cells
 
 
 def edges_for(level: Level) -> FloatArray:
@@ -65,16 +51,18 @@ def _narrowest(level: Level) -> tuple[float, FloatArray, FloatArray]:
     Densities are those of quantiles on the scale of the normal law.
     """
     _, weight = level.frames.nodes.solved
-    heavy = weight > LEAST_WEIGHT * weight.max()
+    heavy = weight > 1e-5 * weight.max()  # the widths at lighter nodes are not resolved
     reach, places, slopes = 0.0, [], []
     for output, X in enumerate(level.X):  # one after the other, to stay in fast memory
         if not np.isfinite(X).all():
             continue
         xi = level.xi(output)
-        reach = max(reach, float(np.max(np.abs(X), where=np.abs(xi) <= SHOWN, initial=0.0)))
+        # Cells reach to the quantile 6.5 of the normal law at every node and time.
+        reach = max(reach, float(np.max(np.abs(X), where=np.abs(xi) <= 6.5, initial=0.0)))
         xi, X = xi[heavy], X[heavy]
         slope = np.diff(xi, axis=1) / np.diff(X, axis=1)
-        narrow = (slope > PER_DEVIATION / WIDTH) & (np.abs(xi[:, 1:] + xi[:, :-1]) < 2 * DENSE)
+        # The width of a density counts within three deviations.
+        narrow = (slope > PER_DEVIATION / WIDTH) & (np.abs(xi[:, 1:] + xi[:, :-1]) < 2 * 3.0)
         places.append(0.5 * np.abs((X[:, 1:] + X[:, :-1])[narrow]))
         slopes.append(slope[narrow])
     return reach, np.concatenate(places), np.concatenate(slopes)
@@ -85,7 +73,7 @@ def _graded_edges(reach: float, places: FloatArray, slopes: FloatArray) -> Float
     grid = np.concatenate([[0.0], np.geomspace(1e-7 * reach, reach, 2000)])
     rate = np.full(grid.size, 1 / WIDTH)
     np.maximum.at(rate, np.searchsorted(grid, places).clip(0, grid.size - 1), slopes / PER_DEVIATION)
-    for _ in range(SMOOTHING):
+    for _ in range(25):  # each averages with the neighbours
         wider = np.maximum(rate, np.maximum(np.append(rate[1:], 0), np.append(0, rate[:-1])) * 0.9)
         rate = 0.5 * (wider + rate)
     count = np.concatenate([[0.0], np.cumsum(0.5 * (rate[1:] + rate[:-1]) * np.diff(grid))])
@@ -105,7 +93,7 @@ def masses(xi: FloatArray) -> FloatArray:
     Differences of the smaller tail keep the relative accuracy.
     """
     tail = np.zeros_like(xi)
-    near = ~(np.abs(xi) > FARTHEST)  # which NaN is, too
+    near = ~(np.abs(xi) > LARGEST_QUANTILE)  # which NaN is, too
     tail[near] = ndtr(-np.abs(xi[near]))  # `where=` of SciPy's functions corrupts memory
     tail[..., [0, -1]] = np.where(np.isnan(xi[..., [0, -1]]), np.nan, 0.0)
     low, high = xi[..., :-1], xi[..., 1:]
@@ -115,5 +103,5 @@ def masses(xi: FloatArray) -> FloatArray:
 
 def distances(first: FloatArray, second: FloatArray) -> FloatArray:
     """L1 distances of the densities for two quantiles of all edges, to first order in their difference."""
-    density = np.exp(-0.125 * np.minimum(np.abs(first + second), 2 * FARTHEST) ** 2) / ROOT_TWO_PI
+    density = np.exp(-0.125 * np.minimum(np.abs(first + second), 2 * LARGEST_QUANTILE) ** 2) / ROOT_TWO_PI
     return np.asarray(np.abs(np.diff(density * (first - second))).sum(axis=-1))

@@ -16,17 +16,6 @@ LEAST_LEVELS = 3
 MOST_LEVELS = 4
 """Number of levels that are extrapolated at most."""
 
-ORDER_SLACK = 0.3
-"""Relative deviation from second order of the last difference of levels above which nothing is extrapolated."""
-
-SAFETY = 2.0
-"""Factor on changes: errors of points that hop across a corner look random from level to level, and single changes
-miss them by chance."""
-
-COARSER_SHARE = 0.5
-"""Share of the change by the last level that is added to the change by the last power. With `SAFETY` it counts in full:
-of three levels only the assumed powers tell what is left, and coarse ones need not follow them yet."""
-
 
 def weights_of(points: Sequence[int]) -> FloatArray:
     """Weights of levels that eliminate the leading even powers of their spacing, one over the number of intervals."""
@@ -52,14 +41,19 @@ def estimated(levels: Sequence[Level], tolerance: float) -> FloatArray:
     used = levels[-MOST_LEVELS:]
     best = extrapolated(used)
     change = np.abs(best - extrapolated(used[1:]))[:, :-2]
-    change = change + COARSER_SHARE * np.abs(best - extrapolated(used[:-1]))[:, :-2]
-    change = np.broadcast_to(SAFETY * change.max(axis=0), change.shape).copy()
+    # With the factor below, the last level counts in full: of three levels only the assumed powers tell what is left,
+    # and coarse ones need not follow them yet.
+    change = change + 0.5 * np.abs(best - extrapolated(used[:-1]))[:, :-2]
+    # A safety factor: errors of points that hop across a corner look random from level to level, and single changes
+    # miss them by chance.
+    change = np.broadcast_to(2.0 * change.max(axis=0), change.shape).copy()
     first, second, third = used[-3:]
     last, before = third.moments - second.moments, second.moments - first.moments
     squares = [1.0 / (level.points - 1.0) ** 2 for level in (first, second, third)]
     expected = before * (squares[2] - squares[1]) / (squares[1] - squares[0])
     for k in range(change.shape[1]):
         size = np.abs(last[:, k]).max()
-        if np.abs(last - expected)[:, k].max() > ORDER_SLACK * size + 0.1 * tolerance:
+        # A last difference that is off second order by more than 30 % is not extrapolated.
+        if np.abs(last - expected)[:, k].max() > 0.3 * size + 0.1 * tolerance:
             change[:, k] += size
     return np.asarray(change)

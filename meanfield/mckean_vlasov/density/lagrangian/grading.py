@@ -25,29 +25,17 @@ CORE_AMPLITUDE, CORE_ENDS, TAIL_AMPLITUDE = 11.0, 1.85, 0.8
 points per factor e of the distance beyond. The density of the first level falls by a factor of two or three from point
 to point of the core: with half as many points, waves start where few survivors take over, and shorten the steps."""
 
-LAYER_SHARE = 0.5
-"""Width within which points next to a jump of phi are equally spaced, in units of the layer's D/(tau |phi|)."""
-
-SMOOTH_WIDTH = 0.1
-"""Largest width within which points next to a jump are equally spaced."""
-
-WIDEST_CORE = 3.0
-"""Width of a core beyond which the whole density is one: its points need no grading."""
-
 WIDEST_SMOOTH_CORE = 12.0
 """The same without a jump of phi, where the potential may rise as slowly as a logarithm around a narrow core."""
 
 NARROWEST_LAYER, SMALLEST_NOISE = 1e-9, 1e-300
 """Least width of a layer that is resolved, and the noise that stands for none."""
 
-SUBLINEAR = 0.9
-"""Ratio of phi(w)/w far out and farther out below which the pull of a prior is sublinear."""
-
 CONDENSED_REACH = 8.5
 PLAIN_REACH = 7.5
 """Quantiles at which points end, on the scale of the normal law: beyond them lie 4e-14 and 1e-17 of the probability."""
 
-FAR_OUT = 1e8
+WEIGHT_OF_LINEAR_PULL = 1e8
 """Weight at which the linear part of a prior is read off."""
 
 
@@ -94,8 +82,10 @@ def _terms(limit: Limit, noise: float) -> list[tuple[float, float, float, float]
         terms = []
         for kink, jump in jumps:
             layer = max(2.0 * noise / (limit.learning_rate * jump), NARROWEST_LAYER)
-            core = CORE_EXPONENT * layer if CORE_EXPONENT * layer < WIDEST_CORE else None
-            terms += _around(kink, core, min(LAYER_SHARE * layer, SMOOTH_WIDTH), len(jumps))
+            # In a core wider than 3 lies the whole density, whose points need no grading.
+            core = CORE_EXPONENT * layer if CORE_EXPONENT * layer < 3.0 else None
+            # Next to a jump points are equally spaced within half of the layer D/(tau |phi|), and at most 0.1.
+            terms += _around(kink, core, min(0.5 * layer, 0.1), len(jumps))
         return terms
     if not _sublinear(limit):
         return []
@@ -113,9 +103,9 @@ def _around(centre: float, core: float | None, layer: float, shares: int) -> lis
 
 def _sublinear(limit: Limit) -> bool:
     """Whether phi(w)/w falls far out, after its linear part has been removed."""
-    far = float(limit.prior.force(np.array([FAR_OUT]))[0]) / FAR_OUT
+    far = float(limit.prior.force(np.array([WEIGHT_OF_LINEAR_PULL]))[0]) / WEIGHT_OF_LINEAR_PULL
     near, out = (float(limit.prior.force(np.array([w]))[0]) / w - far for w in (4.0, 40.0))
-    return bool(np.isfinite(far)) and near > 0.0 and out < SUBLINEAR * near
+    return bool(np.isfinite(far)) and near > 0.0 and out < 0.9 * near  # a pull that rises more slowly than w
 
 
 def _core_width(limit: Limit, noise: float) -> float:

@@ -35,14 +35,8 @@ UNRESOLVED, WIDEST = 1e-9, 0.1
 """Probability, in units of the largest density of the normal law, within the width of a jump that is left alone, and
 the largest such width."""
 
-MOST_PLACES = 400
-"""Largest number of jumps whose places are continued to other nodes."""
-
-FARTHEST_PLACE = 100.0
+LARGEST_PLACE = 100.0
 """Largest quantile of a jump; one that is far from all points leaves them where they are."""
-
-STEEPER = 1.7
-"""Factor by which a slope must have grown for another trial run to pay."""
 
 
 def jumps_of(level: Level, rough: float = ROUGH, narrowest: float = NARROWEST) -> tuple[FloatArray, ...]:
@@ -131,17 +125,17 @@ def _least_width(place: float, weight: float) -> float:
 
 def _continued(u: FloatArray, places: FloatArray, at: FloatArray) -> FloatArray:
     """Places of jumps at other nodes: with one feature by linear interpolation, beyond the last ones by a plane."""
-    some = np.unique(np.linspace(0, len(u) - 1, MOST_PLACES).astype(int))
+    some = np.unique(np.linspace(0, len(u) - 1, 400).astype(int))  # 400 places tell enough
     plane = np.column_stack([np.ones(len(some)), u[some]])
     degree = 1 if np.linalg.matrix_rank(plane) == plane.shape[1] else 0
     surface = RBFInterpolator(u[some], places[some], kernel="linear", degree=degree)
-    return np.clip(surface(at), -FARTHEST_PLACE, FARTHEST_PLACE)
+    return np.clip(surface(at), -LARGEST_PLACE, LARGEST_PLACE)
 
 
 def steeper(before: tuple[FloatArray, ...], after: tuple[FloatArray, ...]) -> bool:
     """Whether a jump of any node is new, or so much steeper that another trial run is worth its time."""
     return any(
-        new.size > 0 and (old.size == 0 or new[2, 0] > STEEPER * old[2, 0])
+        new.size > 0 and (old.size == 0 or new[2, 0] > 1.7 * old[2, 0])  # another trial run pays
         for old, new in zip(before, after, strict=True)
     )
 

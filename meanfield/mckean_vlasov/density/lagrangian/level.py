@@ -26,14 +26,6 @@ from meanfield.numerics.quantile_frame.linearised import Elimination
 from meanfield.numerics.quantile_frame.rosenbrock import ORDER, STAGES
 from meanfield.typing import FloatArray
 
-FIRST_STEP = 2e-3
-"""First step, as a fraction of the time in which the fastest coefficient acts, for an error of one. It follows the
-error that steps may make: solutions of different accuracy must not share steps that only their growth limits."""
-
-MOST_TRIES = 8
-"""Number of times that the step over an output time is taken, to end there from the second on: points within a long
-step may be out of order."""
-
 WORK_PER_CALL = 2e6
 """Points times steps between two looks at signals and at the budget, some tenth of a second."""
 
@@ -167,7 +159,9 @@ class Level:
         force = float(np.abs(self._limit.prior.force(np.array([1.0, 3.0]))).max())
         rate = float(np.abs(values).sum()) + self._limit.learning_rate * force
         stop = float(self._limit.times[-1])
-        first = FIRST_STEP * self.tolerance ** (1.0 / ORDER)
+        # A fraction of the time in which the fastest coefficient acts, which follows the error that steps may make:
+        # solutions of different accuracy must not share steps that only their growth limits.
+        first = 2e-3 * self.tolerance ** (1.0 / ORDER)
         return min(stop, first / rate if rate > 0 else stop)
 
     def reach(self, index: int) -> None:
@@ -181,7 +175,8 @@ class Level:
         _, coupling, mesh, frame, _, state = self._march
         averages = np.empty(self.moments.shape[1])
         time = float(self._limit.times[index])
-        for _ in range(MOST_TRIES):
+        # The step over an output time is taken again to end there: points within a long step may be out of order.
+        for _ in range(8):
             self._advance(time)
             if interpolate(time, mesh, frame, coupling, state, averages):
                 break

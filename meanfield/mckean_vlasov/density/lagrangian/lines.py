@@ -12,15 +12,8 @@ from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import gauss_rules
 from meanfield.typing import FloatArray, IntArray
 
-FINE = 96
-"""Nodes of the Gauss-Legendre rule that stands for the law on a smooth piece of a line."""
-
 PARALLEL = 1e-3
 """Least component of a direction: lines closer to an axis are taken along it."""
-
-
-SHORTEST = 1e-10
-"""Least length of a piece of a line."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +59,9 @@ class Line:
         low = np.max([each.min(axis=1) for each in crossings], axis=0)
         high = np.min([each.max(axis=1) for each in crossings], axis=0)
         cuts = np.sort(np.clip(np.concatenate(crossings, axis=1), low[:, None], high[:, None]), axis=1)
-        line, piece = np.nonzero(np.diff(cuts, axis=1) > SHORTEST)
+        line, piece = np.nonzero(np.diff(cuts, axis=1) > 1e-10)  # shorter pieces are rounding
         a, b = cuts[line, piece], cuts[line, piece + 1]
-        x, gauss = np.polynomial.legendre.leggauss(FINE)
+        x, gauss = np.polynomial.legendre.leggauss(96)  # nodes for the law on a smooth piece
         v = 0.5 * (a + b)[:, None] + 0.5 * (b - a)[:, None] * x
         points = s[line][:, None, None] * self.along + v[:, :, None] * normal
         density = self.laws[0].density(points[..., 0]) * self.laws[1].density(points[..., 1])

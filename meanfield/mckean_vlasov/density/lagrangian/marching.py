@@ -31,21 +31,12 @@ REACHED, PAUSED, STOPPED, STUCK = range(4)
 CLOSURE_STEP = 1e-6
 """Step of the differences that give the derivatives of the closure."""
 
-LEAST_DAMPING = 1e-60
-"""Square of kappa where nothing happens."""
-
-SHORTEST = 1e-14
-"""Shortest step relative to the time at which the last output lies."""
-
 CAUTION, SHRINK, GROW = 0.9, 0.2, 5.0
 """Factors on the step: on what the estimated error allows, and its limits."""
 
 RETREAT, FLIGHT = 0.6, 0.25
 """Factors on a step that ends with points out of order, and on one right after another. Within a step, points where
 hardly any probability lies overtake each other for long."""
-
-RECOVERY = 1.15
-"""Factor by which the growth of steps that a refused one stopped recovers with every step."""
 
 
 class Coupling(NamedTuple):
@@ -150,7 +141,7 @@ def _growth(averages, values, learning_rate):  # type: ignore[no-untyped-def]
     bracket = learning_rate * averages[d1] - noise
     for k in range(d1):
         bracket += averages[k] * values[k]
-    damping = np.sqrt(bracket * bracket + noise * noise + LEAST_DAMPING)
+    damping = np.sqrt(bracket * bracket + noise * noise + 1e-60)  # a root of zero has no slope
     return bracket / averages[d1 + 1] - damping * (averages[d1 + 1] - 1.0), bracket, damping
 
 
@@ -327,7 +318,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                     factor = min(factor, retreat if error <= 1.0 else CAUTION)
         if accepted:
             factor = min(factor, clock[3])
-            clock[3] = min(GROW, RECOVERY * clock[3])
+            clock[3] = min(GROW, 1.15 * clock[3])  # the growth that a refused step stopped recovers
             state.counts[0] += 1
             clock[0], clock[1] = now, now + dt
             copy(state.end, state.start)
@@ -335,7 +326,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         else:
             state.counts[1] += 1
             clock[3] = 1.0
-            if dt < SHORTEST * end:
+            if dt < 1e-14 * end:  # no shorter step moves the time
                 return STUCK
         clock[2] = dt * factor
     return PAUSED

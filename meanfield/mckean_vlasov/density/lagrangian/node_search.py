@@ -34,43 +34,23 @@ MORE_NODES, MANY_MORE_NODES = 1.35, 1.9
 SLOW_TRIALS = 2
 """Number of such trials after which averages given u seem to have kinks, and nodes lie on panels."""
 
-FAR = 100.0
+PANELS_AT_ONCE = 100.0
 """Change by more nodes, in units of the tolerance, after which panels are taken at once."""
 
 NODES_SHARE = 0.5
 """Share of the tolerance that is left to the error of the nodes in u."""
 
-MOST_NODES = 4000
-
 ORDER, ACROSS = 8, 7
 """Nodes of a panel, and of smooth pieces of lines across the panels of two features."""
 
-MOST_CUTS = 12
-"""Largest number of times that panels are cut."""
-
-MOST_CORRECTED = 2
-"""Number of rules that are tried."""
-
-SMALLER = 0.8
+SHARE_OF_NODES = 0.8
 """Share of the nodes of a rule that others must not exceed to be worth a correction."""
 
 MOST_GROWTH = (4.0, 1.5)
 """Largest ratio of the first nodes on panels to those before them, where one or two coordinates are continuous."""
 
-VERIFIED = 1.8
-"""Largest work of the next rule on panels, in units of that of the last one, that must leave enough for levels."""
-
 SECOND_WORK = 4.0 / 3.0
 """Work of the second level of a rule, in units of that of the first one."""
-
-SMALL = 0.1
-"""Change by the last cuts, in units of the tolerance, after which there are no more."""
-
-LESS = 0.1
-"""Factor on what panels may have where more nodes on them change too much, and on no panel more than its share."""
-
-PANELS_SHARE = 0.25
-"""Share of the tolerance that the errors of all panels may have by their coefficients."""
 
 
 class NodeSearch:
@@ -109,7 +89,7 @@ class NodeSearch:
         falls = False
         while True:
             rule = rules[-1]
-            slow = len(rules) > SLOW_TRIALS or changed.max() > FAR * self._tolerance
+            slow = len(rules) > SLOW_TRIALS or changed.max() > PANELS_AT_ONCE * self._tolerance
             if slow and not self._tried_panels:
                 found = self._on_panels(rules)
                 if found:
@@ -123,7 +103,7 @@ class NodeSearch:
             rules.append(self._with_more(rule, scale, more))
             before, (changed, enough) = changed, self._change(rules)
             falls = bool(NODES_SAFETY * changed.max() <= before.max())
-            if enough or rules[-1].size > MOST_NODES:
+            if enough or rules[-1].size > 4000:  # larger rules take too long
                 break
         found = fewest_nodes(rules, changed, self._tolerance)
         if found:
@@ -138,7 +118,8 @@ class NodeSearch:
         """The same with panels after some rules, or None if there are none or their work is too much."""
         limit, known = self._levels.limit, rules[-1]
         pull = called_values(limit.closure, known.first.moments[-1, :-3])[:-1]
-        panels, allowed = Panels.start(limit.coordinates, pull, ORDER, ACROSS), PANELS_SHARE * self._tolerance
+        # The errors of all panels by their coefficients may have a quarter of the tolerance.
+        panels, allowed = Panels.start(limit.coordinates, pull, ORDER, ACROSS), 0.25 * self._tolerance
         self.product = known
         if panels is not None and not self._affordable(panels, known):
             return None  # they may be once there are more nodes without panels
@@ -148,10 +129,12 @@ class NodeSearch:
         if len(limit.coordinates) > 1 and not self.second_levels(known):
             return None  # of several features, densities of w are shown at products of nodes, by two levels
         tried = [self._on(panels, known)]
-        while self._affords(VERIFIED, [*rules, *tried]) and len(tried) <= MOST_CUTS:
+        # The next rule on panels takes up to 1.8 of the work of the last, and must leave enough for levels.
+        while self._affords(1.8, [*rules, *tried]) and len(tried) <= 12:  # cuts of panels
             errors = panels.errors(tried[-1].first)
             cut = panels.halved(errors, allowed)
-            steady = len(tried) > 1 and change(tried[-2], tried[-1], 1).max() <= SMALL * self._tolerance
+            # More cuts would change a tenth of the tolerance, or less.
+            steady = len(tried) > 1 and change(tried[-2], tried[-1], 1).max() <= 0.1 * self._tolerance
             if steady or cut is panels or sum(each.sum() for each in errors) <= allowed:
                 wider = panels.with_more_nodes()
                 tried.append(self._on(wider, known))
@@ -160,7 +143,7 @@ class NodeSearch:
                     return self._corrected([*rules, *tried], changed)
                 cut = panels.halved(panels.changes(tried[-2].first, wider, tried[-1].first), allowed)
                 if cut is panels:  # what changes is spread over all panels, or comes from the second levels
-                    panels, allowed = wider, LESS * allowed
+                    panels, allowed = wider, 0.1 * allowed  # more nodes on them change too much
                     continue
             panels = cut
             tried.append(self._on(panels, known))
@@ -174,8 +157,8 @@ class NodeSearch:
     def _corrected(self, rules: list[Rule], changed: FloatArray) -> tuple[Rule, Correction]:
         """The rule of fewest nodes to which those on the last panels are a small correction."""
         rule, better = rules[-2:]
-        bases = [each for each in self._bases(rules[:-2], better) if each.size <= SMALLER * rule.size]
-        for base in bases[:MOST_CORRECTED]:
+        bases = [each for each in self._bases(rules[:-2], better) if each.size <= SHARE_OF_NODES * rule.size]
+        for base in bases[:2]:  # two rules are tried
             if not self._leaves_levels(SECOND_WORK * (rule.first.work + base.first.work), base):
                 break
             self.second_levels(rule, base)
@@ -207,7 +190,7 @@ class NodeSearch:
         These are of fewer nodes where there are some to which the last rule is a small correction.
         """
         last = rules[-1]
-        bases = [each for each in self._bases(rules[:-1], last) if each.size <= SMALLER * last.size]
+        bases = [each for each in self._bases(rules[:-1], last) if each.size <= SHARE_OF_NODES * last.size]
         if not bases:
             return self._levels.allows(growth, last.first)
         return self._leaves_levels((1.0 + SECOND_WORK) * growth * last.first.work, bases[0])
@@ -236,7 +219,7 @@ class NodeSearch:
         allowed = math.inf if self._settings.feature_nodes else NODES_SHARE * self._tolerance / safety
         if by_first.max() <= allowed and not mixes:
             return by_first, True
-        if by_first.max() > FAR * self._tolerance:
+        if by_first.max() > PANELS_AT_ONCE * self._tolerance:
             return by_first, False
         second = SECOND_WORK * (better.first.work + (rule.first.work if rule.second is None else 0.0))
         base = next(iter(self._bases(rules[:-1], better)), better)

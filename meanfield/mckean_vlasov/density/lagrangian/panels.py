@@ -26,20 +26,8 @@ from meanfield.typing import FloatArray, IntArray
 WIDEST, GROWTH = 1.8, 0.6
 """Largest width of a panel to begin with, and of one far out in units of its distance from zero."""
 
-NARROWEST = 1e-6
-"""Least width of a panel."""
-
-NEGLIGIBLE = 1e-13
-"""Least weight of a node that is kept."""
-
-MORE = 2
+MORE_NODES = 2
 """Nodes of panels, and of pieces of lines, that are added to see what is missing."""
-
-TINY = 1e-300
-"""Stands for zero in quotients."""
-
-MANY = 1e4
-"""Factor by which a panel misses its share of the error above which it is cut into four."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +74,7 @@ class Panels:
             parts.append((u, within * (half * weight).ravel()[number], begin + number))
             begin += s.size
         u, w, number = (np.concatenate(each) for each in zip(*parts, strict=True))
-        kept = w > NEGLIGIBLE
+        kept = w > 1e-13  # lighter nodes move no average
         u, w = u[kept], w[kept] / w[kept].sum()
         return u / np.sqrt(w @ (u * u)), w, number[kept]  # cut far out, and yet of unit variance
 
@@ -97,7 +85,7 @@ class Panels:
 
     def with_more_nodes(self) -> Panels:
         """The same panels with more nodes, which show kinks between the outermost node of a panel and its end, too."""
-        return replace(self, order=self.order + MORE, across=self.across + MORE)
+        return replace(self, order=self.order + MORE_NODES, across=self.across + MORE_NODES)
 
     def errors(self, level: Level) -> list[FloatArray]:
         """Size of the error by each panel, from the fall of the Legendre coefficients of what is averaged.
@@ -118,7 +106,7 @@ class Panels:
         sizes = np.abs(np.einsum("pnq,nj->pjq", sums, basis))
         half = self.order // 2
         middle, last = (sizes[:, degree - 2 : degree].max(axis=1) for degree in (half, self.order))
-        errors = (last * np.minimum(last / np.maximum(middle, TINY), 1.0) ** 2).max(axis=1)
+        errors = (last * np.minimum(last / np.maximum(middle, 1e-300), 1.0) ** 2).max(axis=1)  # not 0/0
         return self._by_family(errors, level)
 
     def changes(self, level: Level, better: Panels, more: Level) -> list[FloatArray]:
@@ -163,9 +151,9 @@ class Panels:
         edges = []
         for error, old in zip(errors, self.edges, strict=True):
             new = [old]
-            for number in np.flatnonzero((error > share) & (np.diff(old) > NARROWEST)):
+            for number in np.flatnonzero((error > share) & (np.diff(old) > 1e-6)):  # no panel is narrower
                 a, b = old[number : number + 2]
-                parts = 4 if error[number] > MANY * share else 2
+                parts = 4 if error[number] > 1e4 * share else 2  # a panel that misses its share by far is cut into four
                 new.append(a + (b - a) * np.arange(1, parts) / parts)
             edges.append(np.sort(np.concatenate(new)))
         same = all(len(new) == len(old) for new, old in zip(edges, self.edges, strict=True))

@@ -16,9 +16,6 @@ from meanfield.numerics.quantile_frame.frame import BOUNDED, LANES
 from meanfield.numerics.quantile_frame.inversion import invert
 from meanfield.typing import FloatArray
 
-FARTHEST_RESIDUAL = 40.0
-"""Where the search for weights at t = 0 begins, for a residual that is not Gaussian."""
-
 START_ROUNDING = 4.0 * float(np.finfo(float).eps)
 """Accuracy of these weights, relative and absolute."""
 
@@ -140,7 +137,7 @@ class Frames:
             there = graded(mean + deviation * residual, self.grading.terms)
             return np.asarray(limit.initial_residual.score(residual) + there - zeta)
 
-        far = np.full_like(zeta, FARTHEST_RESIDUAL)
+        far = np.full_like(zeta, 40.0)  # where the search for them begins
         arguments = zeta, np.broadcast_to(means[:, None], zeta.shape)
         found = elementwise.find_root(
             short_of, (-far, far), args=arguments, tolerances={"xatol": START_ROUNDING, "xrtol": START_ROUNDING}

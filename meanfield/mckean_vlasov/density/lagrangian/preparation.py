@@ -23,37 +23,16 @@ GRADED_SPACING = 0.2
 SPACING, CLOSER_SPACING = 0.3, 0.12
 """Distance of points without grading, and where they show jumps or do not stay in order."""
 
-STEEP = 0.6
-"""Weighted rise of asinh(X) over `SPACING` above which points come closer; less than twice that of a linear X."""
-
 TRIAL_TOLERANCE = 1e-5
 """Error of a step that is small enough to find jumps."""
 
-JUMP_SHARE = 0.5
-"""Width of a jump, in units of the error of a step, below which it is not resolved."""
-
 MOST_TRIALS = 12
-FINER = 1.3
-"""Factor on the number of points after a trial run that failed."""
-
-MOST_MOVES = 2
-"""Number of trial runs after jumps that moved and are as steep as before: places of some wander for ever."""
 
 NEEDED_REACH, REACH_SLACK = 7.5, 0.05
 """Quantile that the last points must not cross on their way inwards, and what is too little for another trial run."""
 
-NEARER = 0.5
-"""Ratio of what is missing there to what was missing before above which reaching further does not help: ends that have
-come to rest in a core stay at their quantile."""
-
-KEPT_LEVELS = 4
-"""Size of all levels that are kept, in units of the finest one."""
-
 LEAST_FACTOR = 2.0
 """Factor on the number of points of the third level, without which no error is estimated."""
-
-QUIETER = 0.7
-"""Ratio of the least noise of a trial run to that of its grading below which it is graded anew."""
 
 
 def prepare(
@@ -81,7 +60,7 @@ def prepare(
     noise, deficit = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1]), 0.0
     grading, wells, finer, moves, before = grading_of(limit, noise), None, 1.0, 0, math.inf
     frames = Frames.plain(nodes, grading, GRADED_SPACING if grading.terms.size else SPACING)
-    narrowest = max(NARROWEST, JUMP_SHARE * tolerance)
+    narrowest = max(NARROWEST, 0.5 * tolerance)  # a jump narrower than half the error of a step is not resolved
     if known is not None:
         frames, tolerance = continued(known, nodes), max(tolerance, TRIAL_TOLERANCE)
     for trial in range(MOST_TRIALS):
@@ -98,14 +77,18 @@ def prepare(
                 raise
             failed = True
         missing = max(0.0, NEEDED_REACH - level.nearest_end)
-        helps = REACH_SLACK < missing < NEARER * before
-        if frames.grading.terms.size and (helps or level.least_noise < QUIETER * noise):
+        # Where more than half of what was missing still is, reaching further does not help: ends that have come to rest
+        # in a core stay at their quantile.
+        helps = REACH_SLACK < missing < 0.5 * before
+        # A much quieter trial is graded anew.
+        if frames.grading.terms.size and (helps or level.least_noise < 0.7 * noise):
             before = missing
             noise, deficit = min(noise, level.least_noise), deficit + 1.1 * missing
             wider = wells.reaching(deficit) if wells else grading_of(limit, noise, deficit)
             frames = Frames.plain(nodes, wider, frames.spacing)
         elif frames.spacing == SPACING:
-            if not failed and not any(each.size for each in jumps_of(level, STEEP)):
+            # Points come closer where a weighted rise is steeper than 0.6, which is less than twice that of a linear X.
+            if not failed and not any(each.size for each in jumps_of(level, 0.6)):
                 break
             wells = None if failed else between_wells(limit, level)
             if wells is not None:
@@ -113,13 +96,14 @@ def prepare(
             else:
                 frames, tolerance = replace(frames, spacing=CLOSER_SPACING), max(tolerance, TRIAL_TOLERANCE)
         elif failed:
-            finer *= FINER
+            finer *= 1.3  # more points after a trial run that failed
         else:
             jumps = jumps_of(level, narrowest=narrowest)
             if not any(each.size for each in jumps):
                 break
             moves = 0 if steeper(frames.jumps, jumps) else moves + 1
-            enough = moves > MOST_MOVES or (moves > 0 and not moved(frames.jumps, jumps, nodes.solved[1]))
+            # Places of some jumps that are as steep as before wander for ever.
+            enough = moves > 2 or (moves > 0 and not moved(frames.jumps, jumps, nodes.solved[1]))
             frames = frames.with_jumps(at_all_nodes(jumps, *nodes.solved))
             if enough:
                 break
@@ -129,7 +113,8 @@ def prepare(
 def check_level(limit: Limit, frames: Frames, points: float) -> None:
     """Refuse a level that does not fit into the free memory with those before it."""
     outputs, shape = len(limit.times), (len(frames.nodes.solved[1]), math.ceil(points))
-    check_memory(outputs, shape, outputs * KEPT_LEVELS + 40, "points")
+    # All levels that are kept take as much as four of the finest.
+    check_memory(outputs, shape, 4 * outputs + 40, "points")
 
 
 def continued(known: Frames, nodes: Nodes) -> Frames:

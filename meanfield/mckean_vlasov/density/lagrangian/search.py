@@ -33,15 +33,6 @@ STEP_SHARE, LONGEST_STEPS = 0.2, 2e-6
 NODES_TOLERANCE = 1e-8
 """Accuracy for which the default numbers of nodes are a good start; errors fall exponentially with the nodes."""
 
-POINTS_SHARE = 0.2
-"""Share of the tolerance below which the error of the points is not what misses it."""
-
-ENOUGH_STEPS = 0.5
-"""Share of the tolerance above which steps of the first level are shortened before there are others."""
-
-FINEST_STEPS = 1e-5
-"""Least error of a step in units of the tolerance; rounding is not far below."""
-
 TOO_LONG = "more levels would take too long"
 
 
@@ -149,7 +140,7 @@ class Search:
                 self._found = found
             if found.error <= self._tolerance:
                 return found
-            if points.max() <= POINTS_SHARE * self._tolerance:
+            if points.max() <= 0.2 * self._tolerance:  # the points are not what misses the tolerance
                 break
         self._why = "it does not fall with more points"
         return found
@@ -187,7 +178,8 @@ class Search:
             if self._finest_steps:
                 raise
             looser, level = level, self._with_shorter_steps(level)
-        while steps_error(level, looser).max() > ENOUGH_STEPS * self._tolerance and not self._finest_steps:
+        # Steps of the first level are shortened before there are others.
+        while steps_error(level, looser).max() > 0.5 * self._tolerance and not self._finest_steps:
             looser, level = level, self._with_shorter_steps(level)
         return level, looser
 
@@ -204,7 +196,7 @@ class Search:
     @property
     def _finest_steps(self) -> bool:
         """Whether steps that are yet shorter would gain nothing."""
-        return self._step_tolerance < FINEST_STEPS * self._tolerance
+        return self._step_tolerance < 1e-5 * self._tolerance  # rounding is not far below
 
     def _blown_up(self, error: BlowUpError) -> str:
         """Status of an error, which says so if numbers are shown whose own error is unknown."""
