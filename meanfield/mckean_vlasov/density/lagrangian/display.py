@@ -22,12 +22,14 @@ MOST_CELLS, MOST_EQUAL_CELLS = 1200, 600
 LARGEST_QUANTILE = 37.0
 """Largest quantile with a probability beyond it that is a normal number; what lies further off counts as empty."""
 
+VALUE_WORK = 2.0
+"""Work of a value of P, with its share in P_w, in units of a step of a point: some 0.2 us."""
+
 
 def work_of(level: Level) -> float:
     """Work of showing P and P_w at all nodes, in points times steps."""
     cells = len(edges_for(level)) - 1
-    # A value of P, with its share in P_w, takes as long as two steps of a point.
-    return 2.0 * len(level.moments) * len(level.frames.nodes.u_weight) * cells
+    return VALUE_WORK * len(level.moments) * len(level.frames.nodes.u_weight) * cells
 
 
 def edges_for(level: Level) -> FloatArray:
