@@ -24,7 +24,7 @@ INTERPOLATION_ROUNDING = 1e-13
 """Largest difference between a polynomial activation and its interpolation, relative to the sum of its terms."""
 
 CHECK_POINTS = np.concatenate([-np.geomspace(0.03, 300.0, 41), np.geomspace(0.03, 300.0, 41)])
-"""Where that difference is looked at."""
+"""Arguments at which an activation is compared with that interpolation."""
 
 
 @dataclass(frozen=True)

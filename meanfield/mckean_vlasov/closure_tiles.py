@@ -10,11 +10,13 @@ divided. Which tile belongs to a point does not depend on the path.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanfield.mckean_vlasov.closures import closure_values, register_closure
+from meanfield.mckean_vlasov.closures import closure_values, compiled_closure_of, register_closure
+from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.array_operations import copy
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
@@ -83,6 +85,13 @@ def tiled(closure: Any, features: int) -> Any:
             np.zeros(3, dtype=np.int64),
         ),
     )
+
+
+@lru_cache(maxsize=4)
+def tiled_closure_of(limit: Limit) -> tuple[Any, float]:
+    """Compiled closure of a limit with tiles, for paths that are followed many times, and its reach."""
+    compiled, reach = compiled_closure_of(limit)
+    return tiled(compiled, len(limit.coordinates)), reach
 
 
 @register_closure(TiledClosure)

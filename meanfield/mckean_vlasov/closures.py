@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,6 +17,7 @@ from numba.extending import intrinsic
 
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import fingerprint
+from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.separate_calls import generate_separate_call, separate_call_type
 from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate
 from meanfield.process import own_numba as numba
@@ -135,6 +137,12 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
     if isinstance(closure, CompiledClosure):
         return closure.compiled
     return _tabulated(closure) if features == 1 else (TabulatedClosure(_no_table()), -1.0)
+
+
+@lru_cache(maxsize=4)
+def compiled_closure_of(limit: Limit) -> tuple[Any, float]:
+    """Results of `compiled_closure` for a limit; a table is made once for all solutions."""
+    return compiled_closure(limit.closure, len(limit.coordinates))
 
 
 def _tabulated(closure: ClosureFunction) -> tuple[TabulatedClosure, float]:

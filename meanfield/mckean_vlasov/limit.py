@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from meanfield.typing import FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Limit:
     """McKean-Vlasov equation of one weight w given its feature coordinates u.
 
@@ -36,14 +35,15 @@ class Limit:
         Law of the part of a weight that is not along the features at t = 0.
     times : ndarray, shape (outputs,)
         Output times, increasing from 0.
-    slower : str
-        Remedy in messages against dynamics that is too fast: a family names its keys.
-    steadier : str
-        Remedy in messages against E[w^2] far from 1: a family names its keys.
+    remedy_if_too_fast : str
+        Advice of messages about dynamics that is too fast: a family names its keys.
+    remedy_if_norm_drifts : str
+        Advice of messages about E[w^2] far from 1: a family names its keys.
 
     Notes
     -----
     A density asks for g and Lambda thousands of times; `meanfield.mckean_vlasov.closures` says how they are compiled.
+    Limits are equal if they are one object, by which solvers keep what they have made of it.
     """
 
     closure: Callable[[FloatArray], tuple[FloatArray, float]]
@@ -53,27 +53,5 @@ class Limit:
     initial_overlap: FloatArray
     initial_residual: ResidualLaw
     times: FloatArray
-    slower: str = "lower the learning rate"
-    steadier: str = "lower the learning rate or the noise"
-
-    @cached_property
-    def initial_work(self) -> float:
-        """The work r at t = 0; NaN where it is not known (`meanfield.mckean_vlasov.density.start.initial_work`)."""
-        from meanfield.mckean_vlasov.density.start import initial_work
-
-        return initial_work(self)
-
-    @cached_property
-    def compiled_closure(self) -> tuple[Any, float]:
-        """Closure by `meanfield.mckean_vlasov.closures.compiled_closure`; a table is made once for all solutions."""
-        from meanfield.mckean_vlasov.closures import compiled_closure
-
-        return compiled_closure(self.closure, len(self.coordinates))
-
-    @cached_property
-    def tiled_closure(self) -> tuple[Any, float]:
-        """The same with `meanfield.mckean_vlasov.closure_tiles`, for paths that are followed many times."""
-        from meanfield.mckean_vlasov.closure_tiles import tiled
-
-        compiled, reach = self.compiled_closure
-        return tiled(compiled, len(self.coordinates)), reach
+    remedy_if_too_fast: str = "lower the learning rate"
+    remedy_if_norm_drifts: str = "lower the learning rate or the noise"

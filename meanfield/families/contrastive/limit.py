@@ -32,6 +32,6 @@ def limit_of(problem: Problem, closure: Closure | None = None) -> Limit:
         initial_overlap=problem.initial_overlap,
         initial_residual=problem.initial_residual,
         times=problem.time.outputs_at,
-        slower="lower model.learning_rate",
-        steadier="lower model.learning_rate or raise model.batch_size",
+        remedy_if_too_fast="lower model.learning_rate",
+        remedy_if_norm_drifts="lower model.learning_rate or raise model.batch_size",
     )

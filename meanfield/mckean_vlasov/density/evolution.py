@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.closures import called_values, compiled_closure_of
 from meanfield.mckean_vlasov.density.marching import (
     EXTRAPOLATED_STEPS,
     LONG_STEP,
@@ -108,7 +108,7 @@ class Evolution:
     def _make_calls(self, make_step: MakeStep | None) -> None:
         """Callbacks for a closure or a step that is not compiled."""
         d1 = self.grid.u.shape[1]
-        self._closure, reach = self._limit.compiled_closure
+        self._closure, reach = compiled_closure_of(self._limit)
         self._step = make_step and make_step(self.grid)
         works = self._call_closure if reach < np.inf else None, self._call_step if make_step else None
         self._callbacks = [Callback(work) if work else None for work in works]
@@ -205,7 +205,7 @@ class Evolution:
         return LongStepsError(
             self._times[-1],
             f"the density relaxes at a rate of {rate:.3g}, too fast for time steps of {dt:.3g}",
-            f"raise density.steps, or {self._limit.slower}",
+            f"raise density.steps, or {self._limit.remedy_if_too_fast}",
         )
 
     def check(self) -> None:
@@ -222,7 +222,7 @@ class Evolution:
         raise BlowUpError(
             self._times[-1],
             f"E[w^2] = {now.norm:.4g} in the density, where the dynamics conserves 1",
-            f"{self._limit.steadier}, or raise density.steps and density.cells",
+            f"{self._limit.remedy_if_norm_drifts}, or raise density.steps and density.cells",
         )
 
 

@@ -87,7 +87,7 @@ class Level:
         self.steps = schedule.total * factor
         self._schedule = schedule.refined(factor)
         self._thresholds = thresholds
-        self._slower = limit.slower
+        self._slower = limit.remedy_if_too_fast
         self._evolution = Evolution(limit, self.grid, thresholds.norm, make_step)
         outputs = len(limit.times)
         self.moments = np.full((outputs, len(limit.coordinates) + 3), np.nan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -82,6 +83,7 @@ def without_images(u: FloatArray, weight: FloatArray) -> tuple[FloatArray, Float
     return u[:kept], weight
 
 
+@lru_cache(maxsize=4)
 def initial_work(limit: Limit) -> float:
     """E[w phi(w)] at t = 0; NaN where it is not found, or the residual is not Gaussian."""
     if not isinstance(limit.initial_residual, GaussianResidual):

@@ -82,7 +82,7 @@ def test_steps_do_not_depend_on_how_they_are_handed_over():
 def test_steps_that_are_too_long_are_refused_with_the_keys_of_the_family():
     limit, grid, _ = planned('prior = { name = "l1", strength = 2.0 }', "model.learning_rate = 0.3")
     words = "raise density.steps, or lower model.learning_rate", "raise density.steps, or lower eta"
-    for each, remedy in zip((limit, replace(limit, slower="lower eta")), words, strict=True):
+    for each, remedy in zip((limit, replace(limit, remedy_if_too_fast="lower eta")), words, strict=True):
         with pytest.raises(LongStepsError) as error:
             Evolution(each, grid, 0.5).advance(np.array([0.1, 0.2, 50.0]))
         assert "at t = 0.2: the density relaxes at a rate of " in str(error.value)
@@ -98,7 +98,7 @@ def test_a_blow_up_is_noticed_at_once_with_the_keys_of_the_family():
     first = next(t for t, moments in zip(plain.times, plain.history, strict=True) if abs(moments[-2] - 1) > 0.1)
     for each, remedy in (
         (limit, "lower model.learning_rate or raise model.batch_size"),
-        (replace(limit, steadier="lower eta"), "lower eta"),
+        (replace(limit, remedy_if_norm_drifts="lower eta"), "lower eta"),
     ):
         with pytest.raises(BlowUpError) as error:
             Evolution(each, grid, 0.1).advance(times)

@@ -91,7 +91,7 @@ def test_a_limit_with_a_prior_is_the_same_by_fipy(name, strength, features):
 
 
 def test_a_family_says_its_own_remedies():
-    limit = make_limit(lambda q: (-1e3 * q, 2e3), slower="lower model.eta")
+    limit = make_limit(lambda q: (-1e3 * q, 2e3), remedy_if_too_fast="lower model.eta")
     assert "lower model.eta" in solve(limit, DensitySettings(steps=8)).status
     assert "lower the learning rate" in solve(make_limit(lambda q: (-1e3 * q, 2e3)), DensitySettings(steps=8)).status
 

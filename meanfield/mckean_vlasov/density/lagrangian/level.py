@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.errors import BlowUpError
+from meanfield.mckean_vlasov.closure_tiles import tiled_closure_of
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.kinks import kinks_of
 from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, SPILLED, SPILLED_POINTS, Budget
@@ -18,6 +19,7 @@ from meanfield.mckean_vlasov.density.lagrangian.marching import (
     interpolate,
 )
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, graded, packed, unpacked
+from meanfield.mckean_vlasov.density.start import initial_work
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.callbacks import Callback
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar, is_kept
@@ -93,7 +95,7 @@ class Level:
             np.zeros(padded),
         )
         self._clock, self._counts = state.clock, state.counts
-        self._march = limit.tiled_closure[0], coupling, mesh, frame, own, state
+        self._march = tiled_closure_of(limit)[0], coupling, mesh, frame, own, state
         outputs = len(limit.times)
         self.moments = np.full((outputs, d1 + 3), np.nan)
         self.X = np.full((outputs, self.nodes, points), np.nan)
@@ -149,7 +151,7 @@ class Level:
             return not self._budget.spend(CALL_WORK)
 
         callback = Callback(call)
-        _, reach = self._limit.tiled_closure
+        _, reach = tiled_closure_of(self._limit)
         tau = float(self._limit.learning_rate)
         return Coupling(all_u, all_weights, tau, tolerance, float(reach), callback.address, q, values), callback
 
@@ -190,7 +192,7 @@ class Level:
 
     def _at_start(self, averages: FloatArray) -> FloatArray:
         """The averages with what is known at t = 0, which errors of points and of nodes in u do not touch."""
-        q, work = self._limit.initial_overlap, self._limit.initial_work
+        q, work = self._limit.initial_overlap, initial_work(self._limit)
         return np.array([*q, averages[-3] if np.isnan(work) else work, 1.0, averages[-1]])
 
     def _return(self, time: float) -> None:
@@ -215,14 +217,14 @@ class Level:
         return ExpensiveError(
             float(self._clock[1]),
             f"the density took more than half a minute of work, by {self.attempts} steps of {self.points} points last",
-            f"raise density.tolerance, lower time.stop, or {self._limit.slower}",
+            f"raise density.tolerance, lower time.stop, or {self._limit.remedy_if_too_fast}",
         )
 
     def _stuck(self) -> StuckError:
         return StuckError(
             float(self._clock[1]),
             f"no time step however short keeps {self.points} points of the density in order",
-            f"raise density.tolerance, {self._limit.slower}, or take density.scheme = 'eulerian'",
+            f"raise density.tolerance, {self._limit.remedy_if_too_fast}, or take density.scheme = 'eulerian'",
         )
 
 
