@@ -94,7 +94,7 @@ def overlaps_along(limit: Limit) -> Solution:
         if finite and q @ q <= 1.0 + 1e-6:  # the integration leaves the ball by its error
             return None
         what = f"|q| = {np.linalg.norm(q):.4g}" if finite else "q is not finite"
-        return BlowUpError(time, f"{what}, but overlaps lie in the unit ball", limit.steadier)
+        return BlowUpError(time, f"{what}, but overlaps lie in the unit ball", limit.remedy_if_norm_drifts)
 
     return solve_ode(
         lambda t, q: rate(limit.closure, q),

@@ -30,8 +30,8 @@ def limit_of(problem: VectorProblem) -> Limit:
         initial_overlap=problem.start,
         initial_residual=problem.initial_residual,
         times=problem.time.outputs_at,
-        slower="lower model.learning_rate",
-        steadier="lower model.learning_rate",
+        remedy_if_too_fast="lower model.learning_rate",
+        remedy_if_norm_drifts="lower model.learning_rate",
     )
 
 

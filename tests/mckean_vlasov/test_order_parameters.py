@@ -24,7 +24,9 @@ def test_overlaps_and_coefficients_are_exact(prior):
 
 def test_what_leaves_the_ball_fails_with_the_remedy_of_the_limit():
     """No closure of SGD does that: dq/dt = q."""
-    found = order_parameters_of(make_limit(closure=lambda q: (-q / (1.0 - q @ q), 0.0), steadier="lower the step"))
+    found = order_parameters_of(
+        make_limit(closure=lambda q: (-q / (1.0 - q @ q), 0.0), remedy_if_norm_drifts="lower the step")
+    )
     assert found.status == "failed: at t = 2: |q| = 2.217, but overlaps lie in the unit ball; lower the step"
     assert np.isfinite(found.arrays["g"]).all(axis=1).tolist() == [True, True, False, False, False]
 
