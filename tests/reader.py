@@ -26,8 +26,8 @@ from pydantic import ValidationError
 from meanfield.commands.entry import main
 from meanfield.commands.table import COMMANDS
 from meanfield.errors import InputError
+from meanfield.extend import Part
 from meanfield.families.contrastive.problem import Problem
-from meanfield.ingredients.part import Part
 from meanfield.problems.file import parse_problem
 from meanfield.sweep import Sweep, parse_sweep
 from meanfield.sweep.definition import Axis

@@ -4,7 +4,7 @@ import pytest
 import meanfield
 from meanfield.comparison import format_comparison
 from meanfield.errors import InputError
-from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.extend import DensitySettings
 from meanfield.problems.file import parse_problem
 from tests.example_problems import SMALL
 

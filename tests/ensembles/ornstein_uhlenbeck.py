@@ -5,11 +5,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.ensembles.identity import Identity
-from meanfield.ensembles.run import run_ensemble
-from meanfield.ensembles.settings import EnsembleSettings
-from meanfield.ensembles.simulation import Simulation
-from meanfield.ensembles.stepper import PythonStepper, replica_generator
-from meanfield.problems.base import Time
+from meanfield.extend import EnsembleSettings, PythonStepper, Simulation, Time, replica_generator, run_ensemble
 
 BEGINNING = np.array([1.0, -0.5])
 MIX = np.array([[0.8, 0.0], [0.6, 0.5]])

@@ -1,6 +1,6 @@
 """Settings that all families share, and those that one adds to them."""
 
-from meanfield.ensembles.settings import EnsembleSettings
+from meanfield.extend import EnsembleSettings
 from meanfield.families.contrastive.settings import ParticleSettings
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from meanfield.extend import checks_of
 from meanfield.problems.known_families import families
 from meanfield.results import figure_files
-from meanfield.testing import checks_of
 
 CHECKS = [
     pytest.param(check, id="-".join([family.name, *law, name]))

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 
 from meanfield import InputError, Prior
-from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.extend import PriorSettings
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
 from meanfield.problems.file import load_problem

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from meanfield.ingredients.priors import Prior
+from meanfield.extend import Prior
 from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
 from meanfield.mckean_vlasov.stationary.equations import _growth
 

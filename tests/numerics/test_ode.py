@@ -9,8 +9,8 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 from meanfield.errors import BlowUpError, InputError
+from meanfield.extend import Tolerance, solve_ode
 from meanfield.numerics import ode
-from meanfield.numerics.ode import Tolerance, solve_ode
 
 INTEGRATORS = ["LSODA", "RK45", "DOP853"]
 TIGHT = Tolerance(1e-9, 1e-12)

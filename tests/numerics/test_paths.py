@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 from meanfield.errors import InputError
-from meanfield.numerics.ode import Tolerance
+from meanfield.extend import Tolerance
 from meanfield.numerics.paths import follow_paths
 
 TIGHT = Tolerance(1e-9, 1e-9)

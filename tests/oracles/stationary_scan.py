@@ -17,9 +17,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import brentq
 
+from meanfield.extend import CoordinateLaw
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
-from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.ingredients.priors import potential_of
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray

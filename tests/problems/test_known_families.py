@@ -18,10 +18,7 @@ TOY = """
 from typing import ClassVar
 
 import numpy as np
-from meanfield.problems.base import BaseProblem, Time
-from meanfield.problems.family import Family, Kind, Method
-from meanfield.problems.variable import Variable
-from meanfield.results.solved import Solved, solver
+from meanfield.extend import BaseProblem, Family, Kind, Method, Solved, Time, Variable, solver
 
 
 class Decay(BaseProblem):

@@ -5,9 +5,9 @@ import json
 
 import numpy as np
 
+from meanfield.extend import Solved, solver
 from meanfield.problems.file import parse_problem
 from meanfield.problems.problem_keys import with_value
-from meanfield.results.solved import Solved, solver
 from tests.example_problems import SMALL
 
 TIME, Q = np.array([0.0, 1.0]), np.array([[0.5], [0.6]])

@@ -29,10 +29,10 @@ from statistics import median
 import numpy as np
 
 from meanfield import load_problem, solve_density, with_value
+from meanfield.extend import DensitySettings
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.mckean_vlasov.density.evolution import Evolution
 from meanfield.mckean_vlasov.density.plan import fixed_plan
-from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import BACKENDS
 from meanfield.numerics.compiled.vectors import WIDE, lanes_for
 from meanfield.numerics.finite_volumes.kernel import midpoint_step

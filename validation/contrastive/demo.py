@@ -18,7 +18,7 @@ import xarray as xr
 import meanfield
 from meanfield.cli import DONE, FAILED, run
 from meanfield.comparison import format_comparison
-from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.extend import DensitySettings
 from meanfield.plotting import plot_comparison
 from meanfield.results.figure_files import save_figure
 from validation import OUTPUT, ROOT

@@ -13,8 +13,8 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
+from meanfield.extend import CoordinateLaw
 from meanfield.families.contrastive.problem import Problem
-from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.numerics.quadrature import panel_rule
 from meanfield.typing import FloatArray
 

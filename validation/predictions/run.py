@@ -25,7 +25,7 @@ import numpy as np
 
 from meanfield.cli import DONE, at_least, parser, run
 from meanfield.explanation.prediction import Prediction, predictions
-from meanfield.problems.family import Family
+from meanfield.extend import Family
 from meanfield.problems.file import load_problem
 from meanfield.problems.known_families import family_of
 from meanfield.results.provenance import describe_machine

@@ -16,8 +16,8 @@ import xarray as xr
 import meanfield
 from meanfield.cli import DONE, run
 from meanfield.errors import InputError
+from meanfield.extend import DensitySettings
 from meanfield.families.contrastive.problem import Problem
-from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems.file import format_problem
 from validation.references.density_problems import TEXTS, accuracy_problem, reference_path, resolution_of
 from validation.references.hard_problems import AGREEMENT, HARD, LAGRANGIAN_TOLERANCE

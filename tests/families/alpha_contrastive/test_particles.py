@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.ensembles.stepper import replica_generator
+from meanfield.extend import replica_generator
 from meanfield.families.alpha_contrastive.particles.samples import sampler_of
 from meanfield.families.alpha_contrastive.particles.stepper import Replicas
 from meanfield.families.alpha_contrastive.scores import effective_rank

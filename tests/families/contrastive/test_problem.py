@@ -10,11 +10,10 @@ import pytest
 from pydantic import ValidationError
 
 from meanfield.errors import InputError
+from meanfield.extend import DensitySettings, Time
 from meanfield.families.contrastive.problem import Augmentation, Feature, Model, Problem
 from meanfield.families.contrastive.settings import ParticleSettings
 from meanfield.ingredients.activations import ACTIVATIONS, make_activation
-from meanfield.mckean_vlasov.density.settings import DensitySettings
-from meanfield.problems.base import Time
 from tests.oracles.plain_steps import make_problem
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, stats
 
 from meanfield import InputError
-from meanfield.ingredients.laws import CoordinateLaw
+from meanfield.extend import CoordinateLaw
 from meanfield.ingredients.laws.coordinate import (
     GaussianCoordinate,
     LaplaceCoordinate,

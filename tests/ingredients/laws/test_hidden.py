@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from meanfield import InputError
+from meanfield.extend import HiddenLaw
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
-from meanfield.ingredients.laws import HiddenLaw
 from meanfield.ingredients.laws.empirical import Empirical
 from meanfield.ingredients.laws.hidden import (
     Discrete,

@@ -5,8 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.stats import norm
 
-from meanfield.ingredients.prior_settings import PriorSettings
-from meanfield.ingredients.priors import Prior
+from meanfield.extend import Prior, PriorSettings
 from meanfield.mckean_vlasov.condensation import coarsening, critical_weight
 from tests.user_functions import uneven
 

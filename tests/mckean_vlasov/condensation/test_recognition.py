@@ -5,14 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from meanfield.extend import DensitySettings, Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.condensation import coarsening, condensate, following_time, with_condensate
 from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS, enough_weights
-from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
-from meanfield.mckean_vlasov.limit import Limit
 
 TAU, STRENGTH = 0.1, 10.0
 """c = tau strength = 1."""

@@ -8,12 +8,10 @@ from scipy.integrate import quad, simpson
 from scipy.optimize import brentq
 from scipy.special import gamma, polygamma
 
+from meanfield.extend import Limit, Prior, PriorSettings
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
-from meanfield.ingredients.prior_settings import PriorSettings
-from meanfield.ingredients.priors import Prior
 from meanfield.mckean_vlasov.condensation import critical_diffusion, held_norm, threshold
 from meanfield.mckean_vlasov.condensation.threshold import norm_at
-from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from tests.user_functions import uneven
 

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from meanfield.errors import InputError
+from meanfield.extend import DensitySettings, Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.density import solution, solver
-from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
-from meanfield.mckean_vlasov.limit import Limit
 
 GAIN, NOISE = 0.5, 0.2
 TOLERANCE = 1e-5

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from meanfield.extend import Limit, PriorSettings
 from meanfield.ingredients.laws.coordinate import (
     GaussianCoordinate,
     LaplaceCoordinate,
@@ -14,9 +15,7 @@ from meanfield.ingredients.laws.coordinate import (
     UniformCoordinate,
 )
 from meanfield.ingredients.laws.residual import GaussianResidual, UniformResidual
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.start import initial_work
-from meanfield.mckean_vlasov.limit import Limit
 
 FORCES = {
     "l1": (np.sign, [0.0]),

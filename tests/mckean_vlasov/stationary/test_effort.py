@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from meanfield.extend import PriorSettings
 from meanfield.ingredients.laws.coordinate import GaussianCoordinate, RademacherCoordinate, UniformCoordinate
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.stationary import all_states, equations, found, search
 from meanfield.mckean_vlasov.stationary.effort import Effort
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations

@@ -13,11 +13,10 @@ from scipy.integrate import quad
 from scipy.optimize import fsolve
 from scipy.special import ndtr
 
+from meanfield.extend import Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.cells import edges_of
-from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import (
     StationaryBranches,
     all_states,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from meanfield.extend import PriorSettings
 from meanfield.ingredients.laws import GaussianCoordinate
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.images import orbits
 from meanfield.mckean_vlasov.stationary.interpolation import gathered

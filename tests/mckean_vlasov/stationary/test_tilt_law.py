@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from meanfield.extend import PriorSettings
 from meanfield.ingredients.laws import GaussianCoordinate
 from meanfield.ingredients.laws.coordinate import LaplaceCoordinate, UniformCoordinate
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.tilt_law import tilt_rule
 from tests.mckean_vlasov.stationary.test_hand_written_limit import limit_with

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from meanfield.extend import PriorSettings
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.unit_norm import Norm, Scale, multiplier
 from tests.mckean_vlasov.stationary.test_hand_written_limit import TAU, limit_with

@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import meanfield
-from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.extend import PriorSettings
 from meanfield.mckean_vlasov.condensation import held_norm
 from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS
 from meanfield.plotting import COLOURS, LINES, MARKERS, curve_style, place_legend

@@ -14,8 +14,8 @@ from scipy.integrate import solve_ivp
 from scipy.stats import norm
 
 import meanfield
+from meanfield.extend import PriorSettings
 from meanfield.families.contrastive.problem import Problem
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.condensation import Coarsening, coarsening, critical_diffusion
 
 ROOT, STEEP = (f"validation.contrastive.figures.condensing:{name}" for name in ("root_pull", "steep_pull"))

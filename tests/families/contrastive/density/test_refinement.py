@@ -8,9 +8,9 @@ import xarray as xr
 from scipy.special import ndtr
 
 from meanfield.errors import InputError
+from meanfield.extend import DensitySettings
 from meanfield.families.contrastive.density import solve_density
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
-from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.problems.problem_keys import with_value
 from tests.example_problems import feature, features, make_problem

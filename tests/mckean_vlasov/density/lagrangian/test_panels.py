@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from meanfield.extend import DensitySettings, Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import (
     GaussianCoordinate,
@@ -15,12 +16,9 @@ from meanfield.ingredients.laws.coordinate import (
     ThreePointCoordinate,
     UniformCoordinate,
 )
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.lagrangian import node_search
 from meanfield.mckean_vlasov.density.lagrangian.panels import Panels
 from meanfield.mckean_vlasov.density.lagrangian.search import Search
-from meanfield.mckean_vlasov.density.settings import DensitySettings
-from meanfield.mckean_vlasov.limit import Limit
 
 FOURTH = {"gaussian": 3.0, "uniform": 1.8, "laplace": 6.0, "rademacher": 1.0}
 GAUSSIAN, UNIFORM, LAPLACE = GaussianCoordinate(), UniformCoordinate(), LaplaceCoordinate()

@@ -6,9 +6,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from meanfield.extend import Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.laws.coordinate import LaplaceCoordinate, RademacherCoordinate
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.lagrangian import level as of_level
 from meanfield.mckean_vlasov.density.lagrangian import preparation
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
@@ -20,7 +20,6 @@ from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS
 from meanfield.mckean_vlasov.density.lagrangian.marching import average
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes, packed, unpacked
 from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
-from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.quantile_frame.frame import DAMPED_SPACING, DAMPING, force_slopes
 from meanfield.numerics.quantile_frame.inversion import invert
 from meanfield.numerics.quantile_frame.linearised import eliminate, respond

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from meanfield.errors import InputError
+from meanfield.extend import DensitySettings, Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density import plan
 from meanfield.mckean_vlasov.density.lagrangian import (
     assembly,
@@ -22,9 +22,7 @@ from meanfield.mckean_vlasov.density.lagrangian import (
     search,
 )
 from meanfield.mckean_vlasov.density.lagrangian.estimate import estimated, extrapolated
-from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
-from meanfield.mckean_vlasov.limit import Limit
 
 GAIN, NOISE = 0.5, 0.2
 

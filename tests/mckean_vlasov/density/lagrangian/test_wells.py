@@ -5,13 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from meanfield.extend import DensitySettings, Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
-from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.lagrangian.wells import AMPLITUDE, WIDTH, between_wells
-from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solver import solve
-from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.quantile_frame.frame import LOGARITHMIC
 
 PULL, RATE, STRENGTH = -0.05, 0.5, 4.0
