@@ -6,11 +6,11 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
-from meanfield.ensembles.identity import Identity
+from meanfield.ensembles.identity import Identity, identity_of
 from meanfield.ensembles.settings import EnsembleSettings, ReplicaSettings
 from meanfield.errors import InputError
 from meanfield.problems.base import Time
@@ -151,6 +151,35 @@ class Simulation:
     def blocks(self) -> Blocks:
         """Blocks of replicas that are advanced together."""
         return blocks_of(self.particles.replicas, self.together)
+
+
+def batched(problem: Any, numbers: int, together: int, *, besides: int = 0, **described: Any) -> Simulation:
+    """Description of SGD of a problem whose steps take arrays of some numbers.
+
+    Parameters
+    ----------
+    problem : BaseProblem
+        With `particles`, `time` and `steps_per_time`.
+    numbers : int
+        Inputs, activations and pairs of a step of one replica.
+    together : int
+        Numbers up to which replicas are advanced together, because they fit into the caches.
+    besides : int
+        Further numbers that are kept as often, such as weights.
+    **described
+        What else describes the `Simulation`.
+    """
+    some = max(1, together // numbers)
+    return Simulation(
+        identity=identity_of(problem),
+        particles=problem.particles,
+        time=problem.time,
+        together=some,
+        # some 8 arrays of doubles at once
+        working_set=8 * 8 * (numbers + besides) * min(some, problem.particles.replicas),
+        steps_per_time=problem.steps_per_time,
+        **described,
+    )
 
 
 def blocks_of(replicas: int, together: int) -> Blocks:

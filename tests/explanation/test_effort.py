@@ -14,9 +14,9 @@ from meanfield.families.alpha_contrastive import costs
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.explanation import particle_cost
+from meanfield.families.latent_tree import costs as tree_costs
 from meanfield.families.latent_tree import sizes
-from meanfield.families.latent_tree.explanation import costs as tree_costs
-from meanfield.families.latent_tree.ring.tables import tables_of
+from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.problems.file import parse_problem
 from tests import ROOT
 

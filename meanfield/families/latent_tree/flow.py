@@ -12,7 +12,7 @@ from meanfield.errors import BlowUpError
 from meanfield.families.latent_tree.initial import places
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.ring.tables import tables_of
+from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.families.latent_tree.sizes import check_tables
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights

@@ -9,7 +9,7 @@ import numpy as np
 from meanfield.families.latent_tree.many_nodes.kernels import wide_limit
 from meanfield.families.latent_tree.operators import check_operators, operators
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.ring.tables import tables_of
+from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights

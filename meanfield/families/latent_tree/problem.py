@@ -12,13 +12,21 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from meanfield.families.latent_tree.motion import ManyNodes, Motion
 from meanfield.families.latent_tree.outputs import NormalisesOutputs
-from meanfield.families.latent_tree.ring.objects import FIELD, RingObjects
-from meanfield.families.latent_tree.settings import DensitySettings, ParticleSettings, PopulationSettings
+from meanfield.families.latent_tree.ring import FIELD, RingObjects
+from meanfield.families.latent_tree.settings import (
+    MOST_LEVELS,
+    DensitySettings,
+    ExplicitStart,
+    Number,
+    ParticleSettings,
+    PopulationSettings,
+    SphereStart,
+    Start,
+    UniformStart,
+)
 from meanfield.families.latent_tree.shape import Shape
-from meanfield.families.latent_tree.starts import MOST_LEVELS, ExplicitStart, Number, SphereStart, Start, UniformStart
-from meanfield.families.latent_tree.weights import Weights
+from meanfield.families.latent_tree.weights import ManyNodes, Motion, Weights
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.networks.contrast import Contrast, Kind
 from meanfield.networks.normalisation import Normalisation

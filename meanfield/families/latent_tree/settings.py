@@ -1,13 +1,128 @@
-"""Settings of methods in the problem file: accuracy of the flow, and SGD."""
+"""Tables of the problem file that belong to methods, and the starts of the network."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from meanfield.ensembles.settings import ReplicaSettings
+from meanfield.families.latent_tree.shape import Shape
+from meanfield.families.latent_tree.weights import Weights, sphere_weights, uniform_weights
 from meanfield.ingredients.part import Part
+
+MOST_ENTRIES = 1 << 16
+"""Largest number of entries of a list."""
+
+MOST_LEVELS = 16
+"""Largest depth of a tree."""
+
+Number = Annotated[float, Field(ge=-1e6, le=1e6)]
+
+Row = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=MOST_ENTRIES)]
+
+Rows = Annotated[tuple[Row, ...], Field(strict=False, min_length=1, max_length=MOST_ENTRIES)]
+
+Blocks = Annotated[tuple[Rows, ...], Field(strict=False, min_length=1, max_length=MOST_ENTRIES)]
+
+BiasesByLevel = Annotated[tuple[Rows, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
+
+WeightsByLevel = Annotated[tuple[Blocks, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
+
+
+class UniformStart(Part):
+    """Weights and biases of the usual default, uniform within 1/sqrt(number of inputs)."""
+
+    law: Literal["uniform"]
+    seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
+
+    def weights_of(self, shape: Shape, bias: bool) -> Weights:
+        """Weights of a network."""
+        return uniform_weights(shape, bias, np.random.default_rng(self.seed))
+
+
+class SphereStart(Part):
+    """Nodes of a network with a limit of many nodes: weights (and bias) on the unit sphere, outgoing weights +1 or -1.
+
+    The output is the sum over latents of averages over their nodes, and a node moves at a rate that does not depend on
+    their number (latent_tree.md, section 3.4).
+    """
+
+    law: Literal["sphere"]
+    positive: float = Field(
+        default=1.0, ge=0, le=1, description="share of nodes with the outgoing weight +1; the others have -1"
+    )
+    fixed_lengths: bool = Field(
+        default=False,
+        description="whether weights stay on the sphere and outgoing weights as they are, or all are trained",
+    )
+    seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
+
+    def weights_of(self, shape: Shape, bias: bool) -> Weights:
+        """Weights of a network."""
+        return sphere_weights(shape, bias, self.positive, np.random.default_rng(self.seed))
+
+
+class ExplicitStart(Part):
+    """Weights and biases that are given."""
+
+    law: Literal["explicit"]
+    weights: WeightsByLevel = Field(
+        description="weights, nested by level from 1 to L, latent from left to right, node, and input, the left "
+        "child's nodes first"
+    )
+    biases: BiasesByLevel | None = Field(
+        default=None, description="biases, nested by level from 1 to L, latent, and node, where network.bias = true"
+    )
+
+    def weights_of(self, shape: Shape, bias: bool) -> Weights:
+        """Weights of a network."""
+        W = [np.array(level, dtype=float) for level in self.weights]
+        b = [np.array(level, dtype=float) for level in self.biases] if self.biases is not None else None
+        return Weights.nested(shape, W, b)
+
+    def check_shape(self, shape: Shape, bias: bool) -> None:
+        """Refuse nested lists whose lengths are not those of the network.
+
+        Raises
+        ------
+        ValueError
+        """
+        counts, nodes = list(shape.latents[1:]), [shape.width(level) for level in shape.levels]
+        if bias and self.biases is None:
+            raise ValueError("network.initial.biases is missing; add it, or set network.bias to false")
+        if not bias and self.biases is not None:
+            raise ValueError("network.initial.biases belongs to network.bias = true; set that, or remove biases")
+        _check_nesting("weights", self.weights, [counts, nodes, list(shape.inputs)])
+        if self.biases is not None:
+            _check_nesting("biases", self.biases, [counts, nodes])
+
+
+Start = Annotated[UniformStart | SphereStart | ExplicitStart, Field(discriminator="law")]
+
+
+def _check_nesting(key: str, given: Any, sizes: list[Any]) -> None:
+    """Refuse nested lists whose lengths are not those of the network.
+
+    Raises
+    ------
+    ValueError
+    """
+    start = f"network.initial.{key}"
+    if len(given) != len(sizes[0]):
+        raise ValueError(
+            f"{start} has {len(given)} level(s), but the network {len(sizes[0])}; give one list for each, from level 1"
+        )
+    for number, level in enumerate(given):
+        _check_inner(f"{start}[{number}]", level, [size[number] for size in sizes])
+
+
+def _check_inner(path: str, given: Any, sizes: list[int]) -> None:
+    if len(given) != sizes[0]:
+        raise ValueError(f"{path} has {len(given)} element(s), and {sizes[0]} are wanted; see the order of its nesting")
+    for i, inner in enumerate(given if len(sizes) > 1 else ()):
+        _check_inner(f"{path}[{i}]", inner, sizes[1:])
 
 
 class PopulationSettings(Part):

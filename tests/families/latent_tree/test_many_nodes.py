@@ -6,11 +6,11 @@ from scipy.integrate import quad
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.latent_tree.explanation.warnings import warnings_of
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
 from meanfield.families.latent_tree.many_nodes.kernels import _of_counts, wide_limit
 from meanfield.families.latent_tree.many_nodes.luck import lucky_chance, nodes_for_luck
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.wording import warnings_of
 from tests.families.latent_tree.problems import drawn
 
 DIGITS = 6e-13

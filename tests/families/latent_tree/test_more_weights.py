@@ -6,14 +6,13 @@ import xarray as xr
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.latent_tree.explanation.costs import density as cost_of_density
-from meanfield.families.latent_tree.many_nodes import marched_time, sphere_density
-from meanfield.families.latent_tree.many_nodes.carried import Carried
+from meanfield.families.latent_tree.costs import density as cost_of_density
+from meanfield.families.latent_tree.many_nodes import carried_density, sphere_density
+from meanfield.families.latent_tree.many_nodes.carried import Carried, Paths
 from meanfield.families.latent_tree.many_nodes.circle import Circle
 from meanfield.families.latent_tree.many_nodes.gates import Gates
 from meanfield.families.latent_tree.many_nodes.latents import parts_of
 from meanfield.families.latent_tree.many_nodes.particle_density import carried_sample
-from meanfield.families.latent_tree.many_nodes.paths import Paths
 from meanfield.families.latent_tree.many_nodes.sphere_density import carried_triangles
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.numerics.sphere_cells import SphereCells
@@ -84,7 +83,7 @@ def test_paths_in_space_are_those_of_small_steps(weights):
 @pytest.mark.parametrize(("leaves", "bias", "fixed"), [(3, False, True), (2, True, False), (4, False, False)])
 def test_the_same_nodes_move_as_in_the_population(leaves, bias, fixed, monkeypatch):
     """A network of a few nodes, solved by tables and events in all its weights together."""
-    monkeypatch.setattr(marched_time, "STEP_OF_FASTEST", 0.005)
+    monkeypatch.setattr(carried_density, "STEP_OF_FASTEST", 0.005)
     problem = with_leaves(leaves, fixed, 1.0, nodes=6, stop=1.5, bias=bias)
     start = problem.initial_weights
     w = np.concatenate([start.W[0].reshape(2, 6, leaves), *([start.b[0][..., None]] if bias else [])], axis=-1)
@@ -92,7 +91,7 @@ def test_the_same_nodes_move_as_in_the_population(leaves, bias, fixed, monkeypat
     both = [Carried(*_one_latent(parts, k), w[k], np.full(6, 1 / 6), np.full(6, 1 / 6)) for k in (0, 1)]
     Delta = meanfield.solve(problem, "population")["selectivity"].isel(latent=0, node=0).values * 2.0
     flow = _Together(both)
-    at, status = marched_time.marched_times(flow, problem.time.outputs_at, "test")
+    at, status = carried_density.marched_times(flow, problem.time.outputs_at, "test")
     assert status == "complete"
     assert np.allclose([flow.Delta(T) for T in at], Delta, rtol=2e-6)  # splines over kinks of six nodes, in short steps
 

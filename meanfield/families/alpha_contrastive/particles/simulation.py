@@ -5,23 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
-from meanfield.ensembles.simulation import Simulation
+from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.families.alpha_contrastive.particles.samples import sampler_of
 from meanfield.families.alpha_contrastive.particles.stepper import Replicas, row_shapes
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
-
-TOGETHER = 1 << 16
-"""Number of activations and pairs of a batch up to which replicas are advanced together: they fit into the caches."""
-
-BYTES = 8
-"""Number of bytes of a double."""
-
-COPIES = 8
-"""Usual number of arrays at once of the size of all activations and pairs."""
 
 
 @solver
@@ -60,18 +50,13 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
-    numbers = numbers_of_a_step(problem)
-    together = max(1, TOGETHER // numbers)
-    return Simulation(
-        identity=identity_of(problem),
-        particles=problem.particles,
-        time=problem.time,
+    return batched(
+        problem,
+        numbers_of_a_step(problem),
+        together=2**16,
         rows=row_shapes(problem),
         quantiles=("energy",),
-        together=together,
-        working_set=COPIES * BYTES * numbers * min(together, problem.particles.replicas),
         remedy="lower training.learning_rate, or keep weights at length 1",
-        steps_per_time=problem.steps_per_time,
         size="filters.count",
     )
 

@@ -1,23 +1,18 @@
-"""Simulation of training on images: results that are kept, and the memory of a step."""
+"""Simulation of training on images: results that are kept, the memory of a step, and what a run costs."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
-from meanfield.ensembles.simulation import Simulation
+from meanfield.ensembles.simulation import Simulation, batched
+from meanfield.explanation.prediction import Prediction
+from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.latent_tree.images.problem import ImageProblem
 from meanfield.families.latent_tree.images.stepper import ImageReplicas, has_probe
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
-
-TOGETHER = 1 << 17
-"""Number of activations of a batch up to which replicas are advanced together: they fit into the caches."""
-
-BYTES = 8
-"""Number of bytes of a double."""
 
 
 @solver
@@ -50,23 +45,16 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
 def simulation_of(problem: ImageProblem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, ImageProblem)
-    numbers = numbers_of_a_batch(problem)
-    together = max(1, TOGETHER // numbers)
     weights = problem.initial_weights.vector.size
-    rows: dict[str, tuple[int, ...]] = {"sampled_loss": ()}
-    if has_probe(problem):
-        rows["probe_accuracy"] = ()
-    return Simulation(
-        identity=identity_of(problem),
-        particles=problem.particles,
-        time=problem.time,
-        rows=rows,
+    return batched(
+        problem,
+        numbers_of_a_batch(problem),
+        together=2**17,
+        besides=weights,
+        rows={"sampled_loss": ()} | ({"probe_accuracy": ()} if has_probe(problem) else {}),
         snapshots={"layer_weights": (weights,)},
         quantiles=("sampled_loss",),
-        together=together,
-        working_set=8 * BYTES * (numbers + weights) * min(together, problem.particles.replicas),
         remedy=problem.network.remedy,
-        steps_per_time=problem.steps_per_time,
         size="network.widths",
     )
 
@@ -74,3 +62,14 @@ def simulation_of(problem: ImageProblem) -> Simulation:
 def numbers_of_a_batch(problem: ImageProblem) -> int:
     """Number of inputs and activations of all views of a batch."""
     return problem.training.batch_size * problem.loss.views * sum(problem.widths)
+
+
+def particles(problem: ImageProblem) -> Prediction:
+    """Cost of training.
+
+    Raises
+    ------
+    InputError
+        If it would take longer than `particles.longest_days`, or more memory than is free.
+    """
+    return cost_of_replicas(simulation_of(problem), partial(ImageReplicas, problem))

@@ -1,6 +1,15 @@
 """Averages over infinitely many nodes with any number of weights, from some that stand for all.
 
 Each of them is followed exactly, so that averages have the error of the quadrature at the start alone.
+
+Paths go exactly from gate to gate (latent_tree.md, section 3.4). In the time T nodes do not see each other. Those that
+start with |w| = |v| keep that, and climb: w' = |w| g, with a gradient g that is constant between gates and along them.
+With k = |g|, x = cos of the angle between w and g, and u = e^(-k T)
+
+    w(T) u = u w_across + (g/k) ((x + 1) + (x - 1) u^2)/2        for |w(0)| = 1,
+
+and the distance from a gate times u is a polynomial of the second degree in u: the gate that is met first, and when,
+follow from its roots.
 """
 
 from __future__ import annotations
@@ -10,10 +19,159 @@ from functools import cached_property
 
 import numpy as np
 
-from meanfield.families.latent_tree.many_nodes.gates import Gates
+from meanfield.families.latent_tree.many_nodes.gates import NO_JUMP, Gates, Sides
 from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Latents
-from meanfield.families.latent_tree.many_nodes.paths import Nodes, Paths
-from meanfield.typing import FloatArray, IntArray
+from meanfield.typing import BoolArray, FloatArray, IntArray
+
+MET_TOGETHER = 1e-10
+"""Difference of u between gates that are met at once, but for rounding."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes on their paths.
+
+    Parameters
+    ----------
+    row : ndarray of int, shape (nodes,)
+        Latent and sign of outgoing weights.
+    w : ndarray, shape (nodes, weights)
+        Direction of the weights.
+    growth : ndarray, shape (nodes,)
+        log|w| where lengths are trained.
+    side : ndarray of int, shape (nodes, gates)
+        Side of each gate, 0 where the node stays on it.
+    slope : ndarray, shape (nodes, weights)
+        The gradient that it follows until it meets the next gate.
+    """
+
+    row: IntArray
+    w: FloatArray
+    growth: FloatArray
+    side: Sides
+    slope: FloatArray
+
+    @property
+    def climb(self) -> FloatArray:
+        """What nodes climb, at |w| = 1, shape (nodes,)."""
+        return np.asarray(np.sum(self.slope * self.w, axis=1))
+
+    def copy(self) -> Nodes:
+        """The same in arrays of its own."""
+        return Nodes(*(getattr(self, name).copy() for name in self.__dataclass_fields__))
+
+
+class Paths:
+    """Paths of nodes between gates.
+
+    Parameters
+    ----------
+    gates : Gates
+    """
+
+    def __init__(self, gates: Gates) -> None:
+        self.gates = gates
+        self._known: dict[bytes, tuple[Sides, FloatArray]] = {}
+
+    def start(self, row: IntArray, w: FloatArray, inside: FloatArray | None = None) -> Nodes:
+        """Nodes with given directions, which decide between gates; or points inside the same cones do."""
+        side = np.where((w if inside is None else inside) @ self.gates.normal.T > 0.0, 1, -1).astype(np.int8)
+        return Nodes(row, w, np.zeros(len(w)), side, self.gates.slope(row, side))
+
+    def push(self, nodes: Nodes, duration: FloatArray) -> Nodes:
+        """Nodes after some time, not negative, of each of them."""
+        moved, left = nodes.copy(), duration.copy()
+        active = np.flatnonzero((moved.slope != 0.0).any(axis=1) & (left > 0.0))
+        while len(active):
+            active = self._to_next_gates(moved, left, active)
+        return moved
+
+    def _to_next_gates(self, moved: Nodes, left: FloatArray, active: IntArray) -> IntArray:
+        """Move nodes until they meet a gate, or to the end; returns the numbers of those that have time left."""
+        w, slope = moved.w[active], moved.slope[active]
+        k = np.linalg.norm(slope, axis=1)
+        g = slope / k[:, None]
+        x = np.sum(w * g, axis=1)
+        across = w - x[:, None] * g
+        rests = np.linalg.norm(across, axis=1) < 1e-9  # sine of the angle between weights and slope
+        moved.growth[active[rests]] += (k * np.sign(x) * left[active])[rests]
+        if rests.any():
+            active, w, k, g, x, across = (a[~rests] for a in (active, w, k, g, x, across))
+        spent, end = left[active], np.exp(-k * left[active])
+        at = _at(across, g, x, end)
+        # the distance from a gate grows or falls all the way, so that its sign at the end says whether it was met
+        out = np.flatnonzero((moved.side[active] * (at @ self.gates.normal.T) < 0.0).any(axis=1))
+        normal = self.gates.normal.T
+        met = _roots(across[out] @ normal, g[out] @ normal, x[out, None], moved.side[active[out]])
+        first = met.max(axis=1, initial=0.0)
+        out, met, first = (a[first > 0.0] for a in (out, met, first))
+        u = np.clip(first, end[out], 1.0)
+        at[out], spent[out] = _at(across[out], g[out], x[out], u), -np.log(u) / k[out]
+        length = np.linalg.norm(at, axis=1)
+        moved.w[active] = at / length[:, None]
+        moved.growth[active] += k * spent + np.log(length)
+        left[active] -= spent
+        active, meets = active[out], met >= (first - MET_TOGETHER)[:, None]
+        self._meet(moved, active, meets)
+        return np.asarray(active[(left[active] > 0.0) & (moved.slope[active] != 0.0).any(axis=1)])
+
+    def _meet(self, moved: Nodes, active: IntArray, meets: BoolArray) -> None:
+        """Sides and slopes of nodes that meet gates."""
+        side = moved.side[active]
+        alone = (meets.sum(axis=1) == 1) & (side != 0).all(axis=1)
+        some = np.flatnonzero(alone)
+        self._meet_one(moved, active[some], meets[some].argmax(axis=1))
+        some = np.flatnonzero(~alone)
+        if not len(some):
+            return
+        code = np.concatenate([moved.row[active[some], None].astype(np.int16), side[some] * (1 + meets[some])], axis=1)
+        keys, which = np.unique(code.astype(np.int16), axis=0, return_inverse=True)
+        found = [self._onward(key) for key in keys]
+        which = which.ravel()
+        moved.side[active[some]] = np.array([side for side, _ in found])[which]
+        moved.slope[active[some]] = np.array([slope for _, slope in found])[which]
+
+    def _onward(self, key: Sides) -> tuple[Sides, FloatArray]:
+        """`Gates.onward`, which depends on a few numbers alone and is asked often."""
+        name = key.tobytes()
+        if name not in self._known:
+            self._known[name] = self.gates.onward(int(key[0]), np.sign(key[1:]), np.abs(key[1:]) == 2)
+        return self._known[name]
+
+    def _meet_one(self, moved: Nodes, active: IntArray, gate: IntArray) -> None:
+        """The same at one gate: across it, or along."""
+        normal, jump = self.gates.normal[gate], self.gates.jump[moved.row[active], gate]
+        side, slope = moved.side[active, gate], moved.slope[active]
+        beyond = slope - (side * jump)[:, None] * normal
+        crosses = side * np.sum(beyond * normal, axis=1) < 0.0
+        along = slope - np.sum(slope * normal, axis=1, keepdims=True) * normal
+        found = np.where(crosses[:, None], beyond, along)
+        small = np.linalg.norm(found, axis=1) <= NO_JUMP * self.gates.scale
+        moved.slope[active] = np.where(small[:, None], 0.0, found)
+        moved.side[active, gate] = np.where(crosses, -side, 0)
+
+
+def _at(across: FloatArray, g: FloatArray, x: FloatArray, u: FloatArray) -> FloatArray:
+    """Weights times u, shape (nodes, weights)."""
+    along = 0.5 * ((x + 1.0) + (x - 1.0) * u * u)
+    return np.asarray(u[:, None] * across + along[:, None] * g)
+
+
+def _roots(across: FloatArray, along: FloatArray, x: FloatArray, side: Sides) -> FloatArray:
+    """U at which nodes leave their side of gates, at most 1; 0 where they do not, shape (nodes, gates).
+
+    Parameters
+    ----------
+    across, along : ndarray, shape (nodes, gates)
+        Normals times the part of w across the slope, and times its direction.
+    x : ndarray, shape (nodes, 1)
+    side : ndarray of int, shape (nodes, gates)
+    """
+    highest, lowest = along * (x - 1.0), along * (x + 1.0)
+    root = side * np.sqrt(np.maximum(across * across - highest * lowest, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u = np.where(side * across > 0.0, -lowest / (across + root), (root - across) / highest)
+    return np.where((side != 0) & (u > 0.0) & (u <= 1.0 + MET_TOGETHER), u, 0.0)
 
 
 @dataclass(frozen=True)

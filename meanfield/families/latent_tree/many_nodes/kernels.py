@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.starts import UniformStart
+from meanfield.families.latent_tree.settings import UniformStart
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.typing import FloatArray
 

@@ -12,14 +12,13 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.initial import places
-from meanfield.families.latent_tree.many_nodes.circle_density import on_circle
-from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
+from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of, on_circle
 from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density
 from meanfield.families.latent_tree.many_nodes.particle_density import by_particles
 from meanfield.families.latent_tree.many_nodes.sphere_density import on_sphere
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.settings import SphereStart
 from meanfield.families.latent_tree.sizes import check_tables
-from meanfield.families.latent_tree.starts import SphereStart
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 

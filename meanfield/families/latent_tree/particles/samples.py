@@ -1,17 +1,24 @@
-"""Samples of a latent tree."""
+"""Samples of a latent tree, batches of their views, and the slope of their loss (latent_tree.md, section 1.2)."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.ring.objects import RingObjects
+from meanfield.families.latent_tree.problem import Loss, Problem, Training
+from meanfield.families.latent_tree.ring import RingObjects
+from meanfield.networks.contrast import TRIPLES, Contrast, nt_xent
 from meanfield.typing import FloatArray
 
 Values = NDArray[np.bool_]
 """Values of latents: True for 1."""
+
+Slope = Callable[[Contrast, FloatArray], tuple[float, FloatArray]]
+"""Mean loss of a batch, and its derivative, from outputs of shape (views of a sample, samples, outputs)."""
 
 
 class Sampler:
@@ -72,3 +79,79 @@ class RingSampler(Sampler):
 def sampler_of(problem: Problem) -> Sampler:
     """Sampler of the data of a problem."""
     return Sampler(problem) if problem.data is None else RingSampler(problem.data)
+
+
+class Trained(Protocol):
+    """Problem, as far as its batches depend on it."""
+
+    @property
+    def loss(self) -> Loss:
+        """Loss, with its number of negatives."""
+
+    @property
+    def training(self) -> Training:
+        """Training, with its size of batches."""
+
+
+class Source(Protocol):
+    """Source of samples, which are known by their roots."""
+
+    def roots(self, rng: Generator, count: int) -> Any:
+        """Roots of independent samples, shape (count,)."""
+
+    def views(self, rng: Generator, roots: Any) -> FloatArray:
+        """Inputs of independent views of samples with these roots."""
+
+    def unaugmented(self, rng: Generator, roots: Any) -> FloatArray:
+        """Inputs of the samples themselves."""
+
+
+def draw_batch(problem: Trained, sampler: Source, rng: Generator) -> FloatArray:
+    """Inputs of a batch: anchors, positives, negatives; and for `exact` the samples themselves.
+
+    Returns
+    -------
+    ndarray, shape (views of a sample, anchors, leaves)
+    """
+    B, kind = problem.training.batch_size, problem.loss.kind
+    roots = sampler.roots(rng, B)
+    others = [sampler.roots(rng, B) for _ in range(problem.loss.negatives)] if kind != "nt_xent" else []
+    inputs = sampler.views(rng, np.concatenate([roots, roots, *others]))
+    if kind == "exact":
+        inputs = np.concatenate([inputs, sampler.unaugmented(rng, np.concatenate([roots, *others]))])
+    return inputs.reshape(-1, B, inputs.shape[-1])
+
+
+def batch_slope(contrast: Contrast, outputs: FloatArray) -> tuple[float, FloatArray]:
+    """Mean loss of a batch, and its derivative by the outputs.
+
+    Parameters
+    ----------
+    contrast : Contrast
+    outputs : ndarray, shape (views of a sample, anchors, outputs)
+        In the order of `draw_batch`.
+    """
+    B = outputs.shape[1]
+    if contrast.kind == "nt_xent":
+        value, slope = nt_xent(np.swapaxes(outputs, 0, 1), contrast.temperature)
+        return value, np.swapaxes(slope, 0, 1)
+    H = contrast.negatives
+    gaps = outputs[0] - outputs[1 : 2 + H]  # to the positive, and to the negatives
+    r = 0.5 * (gaps * gaps).sum(axis=-1)
+    if contrast.kind in TRIPLES:
+        found = contrast.of_triples(r[0], np.moveaxis(r[1:], 0, -1))
+        value = float(found.value.mean())
+        by_distance = np.stack([found.positive, *np.moveaxis(found.negative, -1, 0)]) / B
+    elif contrast.kind == "exact":
+        samples = outputs[2 + H :]
+        apart = samples[0] - samples[1:]
+        weight = contrast.weight(0.5 * (apart * apart).sum(axis=-1))
+        value = float((weight * (r[0] - r[1:])).sum(axis=0).mean())
+        by_distance = np.concatenate([weight.sum(axis=0, keepdims=True), -weight]) / B
+    else:
+        value, share = contrast.of_batch_means(float(r[0].mean()), float(r[1].mean()), outputs.shape[-1])
+        by_distance = np.stack([np.full(B, share), np.full(B, -share)]) / B
+    slope = np.zeros_like(outputs)
+    pulls = by_distance[..., None] * gaps
+    slope[0], slope[1 : 2 + H] = pulls.sum(axis=0), -pulls
+    return value, slope

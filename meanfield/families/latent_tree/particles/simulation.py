@@ -6,20 +6,13 @@ from dataclasses import replace
 from functools import partial
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.run import run_ensemble
-from meanfield.ensembles.simulation import Simulation
+from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.families.latent_tree.initial import places
 from meanfield.families.latent_tree.particles.stepper import Replicas, row_shapes
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
-
-TOGETHER = 1 << 18
-"""Number of activations of a batch up to which replicas are advanced together: they fit into the caches."""
-
-BYTES = 8
-"""Number of bytes of a double."""
 
 
 @solver
@@ -60,18 +53,13 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
-    activations = activations_of_a_batch(problem)
-    together = max(1, TOGETHER // activations)
-    return Simulation(
-        identity=identity_of(problem),
-        particles=problem.particles,
-        time=problem.time,
+    return batched(
+        problem,
+        activations_of_a_batch(problem),
+        together=2**18,
         rows=row_shapes(problem),
         quantiles=("loss",),
-        together=together,
-        working_set=8 * BYTES * activations * min(together, problem.particles.replicas),
         remedy=problem.network.remedy,
-        steps_per_time=problem.steps_per_time,
         size="network.nodes_per_latent",
     )
 

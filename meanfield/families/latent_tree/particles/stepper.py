@@ -13,10 +13,9 @@ from meanfield.ensembles.stepper import PythonStepper, replica_generator
 from meanfield.errors import InputError
 from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.flow import observables
-from meanfield.families.latent_tree.particles.batches import batch_slope, draw_batch
-from meanfield.families.latent_tree.particles.samples import sampler_of
+from meanfield.families.latent_tree.particles.samples import batch_slope, draw_batch, sampler_of
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.ring.tables import tables_of
+from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.families.latent_tree.sizes import check_tables, without_root
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.population import terms

@@ -23,7 +23,7 @@ from meanfield.families.latent_tree.particles.simulation import activations_of_a
 from meanfield.families.latent_tree.particles.stepper import Replicas, exact_tables
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.ring.tables import tables_of
+from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.families.latent_tree.sizes import different_outputs, size_of
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.triples import SUMMED

@@ -1,1 +1,0 @@
-"""Words, warnings and costs of latent-tree problems."""
