@@ -286,6 +286,13 @@ def _coefficients(values: FloatArray) -> FloatArray:
     return np.ascontiguousarray(np.einsum("jn,rpn->pjr", TO_COEFFICIENTS, blocks))
 
 
+def values_at(table: Table, x: float) -> FloatArray:
+    """Values of the rows at x, shape (rows,); see `interpolate`."""
+    panel = min(max(int(np.searchsorted(table.edges, x, side="right")) - 1, 0), table.edges.size - 2)
+    low, high = table.edges[panel], table.edges[panel + 1]
+    return np.asarray(np.polynomial.legendre.legval((2.0 * x - low - high) / (high - low), table.coefficients[panel]))
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def interpolate(table, panel, x, out):  # type: ignore[no-untyped-def]
     """Write the values of the rows at x, which lies in `panel`, to `out`."""

@@ -29,7 +29,7 @@ from meanfield.families.contrastive.closures.expectation import (
     Expectation,
     averages_at,
     averages_of,
-    rows_of,
+    rows_at_many,
 )
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs_of, no_mean_outputs
@@ -233,10 +233,9 @@ class Closure:
         polynomial = polynomial_means(activation.polynomial, self.expectation.mixture, (noise[0], noise[2]))
         return mean_outputs_of(self.expectation, polynomial)
 
-    def means(self, q: FloatArray) -> tuple[float, float]:
-        """The mean outputs at overlaps q, by quadrature."""
-        rows = rows_of(self.expectation, q)
-        return float(rows[OUTPUTS[0], 0]), float(rows[OUTPUTS[1], 0])
+    def means(self, points: FloatArray) -> FloatArray:
+        """The two mean outputs at many overlaps, shape (2, points) at points of shape (points, d1), by quadrature."""
+        return rows_at_many(self.expectation, points)[OUTPUTS[:2], 0]
 
     @property
     def _averaged(self) -> tuple[Activation, tuple[float, float, float], bool]:

@@ -61,16 +61,16 @@ def at_many(expectation: Expectation, q: FloatArray, root: FloatArray | None = N
     return np.asarray(_from_rows.py_func(rows, q[None]))
 
 
-def rows_of(expectation: Expectation, q: FloatArray) -> FloatArray:
-    """Averages of the rows of the table at one q, shape (rows, 1 + 2 d1); see `averages`."""
-    if len(q) == 1:
-        return averages_at_many(expectation.table, expectation.mixture, q)[:, :, 0]
-    return np.asarray(_rows_at(expectation, q))
+def rows_at_many(expectation: Expectation, points: FloatArray) -> FloatArray:
+    """Averages of the rows of the table, shape (rows, 1 + 2 d1, points) at points of shape (points, d1)."""
+    if points.shape[1] == 1:
+        return averages_at_many(expectation.table, expectation.mixture, points[:, 0])
+    return np.stack([_rows_at(expectation, q) for q in points], axis=-1)
 
 
 def averages_of(expectation: Expectation, q: FloatArray) -> FloatArray:
     """All averages of this module, in its order, for any number of features, shape (averages,)."""
-    return np.asarray(_from_rows.py_func(rows_of(expectation, q), q))
+    return np.asarray(_from_rows.py_func(rows_at_many(expectation, q[None])[:, :, 0], q))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

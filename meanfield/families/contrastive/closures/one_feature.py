@@ -8,6 +8,7 @@ features, of which there is no table.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from meanfield.families.contrastive.closures.fewer_points import MEAN_WIDTH
 from meanfield.families.contrastive.closures.gaussian_averages import over_boxes, over_gaussians, shared_nodes
 from meanfield.families.contrastive.closures.mixture import LEAST_VARIANCE, MOST_PIECES, Mixture
 from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, Table
-from meanfield.typing import FloatArray
+from meanfield.typing import BoolArray, FloatArray, IntArray
 
 
 def averages_at_many(table: Table, law: Mixture, q: FloatArray, root: FloatArray | None = None) -> FloatArray:
@@ -42,48 +43,70 @@ def averages_at_many(table: Table, law: Mixture, q: FloatArray, root: FloatArray
     q = np.where(finite, q, 0.0)
     root = np.sqrt(np.maximum(1.0 - q * q, 0.0)) if root is None else root
     deviation = np.maximum(root, math.sqrt(LEAST_VARIANCE))
-    octave = np.frexp(deviation)[1]
     wide = law.half_width[0] * np.abs(q) > NARROW_BOX * deviation
     for boxed in (False, True):
         own = law if boxed else _with_atoms(law, BOX_NODES, BOX_WEIGHTS)
-        possible = finite & (wide == boxed)
-        for each in np.unique(octave[possible]):
-            some = possible & (octave == each)
+        for some in _similar(deviation, finite & (wide == boxed)):
             result[:, :, some] = _at_similar(table, own, q[some], deviation[some])
     return result
 
 
-def averages_with_hidden_variable(table: Table, law: Mixture, q: float) -> FloatArray:
+def averages_with_hidden_variable(table: Table, law: Mixture, q: FloatArray) -> FloatArray:
     """Averages of all rows f of a table, alone and with moments of X = c - q B, by the formulas of `hidden_moments`.
+
+    Parameters
+    ----------
+    table : Table
+    law : Mixture
+        Of one feature.
+    q : ndarray, shape (n,)
 
     Returns
     -------
-    ndarray, shape (rows, 3)
+    ndarray, shape (rows, 3, n)
         <f>, <X f> and <X^2 f>.
     """
-    deviation = math.sqrt(max(1.0 - q * q, LEAST_VARIANCE))
-    reach = law.half_width[0] * abs(q) / deviation
+    result = np.empty((len(table.values), 3, q.size))
+    deviation = np.sqrt(np.maximum(1.0 - q * q, LEAST_VARIANCE))
+    for some in _similar(deviation, np.ones(q.size, dtype=bool)):
+        result[:, :, some] = _with_hidden_at_similar(table, law, q[some], deviation[some])
+    return result
+
+
+def _similar(deviation: FloatArray, among: BoolArray) -> Iterator[IntArray]:
+    """Indices of deviations within a factor of two of each other."""
+    octave = np.frexp(deviation)[1]
+    for each in np.unique(octave[among]):
+        yield np.flatnonzero(among & (octave == each))
+
+
+def _with_hidden_at_similar(table: Table, law: Mixture, q: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Averages with moments of X where deviations sqrt(1 - q^2) are within a factor of two."""
+    least, most = float(deviation.min()), float(np.abs(q).max())
+    reach = law.half_width[0] * most / least
     nodes, weights = BOX_NODES, BOX_WEIGHTS
     if reach > NARROW_BOX:
         pieces = min(math.ceil(2.0 * reach / PIECE), MOST_PIECES)
         nodes = ((2 * np.arange(pieces)[:, None] + 1 + NODES) / pieces - 1.0).ravel()
         weights = np.tile(0.5 * WEIGHTS / pieces, pieces)
-    mean, variance, moments = _components(_with_atoms(law, nodes, weights), deviation, abs(q))
-    D = np.sqrt(deviation * deviation + q * q * variance)
+    mean, variance, moments = _components(_with_atoms(law, nodes, weights), least, most)
+    q = q[:, None]
+    D = np.sqrt((deviation * deviation)[:, None] + q * q * variance)
     # X = (constant + y slope).z, but for what is left of c at given B, of variance v - (q v/D)^2
     nothing = np.zeros_like(D)
     parts = np.array([[-q * q * mean, nothing + 1.0, nothing], [-q * D, nothing, q / D]])
-    first = np.einsum("kia,aij->kja", parts, moments)
-    second = np.einsum("kja,lja->kla", first, parts)
+    first = np.einsum("kiqa,aij->kjqa", parts, moments)
+    second = np.einsum("kjqa,ljqa->klqa", first, parts)
     left = moments[:, 0, 2] - (q / D) ** 2 * moments[:, 2, 2]
     polynomials = np.array(
         [
-            [moments[:, 0, 0], nothing, nothing],
+            [nothing + moments[:, 0, 0], nothing, nothing],
             [*first[:, 0], nothing],
             [second[0, 0] + left, second[0, 1] + second[1, 0], second[1, 1]],
         ]
     )
-    return np.asarray(np.einsum("cka,kar->rc", polynomials, over_gaussians(table, q * mean, D, powers=3)))
+    gaussian = over_gaussians(table, (q * mean).ravel(), D.ravel(), powers=3)
+    return np.asarray(np.einsum("ckqa,kqar->rcq", polynomials, gaussian.reshape(3, *D.shape, -1), optimize=True))
 
 
 def _at_similar(table: Table, law: Mixture, q: FloatArray, deviation: FloatArray) -> FloatArray:

@@ -61,27 +61,27 @@ class Sensitivities:
         self._collect[place, np.arange(terms.shape[1])] = binomials
         self._table = product_table(activation, noise_of(problem), self._centred, reach_of(self._mixture))
 
-    def __call__(self, q: FloatArray) -> list[FloatArray]:
-        """All averages at overlaps q.
+    def __call__(self, points: FloatArray) -> list[FloatArray]:
+        """All averages at many overlaps; of one feature they are made together.
 
         Parameters
         ----------
-        q : ndarray, shape (d1,)
+        points : ndarray, shape (points, d1)
             In the unit ball.
 
         Returns
         -------
-        list of ndarray, shape (n + 1, 1 + d1 + d1^2)
+        list of ndarray, shape (points, n + 1, 1 + d1 + d1^2)
             For n = 1, 2, 3, 4 the averages of alpha^(n - j) beta^j, first for j = 0, times 1, X_f and X_f X_g.
         """
-        if len(q) == 1:
-            averages = averages_with_hidden_variable(self._table, self._mixture, float(q[0]))
+        if points.shape[1] == 1:
+            averages = averages_with_hidden_variable(self._table, self._mixture, points[:, 0]).transpose(2, 0, 1)
         else:
-            averages = averages_with_hidden(self._table, self._mixture, q)
+            averages = np.array([averages_with_hidden(self._table, self._mixture, q) for q in points])
         if self._centred:
-            first, second = self._closure.means(q)
-            averages = (second**self._k * first**self._l)[:, None] * averages
-        return np.split(self._collect @ averages, np.cumsum([n + 1 for n in ORDERS])[:-1])
+            first, second = self._closure.means(points)
+            averages = (second[:, None] ** self._k * first[:, None] ** self._l)[:, :, None] * averages
+        return np.split(self._collect @ averages, np.cumsum([n + 1 for n in ORDERS])[:-1], axis=1)
 
 
 def highest_power(activation: Activation) -> float:

@@ -12,16 +12,23 @@ Source: theory.md, section 4.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures.sensitivities import Sensitivities
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem
+from meanfield.numerics.piecewise import tabulate, values_at
 from meanfield.typing import FloatArray
 
 ALPHA_PLUS_BETA = np.array([1.0, 1.0])
 """Coefficients of alpha + beta in alpha and beta."""
+
+MOST_PANELS = 8
+"""Largest number of panels of a table along a path: more values would be made for it than a path takes of them."""
 
 
 class StepNoise:
@@ -57,16 +64,37 @@ class StepNoise:
         self._sensitivities = Sensitivities(field.closure, problem)
 
     def __call__(self, q: FloatArray) -> FloatArray:
-        """Covariance S(q), shape (d1, d1); NaN outside the unit ball."""
+        """Covariance S(q), shape (..., d1, d1) at overlaps of shape (..., d1); NaN outside the unit ball."""
         return self.moments(q)[1]
 
     def moments(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """N times the mean of a step, which is dq/dt, shape (d1,), and S(q), shape (d1, d1)."""
-        q = np.ascontiguousarray(q, dtype=float)
+        """N times the mean of a step, which is dq/dt, of the shape of q: (..., d1), and S(q), shape (..., d1, d1)."""
+        q = np.asarray(q, dtype=float)
+        points = q.reshape(-1, self.features)
+        inside = np.flatnonzero(np.einsum("nf,nf->n", points, points) <= 1.0)
+        mean = np.full(points.shape, np.nan)
+        covariance = np.full((*points.shape, self.features), np.nan)
+        if inside.size:
+            for i, *averages in zip(inside, *self._sensitivities(points[inside]), strict=True):
+                mean[i], covariance[i] = self._moments_of(points[i], *averages)
+        return mean.reshape(q.shape), covariance.reshape(*q.shape, self.features)
+
+    def between(self, ends: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """S(q) of one feature between two overlaps: from a table in arcsin q, if few panels resolve it there."""
+        first, last = np.arcsin(np.clip(ends, -1.0, 1.0))
+        middle, half = 0.5 * (first + last), 0.5 * abs(last - first)
+        try:
+            table = tabulate(
+                lambda x: self(np.sin(middle + half * x)[:, None])[:, 0].T, (), 1.0, "S", most_panels=MOST_PANELS
+            )
+        except InputError:
+            return self
+        return lambda q: values_at(table, (math.asin(min(max(q[0], -1.0), 1.0)) - middle) / (half or 1.0))[None]
+
+    def _moments_of(
+        self, q: FloatArray, first: FloatArray, second: FloatArray, third: FloatArray, fourth: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         d1 = self.features
-        if not q @ q <= 1.0:
-            return np.full(d1, np.nan), np.full((d1, d1), np.nan)
-        first, second, third, fourth = self._sensitivities(q)
         of_x, of_xx = slice(1, 1 + d1), slice(1 + d1, None)
         length = self._squared_length
         A = ALPHA_PLUS_BETA @ first[:, of_x]

@@ -113,6 +113,27 @@ def test_on_the_sphere_and_beyond():
     assert np.isnan(noise(np.array([np.nan]))).all()
 
 
+@pytest.mark.parametrize(
+    ("hidden", "ends", "calls"),
+    [
+        ("gaussian", [0.2, -0.7], 1),
+        ("gaussian", [0.5, 0.5], 1),
+        ("gaussian", [0.8, 1.0 + 1e-9], 1),  # rounding may take the end of a path out of the ball
+        ("shifted", [0.9, 0.9999], 14),  # no table of eight panels resolves S near a narrow law on the kink
+    ],
+)
+def test_between_two_overlaps_of_one_feature(hidden, ends, calls, monkeypatch):
+    """From few calls with many overlaps each, where the covariance of a run took some eighty of its own."""
+    noise = step_noise("relu", [hidden], centering="population")
+    q = np.linspace(*np.clip(ends, -1.0, 1.0), 10)[:, None]
+    right = noise(q)
+    counted, moments = [], StepNoise.moments
+    monkeypatch.setattr(StepNoise, "moments", lambda self, q: (counted.append(1), moments(self, q))[1])
+    S = noise.between(np.array(ends))
+    np.testing.assert_allclose([S(x) for x in q], right, rtol=1e-9, atol=1e-12)  # what StepNoise promises; rounding
+    assert len(counted) <= calls
+
+
 def test_batch_centring_is_refused():
     with pytest.raises(InputError, match=r"model\.centering = 'batch'.*'none' or 'population'"):
         step_noise("relu", ["gaussian"], centering="batch")
