@@ -23,8 +23,8 @@ from meanfield.mckean_vlasov.limit import Limit as Limit
 from meanfield.mckean_vlasov.order_parameters import order_parameters_of as order_parameters_of
 from meanfield.numerics.ode import Tolerance as Tolerance
 from meanfield.numerics.ode import solve_ode as solve_ode
-from meanfield.one_vector.family import vector_family as vector_family
 from meanfield.one_vector.problem import VectorProblem as VectorProblem
+from meanfield.one_vector.problem import vector_family as vector_family
 from meanfield.problems.base import BaseProblem as BaseProblem
 from meanfield.problems.base import Time as Time
 from meanfield.problems.family import Family as Family

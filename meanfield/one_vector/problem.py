@@ -1,4 +1,4 @@
-"""Base of the problems in which one vector of weights is trained along one direction."""
+"""Problems in which one vector of weights is trained along one direction: their base, and their family."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.ingredients.activation_part import NamesActivation
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, GaussianResidual, ResidualLaw
 from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.mckean_vlasov import declarations
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems.base import BaseProblem, Time
+from meanfield.problems.family import Family, Method
 from meanfield.typing import FloatArray
+
+HERE = "meanfield.one_vector"
 
 
 class Neuron(NamesActivation):
@@ -29,7 +33,7 @@ class VectorProblem(BaseProblem):
     """Training of one vector w of N weights, |w|^2 = N, that may find a direction U, |U|^2 = N.
 
     A family derives its problem from this class, adds what data are made of, and writes `closure` and `step`. The
-    density, order parameters and SGD follow; see `meanfield.one_vector.family.vector_family`.
+    density, order parameters and SGD follow; see `vector_family`.
     """
 
     settings: ClassVar[frozenset[str]] = frozenset({"density", "particles"})
@@ -97,3 +101,56 @@ class VectorProblem(BaseProblem):
     def labels(self) -> dict[str, float]:
         """See `BaseProblem.labels`."""
         return {"dimension": self.particles.dimension, "learning_rate": self.model.learning_rate}
+
+
+def vector_family(name: str, title: str, problem: str, example: str) -> Family:
+    """Family of problems derived from `VectorProblem`, with a density, order parameters and SGD.
+
+    Parameters
+    ----------
+    name : str
+        The word in problem files.
+    title : str
+        A line about it.
+    problem : str
+        "module:class" of its problems, a subclass of `VectorProblem`.
+    example : str
+        "module:file" of a problem that every method solves within a second, beside the module.
+
+    Returns
+    -------
+    Family
+        `dataclasses.replace` gives it further variables, kinds or methods.
+    """
+    in_time = tuple(declarations.REDUCTIONS)
+    return Family(
+        name=name,
+        title=title,
+        problem=problem,
+        example=example,
+        variables=declarations.VARIABLES,
+        kinds=declarations.KINDS,
+        methods={
+            "density": Method("density", f"{HERE}.methods:solve_density", ("density",), keep=in_time),
+            "order_parameters": Method(
+                "order parameters",
+                f"{HERE}.methods:solve_order_parameters",
+                ("order_parameters",),
+                check=f"{HERE}.methods:check_order_parameters",
+                keep=in_time,
+            ),
+            "particles": Method(
+                "particles",
+                f"{HERE}.methods:simulate_sgd",
+                ("particles", "ensemble"),
+                check=f"{HERE}.methods:simulation_of",
+                resumes=True,
+                threads=True,
+                keep=in_time,
+            ),
+        },
+        distances=tuple(declarations.DISTANCES),
+        measure_distances="meanfield.comparison.weights:distances",
+        measure_deviations="meanfield.comparison.weight_deviations:deviations",
+        reductions=declarations.REDUCTIONS,
+    )
