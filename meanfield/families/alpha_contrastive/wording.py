@@ -114,7 +114,7 @@ def _training(problem: Problem) -> str:
 
 
 def toward_limit(problem: Problem) -> str:
-    """What brings SGD closer to the exact flow: larger batches, or a flow that knows their size, and smaller steps."""
+    """Remedies for SGD far from the exact flow: larger batches, or a flow that knows their size, and smaller steps."""
     if problem.population.finite_batch:
         return "a smaller training.learning_rate"
     known = ""

@@ -74,7 +74,7 @@ def _spread(dataset: xr.Dataset, name: str) -> FloatArray | None:
 
 
 def _who(dataset: xr.Dataset) -> str:
-    """What bands belong to: replicas that were counted, or SGD of which the spread is predicted."""
+    """Source of the uncertainty bands: replicas that were counted, or SGD whose spread is predicted."""
     if "count" not in dataset and "replica" not in dataset.sizes:
         return f"SGD with N = {dataset.attrs['dimension']:,}"
     count = dataset["count"] if "count" in dataset else dataset.sizes["replica"]

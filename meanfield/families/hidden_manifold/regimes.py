@@ -1,4 +1,4 @@
-"""What inputs do to the fields of the student: whether they have means that move within single steps of SGD."""
+"""Regimes of inputs: whether the fields of the student have means that move within single steps of SGD."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.families.latent_tree.initial import places
+from meanfield.families.latent_tree.initial import latent_coordinates
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
@@ -55,7 +55,7 @@ def solve_population(problem: Problem) -> Solved:
     states, status, pieces = _followed(tables, start)
     arrays = {"time": problem.time.outputs_at, "weights": states} | observables(tables, start, states)
     effort = {"changes": pieces.changes, "slides": pieces.slides}
-    return Solved("population", arrays | places(problem.shape), status, effort=effort)
+    return Solved("population", arrays | latent_coordinates(problem.shape), status, effort=effort)
 
 
 def _followed(tables: Tables, start: Weights) -> tuple[FloatArray, str, Pieces]:

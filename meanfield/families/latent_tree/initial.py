@@ -1,4 +1,4 @@
-"""What training does to a network as it is: operators, gradient, growth rates and selectivities."""
+"""Operators, gradient, growth rates and selectivities at the initial weights."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def find_operators(problem: Problem) -> Solved:
     limit = wide_limit(problem)
     if limit is not None:
         arrays |= {"correlation_limit": limit.correlation, "growth_limit": np.array(limit.growth)}
-    return Solved("operator", arrays | places(problem.shape))
+    return Solved("operator", arrays | latent_coordinates(problem.shape))
 
 
 def growth_rates(tables: Tables, weights: Weights, velocity: FloatArray) -> FloatArray:
@@ -80,6 +80,6 @@ def growth_rates(tables: Tables, weights: Weights, velocity: FloatArray) -> Floa
         return np.where(gap.real != 0.0, gap.imag / IMAGINARY_STEP / gap.real, np.nan)
 
 
-def places(shape: Shape) -> dict[str, Any]:
+def latent_coordinates(shape: Shape) -> dict[str, Any]:
     """Coordinates of latents in results."""
     return {"latent": np.arange(len(shape.level_of)), "latent_level": shape.level_of}

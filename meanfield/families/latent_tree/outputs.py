@@ -24,7 +24,7 @@ class NormalisesOutputs(Part):
 
     @property
     def remedy(self) -> str:
-        """What to change where SGD blows up; under some losses outputs that are not normalised grow without bound."""
+        """Remedy where SGD blows up; under some losses outputs that are not normalised grow without bound."""
         slower = "lower training.learning_rate"
         if self.output_normalisation:
             return slower

@@ -136,7 +136,7 @@ COUNTED = {
     "sample": "node that was kept",
     "weight": "weight of the network, by level, then biases",
 }
-"""What coordinates count; see `meanfield.problems.family.Family.counted`."""
+"""Meanings of coordinates; see `meanfield.problems.family.Family.counted`."""
 
 DISPLAY = "meanfield.families.latent_tree.display"
 

@@ -9,7 +9,7 @@ import pytest
 import meanfield
 from meanfield.families.alpha_contrastive.critical_points.arrangement import cells, unit
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
-from meanfield.families.alpha_contrastive.density.carried import NO_WALL, Filters, advance
+from meanfield.families.alpha_contrastive.density.carried import NO_WALL, CarriedFilters, advance
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field
@@ -246,7 +246,7 @@ class Alone:
 def ends_of_flows(field, points, starts, rng, steps=600):
     """Filters that come to rest, by the flow itself from random starts: sliding along walls, without any search."""
     flow, w = Alone(field), rng.standard_normal((starts, 3))
-    filters = Filters(w / np.linalg.norm(w, axis=1, keepdims=True), None, np.full((starts, 2), NO_WALL))
+    filters = CarriedFilters(w / np.linalg.norm(w, axis=1, keepdims=True), None, np.full((starts, 2), NO_WALL))
     filters.side = flow.walls.side(filters.w)
     slopes = [np.linalg.norm(field.jacobians(p.w, np.linalg.svd(p.w[None])[2][1:].T, p.slope)[0], 2) for p in points]
     dt = 0.5 / max(slopes)

@@ -8,7 +8,7 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.density.carried import NO_WALL, Filters
+from meanfield.families.alpha_contrastive.density.carried import NO_WALL, CarriedFilters
 from meanfield.families.alpha_contrastive.density.flows import carry
 from meanfield.families.alpha_contrastive.density.noise import batch_moments
 from meanfield.families.alpha_contrastive.density.solver import carried_path, make_flow
@@ -218,7 +218,7 @@ def test_random_filters_come_to_the_density_as_their_number_grows():
         away = []
         for _ in range(runs):
             w = np.pad(on_circle(np.interp(rng.random(K), total, fine)), ((0, 0), (0, 1)))
-            start = Filters(w, np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0), np.full((K, 2), NO_WALL))
+            start = CarriedFilters(w, np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0), np.full((K, 2), NO_WALL))
             end = carry(flow, start, np.full(K, 1.0 / K), given.time.stop, 0.2)
             angle = np.arctan2(end.w[:, 1], end.w[:, 0])
             away.append(np.mean(np.cos(2.0 * angle)) - exact)

@@ -39,7 +39,7 @@ class Carrier(Protocol):
 
 
 @dataclass
-class Filters:
+class CarriedFilters:
     """Filters on the sphere, each with its sides of walls and the walls that hold it.
 
     Parameters
@@ -56,12 +56,14 @@ class Filters:
     held: IntArray
 
 
-def advance(filters: Filters, carrier: Carrier, L: tuple[FloatArray, FloatArray], duration: float) -> Filters:
+def advance(
+    filters: CarriedFilters, carrier: Carrier, L: tuple[FloatArray, FloatArray], duration: float
+) -> CarriedFilters:
     """Filters after a step, in which L goes linearly from the first to the second.
 
     Parameters
     ----------
-    filters : Filters
+    filters : CarriedFilters
         Left as they are.
     carrier : Carrier
     L : (ndarray, ndarray)
@@ -73,19 +75,19 @@ def advance(filters: Filters, carrier: Carrier, L: tuple[FloatArray, FloatArray]
     for _ in range(60):  # walls that a filter meets in a step
         if not len(active):
             break
-        one = Filters(w[active], side[active], held[active])
+        one = CarriedFilters(w[active], side[active], held[active])
         share = 1.0 - left[active] / duration
         force, jump = carrier.forces(one.w, one.side, L, share)
         released = _release(one, carrier, force, jump)
         moves = np.flatnonzero(~released)
-        part = Filters(one.w[moves], one.side[moves], one.held[moves])
+        part = CarriedFilters(one.w[moves], one.side[moves], one.held[moves])
         rest = left[active[moves]]
         spent = _moved(part, carrier, force[moves], jump[moves], L, share[moves], rest)
         one.w[moves], one.side[moves], one.held[moves] = part.w, part.side, part.held
         w[active], side[active], held[active] = one.w, one.side, one.held
         left[active[moves]] = rest - spent
         active = active[left[active] > 1e-12 * duration]
-    return Filters(w, side, held)
+    return CarriedFilters(w, side, held)
 
 
 def projected(w: FloatArray, held: IntArray, normal: FloatArray, force: FloatArray) -> FloatArray:
@@ -101,7 +103,7 @@ def projected(w: FloatArray, held: IntArray, normal: FloatArray, force: FloatArr
 
 
 def _moved(
-    filters: Filters,
+    filters: CarriedFilters,
     carrier: Carrier,
     force: FloatArray,
     jump: FloatArray,
@@ -150,7 +152,7 @@ def _first_roots(z: FloatArray, change: FloatArray, end: FloatArray) -> FloatArr
 
 
 def _meet(
-    filters: Filters,
+    filters: CarriedFilters,
     carrier: Carrier,
     hit: IntArray,
     wall: IntArray,
@@ -193,7 +195,7 @@ def on_walls(w: FloatArray, held: IntArray, carrier: Carrier) -> FloatArray:
     return np.asarray(w)
 
 
-def _release(filters: Filters, carrier: Carrier, force: FloatArray, jump: FloatArray) -> BoolArray:
+def _release(filters: CarriedFilters, carrier: Carrier, force: FloatArray, jump: FloatArray) -> BoolArray:
     """Filters that a wall no longer holds, which are set free on the side to which they are pushed.
 
     A wall holds with a share of both fields between 0 and 1, by which what crosses it vanishes.

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from meanfield.families.alpha_contrastive.density.carried import NO_WALL, Filters
+from meanfield.families.alpha_contrastive.density.carried import NO_WALL, CarriedFilters
 from meanfield.families.alpha_contrastive.density.flows import Flow
 from meanfield.families.alpha_contrastive.density.grid import TURN, Grid, make_grid
 from meanfield.families.alpha_contrastive.filters import FourierStart
@@ -62,7 +62,7 @@ class CircleCells:
         self.mass /= self.mass.sum()
         self.weight: FloatArray = 0.5 * (np.append(self.mass, 0.0) + np.append(0.0, self.mass))
         side = np.where(_embedded(middle) @ flow.normal.T >= flow.offset, 1.0, -1.0)
-        self.filters = Filters(_embedded(angle), side, np.full((len(angle), 2), NO_WALL))
+        self.filters = CarriedFilters(_embedded(angle), side, np.full((len(angle), 2), NO_WALL))
         self.grid = make_grid(walls, self._attracting(flow, walls), cells)
 
     def _attracting(self, flow: Flow, walls: FloatArray) -> BoolArray:
@@ -75,7 +75,7 @@ class CircleCells:
             pushes.append(force[:, 1] * w[:, 0] - force[:, 0] * w[:, 1])
         return np.asarray((pushes[0] > 0.0) & (pushes[1] < 0.0))
 
-    def edges(self, filters: Filters) -> FloatArray:
+    def edges(self, filters: CarriedFilters) -> FloatArray:
         """Increasing angles of the edges."""
         angle = np.arctan2(filters.w[:, 1], filters.w[:, 0])
         width = np.mod(np.diff(angle) + DISORDER, TURN) - DISORDER
@@ -84,7 +84,7 @@ class CircleCells:
             width[width.argmin()] += TURN
         return np.asarray(angle[0] + np.append(0.0, np.cumsum(np.maximum(width, 0.0))))
 
-    def arrays(self, filters: Filters) -> dict[str, FloatArray]:
+    def arrays(self, filters: CarriedFilters) -> dict[str, FloatArray]:
         """Density on the cells of the grid, and its moments."""
         edges = self.edges(filters)
         total = np.append(0.0, np.cumsum(self.mass))
@@ -149,7 +149,7 @@ class MovedCells:
         quarters = np.repeat(0.25 * self.mass, 4)
         self.weight: FloatArray = np.asarray(np.bincount(self._corners.ravel(), quarters, len(w)), dtype=float)
         side = np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0)
-        self.filters = Filters(w, side, np.full((len(w), 2), NO_WALL))
+        self.filters = CarriedFilters(w, side, np.full((len(w), 2), NO_WALL))
         self._seen = SphereCells(max(1, cells // 4))  # 4 moved cells along each direction of a fixed one
 
     def _numbers(self) -> IntArray:
@@ -159,7 +159,7 @@ class MovedCells:
         corners = [(rows, columns), (rows, following), (rows + 1, following), (rows + 1, columns)]
         return np.stack([(i * self._shape[1] + j).ravel() for i, j in corners], axis=1)
 
-    def arrays(self, filters: Filters) -> dict[str, FloatArray]:
+    def arrays(self, filters: CarriedFilters) -> dict[str, FloatArray]:
         """Density on the fixed cells, and moments."""
         area = self._seen.area
         total = np.zeros(area.size)

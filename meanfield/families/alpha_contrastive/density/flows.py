@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meanfield.families.alpha_contrastive.density.carried import Filters, advance
+from meanfield.families.alpha_contrastive.density.carried import CarriedFilters, advance
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import AnyField
 from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
@@ -45,7 +45,7 @@ class CoupledFlow:
         """Network of filters, shape (filters, 3), with weights."""
         return network_of(self.field, self.field.filter.value(w @ self._atoms.T), weight)
 
-    def laplacian(self, filters: Filters, weight: FloatArray) -> FloatArray:
+    def laplacian(self, filters: CarriedFilters, weight: FloatArray) -> FloatArray:
         """L of the importance that filters decide."""
         if self.field.pairs.uniform:
             return self._uniform
@@ -75,7 +75,7 @@ class CoupledFlow:
         total = L if self.field.pairs.uniform else L + np.diag(p) - np.outer(p, p)
         return slope**2 * float(np.linalg.eigvalsh(self._atoms.T @ total @ self._atoms)[-1])
 
-    def summary(self, filters: Filters, weight: FloatArray) -> tuple[float, float]:
+    def summary(self, filters: CarriedFilters, weight: FloatArray) -> tuple[float, float]:
         """Objective G, and what E_alpha of the best filter is above its average over the density."""
         network = self.network(filters.w, weight)
         best = self._best(with_importance(self.field, network))
@@ -93,7 +93,7 @@ class MixtureFlow:
     def _best(self) -> float:
         return self._best_of(self.field)
 
-    def laplacian(self, filters: Filters, weight: FloatArray) -> FloatArray:
+    def laplacian(self, filters: CarriedFilters, weight: FloatArray) -> FloatArray:
         """Nothing on which the filters depend."""
         return np.empty(0)
 
@@ -112,7 +112,7 @@ class MixtureFlow:
         some /= np.linalg.norm(some, axis=1, keepdims=True)
         return max(float(np.abs(np.linalg.eigvalsh(self.field.matrix(w))).max()) for w in some)
 
-    def summary(self, filters: Filters, weight: FloatArray) -> tuple[float, float]:
+    def summary(self, filters: CarriedFilters, weight: FloatArray) -> tuple[float, float]:
         """See `CoupledFlow.summary`."""
         objective = float(self.field.energy(filters.w[:, : self.dimension]) @ weight)
         return objective, max(self._best - objective, 0.0)
@@ -121,7 +121,7 @@ class MixtureFlow:
 Flow = CoupledFlow | MixtureFlow
 
 
-def carry(flow: Flow, filters: Filters, weight: FloatArray, duration: float, courant: float) -> Filters:
+def carry(flow: Flow, filters: CarriedFilters, weight: FloatArray, duration: float, courant: float) -> CarriedFilters:
     """Filters after some time, in steps of at most `courant` over the rate of the flow."""
     left = duration
     while left > 0.0:

@@ -15,7 +15,7 @@ MOST_TOKENS = 1000
 """Largest number of places, of tokens of a vocabulary, and of generators."""
 
 WILDCARD = -1
-"""What stands for any token in a pattern."""
+"""Stands for any token in a pattern."""
 
 Token = Annotated[int, Field(ge=WILDCARD, lt=MOST_TOKENS)]
 Pattern = Annotated[tuple[Token, ...], Field(strict=False, min_length=1, max_length=MOST_TOKENS)]

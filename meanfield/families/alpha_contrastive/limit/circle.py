@@ -11,7 +11,7 @@ from meanfield.typing import FloatArray
 
 
 class HasField(Protocol):
-    """What has a field of filters."""
+    """Interface of a field of filters."""
 
     def field(self, w: FloatArray) -> FloatArray:
         """F of filters, shape (filters, coordinates)."""

@@ -79,7 +79,7 @@ class DiscreteField:
         return self.height(self.filter.value(w @ self.atoms.T))
 
     def height(self, h: FloatArray) -> FloatArray:
-        """What filters with outputs h climb, shape (filters,): G, or E_alpha if the importance is held fixed."""
+        """Objective of filters with outputs h, shape (filters,): G, or E_alpha if the importance is held fixed."""
         if self.frozen is not None or self.pairs.uniform:
             return np.asarray(0.5 * np.sum(h * self.pull(h), axis=-1))
         step = max(1, MOST_PAIRS // h.shape[1] ** 2)

@@ -9,7 +9,7 @@ import numpy as np
 
 from meanfield.families.alpha_contrastive.initial import Weights
 from meanfield.families.alpha_contrastive.particles.first_layer import FirstLayer
-from meanfield.families.alpha_contrastive.particles.pairs import Pairs, Weighed
+from meanfield.families.alpha_contrastive.particles.pairs import BatchPairs, Weighed
 from meanfield.families.alpha_contrastive.settings import BatchNorm, Model
 from meanfield.networks.normalisation import Normalisation
 from meanfield.typing import FloatArray
@@ -83,17 +83,17 @@ class Activity:
         return 2.0 * self.weighed.energy(self.hidden[:, 0], self.hidden[:, -1])
 
 
-class Network:
+class BatchNetwork:
     """Network of a problem.
 
     Parameters
     ----------
     model : Model
     layer : FirstLayer
-    pairs : Pairs
+    pairs : BatchPairs
     """
 
-    def __init__(self, model: Model, layer: FirstLayer, pairs: Pairs) -> None:
+    def __init__(self, model: Model, layer: FirstLayer, pairs: BatchPairs) -> None:
         self._model, self._layer, self._pairs = model, layer, pairs
         self._outputs = Normalisation(model.normalise_outputs)
 

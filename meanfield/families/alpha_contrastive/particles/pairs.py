@@ -53,7 +53,7 @@ class Weighed:
         return (between - within) / (2.0 * N**2), within / (2.0 * N**2)
 
 
-class Pairs:
+class BatchPairs:
     """Importance of a problem.
 
     Parameters

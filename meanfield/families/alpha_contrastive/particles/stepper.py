@@ -13,8 +13,8 @@ from meanfield.ensembles.stepper import PythonStepper, replica_generator
 from meanfield.families.alpha_contrastive.initial import Weights, initial_weights, tangential, unit
 from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
-from meanfield.families.alpha_contrastive.particles.network import Activity, Network
-from meanfield.families.alpha_contrastive.particles.pairs import Pairs
+from meanfield.families.alpha_contrastive.particles.network import Activity, BatchNetwork
+from meanfield.families.alpha_contrastive.particles.pairs import BatchPairs
 from meanfield.families.alpha_contrastive.particles.samples import sampler_of
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import matches
@@ -36,8 +36,8 @@ class Replicas(PythonStepper):
         super().__init__(replicas)
         self.problem, self._h = problem, Filter(problem.model.activation_functions)
         self._sampler = sampler_of(problem.data)
-        self._pairs = Pairs(problem.importance, problem.training.batch_size)
-        self._network = Network(problem.model, self._sampler.layer(self._h), self._pairs)
+        self._pairs = BatchPairs(problem.importance, problem.training.batch_size)
+        self._network = BatchNetwork(problem.model, self._sampler.layer(self._h), self._pairs)
         importance = problem.importance
         self._with_source = importance.argument == "source" and importance.kind != "quadratic"
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
@@ -108,7 +108,7 @@ class Replicas(PythonStepper):
 def has_loss(problem: Problem) -> bool:
     """Whether SGD descends a loss, which results then hold: the one whose gradient has the importance of the views."""
     of_views = problem.importance.argument == "views" or not sampler_of(problem.data).augments
-    return of_views and Pairs(problem.importance, 2).has_loss
+    return of_views and BatchPairs(problem.importance, 2).has_loss
 
 
 def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:

@@ -109,7 +109,7 @@ class TokenDrift:
         return np.asarray(self._between * self._kernel.laplacian(values @ np.swapaxes(V, 1, 2)))
 
     def table(self, filters: FloatArray) -> Table:
-        """What the top layer reads, at each token."""
+        """Inputs of the top layer, at each token."""
         z = np.swapaxes(filters, 1, 2) * self._lengths
         values = self._h.value(z)
         if not self._norm.active:

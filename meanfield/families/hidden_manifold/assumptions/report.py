@@ -201,7 +201,7 @@ def _gaussian(
     return Gaussian(system, slice(M, M + len(spread)))
 
 
-class Fields(NamedTuple):
+class MatchedFields(NamedTuple):
     """Law of the fields (lambda, nu) in a state.
 
     Parameters
@@ -217,7 +217,7 @@ class Fields(NamedTuple):
     loadings: FloatArray
 
 
-def fields_of(law: Gaussian, state: State) -> Fields:
+def fields_of(law: Gaussian, state: State) -> MatchedFields:
     """Law of the fields in a state."""
     system, M = law.system, law.system.teachers
     b, s = float(system.slope[0]), float(system.scale[0])
@@ -228,7 +228,7 @@ def fields_of(law: Gaussian, state: State) -> Fields:
     loadings = each[:, law.spread]
     C = np.block([[Q, R], [R.T, s**2 * t[:M, :M]]]) + loadings @ loadings.T
     column = int(system.column[0])
-    return Fields(C, each[:, column].copy() if column >= 0 else np.zeros(len(C)), loadings)
+    return MatchedFields(C, each[:, column].copy() if column >= 0 else np.zeros(len(C)), loadings)
 
 
 def gaussian_rates(law: Gaussian, y: FloatArray) -> tuple[FloatArray, float]:

@@ -30,7 +30,7 @@ MEANINGS = {
     MEANS: "inputs have means of length sqrt(N), along which the student moves within single steps: overlaps follow an "
     "average over these fast moves, where every input has the same mean, and not the conventional theory",
 }
-"""What each regime is."""
+"""Regimes in words."""
 
 
 def describe(report: xr.Dataset) -> str:

@@ -261,7 +261,7 @@ def _changes(
     return packed(State(r, sigma, Omega, -eta_v * outputs))
 
 
-class Spaces(NamedTuple):
+class LimitSpaces(NamedTuple):
     """Spaces with inputs or latents: one for each eigenvalue, and last the inputs that the features do not reach.
 
     Parameters
@@ -279,18 +279,18 @@ class Spaces(NamedTuple):
     latents: FloatArray
 
 
-def spaces_of(system: System) -> Spaces:
+def spaces_of(system: System) -> LimitSpaces:
     """Spaces of a system whose nodes are the eigenvalues themselves."""
     reached = np.where(system.rho > 0.0, system.aspect_ratio * system.weight, 0.0)
     rest = max(1.0 - reached.sum(), 0.0)
-    return Spaces(
+    return LimitSpaces(
         np.append(system.rho, 0.0),
         np.append(reached, rest if rest > 1e-9 else 0.0),  # none, to rounding
         np.append(system.weight, 0.0),
     )
 
 
-def grams_of(system: System, spaces: Spaces, state: State) -> FloatArray:
+def grams_of(system: System, spaces: LimitSpaces, state: State) -> FloatArray:
     """Products per dimension of students and teachers in each space, shape (spaces, students + teachers, ...)."""
     K, M, n = system.students, system.teachers, len(system.rho)
     grams = np.zeros((n + 1, K + M, K + M))

@@ -94,7 +94,7 @@ def follow(system: System, start: FloatArray, times: FloatArray, tolerance: floa
 
 
 def _blow_up(system: System, time: float, y: FloatArray, status: int) -> BlowUpError:
-    """What happened where the integration could not go on."""
+    """Error that says why the integration could not go on."""
     Omega = np.abs(unpacked(system, y).Omega).max()
     what = "its rate of change is not finite" if status == NOT_FINITE else "no step is short enough"
     return BlowUpError(

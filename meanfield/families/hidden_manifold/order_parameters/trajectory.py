@@ -146,7 +146,7 @@ def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str
 def to_tolerance(
     problem: Problem, times: FloatArray, prepared: Callable[[int, int], tuple[System, FloatArray]]
 ) -> tuple[System, Path, dict[str, FloatArray], str]:
-    """The same of equations and a start that are prepared with numbers of nodes and of points of a quadrature."""
+    """Solution to a tolerance, of equations and a start that `prepared` makes for numbers of nodes and of points."""
     tolerance, before = problem.order_parameters.tolerance, None
     digits = math.ceil(-math.log10(tolerance))
     nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits, STEP_SHARE * tolerance

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.families.hidden_manifold.particles.latents import Mixture, draw_latents
-from meanfield.families.hidden_manifold.particles.plain import SAMPLES, Inputs
+from meanfield.families.hidden_manifold.particles.plain import SAMPLES, InputBuffers
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.matrix_products import multiply
 from meanfield.numerics.compiled.scalar_functions import evaluate
@@ -44,7 +44,7 @@ def count_fresh(problem: Problem) -> int:
 
 
 def draw_fresh(
-    problem: Problem, inputs: Inputs, mixture: Mixture, teacher: FloatArray, key: FloatArray, replica: int
+    problem: Problem, inputs: InputBuffers, mixture: Mixture, teacher: FloatArray, key: FloatArray, replica: int
 ) -> FreshSamples:
     """Samples of a replica; arguments as those of `plain_steps`."""
     N, f = problem.particles.dimension, problem.inputs.function.value

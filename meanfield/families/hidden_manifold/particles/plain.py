@@ -33,7 +33,7 @@ SAMPLES = 8 * TOGETHER
 """Number of samples whose inputs are computed at once: F is read for all of them, and they fit into the caches."""
 
 
-class Inputs(NamedTuple):
+class InputBuffers(NamedTuple):
     """Feature matrix and nonlinearity, for compiled code.
 
     Parameters
@@ -58,12 +58,12 @@ class Inputs(NamedTuple):
     single: SinglePrecision
 
 
-def inputs_of(problem: Problem, F: FloatArray) -> Inputs:
+def inputs_of(problem: Problem, F: FloatArray) -> InputBuffers:
     """Inputs of a problem with a feature matrix, shape (D, N)."""
     panels, tiles = pack(F / np.sqrt(len(F))), tiles_for(SAMPLES, len(F))
     products, f = np.empty((SAMPLES, panels.shape[0] * panels.shape[2])), problem.inputs.function
     single = single_precision_for(f, panels, tiles, products)
-    return Inputs(panels, compile_loop(f.value), problem.inputs.shift, tiles, products, single)
+    return InputBuffers(panels, compile_loop(f.value), problem.inputs.shift, tiles, products, single)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -75,7 +75,7 @@ def plain_steps(  # type: ignore[no-untyped-def]
     Parameters
     ----------
     networks : Networks
-    inputs : Inputs
+    inputs : InputBuffers
     mixture : Mixture
     teacher : ndarray, shape (teachers, D)
         Wt/sqrt(D).

@@ -30,7 +30,7 @@ def mean_coefficients(problem: Problem) -> FloatArray:
 
 
 def gaussian_means(problem: Problem) -> FloatArray:
-    """The same for each of the Gaussians that latents are in the limit: one where coordinates draw components."""
+    """Means for each Gaussian that latents are in the limit: one where coordinates draw components."""
     coefficients = mean_coefficients(problem)
     if problem.inputs.components_drawn == "sample":
         return coefficients

@@ -53,11 +53,11 @@ class Nodes:
 
     @property
     def climb(self) -> FloatArray:
-        """What nodes climb, at |w| = 1, shape (nodes,)."""
+        """Selectivity that nodes climb, at |w| = 1, shape (nodes,)."""
         return np.asarray(np.sum(self.slope * self.w, axis=1))
 
     def copy(self) -> Nodes:
-        """The same in arrays of its own."""
+        """Copy of the nodes."""
         return Nodes(*(getattr(self, name).copy() for name in self.__dataclass_fields__))
 
 
@@ -139,7 +139,7 @@ class Paths:
         return self._known[name]
 
     def _meet_one(self, moved: Nodes, active: IntArray, gate: IntArray) -> None:
-        """The same at one gate: across it, or along."""
+        """Sides and slopes of nodes that meet one gate: across it, or along."""
         normal, jump = self.gates.normal[gate], self.gates.jump[moved.row[active], gate]
         side, slope = moved.side[active, gate], moved.slope[active]
         beyond = slope - (side * jump)[:, None] * normal

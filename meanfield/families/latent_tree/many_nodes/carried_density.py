@@ -19,7 +19,7 @@ from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 See = Callable[[float], dict[str, FloatArray]]
-"""What else is seen at an output time, at T, by the name of a variable."""
+"""Further variables at an output time, from T, by their names."""
 
 STEP_OF_FASTEST = 0.2
 """Step times the rate of the fastest node."""

@@ -30,7 +30,7 @@ BLOW_UP_GROWTH = 1e9
 
 
 class Density(NamedTuple):
-    """What a way to average over nodes found.
+    """Density that a way to average over nodes found.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Latents(ABC):
 
 
 def parts_of(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray, float, bool, float]:
-    """What `Latents` are made of, in its order."""
+    """Arguments of `Latents`, in their order."""
     start, tables, leaves = problem.network.initial, Tables(problem), np.array(problem.tree.leaves)
     assert isinstance(start, SphereStart)
     count = problem.shape.children[0]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.latent_tree.initial import places
+from meanfield.families.latent_tree.initial import latent_coordinates
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of, on_circle
 from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density
 from meanfield.families.latent_tree.many_nodes.particle_density import by_particles
@@ -125,7 +125,7 @@ def solve_density(problem: Problem) -> Solved:
     arrays |= {"child": np.arange(1, problem.shape.latents[1] + 1), "sign": SIGNS}
     if "Delta_error" in arrays:
         arrays["loss_error"] = 0.25 * o * arrays["Delta_error"] * (2.0 * np.abs(Delta) + arrays["Delta_error"])
-    return Solved(found.kind, arrays | places(problem.shape), found.status, found.warning)
+    return Solved(found.kind, arrays | latent_coordinates(problem.shape), found.status, found.warning)
 
 
 def _solved(problem: Problem) -> Density:

@@ -8,7 +8,7 @@ from functools import partial
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
-from meanfield.families.latent_tree.initial import places
+from meanfield.families.latent_tree.initial import latent_coordinates
 from meanfield.families.latent_tree.particles.stepper import Replicas, row_shapes
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.problems.base import check_problem
@@ -47,7 +47,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     """
     simulation = simulation_of(problem)
     solved = run_ensemble(simulation, lambda: partial(Replicas, problem), workers, record)
-    return replace(solved, arrays=solved.arrays | places(problem.shape))
+    return replace(solved, arrays=solved.arrays | latent_coordinates(problem.shape))
 
 
 def simulation_of(problem: Problem) -> Simulation:
