@@ -34,7 +34,7 @@ FAMILY = Family(
             f"{HERE}.simulation:train_on_images",
             ("image_training", "image_statistics"),
             check=f"{HERE}.simulation:simulation_of",
-            cost=f"{HERE}.costs:particles",
+            cost=f"{HERE}.simulation:particles",
             resumes=True,
             threads=True,
         ),
